@@ -5,7 +5,7 @@ mod messages;
 mod neighbour;
 mod slurm;
 
-pub use messages::{control, decoders, join_token};
+pub use messages::{control, decoders, join_token, session};
 pub use neighbour::neighbour;
 pub use regatta_daemon::readers::{seals, speech};
 pub use slurm::slurm;

@@ -7,6 +7,7 @@ use regatta_wire::fields::Message;
 use regatta_wire::frames::Frames;
 use regatta_wire::hello::{Hello, Welcome};
 use regatta_wire::link::Head;
+use regatta_wire::session::{self, ChannelMessage, FromDaemon, FromJob};
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
 /// Bodies of frames: refused, or what was read is what is written again.
@@ -60,6 +61,37 @@ pub fn control(bytes: &[u8]) {
             tell.encode(&mut again);
             assert_eq!(again, body);
         }
+    }
+}
+
+/// Messages between processes of a job and daemons: refused, or read and written again as the same bytes. The frames of a channel that a daemon
+/// passes on undecoded are those that its end reads.
+pub fn session(bytes: &[u8]) {
+    fn read<M: Message>(body: &[u8]) -> bool {
+        let Ok(message) = M::decode(body) else {
+            return false;
+        };
+        let mut again = Vec::new();
+        message.encode(&mut again);
+        assert_eq!(again, body);
+        true
+    }
+    let mut frames = Frames::default();
+    frames.push(bytes);
+    let (mut passed, mut closes) = (0, false);
+    while let Ok(Some(body)) = frames.next_bytes_within(session::LONGEST) {
+        read::<FromJob>(body);
+        read::<FromDaemon>(body);
+        passed += 4 + body.len();
+        let closed = matches!(
+            ChannelMessage::decode(body),
+            Ok(ChannelMessage::Closed { .. })
+        );
+        closes = read::<ChannelMessage>(body) && closed;
+    }
+    if let Ok((whole, last)) = session::whole(bytes) {
+        assert_eq!(whole, passed);
+        assert!(last || !closes);
     }
 }
 

@@ -30,13 +30,6 @@ regatta=$1
 hosts=$2
 shift 2
 cd /run/everywhere/job
-# As the command, after the process that tells the job of hosts has been killed; once.
-cat >/run/mishap <<END
-#!/bin/sh
-if mkdir /run/mishap.done 2>/dev/null; then pkill -9 -f 'hosts --watch --pass-on'; fi
-exec $regatta "\$@"
-END
-chmod +x /run/mishap
 $on_first $regatta up --as h0:1 $hosts
 # Until they have said what they are called.
 for host in $hosts; do sees h0 "\"name\":\"${host%:*}\""; done
@@ -83,15 +76,4 @@ fn a_host_that_comes_later_hears_that_the_tasks_of_one_that_was_given_back_are_g
     on_hosts("h1:1", Job::new(1, "grow", &["back", &regatta]))
         .run()
         .passed();
-}
-
-#[test]
-fn a_job_whose_news_of_hosts_were_cut_off_takes_in_another_host_all_the_same() {
-    let job = Job::new(1, "grow", &["alone", "/run/mishap"]).option("--verbose");
-    on_hosts("", job)
-        .run()
-        .passed()
-        // It may have told something before, or not yet: then the sentence goes on in another way.
-        .said("hosts of the virtual machine was killed by signal 9")
-        .said("the host h1 is a host of the job from now on");
 }

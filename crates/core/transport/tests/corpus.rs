@@ -20,6 +20,11 @@ fn questions_and_answers_are_decoded_or_refused() {
 }
 
 #[test]
+fn messages_of_jobs_and_daemons_are_decoded_or_refused() {
+    each("session", messages::session);
+}
+
+#[test]
 fn join_tokens_are_understood_or_refused() {
     each("join_token", messages::join_token);
 }

@@ -30,12 +30,17 @@ impl Frames {
 
     /// The next frame that has arrived as a whole, undecoded.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, Malformed> {
+        self.next_bytes_within(LONGEST)
+    }
+
+    /// The next frame that has arrived as a whole, undecoded. One that is longer than this is refused before it comes.
+    pub fn next_bytes_within(&mut self, longest: usize) -> Result<Option<&[u8]>, Malformed> {
         let rest = &self.arrived[self.taken..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else {
             return Ok(None);
         };
         let length = u32::from_le_bytes(*length) as usize;
-        if length > LONGEST {
+        if length > longest {
             return Err(Malformed);
         }
         let Some(bytes) = rest.get(..length) else {
@@ -57,7 +62,15 @@ impl Frames {
 
     /// The next message that has arrived as a whole.
     pub fn next_message<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
-        self.next_bytes()?.map(M::decode).transpose()
+        self.next_message_within(LONGEST)
+    }
+
+    /// The next message that has arrived as a whole. One that is longer than this is refused before it comes.
+    pub fn next_message_within<M: Message>(
+        &mut self,
+        longest: usize,
+    ) -> Result<Option<M>, Malformed> {
+        self.next_bytes_within(longest)?.map(M::decode).transpose()
     }
 }
 
@@ -117,5 +130,9 @@ mod tests {
         let mut frames = Frames::default();
         frames.push(&(LONGEST as u32 + 1).to_le_bytes());
         assert_eq!(frames.next_bytes(), Err(Malformed));
+        let mut frames = Frames::default();
+        frames.push(&3_u32.to_le_bytes());
+        assert_eq!(frames.next_bytes_within(2), Err(Malformed));
+        assert_eq!(frames.next_bytes_within(3), Ok(None));
     }
 }

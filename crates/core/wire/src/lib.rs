@@ -14,6 +14,7 @@ pub mod hello;
 pub mod join_request;
 pub mod life;
 pub mod link;
+pub mod session;
 pub mod world;
 
 use std::fmt;

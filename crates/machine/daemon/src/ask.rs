@@ -1,4 +1,4 @@
-//! The messages of daemons, commands and starters: one line of JSON each.
+//! The messages of daemons, commands and starters: one line of JSON each. Processes of jobs say theirs in `regatta_wire::session`.
 //!
 //! The caller begins with an [`Opening`]; the other end answers with a [`Reply`], or with several when it was asked to go on. Only
 //! users' own commands and members of the machine get so far. Lines have a longest length, and a line
@@ -37,12 +37,6 @@ pub(crate) enum Ask {
     JoinConfig,
     /// By a command: be at this address; only of a daemon that is alone.
     Move { address: IpAddr },
-    /// By a command: a shell on a host.
-    Shell {
-        host: String,
-        job: String,
-        tenure: Tenure,
-    },
     /// By a command: let a host leave.
     Remove { host: String },
     /// By a command: end everything.
@@ -53,12 +47,12 @@ pub(crate) enum Ask {
     Kill { target: String, signal: i32 },
     /// By a command: the silent are dead.
     Vouch,
-    /// By a command of a job's launcher, which says then, again and again, which of its tasks cannot reach each other.
-    Unreached,
     /// By a daemon: connect to this address, where I listen.
     Reach { at: SocketAddr },
-    /// By a daemon: a shell, for one of my jobs.
-    ShellHere { job: String, tenure: Tenure },
+    /// By a daemon: a shell, for one of my jobs. Whether it waits for another launcher when my host is lost.
+    ShellHere { job: String, detachable: bool },
+    /// By a daemon: the shell of this job that waits for another launcher.
+    ClaimHere { job: String },
     /// By a daemon or a command: leave.
     Leave,
     /// By a daemon: end, as all do.
@@ -86,6 +80,7 @@ impl Ask {
             self,
             Ask::Reach { .. }
                 | Ask::ShellHere { .. }
+                | Ask::ClaimHere { .. }
                 | Ask::End
                 | Ask::TasksHere
                 | Ask::KillHere { .. }
@@ -99,25 +94,16 @@ impl Ask {
     }
 }
 
-/// Whose a shell is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tenure {
-    /// A new one, which ends with the host it was asked for from.
-    #[default]
-    Passing,
-    /// A new one. When the host it was asked for from is lost, it waits for another launcher.
-    Lasting,
-    /// The one of this job that waits.
-    Inherited,
-}
-
 /// A daemon's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
     /// It is done, or what follows is not lines any more.
     Done,
+    /// The shell is the caller's, whose agent may be taken over by the hosts of these runs. What follows is not lines any more.
+    Claimed {
+        successors: Vec<String>,
+    },
     /// It is done, and this is worth knowing.
     Note(String),
     Refused(String),

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use regatta_membership::HostId;
+use regatta_wire::session::ChannelEnd;
 use rustix::event::EventfdFlags;
 use rustix::process::Pid;
 
@@ -15,7 +16,7 @@ use crate::detached_session::DetachedSession;
 /// Which end of a job is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The command that asked for a shell elsewhere.
+    /// The process that asked for a shell elsewhere.
     Launcher(Pid),
     /// A shell, in which an agent runs.
     Agent(Pid),
@@ -37,7 +38,7 @@ pub(crate) struct Channel {
 /// Ends a channel from outside its thread.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    why: Mutex<Option<String>>,
+    why: Mutex<Option<ChannelEnd>>,
     bell: OwnedFd,
 }
 
@@ -51,14 +52,14 @@ impl Cut {
     }
 
     /// Ends it; the first reason counts.
-    pub(crate) fn cut(&self, why: &str) {
+    pub(crate) fn cut(&self, why: &ChannelEnd) {
         let mut place = self.why.lock().unwrap_or_else(PoisonError::into_inner);
-        place.get_or_insert_with(|| why.to_owned());
+        place.get_or_insert_with(|| why.clone());
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
     /// Why it has to end, if it has.
-    pub(crate) fn why(&self) -> Option<String> {
+    pub(crate) fn why(&self) -> Option<ChannelEnd> {
         let place = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         place.clone()
     }
@@ -79,10 +80,23 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    pub(crate) fn add(&mut self, channel: Channel) -> u64 {
+    /// A number for a channel that is to be entered.
+    pub(crate) fn new_number(&mut self) -> u64 {
         self.next += 1;
-        self.all.insert(self.next, channel);
         self.next
+    }
+
+    pub(crate) fn add(&mut self, number: u64, channel: Channel) {
+        self.all.insert(number, channel);
+    }
+
+    /// The shell of this number, with its session if it has one.
+    pub(crate) fn session(&self, number: u64) -> Option<(Pid, Arc<DetachedSession>)> {
+        let channel = self.all.get(&number)?;
+        match channel.end {
+            End::Agent(shell) => Some((shell, channel.session.clone()?)),
+            End::Launcher(_) => None,
+        }
     }
 
     pub(crate) fn remove(&mut self, number: u64) {
@@ -94,13 +108,19 @@ impl Channels {
     }
 
     /// Cuts all.
-    pub(crate) fn cut(&self, why: &str) {
+    pub(crate) fn cut(&self, why: &ChannelEnd) {
         self.all().for_each(|channel| channel.cut.cut(why));
+    }
+
+    /// Cuts all because the daemon lets go of them, which this sentence explains.
+    pub(crate) fn let_go(&self, sentence: &str) {
+        let sentence = sentence.to_owned();
+        self.cut(&ChannelEnd::Cut { sentence });
     }
 
     /// Cuts those that a host is at the other end of, which has left. A shell that waits for another launcher waits on: the host had claimed
     /// it, and taken that back.
-    pub(crate) fn part(&self, peer: HostId, why: &str) {
+    pub(crate) fn part(&self, peer: HostId, why: &ChannelEnd) {
         let waits = |channel: &Channel| {
             let session = channel.session.as_ref();
             session.is_some_and(|session| session.has_lost_owner())
@@ -111,7 +131,7 @@ impl Channels {
     }
 
     /// As above, for a host that is lost; shells that outlive it wait for another launcher.
-    pub(crate) fn lose(&self, peer: HostId, why: &str) {
+    pub(crate) fn lose(&self, peer: HostId, why: &ChannelEnd) {
         for channel in self.all().filter(|channel| channel.peer == peer) {
             match &channel.session {
                 Some(session) => session.owner_is_lost(),
@@ -120,14 +140,18 @@ impl Channels {
         }
     }
 
-    /// The shell of a job that waits for another launcher; from now on that is on this host.
-    pub(crate) fn inherit(&mut self, job: &str, peer: HostId) -> Option<Arc<DetachedSession>> {
-        let free = |channel: &&mut Channel| {
-            let session = channel.session.as_ref();
-            channel.job == job && session.is_some_and(|session| session.claim())
-        };
-        let channel = self.all.values_mut().find(free)?;
-        channel.peer = peer;
-        channel.session.clone()
+    /// The shell of a job that waits for another launcher, with the hosts that its agent names; from now on the launcher is on this host.
+    pub(crate) fn claim(
+        &mut self,
+        job: &str,
+        peer: HostId,
+    ) -> Option<(Arc<DetachedSession>, Vec<String>)> {
+        let mut ours = self.all.values_mut().filter(|channel| channel.job == job);
+        ours.find_map(|channel| {
+            let session = channel.session.clone()?;
+            let successors = session.claim()?;
+            channel.peer = peer;
+            Some((session, successors))
+        })
     }
 }

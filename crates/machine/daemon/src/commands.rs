@@ -1,6 +1,6 @@
 //! The user's commands: what they ask the daemon of this host, and how hosts are added.
 
-use std::io::{BufRead, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -8,17 +8,16 @@ use std::time::Duration;
 use regatta_launch::bootstrap::{self, Bootstrap, Outcome};
 use regatta_launch::channel_keeper::Channels;
 use regatta_launch::hosts::Host;
-use regatta_launch::{Across, Choice, Refusal, identity};
+use regatta_launch::{Across, Choice, Refusal, identity, no_daemon};
 use regatta_transport::place::Key;
+use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
 
 use crate::answer::LIMIT;
-use crate::ask::{
-    self, Ask, Birth, Charge, JoinConfig, Leader, Opening, Reply, Report, Task, Tenure, Unreached,
-};
+use crate::ask::{self, Ask, Birth, Charge, JoinConfig, Leader, Opening, Reply, Report, Task};
 use crate::birth;
 use crate::leftover;
 use crate::talk::{Talk, Wire};
-use regatta_launch::place::{DEFAULT, Place};
+use regatta_launch::place::Place;
 
 /// How a machine is begun.
 #[derive(Debug, Clone)]
@@ -279,19 +278,7 @@ fn ask_here(place: &Place, what: Ask, limit: Duration) -> Result<Reply, Refusal>
 }
 
 fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
-    let stream = place.connect()?.ok_or_else(|| {
-        Refusal::of_regatta(format!(
-            "there is no virtual machine {} on this host: `regatta up` starts one{}",
-            place.machine(),
-            if place.machine() == DEFAULT {
-                ""
-            } else {
-                ", and without --vm and REGATTA_VM another one is meant"
-            }
-        ))
-    })?;
-    let wire = Wire::local(stream).map_err(|error| lost(&error))?;
-    let mut talk = Talk::new(wire, limit);
+    let mut talk = connect(place, limit)?;
     talk.send_line(&Opening {
         identity: identity(),
         from: None,
@@ -299,6 +286,13 @@ fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
     })
     .map_err(|error| lost(&error))?;
     Ok(talk)
+}
+
+fn connect(place: &Place, limit: Duration) -> Result<Talk, Refusal> {
+    let stream = place.connect()?;
+    let stream = stream.ok_or_else(|| no_daemon(place.machine()))?;
+    let wire = Wire::local(stream).map_err(|error| lost(&error))?;
+    Ok(Talk::new(wire, limit))
 }
 
 fn lost(error: &std::io::Error) -> Refusal {
@@ -391,32 +385,6 @@ pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), 
     }
 }
 
-/// Passes on which tasks of a job cannot reach each other. Each line is a list of [`Unreached`], which replaces the one before; the
-/// end takes all of it back.
-pub fn pass_unreached(place: &Place, lines: impl BufRead) {
-    let mut talk = None;
-    for line in lines.lines() {
-        let Ok(line) = line else { return };
-        let Ok(said) = ask::decode::<Vec<Unreached>>(line.as_bytes()) else {
-            continue;
-        };
-        // A conversation that has ended meanwhile is begun anew.
-        for _ in 0..2 {
-            if talk.is_none() {
-                talk = open(place, Ask::Unreached, LIMIT).ok();
-            }
-            let took = talk.as_mut().is_some_and(|talk: &mut Talk| {
-                talk.limit(Some(LIMIT));
-                talk.send_line(&said).is_ok()
-            });
-            if took {
-                break;
-            }
-            talk = None;
-        }
-    }
-}
-
 /// The tasks that run in the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Running {
@@ -455,15 +423,36 @@ pub fn kill(place: &Place, target: &str, signal: i32) -> Result<(), Refusal> {
     expect_done(ask_here(place, what, LIMIT * 2)?).map(|_| ())
 }
 
-/// A shell on a host, on standard input and output, as ssh would be; returns its status.
-pub fn shell(place: &Place, host: &str, job: &str, tenure: Tenure) -> Result<u8, Refusal> {
-    let what = Ask::Shell {
+/// A shell on a host, on standard input and output, as ssh would be; returns its status. It ends with this host.
+pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
+    let mut talk = connect(place, LIMIT * 3)?;
+    let open = FromJob::Open {
         host: host.to_owned(),
         job: job.to_owned(),
-        tenure,
+        detachable: false,
     };
-    let mut talk = open(place, what, LIMIT * 3)?;
-    expect_done(talk.receive().map_err(|error| lost(&error))?)?;
+    let hello = FromJob::Hello {
+        protocol: PROTOCOL,
+        identity: identity(),
+    };
+    let asked = talk
+        .send(&PREAMBLE)
+        .and_then(|()| talk.send_message(&hello))
+        .and_then(|()| talk.send_message(&open));
+    asked.map_err(|error| lost(&error))?;
+    loop {
+        let answer = talk.receive_message(LONGEST_REQUEST);
+        match answer.map_err(|error| lost(&error))? {
+            FromDaemon::Hello { .. } => {}
+            FromDaemon::Opened { .. } => break,
+            FromDaemon::Refused { sentence } => return Err(Refusal::of_regatta(sentence)),
+            _ => {
+                return Err(Refusal::of_regatta(
+                    "the daemon answers something else than it was asked",
+                ));
+            }
+        }
+    }
     let (wire, arrived) = talk.into_parts();
     crate::console::run(wire, arrived)
 }

@@ -1,19 +1,22 @@
-//! The near end of a shell on another host: standard input and output, as frames.
+//! The near end of a shell on another host: standard input and output, as messages.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use regatta_launch::{DAEMON_ENDED, Refusal};
+use regatta_launch::Refusal;
+use regatta_wire::frames::Frames;
+use regatta_wire::session::{self, ChannelEnd, ChannelMessage, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use crate::frames::{self, Kind};
 use crate::talk::{Wire, wait};
 
 /// Waits on its way to the daemon, at most about that much.
 const FULL: usize = 256 << 10;
 
 /// Until the shell's end; its status.
-pub(crate) fn run(mut wire: Wire, mut arrived: Vec<u8>) -> Result<u8, Refusal> {
+pub(crate) fn run(mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
+    let mut arrived = Frames::default();
+    arrived.push(&bytes);
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let mut out = Vec::new();
     let mut open = true;
@@ -41,22 +44,21 @@ pub(crate) fn run(mut wire: Wire, mut arrived: Vec<u8>) -> Result<u8, Refusal> {
         let said = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         if said {
             match rustix::io::read(&input, &mut piece[..]) {
-                Ok(count) => {
-                    open = count > 0;
-                    frames::put(&mut out, Kind::Data, &piece[..count]);
-                }
+                Ok(count @ 1..) => _ = session::put_piece(Stream::Data, &piece[..count], &mut out),
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(_) => {
+                Ok(_) | Err(_) => {
                     open = false;
-                    frames::put(&mut out, Kind::Data, &[]);
+                    session::put(&ChannelMessage::EndOfInput {}, &mut out);
                 }
             }
         }
         match wire.recv(&mut piece) {
-            Ok(Some(count)) => arrived.extend_from_slice(&piece[..count]),
+            Ok(Some(count)) => arrived.push(&piece[..count]),
             Ok(None) => {}
             Err(_) => {
-                return Err(Refusal::of_regatta(DAEMON_ENDED));
+                return Err(Refusal::of_regatta(
+                    "the daemon of this host has ended, and with it the channels to all others",
+                ));
             }
         }
     }
@@ -64,27 +66,30 @@ pub(crate) fn run(mut wire: Wire, mut arrived: Vec<u8>) -> Result<u8, Refusal> {
 
 /// Writes what has come, and returns the status if the shell has ended.
 fn deliver(
-    arrived: &mut Vec<u8>,
+    arrived: &mut Frames,
     output: BorrowedFd<'_>,
     errors: BorrowedFd<'_>,
 ) -> Result<Option<u8>, Refusal> {
-    let mut taken = 0;
     let nonsense = || Refusal::of_regatta("the daemon says what is not understood");
-    while let Some((kind, bytes, length)) =
-        frames::take(&arrived[taken..]).map_err(|_| nonsense())?
-    {
-        match kind {
-            Kind::Data => write_all(output, bytes)?,
-            Kind::Error => write_all(errors, bytes)?,
-            Kind::Status => {
-                let status = bytes.first_chunk::<4>().ok_or_else(nonsense)?;
-                return Ok(Some(i32::from_le_bytes(*status) as u8));
-            }
+    loop {
+        let next = arrived.next_message_within(session::LONGEST);
+        match next.map_err(|_| nonsense())? {
+            None => return Ok(None),
+            Some(ChannelMessage::Data { bytes }) => write_all(output, &bytes)?,
+            Some(ChannelMessage::Errors { bytes }) => write_all(errors, &bytes)?,
+            Some(ChannelMessage::Closed { end }) => return closed(end).map(Some),
+            Some(_) => return Err(nonsense()),
         }
-        taken += length;
     }
-    arrived.drain(..taken);
-    Ok(None)
+}
+
+fn closed(end: ChannelEnd) -> Result<u8, Refusal> {
+    Err(Refusal::of_regatta(match end {
+        ChannelEnd::ShellEnded { status } => return Ok(status as u8),
+        ChannelEnd::HostLost { cause } => format!("the host is lost: {cause}"),
+        ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
+        ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
+    }))
 }
 
 fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Refusal> {

@@ -8,9 +8,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use regatta_launch::{GOES_ON_AS_ANOTHER, Refusal, cores};
+use regatta_launch::{Refusal, cores};
 use regatta_membership::{Event, Facts, HostId, Input, Membership, Output, Settings, Standing};
 use regatta_transport::calls::Keys;
+use regatta_wire::session::{ChannelEnd, MachineHost, Membership as Snapshot};
 use rustix::event::EventfdFlags;
 
 use crate::ask::{Charge, Host, JoinConfig, Report};
@@ -160,21 +161,21 @@ impl Daemon {
         match event {
             Event::Examine(host) => witness::examine(self, *host),
             Event::Dead(host, _) => {
-                let why = state.journal.farewell(host);
+                let why = state.journal.channel_end(host);
                 state.channels.lose(*host, &why);
                 state.remarks.lose(host);
             }
             Event::Left(host) => {
-                let why = state.journal.farewell(host);
+                let why = state.journal.channel_end(host);
                 state.channels.part(*host, &why);
                 state.remarks.lose(host);
             }
             Event::Renewed { why, .. } => {
-                let why = journal::renewal(*why);
-                state.channels.cut(&format!("{why}{GOES_ON_AS_ANOTHER}"));
+                let why = journal::renewal(*why).to_owned();
+                state.channels.cut(&ChannelEnd::Renewed { why });
             }
             Event::Ended => {
-                state.channels.cut(journal::ENDED);
+                state.channels.let_go(journal::ENDED);
                 state.over = true;
             }
             Event::Departed => state.departed = true,
@@ -268,10 +269,40 @@ impl Daemon {
         }
     }
 
+    /// The membership, for jobs.
+    pub(crate) fn snapshot(&self, state: &State) -> Snapshot {
+        let own = state.membership.own();
+        let here = MachineHost {
+            name: self.charge.name.clone(),
+            run: journal::run(&own),
+            address: own.address(),
+            described: true,
+            suspected: false,
+        };
+        let host = |(host, suspected): (HostId, bool)| MachineHost {
+            name: state.journal.name(&host),
+            run: journal::run(&host),
+            address: host.address(),
+            described: state.journal.facts(&host).is_some(),
+            suspected,
+        };
+        let others = state.membership.hosts().map(host);
+        Snapshot {
+            own: here.run.clone(),
+            hosts: std::iter::once(here).chain(others).collect(),
+            gone: state.journal.causes(),
+            hindrance: state.hindrance(),
+            ending: state.over,
+        }
+    }
+
     fn facts(&self) -> Facts {
         facts(&self.charge)
     }
 }
+
+/// Differs from all others after something new.
+pub(crate) type Moment = (u64, u64, u32, Standing);
 
 impl State {
     pub(crate) fn is_alone(&self) -> bool {
@@ -290,7 +321,7 @@ impl State {
     }
 
     /// Changes whenever there is something new to be seen.
-    pub(crate) fn moment(&self) -> (u64, u64, u32, Standing) {
+    pub(crate) fn moment(&self) -> Moment {
         let standing = self.membership.standing();
         let said = self.remarks.changes();
         (self.journal.count(), said, self.epoch, standing)

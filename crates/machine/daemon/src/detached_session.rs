@@ -1,17 +1,19 @@
 //! A session whose launcher's host is lost: its shell goes on, until another launcher takes it over.
 //!
 //! A launcher that ends says so, or the daemon of its host does: then the shell's input ends, and all that runs in it. A
-//! host that is lost says nothing. Its shells on other hosts, if they were asked for as [`Tenure::Lasting`], keep their
-//! input; the agent in one hears of the loss as everybody does, says so, and looks for the word of the
-//! next launcher among whatever else comes. That one asks for the shell ([`Tenure::Inherited`]), and gets its two ends.
-//!
-//! [`Tenure::Lasting`]: crate::ask::Tenure::Lasting
-//! [`Tenure::Inherited`]: crate::ask::Tenure::Inherited
+//! host that is lost says nothing. Its shells on other hosts, if they were asked for as detachable ones, keep their
+//! input; the agent in one hears of the loss as everybody does, and tells this daemon so, on a connection of its own, with the hosts that may
+//! take it over. A launcher claims the shell and hears these. If it leads, the agent gets a socket that leads to it, and nothing of
+//! what the old launcher had said is left.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use regatta_launch::hand;
+use regatta_wire::frames;
+use regatta_wire::session::FromDaemon;
 use rustix::event::EventfdFlags;
 
 use crate::talk::Wire;
@@ -19,17 +21,28 @@ use crate::talk::Wire;
 /// The way to a launcher, and what has come over it.
 pub(crate) type Way = (Wire, Vec<u8>);
 
+/// An agent that has said that its owner is lost.
+#[derive(Debug)]
+struct Agent {
+    successors: Vec<String>,
+    /// Where it is told of who leads, as long as it listens.
+    listens: Option<UnixStream>,
+    /// Changes with each connection of the agent.
+    number: u64,
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// The host of the launcher is lost.
     owner_lost: bool,
-    /// Another launcher has claimed the session, and its host has been lost since.
-    next_lost: bool,
     /// Another launcher has claimed the session.
     claimed: bool,
-    /// The agent knows it, and looks for another launcher.
-    agent_knows: bool,
+    /// The host of that launcher is lost.
+    claimer_lost: bool,
+    /// The agent knows of the loss, and looks for another launcher.
+    agent: Option<Agent>,
     next: Option<Way>,
+    connections: u64,
 }
 
 /// The state that the channel's thread and the rest of the daemon share.
@@ -64,11 +77,11 @@ impl DetachedSession {
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 
-    /// The host of the launcher is lost.
+    /// The host is lost of the launcher that has the session, or has claimed it.
     pub(crate) fn owner_is_lost(&self) {
         let mut state = self.lock();
+        state.claimer_lost = state.claimed;
         state.owner_lost = true;
-        state.next_lost = state.claimed;
         drop(state);
         self.ring();
     }
@@ -77,19 +90,48 @@ impl DetachedSession {
         self.lock().owner_lost
     }
 
-    /// The agent has said that it knows of the loss.
-    pub(crate) fn agent_knows(&self) {
-        self.lock().agent_knows = true;
+    pub(crate) fn is_claimer_lost(&self) -> bool {
+        self.lock().claimer_lost
     }
 
-    /// Whether the shell waits for another launcher; said to one only.
-    pub(crate) fn claim(&self) -> bool {
+    /// The agent has said that it knows of the loss, who may take it over, and where it listens. Returns the number of this connection.
+    pub(crate) fn agent_knows(&self, successors: Vec<String>, listens: UnixStream) -> u64 {
         let mut state = self.lock();
-        let free = state.owner_lost && state.agent_knows;
-        if free {
-            (state.agent_knows, state.claimed, state.next_lost) = (false, true, false);
+        state.connections += 1;
+        let number = state.connections;
+        state.agent = Some(Agent {
+            successors,
+            listens: Some(listens),
+            number,
+        });
+        number
+    }
+
+    /// The agent says anew who may take it over.
+    pub(crate) fn successors_are(&self, number: u64, successors: Vec<String>) {
+        let mut state = self.lock();
+        if let Some(agent) = state.agent.as_mut().filter(|agent| agent.number == number) {
+            agent.successors = successors;
         }
-        free
+    }
+
+    /// The agent listens no more. Its last word counts: one that leads names those that may lead after it.
+    pub(crate) fn agent_is_gone(&self, number: u64) {
+        let mut state = self.lock();
+        if let Some(agent) = state.agent.as_mut().filter(|agent| agent.number == number) {
+            agent.listens = None;
+        }
+    }
+
+    /// If the shell waits for another launcher: the hosts that its agent names. Said to one launcher only, until that has withdrawn.
+    pub(crate) fn claim(&self) -> Option<Vec<String>> {
+        let mut state = self.lock();
+        if !state.owner_lost || state.claimed {
+            return None;
+        }
+        let successors = state.agent.as_ref()?.successors.clone();
+        (state.claimed, state.claimer_lost) = (true, false);
+        Some(successors)
     }
 
     /// Gives it another launcher, which has claimed it.
@@ -98,15 +140,55 @@ impl DetachedSession {
         self.ring();
     }
 
-    /// The other launcher, if there is one; from then on all is as before the loss, unless that one's host is lost by now.
+    /// The launcher that has claimed the session, if there is a new one.
     pub(crate) fn next(&self) -> Option<Way> {
+        self.lock().next.take()
+    }
+
+    /// The claim has ended.
+    pub(crate) fn withdraw(&self) {
         let mut state = self.lock();
-        let next = state.next.take()?;
-        *state = State {
-            owner_lost: state.next_lost,
-            ..State::default()
+        (state.claimed, state.claimer_lost) = (false, false);
+    }
+
+    /// The launcher that has claimed the session is not to lead, and the agent hears so.
+    pub(crate) fn give_up(&self, run: &str) {
+        let run = run.to_owned();
+        let mut bytes = Vec::new();
+        if frames::put(&FromDaemon::GivenUp { run }, &mut bytes).is_ok()
+            && let Some(agent) = &self.lock().agent
+            && let Some(mut listens) = agent.listens.as_ref()
+        {
+            // One that does not listen finds out by itself.
+            let _ = std::io::Write::write(&mut listens, &bytes);
+        }
+        self.withdraw();
+    }
+
+    /// The launcher that has claimed the session leads: the daemon's end of its way to the agent, if that hears so. From then on all is
+    /// as before the loss.
+    pub(crate) fn lead(&self, run: &str) -> Option<OwnedFd> {
+        let mut state = self.lock();
+        let led = FromDaemon::Led {
+            run: run.to_owned(),
         };
-        Some(next)
+        let heard = || {
+            let (ours, theirs) = UnixStream::pair().ok()?;
+            let listens = state.agent.as_ref()?.listens.as_ref()?;
+            (!state.claimer_lost && hand(listens, &led, theirs.as_fd())).then_some(ours)
+        };
+        let ours = heard();
+        match &ours {
+            Some(_) => {
+                let connections = state.connections;
+                *state = State {
+                    connections,
+                    ..State::default()
+                };
+            }
+            None => (state.claimed, state.claimer_lost) = (false, false),
+        }
+        ours.map(OwnedFd::from)
     }
 }
 
@@ -119,45 +201,87 @@ impl AsFd for DetachedSession {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
-
     use super::*;
+
+    fn session() -> DetachedSession {
+        let session = DetachedSession::new(Duration::ZERO).expect("a detached session");
+        Arc::into_inner(session).expect("ours alone")
+    }
 
     fn way() -> Way {
         let (ours, _) = UnixStream::pair().expect("sockets");
         (Wire::local(ours).expect("a wire"), Vec::new())
     }
 
+    /// The agent of a session says that it is lost to r1; its end of the connection.
+    fn know(session: &DetachedSession) -> UnixStream {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        session.agent_knows(vec!["r1".to_owned()], ours);
+        theirs
+    }
+
     #[test]
-    fn the_loss_of_the_next_launcher_before_it_is_served_is_not_forgotten() {
-        let session = DetachedSession::new(Duration::ZERO).expect("a detached session");
+    fn the_loss_of_the_next_launcher_before_it_leads_is_not_forgotten() {
+        let session = session();
         session.owner_is_lost();
-        session.agent_knows();
-        assert!(session.claim());
+        let _agent = know(&session);
+        assert!(session.claim().is_some());
         session.give(way());
         session.owner_is_lost();
-        assert!(session.next().is_some());
-        assert!(session.has_lost_owner());
-        session.agent_knows();
-        assert!(session.claim());
+        assert!(session.next().is_some() && session.is_claimer_lost());
+        assert!(session.lead("r1").is_none());
+        assert!(session.has_lost_owner() && session.claim().is_some());
     }
 
     #[test]
     fn only_an_agent_whose_owner_is_lost_is_taken_over_and_by_one_only() {
-        let session = DetachedSession::new(Duration::ZERO).expect("a detached session");
-        session.agent_knows();
-        assert!(!session.claim(), "its launcher's host lives");
+        let session = session();
+        let agent = know(&session);
+        assert_eq!(session.claim(), None, "its launcher's host lives");
         session.owner_is_lost();
-        assert!(session.claim());
-        assert!(!session.claim(), "it was promised to another");
+        assert_eq!(session.claim(), Some(vec!["r1".to_owned()]));
+        assert_eq!(session.claim(), None, "it was promised to another");
         assert!(session.next().is_none());
         session.give(way());
         assert!(session.next().is_some());
+        assert!(session.lead("r1").is_some());
         // And once more, when the next one is lost.
-        assert!(!session.has_lost_owner() && !session.claim());
+        assert!(!session.has_lost_owner() && session.claim().is_none());
         session.owner_is_lost();
-        assert!(!session.claim(), "the agent does not know yet");
-        session.agent_knows();
-        assert!(session.claim());
+        assert_eq!(session.claim(), None, "the agent does not know yet");
+        drop(agent);
+        let _agent = know(&session);
+        assert!(session.claim().is_some());
+    }
+
+    #[test]
+    fn a_claim_that_is_given_back_is_for_another_launcher_and_the_agent_hears_who_will_not_lead() {
+        let session = session();
+        session.owner_is_lost();
+        let mut agent = know(&session);
+        assert!(session.claim().is_some());
+        session.give_up("r1");
+        let mut frames = frames::Frames::default();
+        let mut piece = [0; 64];
+        let count = std::io::Read::read(&mut agent, &mut piece).expect("a word");
+        frames.push(&piece[..count]);
+        let run = "r1".to_owned();
+        assert_eq!(frames.next_message(), Ok(Some(FromDaemon::GivenUp { run })));
+        assert!(session.claim().is_some());
+        session.withdraw();
+        assert!(session.claim().is_some());
+    }
+
+    #[test]
+    fn an_agent_that_listens_no_more_is_known_by_its_last_word_and_follows_nobody() {
+        let session = session();
+        session.owner_is_lost();
+        let (ours, _theirs) = UnixStream::pair().expect("sockets");
+        let number = session.agent_knows(vec!["r1".to_owned()], ours);
+        session.successors_are(number, vec!["r2".to_owned()]);
+        session.agent_is_gone(number);
+        assert_eq!(session.claim(), Some(vec!["r2".to_owned()]));
+        assert!(session.lead("r2").is_none());
+        assert!(session.has_lost_owner() && session.claim().is_some());
     }
 }

@@ -134,7 +134,7 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) -> bool {
 fn end(daemon: &Arc<Daemon>, claimed: Claimed) {
     let until = Instant::now() + PATIENCE;
     let mut state = daemon.lock();
-    state.channels.cut("the daemon of this host ends");
+    state.channels.let_go("the daemon of this host ends");
     while state.channels.all().next().is_some() {
         match daemon.await_change(state, until) {
             Some(woken) => state = woken,

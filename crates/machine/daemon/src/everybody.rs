@@ -114,7 +114,7 @@ fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
 pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     let hope = {
         let state = daemon.lock();
-        state.channels.cut("the virtual machine ends");
+        state.channels.let_go("the virtual machine ends");
         match state.membership.standing() {
             Standing::Majority => {
                 "If a daemon of the machine lives there, it takes on no work, and ends when it reaches the other hosts again; `regatta down` there ends it at once"

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use regatta_membership::{Cause, Event, Facts, HostId, Renewal};
+use regatta_wire::session::ChannelEnd;
 
 use crate::ask::{Happening, Host};
 
@@ -189,13 +190,27 @@ impl Journal {
         })
     }
 
-    /// The sentence for users of a host that is gone.
-    pub(crate) fn farewell(&self, host: &HostId) -> String {
-        match self.gone.iter().find(|gone| gone.host == *host) {
-            Some(gone) if gone.left => format!("the host {} has left the machine", gone.name),
-            Some(gone) => format!("the host {} is lost: {}", gone.name, gone.cause),
-            None => format!("the host at {} is gone", host.address()),
+    /// Why a channel to a host ends that is gone.
+    pub(crate) fn channel_end(&self, host: &HostId) -> ChannelEnd {
+        let gone = self.gone.iter().find(|gone| gone.host == *host);
+        match gone {
+            Some(gone) if !gone.left => ChannelEnd::HostLost {
+                cause: gone.cause.clone(),
+            },
+            Some(gone) => ChannelEnd::HostGone {
+                sentence: format!("the host {} has left the machine", gone.name),
+            },
+            None => ChannelEnd::HostGone {
+                sentence: format!("the host at {} is gone", host.address()),
+            },
         }
+    }
+
+    /// The runs of hosts that are gone, and why.
+    pub(crate) fn causes(&self) -> Vec<(String, String)> {
+        let gone = self.gone.iter();
+        gone.map(|gone| (run(&gone.host), gone.cause.clone()))
+            .collect()
     }
 
     /// The fate of a host of this name, for the middle of a sentence.

@@ -1,24 +1,24 @@
-//! A channel through this daemon: a command of this host at one end, another daemon's shell at the other.
+//! A channel through this daemon: a process of this host at one end, another daemon's shell at the other.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use regatta_membership::HostId;
+use regatta_wire::session::{self, ChannelEnd, ChannelMessage};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::channels::Cut;
-use crate::frames::{self, Kind};
 use crate::talk::{Wire, wait};
 use crate::witness;
 
 /// Waits in each direction, at most about that much. Whole frames fit.
 const FULL: usize = 256 << 10;
-/// How long a command may take to take the last word.
+/// How long a launcher may take to take the last word.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it may take until it is known why a daemon that lives has hung up: it may have declared this host dead.
 const VERDICT: Duration = Duration::from_secs(2);
 
-/// Moves bytes until either side ends, or the channel is cut; then the command is told why. `arrived` is what has come of
+/// Moves bytes until either side ends, or the channel is cut; then the launcher is told why. `arrived` is what has come of
 /// each side already.
 pub(crate) fn run(
     mut near: Wire,
@@ -47,27 +47,29 @@ pub(crate) fn run(
             PollFd::from_borrowed_fd(far.as_fd(), down.reads() | up.writes(&far)),
         ];
         wait(&mut fds, None);
-        // Also when nothing is to be read from the command at the moment.
+        // Also when nothing is to be read from the launcher at the moment.
         if fds[1].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
             return up.end(&mut far);
         }
     };
-    down.conclude(&mut near, &why);
+    down.conclude(&mut near, why);
     up.end(&mut far);
 }
 
 /// Why the other side has hung up. If its daemon still listens, the reason is about to come; but nobody waits for it longer than
-/// the command lives.
-fn why_hung_up(near: &Wire, (host, peer): (&str, HostId), cut: &Cut) -> String {
+/// the launcher listens.
+fn why_hung_up(near: &Wire, (host, peer): (&str, HostId), cut: &Cut) -> ChannelEnd {
     let ended = cut.why().is_none() && witness::is_daemon_gone(peer);
     if !ended {
         let until = Instant::now() + VERDICT;
         let near = PollFd::from_borrowed_fd(near.as_fd(), PollFlags::empty());
         wait(&mut [PollFd::new(cut, PollFlags::IN), near], Some(until));
     }
-    let known = || match ended {
-        true => format!("the host {host} has hung up: its daemon has ended"),
-        false => format!("the host {host} has hung up (has its daemon ended?)"),
+    let known = || ChannelEnd::HostGone {
+        sentence: match ended {
+            true => format!("the host {host} has hung up: its daemon has ended"),
+            false => format!("the host {host} has hung up (has its daemon ended?)"),
+        },
     };
     cut.why().unwrap_or_else(known)
 }
@@ -79,7 +81,7 @@ struct Way {
     whole: usize,
     ended: bool,
     /// The last frame has come.
-    status: bool,
+    closed: bool,
 }
 
 impl Way {
@@ -88,12 +90,12 @@ impl Way {
             waiting,
             whole: 0,
             ended: false,
-            status: false,
+            closed: false,
         }
     }
 
     fn is_done(&self) -> bool {
-        self.status && self.whole == 0
+        self.closed && self.whole == 0
     }
 
     fn reads(&self) -> PollFlags {
@@ -123,10 +125,10 @@ impl Way {
 
     /// An error: the other side takes nothing any more, or this one says nonsense.
     fn push(&mut self, to: &mut Wire) -> std::io::Result<()> {
-        let more = frames::whole(&self.waiting[self.whole..]);
-        let (more, last) = more.map_err(|_| std::io::ErrorKind::InvalidData)?;
+        let more = session::whole(&self.waiting[self.whole..]);
+        let (more, closes) = more.map_err(|_| std::io::ErrorKind::InvalidData)?;
         self.whole += more;
-        self.status |= last == Some(Kind::Status);
+        self.closed |= closes;
         while self.whole > 0 {
             let sent = to.send(&self.waiting[..self.whole])?;
             self.waiting.drain(..sent);
@@ -138,11 +140,11 @@ impl Way {
         to.flush()
     }
 
-    /// Says that the command is gone, whatever became of it: only a host that is lost ends without a word. Returns when
+    /// Says that the launcher is gone, whatever became of it: only a host that is lost ends without a word. Returns when
     /// the other side has taken note.
     fn end(&mut self, to: &mut Wire) {
         self.waiting.truncate(self.whole);
-        frames::put(&mut self.waiting, Kind::Data, &[]);
+        session::put(&ChannelMessage::EndOfInput {}, &mut self.waiting);
         let until = Instant::now() + PATIENCE;
         let mut piece = [0; 32 << 10];
         while Instant::now() < until {
@@ -162,10 +164,10 @@ impl Way {
         }
     }
 
-    /// Ends it with a sentence of ours.
-    fn conclude(&mut self, to: &mut Wire, why: &str) {
+    /// Ends it with a reason of ours.
+    fn conclude(&mut self, to: &mut Wire, end: ChannelEnd) {
         self.waiting.truncate(self.whole);
-        excuse(&mut self.waiting, why);
+        session::put(&ChannelMessage::Closed { end }, &mut self.waiting);
         let until = Instant::now() + PATIENCE;
         while self.push(to).is_ok() && self.whole > 0 {
             if !wait(&mut [PollFd::new(to, PollFlags::OUT)], Some(until)) {
@@ -173,10 +175,4 @@ impl Way {
             }
         }
     }
-}
-
-/// The frames that say to a command why there is no shell, or no longer one.
-pub(crate) fn excuse(to: &mut Vec<u8>, why: &str) {
-    frames::put(to, Kind::Error, format!("regatta: {why}\n").as_bytes());
-    frames::put(to, Kind::Status, &1_i32.to_le_bytes());
 }

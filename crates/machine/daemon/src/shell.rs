@@ -1,27 +1,27 @@
-//! A shell of this host for a launcher elsewhere: `sh`, its input and output at one end, frames at the other.
+//! A shell of this host for a launcher elsewhere: `sh`, its input and output at one end, messages at the other.
 //!
 //! To the launcher the daemon is what sshd is: it runs `sh`, and bytes go both ways. When the channel ends the shell's input
-//! does, and the agent in it ends everything that it started.
+//! does, and the agent in it ends everything that it started. An agent that another launcher takes over gets a socket in the place of its
+//! input and output.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal, gives_up, owner_lost_line};
+use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal, SESSION};
+use regatta_wire::frames::Frames;
+use regatta_wire::session::{self, ChannelEnd, ChannelMessage, Stream};
 use rustix::event::{PollFd, PollFlags};
+use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::channels::Cut;
 use crate::detached_session::{DetachedSession, Way};
-use crate::frames::{self, Kind};
-use crate::relay;
 use crate::talk::{Wire, wait};
 use crate::tasks;
 
 /// Waits on its way to either side, at most about that much.
 const FULL: usize = 256 << 10;
-/// Of what a shell without a launcher says so many bytes are looked through for the word of an agent.
-const KEPT: usize = 16 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -30,11 +30,13 @@ pub(crate) struct Shell {
     child: Child,
     input: Option<OwnedFd>,
     output: [Option<OwnedFd>; 2],
+    /// The ways that the agent had before its present one, until it has surely let go of them: it takes their end for that of its job.
+    former: [Option<OwnedFd>; 2],
 }
 
 impl Shell {
-    /// Starts it. `connection` is how the launcher's host and this one see each other.
-    pub(crate) fn start(connection: &str) -> Result<Shell, Refusal> {
+    /// Starts it. `connection` is how the launcher's host and this one see each other, and `session` its number here.
+    pub(crate) fn start(connection: &str, session: u64) -> Result<Shell, Refusal> {
         let refused = |error: std::io::Error| {
             Refusal::of_regatta(format!("no shell can be started: {error}"))
         };
@@ -43,6 +45,7 @@ impl Shell {
         command
             .env(OWN_PROGRAM, own)
             .env(CONNECTION, connection)
+            .env(SESSION, session.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -64,6 +67,7 @@ impl Shell {
             child,
             input,
             output,
+            former: [None, None],
         })
     }
 
@@ -87,15 +91,15 @@ impl Shell {
                 Parting::Ended => break,
                 Parting::Lost => {
                     // Bytes on their way to the shell are the beginning of something whose end will never come.
-                    let next = session.and_then(|session| self.wait_for_another(session, cut));
-                    let Some((way, line)) = next else { break };
-                    pump = Pump::claimed(way, &line);
+                    let next = session.and_then(|session| self.await_launcher(session, cut));
+                    let Some((wire, arrived)) = next else { break };
+                    pump = Pump::new(wire, arrived);
                 }
             }
         }
         // Processes that read see the end; processes that write get an error.
         self.input = None;
-        self.output = [None, None];
+        (self.output, self.former) = ([None, None], [None, None]);
         drop(pump);
         if !self.await_end(PATIENCE) {
             let _ = self.child.kill();
@@ -113,9 +117,6 @@ impl Shell {
                     return Parting::Lost;
                 }
             }
-            if pump.is_withdrawn() {
-                break;
-            }
             match pump.turn(self) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
@@ -129,21 +130,14 @@ impl Shell {
                     .child
                     .wait()
                     .map_or(1, |status| status.code().unwrap_or(1));
-                frames::put(&mut pump.out, Kind::Status, &status.to_le_bytes());
-                pump.finish();
+                pump.finish(ChannelEnd::ShellEnded { status });
                 return Parting::Finished;
             }
             pump.wait(self, cut, session);
         }
-        // A claim that was taken back changes nothing.
-        if let Some(session) = session.filter(|_| !pump.used && cut.why().is_none()) {
-            session.owner_is_lost();
-            return Parting::Lost;
-        }
         // A launcher on this host has no daemon between that could tell it why.
-        if let Some(why) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
-            relay::excuse(&mut pump.out, &why);
-            pump.finish();
+        if let Some(end) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
+            pump.finish(end);
         }
         // A launcher that has ended has said so, or its daemon has.
         let lost = cut.why().is_none() && session.is_some() && !pump.has_said_end();
@@ -153,24 +147,36 @@ impl Shell {
         }
     }
 
-    /// The launcher's host is lost, or its connection has broken. Another launcher, if one comes, and the line in which the agent has said
-    /// that its owner is lost.
-    fn wait_for_another(&mut self, session: &DetachedSession, cut: &Cut) -> Option<(Way, Vec<u8>)> {
+    /// The launcher's host is lost, or its connection has broken: the way to another launcher, if one comes to lead.
+    fn await_launcher(&mut self, session: &DetachedSession, cut: &Cut) -> Option<Way> {
         let unsure = Instant::now() + session.patience;
-        let (mut said, mut latest) = (Vec::new(), Vec::new());
+        let mut claim: Option<Claim> = None;
         if !tasks::has_agent(self.pid()) {
             return None;
         }
         while cut.why().is_none() {
             session.hush();
-            self.listen(&mut said);
-            if let Some(line) = owner_lost_line(&said) {
-                latest = line.to_vec();
-                said.clear();
-                session.agent_knows();
-            }
-            if let Some(next) = session.next() {
-                return Some((next, latest));
+            self.discard();
+            claim = claim.or_else(|| session.next().map(Claim::new));
+            if let Some(mut claimed) = claim.take() {
+                match claimed.word() {
+                    Word::None if !session.is_claimer_lost() => claim = Some(claimed),
+                    Word::Leads(run) => match session.lead(&run) {
+                        Some(socket) => {
+                            self.replace(socket).ok()?;
+                            return Some(claimed.into_way());
+                        }
+                        None => claimed.end(),
+                    },
+                    Word::GivesUp(run) => {
+                        session.give_up(&run);
+                        claimed.end();
+                    }
+                    Word::None | Word::Ended => session.withdraw(),
+                }
+                if claim.is_none() {
+                    continue;
+                }
             }
             let silent = self.output.iter().all(Option::is_none);
             let until = (!session.has_lost_owner()).then_some(unsure);
@@ -183,6 +189,7 @@ impl Shell {
                 PollFd::new(cut, PollFlags::IN),
                 PollFd::new(session, PollFlags::IN),
             ];
+            fds.extend(claim.iter().map(|it| PollFd::new(&it.wire, PollFlags::IN)));
             match silent {
                 true => fds.push(PollFd::new(&pidfd, PollFlags::IN)),
                 false => {
@@ -195,21 +202,34 @@ impl Shell {
         None
     }
 
-    /// Reads what there is of the shell's output, of which only the last words count.
-    fn listen(&mut self, said: &mut Vec<u8>) {
+    /// Reads what there is of the shell's output, which is for nobody.
+    fn discard(&mut self) {
         let mut piece = [0; 32 << 10];
-        for (number, stream) in self.output.iter_mut().enumerate() {
+        for stream in &mut self.output {
             while let Some(fd) = &stream {
                 match rustix::io::read(fd, &mut piece) {
-                    Ok(0) => *stream = None,
-                    Ok(count) if number == 0 => said.extend_from_slice(&piece[..count]),
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Ok(1..) | Err(rustix::io::Errno::INTR) => {}
                     Err(rustix::io::Errno::AGAIN) => break,
-                    Err(_) => *stream = None,
+                    Ok(0) | Err(_) => *stream = None,
                 }
             }
         }
-        said.drain(..said.len().saturating_sub(KEPT));
+    }
+
+    /// From now on the agent speaks on this socket.
+    fn replace(&mut self, socket: OwnedFd) -> std::io::Result<()> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let input = self.input.replace(socket.try_clone()?);
+        let output = self.output[0].replace(socket);
+        self.former = [input, output];
+        Ok(())
+    }
+
+    /// Ends the input: of a socket one direction, since the other one goes on.
+    fn end_input(&mut self) {
+        if let Some(input) = self.input.take() {
+            let _ = rustix::net::shutdown(&input, Shutdown::Write);
+        }
     }
 
     /// Whether it ends within this time.
@@ -234,55 +254,95 @@ enum Parting {
     Lost,
 }
 
+/// A launcher that has claimed the session, and has not said whether it leads.
+struct Claim {
+    wire: Wire,
+    arrived: Frames,
+}
+
+/// The next thing that it says.
+enum Word {
+    None,
+    /// By the run of its host.
+    Leads(String),
+    GivesUp(String),
+    Ended,
+}
+
+impl Claim {
+    fn new((wire, bytes): Way) -> Claim {
+        let mut arrived = Frames::default();
+        arrived.push(&bytes);
+        Claim { wire, arrived }
+    }
+
+    fn word(&mut self) -> Word {
+        let mut piece = [0; 4096];
+        loop {
+            match self.arrived.next_message_within(session::LONGEST) {
+                Ok(Some(ChannelMessage::Lead { run })) => return Word::Leads(run),
+                Ok(Some(ChannelMessage::GiveUp { run })) => return Word::GivesUp(run),
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => return Word::Ended,
+            }
+            match self.wire.recv(&mut piece) {
+                Ok(Some(count)) => self.arrived.push(&piece[..count]),
+                Ok(None) => return Word::None,
+                Err(_) => return Word::Ended,
+            }
+        }
+    }
+
+    /// With what the launcher has said beyond its word.
+    fn into_way(self) -> Way {
+        (self.wire, self.arrived.unread().to_vec())
+    }
+
+    /// Tells the launcher that it does not have the session.
+    fn end(self) {
+        let sentence = "its agent does not follow now".to_owned();
+        let mut pump = Pump::new(self.wire, Vec::new());
+        pump.finish(ChannelEnd::HostGone { sentence });
+    }
+}
+
 /// Bytes between a wire and a shell.
 struct Pump {
     wire: Wire,
     /// From the wire, not looked at; for the shell; for the wire.
-    arrived: Vec<u8>,
+    arrived: Frames,
     input: Vec<u8>,
     out: Vec<u8>,
     /// No more input comes.
     ended: bool,
-    /// A launcher speaks on the channel. One that has claimed it, and sent nothing or that it gives up, has withdrawn when it ends.
-    used: bool,
-    /// The first bytes of a launcher that has claimed the channel, until it is known which word they begin.
-    first: Vec<u8>,
     /// The channel has ended.
     over: bool,
 }
 
 impl Pump {
-    fn new(wire: Wire, arrived: Vec<u8>) -> Pump {
+    fn new(wire: Wire, bytes: Vec<u8>) -> Pump {
+        let mut arrived = Frames::default();
+        arrived.push(&bytes);
         Pump {
             wire,
             arrived,
             input: Vec::new(),
             out: Vec::new(),
             ended: false,
-            used: true,
-            first: Vec::new(),
             over: false,
         }
     }
 
-    /// To a launcher that has claimed the channel of a waiting agent: it gets the agent's latest line.
-    fn claimed((wire, arrived): Way, line: &[u8]) -> Pump {
-        let mut pump = Pump::new(wire, arrived);
-        pump.used = false;
-        frames::put(&mut pump.out, Kind::Data, line);
-        pump
-    }
-
-    /// Whether the channel was claimed, and the claim has been taken back.
-    fn is_withdrawn(&self) -> bool {
-        self.ended && !self.used && self.input.is_empty()
+    /// Whether there is room for more of what the launcher says.
+    fn has_room(&self) -> bool {
+        self.input.len() + self.arrived.unread().len() < FULL
     }
 
     /// Whether the launcher's side has said that it ends: the last thing that comes.
     fn has_said_end(&mut self) -> bool {
         let mut piece = [0; 32 << 10];
         while let Ok(Some(count)) = self.wire.recv(&mut piece) {
-            self.arrived.extend_from_slice(&piece[..count]);
+            self.arrived.push(&piece[..count]);
             if self.unpack().is_err() {
                 return true;
             }
@@ -294,9 +354,9 @@ impl Pump {
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.
     fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
         let mut piece = [0; 32 << 10];
-        while self.input.len() + self.arrived.len() < FULL {
+        while self.has_room() {
             match self.wire.recv(&mut piece) {
-                Ok(Some(count)) => self.arrived.extend_from_slice(&piece[..count]),
+                Ok(Some(count)) => self.arrived.push(&piece[..count]),
                 Ok(None) => break,
                 Err(_) => {
                     self.over = true;
@@ -306,11 +366,11 @@ impl Pump {
         }
         self.unpack()?;
         self.feed(shell);
-        for (stream, kind) in shell.output.iter_mut().zip([Kind::Data, Kind::Error]) {
+        for (stream, kind) in shell.output.iter_mut().zip([Stream::Data, Stream::Errors]) {
             while let Some(fd) = stream.as_ref().filter(|_| self.out.len() < FULL) {
                 match rustix::io::read(fd, &mut piece) {
                     Ok(0) => *stream = None,
-                    Ok(count) => frames::put(&mut self.out, kind, &piece[..count]),
+                    Ok(count) => _ = session::put_piece(kind, &piece[..count], &mut self.out),
                     Err(rustix::io::Errno::AGAIN) => break,
                     Err(rustix::io::Errno::INTR) => {}
                     Err(_) => *stream = None,
@@ -320,30 +380,18 @@ impl Pump {
         self.send()
     }
 
-    /// Frames that have come, as input of the shell.
+    /// Messages that have come, as input of the shell.
     fn unpack(&mut self) -> std::io::Result<()> {
-        let mut taken = 0;
+        let nonsense = || std::io::Error::from(std::io::ErrorKind::InvalidData);
         loop {
-            let frame = frames::take(&self.arrived[taken..]);
-            let frame = frame.map_err(|_| std::io::Error::from(std::io::ErrorKind::InvalidData))?;
-            let Some((kind, bytes, length)) = frame else {
-                break;
-            };
-            match (kind, bytes) {
-                (Kind::Data, []) => self.ended = true,
-                (Kind::Data, bytes) => {
-                    if !self.used {
-                        self.first.extend_from_slice(bytes);
-                        self.used = !gives_up(&self.first);
-                    }
-                    self.input.extend_from_slice(bytes);
-                }
-                _ => return Err(std::io::ErrorKind::InvalidData.into()),
+            let next = self.arrived.next_message_within(session::LONGEST);
+            match next.map_err(|_| nonsense())? {
+                None => return Ok(()),
+                Some(ChannelMessage::EndOfInput {}) => self.ended = true,
+                Some(ChannelMessage::Data { mut bytes }) => self.input.append(&mut bytes),
+                Some(_) => return Err(nonsense()),
             }
-            taken += length;
         }
-        self.arrived.drain(..taken);
-        Ok(())
     }
 
     fn feed(&mut self, shell: &mut Shell) {
@@ -357,8 +405,8 @@ impl Pump {
             }
         }
         self.input.drain(..taken);
-        if self.ended && self.used && self.input.is_empty() {
-            shell.input = None;
+        if self.ended && self.input.is_empty() {
+            shell.end_input();
         }
         if shell.input.is_none() {
             self.input.clear();
@@ -379,7 +427,7 @@ impl Pump {
 
     fn wait(&mut self, shell: &Shell, cut: &Cut, session: Option<&DetachedSession>) {
         let mut flags = PollFlags::empty();
-        if self.input.len() + self.arrived.len() < FULL {
+        if self.has_room() {
             flags |= PollFlags::IN;
         }
         if !self.out.is_empty() || !self.wire.is_flushed() {
@@ -408,8 +456,9 @@ impl Pump {
         self.over |= gone;
     }
 
-    /// Sends what is left, to somebody who listens.
-    fn finish(&mut self) {
+    /// Sends what is left, and why that is all, to somebody who listens.
+    fn finish(&mut self, end: ChannelEnd) {
+        session::put(&ChannelMessage::Closed { end }, &mut self.out);
         let until = Instant::now() + PATIENCE;
         while self.send().is_ok() && (!self.out.is_empty() || !self.wire.is_flushed()) {
             if !wait(&mut [PollFd::new(&self.wire, PollFlags::OUT)], Some(until)) {

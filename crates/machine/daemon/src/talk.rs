@@ -1,7 +1,7 @@
-//! Conversations in lines, over the user's socket or between daemons; and after the lines, bytes.
+//! Conversations in lines or messages, over the user's socket or between daemons; and after them, bytes.
 //!
-//! Each has a thread of its own, so it may wait, though never without a limit. Nobody is read without end: a line that gets
-//! too long is an error.
+//! Each has a thread of its own, so it may wait, though never without a limit. Nobody is read without end: a line or a message that
+//! is too long is an error.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use regatta_launch::Refusal;
 use regatta_transport::calls::{Call, Conversation, Greeting, Keys};
+use regatta_wire::fields::Message;
+use regatta_wire::frames;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 use serde::Serialize;
@@ -186,8 +188,18 @@ impl Talk {
 
     /// Says something.
     pub(crate) fn send_line<T: Serialize>(&mut self, what: &T) -> io::Result<()> {
-        let line = ask::encode(what);
-        let mut rest = &line[..];
+        self.send(&ask::encode(what))
+    }
+
+    /// Says something to a process of a job, or as one.
+    pub(crate) fn send_message(&mut self, message: &impl Message) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frames::put(message, &mut bytes).map_err(|_| ErrorKind::InvalidInput)?;
+        self.send(&bytes)
+    }
+
+    /// Sends all of these bytes.
+    pub(crate) fn send(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() || !self.wire.is_flushed() {
             let count = self.wire.send(rest)?;
             rest = &rest[count..];
@@ -228,18 +240,59 @@ impl Talk {
         other: Option<BorrowedFd<'_>>,
     ) -> io::Result<Vec<u8>> {
         let mut looked = 0;
+        self.take(other, |arrived| {
+            let mut rest = arrived[looked..].iter();
+            if let Some(end) = rest.position(|&byte| byte == b'\n') {
+                return Ok(Some(looked + end + 1));
+            }
+            looked = arrived.len();
+            match looked > longest {
+                true => Err(ErrorKind::InvalidData.into()),
+                false => Ok(None),
+            }
+        })
+    }
+
+    /// The next bytes, so many.
+    pub(crate) fn exactly(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        self.take(
+            None,
+            |arrived| Ok((arrived.len() >= count).then_some(count)),
+        )
+    }
+
+    /// Hears a process of a job, or a daemon as one, if the message is not longer than that.
+    pub(crate) fn receive_message<M: Message>(&mut self, longest: usize) -> io::Result<M> {
+        let head = self.exactly(4)?;
+        let length = head
+            .first_chunk()
+            .map_or(0, |head| u32::from_le_bytes(*head));
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > longest {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        let body = self.exactly(length)?;
+        M::decode(&body).map_err(|_| ErrorKind::InvalidData.into())
+    }
+
+    /// The first byte that comes, which stays.
+    pub(crate) fn first_byte(&mut self) -> io::Result<u8> {
+        self.take(None, |arrived| Ok((!arrived.is_empty()).then_some(0)))?;
+        Ok(self.arrived[0])
+    }
+
+    /// The first bytes of what comes, as many as `count` says when enough is there. With the other descriptor readable before that, the error
+    /// is `Interrupted`.
+    fn take(
+        &mut self,
+        other: Option<BorrowedFd<'_>>,
+        mut count: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<Vec<u8>> {
         let mut piece = [0; PIECE];
         loop {
-            let end = self.arrived[looked..]
-                .iter()
-                .position(|&byte| byte == b'\n');
-            if let Some(end) = end {
-                let rest = self.arrived.split_off(looked + end + 1);
+            if let Some(count) = count(&self.arrived)? {
+                let rest = self.arrived.split_off(count);
                 return Ok(std::mem::replace(&mut self.arrived, rest));
-            }
-            looked = self.arrived.len();
-            if looked > longest {
-                return Err(ErrorKind::InvalidData.into());
             }
             match self.wire.recv(&mut piece)? {
                 Some(count) => self.arrived.extend_from_slice(&piece[..count]),
@@ -255,6 +308,14 @@ impl Talk {
                     }
                 }
             }
+        }
+    }
+
+    /// The socket below, if it is one of this host, for another thread to write to.
+    pub(crate) fn socket(&self) -> io::Result<UnixStream> {
+        match &self.wire {
+            Wire::Local(stream) => stream.try_clone(),
+            Wire::Far(_) => Err(ErrorKind::Unsupported.into()),
         }
     }
 
@@ -369,6 +430,22 @@ mod tests {
         let error = talk.receive::<String>().expect_err("no line");
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
         assert_eq!(talk.into_parts().1, b"rest");
+    }
+
+    #[test]
+    fn messages_come_whole_and_those_that_are_too_long_are_refused() {
+        use regatta_wire::session::FromJob;
+        let (mut talk, mut other) = pair();
+        let watch = FromJob::Watch {};
+        let mut bytes = Vec::new();
+        frames::put(&watch, &mut bytes).expect("a message");
+        other.write_all(&bytes[..3]).expect("room");
+        assert_eq!(talk.first_byte().expect("a byte"), bytes[0]);
+        other.write_all(&bytes[3..]).expect("room");
+        other.write_all(&2_u32.to_le_bytes()).expect("room");
+        assert_eq!(talk.receive_message::<FromJob>(1).expect("whole"), watch);
+        let error = talk.receive_message::<FromJob>(1).expect_err("too long");
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
 
     #[test]

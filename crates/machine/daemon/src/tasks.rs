@@ -39,6 +39,12 @@ pub(crate) fn has_agent(shell: Pid) -> bool {
         .any(|process| AGENTS.contains(&process.name.as_str()))
 }
 
+/// Whether a process runs in a shell.
+pub(crate) fn is_below(shell: Pid, pid: Pid) -> bool {
+    let mut processes = tree::below(shell, &[]).into_iter();
+    processes.any(|process| process.pid == pid)
+}
+
 /// The jobs that are led from this host, because their launchers' hosts are lost.
 pub(crate) fn leaders(daemon: &Daemon) -> Vec<Leader> {
     let leader = |(job, shell): &(String, Pid)| {
@@ -125,7 +131,7 @@ pub(crate) fn kill(
 }
 
 /// The process that a user sees of a job: the one that leads it in the place of its launcher, or else the one in its name, if
-/// it is above a command of the job's that speaks with us.
+/// it is a process of the job that speaks with us, or above one.
 fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
     let shells = shells(daemon);
     let mut ours = shells.iter().filter(|(of, _)| of == job);
@@ -144,8 +150,11 @@ fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
         })
         .collect();
     drop(state);
-    // The command's parent is the supervisor, whose parent is the front.
-    for _ in 0..3 {
+    // The supervisor speaks with us, or a command below it. Its parent is the watch, whose parent is the front.
+    for _ in 0..4 {
+        if let Some(found) = above.iter().find(|pid| pid.as_raw_nonzero().get() == named) {
+            return Some(*found);
+        }
         above = above
             .iter()
             .filter_map(|pid| {
@@ -153,9 +162,6 @@ fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
                 Pid::from_raw(process.parent)
             })
             .collect();
-        if let Some(found) = above.iter().find(|pid| pid.as_raw_nonzero().get() == named) {
-            return Some(*found);
-        }
     }
     None
 }
@@ -163,6 +169,17 @@ fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_processes_below_a_shell_are_of_it() {
+        let mut command = std::process::Command::new("cat");
+        let piped = std::process::Stdio::piped();
+        let mut child = command.stdin(piped).spawn().expect("a process");
+        let (own, pid) = (rustix::process::getpid(), Pid::from_child(&child));
+        assert!(is_below(own, pid) && !is_below(pid, own) && !is_below(pid, pid));
+        drop(child.stdin.take());
+        child.wait().expect("its end");
+    }
 
     #[test]
     fn a_rank_is_found_in_an_environment() {

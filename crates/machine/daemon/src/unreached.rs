@@ -13,6 +13,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use regatta_membership::HostId;
+use regatta_wire::session::{FromJob, LONGEST_REQUEST, UnreachablePair};
 
 use crate::ask::Unreached;
 use crate::daemon::Daemon;
@@ -91,28 +92,43 @@ impl Remarks {
     }
 }
 
-/// Hears a launcher of this host to its end.
-pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk) {
+/// Hears a launcher of this host to its end, which began with this.
+pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk, first: Vec<Unreached>) {
     let source = {
         let mut state = daemon.lock();
         state.remarks.conversations += 1;
         Source::Launcher(state.remarks.conversations)
     };
-    let mut lasts = false;
+    let mut lasts = !first.is_empty();
+    put(daemon, source, first);
     loop {
+        pass_on(daemon);
         talk.limit(lasts.then_some(RENEWAL));
-        match talk.receive::<Vec<Unreached>>() {
-            Ok(said) => {
-                lasts = !said.is_empty();
-                put(daemon, source, said);
+        match talk.receive_message(LONGEST_REQUEST) {
+            Ok(FromJob::Unreachable { job, pairs }) => {
+                lasts = !pairs.is_empty();
+                put(daemon, source, of_job(&job, pairs));
             }
             Err(error) if error.kind() == ErrorKind::TimedOut && lasts => {}
-            Err(_) => break,
+            Ok(_) | Err(_) => break,
         }
-        pass_on(daemon);
     }
     put(daemon, source, Vec::new());
     pass_on(daemon);
+}
+
+/// The pairs of a launcher, with the name of its job.
+pub(crate) fn of_job(job: &str, pairs: Vec<UnreachablePair>) -> Vec<Unreached> {
+    let pair = |pair: UnreachablePair| Unreached {
+        job: job.to_owned(),
+        host: pair.host,
+        peer: pair.peer,
+        task: pair.task,
+        peer_task: pair.peer_task,
+        since_ms: pair.since_ms,
+        given_up: pair.given_up,
+    };
+    pairs.into_iter().map(pair).collect()
 }
 
 /// Another daemon passes on what the launchers of its host say.

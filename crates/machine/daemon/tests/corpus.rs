@@ -7,7 +7,7 @@ use corpus::each;
 use regatta_daemon::readers;
 
 #[test]
-fn frames_and_lines_are_understood_or_refused() {
+fn lines_are_understood_or_refused() {
     each("speech", readers::speech);
 }
 

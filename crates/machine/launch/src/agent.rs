@@ -20,7 +20,7 @@ use regatta_job::registry::{Piece, shortened};
 use regatta_job::spawn::SpawnedTasks;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::time::Timespec;
 
 use crate::agent_join_socket::AgentJoinSocket;
@@ -226,7 +226,7 @@ impl Agent {
                 tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
                 return Ok(None);
             }
-            self.follow_news();
+            self.follow_news()?;
             if self.follower().is_some_and(Follower::leads) {
                 return Ok(self.into_resources());
             }
@@ -238,7 +238,7 @@ impl Agent {
             self.pump();
             self.settle();
             if self.spoken.elapsed() >= BEAT {
-                self.beat();
+                self.send_report(&Report::Beat {});
             }
         }
     }
@@ -285,12 +285,6 @@ impl Agent {
         self.following
             .as_mut()
             .map(|following| &mut following.follower)
-    }
-
-    /// The processes that are no part of the job.
-    fn helpers(&self) -> Vec<Pid> {
-        let helper = self.following.as_ref().and_then(Following::helper);
-        helper.into_iter().collect()
     }
 
     fn wait(&self) {
@@ -344,10 +338,7 @@ impl Agent {
         self.link.flush();
         let astray = || Refusal::of_regatta("the agent was told something it does not understand");
         if self.is_without_owner() && !self.called {
-            self.handle_words().map_err(|_| astray())?;
-            if !self.called {
-                return Ok(());
-            }
+            return Ok(());
         }
         loop {
             match self.link.next() {
@@ -410,7 +401,7 @@ impl Agent {
             }
             Order::Gone { rank, cause } => self.note_gone(rank, cause),
             Order::Signal { signal } => {
-                tasks::signal_orphans(signal, &self.helpers());
+                tasks::signal_orphans(signal, &[]);
                 if let (Some(tasks), Some(signal)) = (&self.tasks, Signal::from_named_raw(signal)) {
                     tasks.signal_guests(signal);
                 }
@@ -614,7 +605,6 @@ impl Agent {
     fn reap(&mut self) {
         let (children, _) = tasks::reap();
         for (pid, status) in children {
-            self.reaped(pid, status);
             let without_owner = self.is_without_owner();
             let Some(tasks) = &mut self.tasks else {
                 continue;
@@ -677,12 +667,6 @@ impl Agent {
         self.send_report(&Report::SpawnStarted { task, pid, refused });
     }
 
-    fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        if let Some(following) = &mut self.following {
-            following.reaped(pid, status);
-        }
-    }
-
     /// Sends what tasks have written, as far as the window allows.
     fn pump(&mut self) {
         if self.is_without_owner() {
@@ -717,16 +701,12 @@ impl Agent {
             return;
         }
         self.feed = None;
-        let helpers = self.helpers();
-        let (children, none_left) = tasks::reap();
-        for (pid, status) in children {
-            self.reaped(pid, status);
-        }
-        if !none_left && (helpers.is_empty() || !tree::descendants(&helpers).is_empty()) {
+        let (_, none_left) = tasks::reap();
+        if !none_left {
             if !self.told_strays {
                 self.told_strays = true;
                 self.send_report(&Report::Strays {
-                    names: tasks::strays(&helpers),
+                    names: tasks::strays(&[]),
                 });
             }
             return;

@@ -232,11 +232,8 @@ fn next_input(
         Ok(None) => {}
         Err(_) => return Some(Input::Nonsense),
     }
-    if !remote.link.is_ended() || !remote.called && !remote.is_concluded() {
-        return None;
-    }
-    let (status, name, said) = (remote.status(), remote.name.clone(), remote.said());
-    Some(Input::Closed(rsh::explain(across, &name, status, &said)))
+    let end = remote.end()?;
+    Some(Input::Closed(end.refusal(across, &remote.name).sentence))
 }
 
 fn input(remote: &mut Remote, report: Report, named: impl Fn() -> Vec<IpAddr>) -> Input {

@@ -338,8 +338,7 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     }
 }
 
-/// A report without addresses, for tests.
-#[cfg(test)]
+/// A report without addresses.
 pub(crate) fn hello_again() -> Hello {
     let allowed = cores::allowed();
     Hello {

@@ -35,7 +35,7 @@ pub mod launcher_on_demand;
 pub mod limits;
 mod lines;
 mod loaded;
-mod news;
+mod membership_feed;
 mod nonblocking_output;
 mod output;
 mod owner;
@@ -49,6 +49,7 @@ mod refusal;
 mod remote;
 pub mod resident;
 mod rsh;
+mod session;
 mod signals;
 pub mod slurm;
 mod standard_input;
@@ -73,8 +74,8 @@ pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUS
 pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
 pub use regatta_transport::job::MOST_TASKS;
-pub use rsh::{ASK_AT, OWN_PROGRAM, identity};
-pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, gives_up, owner_lost_line};
+pub use rsh::{ASK_AT, OWN_PROGRAM, identity, reach_command};
+pub use session::{SESSION, hand, no_daemon};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::FlockOperation;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::refusal::Refusal;
 
@@ -91,10 +92,19 @@ impl Place {
 
     /// A connection to the daemon; `None` if there is none.
     pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
+        self.connect_with(SocketFlags::empty())
+    }
+
+    /// As [`Place::connect`], but neither this nor the connection ever waits: a daemon that has no room for one more is an error.
+    pub(crate) fn connect_now(&self) -> Result<Option<UnixStream>, Refusal> {
+        self.connect_with(SocketFlags::NONBLOCK)
+    }
+
+    fn connect_with(&self, flags: SocketFlags) -> Result<Option<UnixStream>, Refusal> {
         if !is_private(&self.directory)? {
             return Ok(None);
         }
-        match UnixStream::connect(self.socket()) {
+        match connect(&self.socket(), flags) {
             Ok(stream) => {
                 check_user(&stream)?;
                 Ok(Some(stream))
@@ -166,6 +176,13 @@ impl Place {
             lock,
         })
     }
+}
+
+fn connect(path: &Path, flags: SocketFlags) -> std::io::Result<UnixStream> {
+    let flags = flags | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
 }
 
 fn is_absence(error: &std::io::Error) -> bool {

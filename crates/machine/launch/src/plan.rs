@@ -75,9 +75,8 @@ pub struct Across {
 pub struct Growth {
     /// Makes the host starter, which reads the requests of tasks for hosts.
     pub starter: NewHostStarter,
-    /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it. Empty: only
-    /// tasks ask for hosts.
-    pub command: Vec<String>,
+    /// The virtual machine whose daemons tell of them, and carry the channels to them; none: tasks may ask for hosts.
+    pub machine: Option<String>,
     /// The runs of the hosts that the job begins with, in their order, and of hosts that it must not take.
     pub known: Vec<String>,
     /// The machine's name of this host, and in `run` of its run.
@@ -93,7 +92,7 @@ impl Growth {
     pub fn new(starter: NewHostStarter) -> Self {
         Self {
             starter,
-            command: Vec::new(),
+            machine: None,
             known: Vec::new(),
             host: String::new(),
             run: String::new(),
@@ -120,6 +119,12 @@ impl Across {
             verbose: false,
             growth: None,
         }
+    }
+
+    /// The virtual machine whose daemons carry the channels, and the name of the job there.
+    pub(crate) fn machine(&self) -> Option<(&str, &str)> {
+        let growth = self.growth.as_ref()?;
+        Some((growth.machine.as_deref()?, &growth.job))
     }
 
     /// [`Across::unreachable`] in milliseconds.

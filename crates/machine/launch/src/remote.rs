@@ -9,7 +9,11 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
+use regatta_wire::session::FromJob;
+
 use crate::channel::Link;
+use crate::channel::daemon_channel::DaemonChannel;
+use crate::channel::end::ChannelEnd;
 use crate::channel::messages::{Hello, Order};
 use crate::host_starter::HostSettings;
 use crate::plan::Across;
@@ -60,8 +64,6 @@ pub(crate) struct Remote {
     ended: Option<Instant>,
     errors: Option<OwnedFd>,
     said: String,
-    /// Since when its last line may be the last word of a command of our own.
-    held: Option<Instant>,
     /// The settings of the request for it.
     pub settings: HostSettings,
     /// Its agent was started by others, and has been called.
@@ -69,13 +71,38 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Runs the command that leads to a host.
+    /// Opens a channel to a host: through the daemons of the machine, or by the command that leads there.
     pub(crate) fn open(
         across: &Across,
         number: u32,
         name: &str,
         signals: &Signals,
     ) -> Result<Self, Refusal> {
+        match across.machine() {
+            None => Self::run(across, number, name, signals),
+            Some((machine, job)) => {
+                let (host, job) = (name.to_owned(), job.to_owned());
+                let detachable = true;
+                let request = FromJob::Open {
+                    host,
+                    job,
+                    detachable,
+                };
+                Ok(Self::by_daemons(machine, number, name, &request))
+            }
+        }
+    }
+
+    /// Asks the daemon of this host for a channel. If none can be had it has ended.
+    pub(crate) fn by_daemons(machine: &str, number: u32, name: &str, request: &FromJob) -> Self {
+        let link = Link::of_daemons(DaemonChannel::open(machine, request));
+        let mut remote = Self::without_command(name, number, link);
+        remote.called = false;
+        remote
+    }
+
+    /// Runs the command that leads to a host.
+    fn run(across: &Across, number: u32, name: &str, signals: &Signals) -> Result<Self, Refusal> {
         let mut command = rsh::command(across, name);
         // Signals that we block would stay blocked in the agent's tasks, when the agent is on this machine.
         sys::start_with(&mut command, signals.before());
@@ -140,7 +167,6 @@ impl Remote {
             ended: None,
             errors: None,
             said: String::new(),
-            held: None,
             settings: HostSettings::default(),
             called: true,
         }
@@ -228,6 +254,9 @@ impl Remote {
 
     /// Reads what the command says to its standard error.
     pub(crate) fn read_errors(&mut self) {
+        if let Some(channel) = self.link.daemons() {
+            self.said += &String::from_utf8_lossy(&channel.take_errors());
+        }
         let mut bytes = [0_u8; 1024];
         while let Some(errors) = &self.errors {
             match rustix::io::read(errors, &mut bytes) {
@@ -243,17 +272,10 @@ impl Remote {
         self.said.drain(..cut.unwrap_or_default());
     }
 
-    /// The lines of that which are whole, from a host that has an agent. One that may be a command's last word is kept for a
-    /// moment, since the end of the channel may be about to come.
+    /// The lines of that which are whole, from a host that has an agent.
     pub(crate) fn errors(&mut self) -> Vec<String> {
         self.read_errors();
-        let mut end = self.said.rfind('\n').map_or(0, |end| end + 1);
-        if self.said.len() == end && self.last_words().is_some() {
-            let held = *self.held.get_or_insert_with(Instant::now);
-            if held.elapsed() < LAST_WORD {
-                end = self.said[..end - 1].rfind('\n').map_or(0, |end| end + 1);
-            }
-        }
+        let end = self.said.rfind('\n').map_or(0, |end| end + 1);
         self.hand_out(end)
     }
 
@@ -267,7 +289,6 @@ impl Remote {
         if self.hello.is_none() || end == 0 {
             return Vec::new();
         }
-        self.held = None;
         let lines = self.said.drain(..end).collect::<String>();
         let lines = lines.lines().map(str::trim_end);
         let lines = lines.filter(|line| !line.is_empty());
@@ -275,16 +296,10 @@ impl Remote {
     }
 
     /// Everything that was said and has not been handed out.
-    pub(crate) fn said(&mut self) -> String {
+    fn said(&mut self) -> String {
         let mut said = self.errors().join("\n");
         said.push('\n');
         said + &self.said
-    }
-
-    /// Why a command of our own has ended, as it has said in a sentence.
-    pub(crate) fn last_words(&self) -> Option<&str> {
-        let last = self.said.trim_end().lines().last()?;
-        last.strip_prefix("regatta: ")
     }
 
     /// Takes note of a child's end, if it is this host's command.
@@ -302,10 +317,31 @@ impl Remote {
         self.command
     }
 
-    /// Whether all is known of a channel that has ended: how its command ended, or that this one takes too long. Never waits.
-    pub(crate) fn is_concluded(&mut self) -> bool {
-        let since = *self.ended.get_or_insert_with(Instant::now);
-        self.has_ended() || since.elapsed() >= LAST_WORD
+    /// Why the channel has ended, if it has, and everything is known: how its command ended, or that this one takes too long. Never
+    /// waits.
+    pub(crate) fn end(&mut self) -> Option<ChannelEnd> {
+        if !self.link.is_ended() {
+            return None;
+        }
+        let end = self
+            .link
+            .daemons()
+            .and_then(|channel| channel.end().cloned());
+        let status = match end {
+            Some(ChannelEnd::Command { status, .. }) => status,
+            Some(end) => return Some(end),
+            None if self.called => return Some(ChannelEnd::HungUp),
+            None => {
+                let since = *self.ended.get_or_insert_with(Instant::now);
+                if !self.has_ended() && since.elapsed() < LAST_WORD {
+                    return None;
+                }
+                self.status
+            }
+        };
+        self.read_errors();
+        let said = self.said();
+        Some(ChannelEnd::Command { status, said })
     }
 
     /// Until nothing more is expected of a channel that has ended.
@@ -314,28 +350,40 @@ impl Remote {
         Some(LAST_WORD.saturating_sub(since.elapsed()))
     }
 
-    /// How the command ended, as far as that is known.
-    pub(crate) fn status(&self) -> Option<i32> {
-        self.status
-    }
-
     /// Gives the host up: nothing is said to it, and its command is ended.
     pub(crate) fn lose(&mut self) {
         self.lost = true;
-        self.link.close();
+        self.link.cut();
         if let Some(pid) = self.command {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
 
-    /// Whether the command of the channel has ended. Also where nobody waits for all children.
+    /// Whether what carries the channel has ended. Also where nobody waits for all children.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.await_end(Instant::now());
-        self.command.is_none()
+        let daemons = self.link.daemons();
+        let carried = daemons.is_some_and(|channel| channel.end().is_none());
+        self.command.is_none() && !carried
     }
 
-    /// Waits for the end of the channel's command, until then at most.
+    /// Waits for the end of what carries the channel, until then at most.
     pub(crate) fn await_end(&mut self, until: Instant) {
+        loop {
+            let daemons = self.link.daemons();
+            if daemons.is_none_or(|channel| channel.end().is_some()) {
+                break;
+            }
+            let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+            let mut fds: Vec<PollFd> = self.link.polls().collect();
+            let _ = regatta_transport::ready::poll(&mut fds, left.as_ref());
+            drop(fds);
+            self.link.flush();
+            self.link.read();
+            if Instant::now() >= until {
+                break;
+            }
+        }
         let Some(pid) = self.command else { return };
         let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
             return;
@@ -353,15 +401,19 @@ impl Remote {
 pub(crate) fn part(remotes: &mut [Remote]) {
     let until = Instant::now() + PATIENCE;
     for remote in remotes.iter_mut() {
-        remote.link.close();
         // An agent ends with its channel; what never became one may not look at it.
-        if let Some(pid) = remote.command.filter(|_| remote.hello.is_none()) {
+        if remote.hello.is_some() {
+            remote.link.close();
+            continue;
+        }
+        remote.link.cut();
+        if let Some(pid) = remote.command {
             let _ = rustix::process::kill_process(pid, Signal::TERM);
         }
     }
     for remote in remotes.iter_mut() {
         remote.await_end(until);
-        if remote.command.is_some() {
+        if !remote.has_ended() {
             remote.lose();
             remote.await_end(Instant::now() + PATIENCE);
         }
@@ -415,7 +467,7 @@ mod tests {
         let mut remote = open("exec >&- 2>&-; read -r line; exit 3");
         await_end_of_channel(&mut remote, Remote::read_errors);
         let before = Instant::now();
-        assert!(!remote.is_concluded() && remote.status().is_none());
+        assert_eq!(remote.end(), None);
         assert!(before.elapsed() < LAST_WORD / 2, "it was waited for");
         assert!(
             remote
@@ -424,29 +476,16 @@ mod tests {
         );
         remote.link.close();
         remote.await_end(Instant::now() + PATIENCE);
-        assert!(remote.is_concluded());
-        assert_eq!(remote.status(), Some(3));
-    }
-
-    #[test]
-    fn the_last_words_of_a_command_are_kept_for_its_end() {
-        let mut remote = open("echo wait >&2; echo 'regatta: it is over' >&2; read -r line");
-        remote.hello = Some(crate::gather::hello_again());
-        let mut shown = Vec::new();
-        while remote.last_words().is_none() {
-            let errors = remote.errors.as_ref().expect("errors");
-            let mut polls = [PollFd::new(errors, PollFlags::IN)];
-            rustix::event::poll(&mut polls, None).expect("a poll");
-            shown.append(&mut remote.errors());
-        }
-        assert_eq!(shown, ["wait"]);
-        assert!(remote.errors().is_empty());
-        assert_eq!(remote.last_words(), Some("it is over"));
-        // It goes on: that was none.
-        remote.held = Instant::now().checked_sub(LAST_WORD);
-        assert_eq!(remote.errors(), ["regatta: it is over"]);
-        assert!(remote.last_errors().is_empty());
-        remote.lose();
-        remote.await_end(Instant::now() + PATIENCE);
+        let end = remote.end();
+        assert!(
+            matches!(
+                end,
+                Some(ChannelEnd::Command {
+                    status: Some(3),
+                    ..
+                })
+            ),
+            "{end:?}"
+        );
     }
 }

@@ -33,6 +33,7 @@ use crate::place::Claimed;
 use crate::plan::{Across, Bind, Form, Growth, OnFailure, Plan};
 use crate::refusal::Refusal;
 use crate::remote::WINDOW;
+use crate::rsh::reach_command;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
 use crate::{front_process, reach, supervise, sys};
@@ -241,13 +242,12 @@ fn no_tasks(
 
 /// The job is called after this process, as every job of a machine is after its launcher.
 fn named(mut across: Across) -> Across {
-    if let Some(growth) = &mut across.growth {
-        let job = format!("{}:{}", growth.host, std::process::id());
-        let old = std::mem::replace(&mut growth.job, job.clone());
-        let words = across.rsh.iter_mut().flatten();
-        words
-            .filter(|word| **word == old)
-            .for_each(|word| *word = job.clone());
+    let Some(growth) = &mut across.growth else {
+        return across;
+    };
+    growth.job = format!("{}:{}", growth.host, std::process::id());
+    if let (Some(machine), Some(words)) = (&growth.machine, &mut across.rsh) {
+        *words = reach_command(&words[0], machine, &growth.job);
     }
     across
 }

@@ -78,6 +78,13 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
     command
 }
 
+/// The command by which a person gets to a host of a virtual machine, for a job, as its launcher does through the daemons.
+pub fn reach_command(own: &str, machine: &str, job: &str) -> Vec<String> {
+    [own, "reach", "--vm", machine, "--job", job, "{host}"]
+        .map(str::to_owned)
+        .into()
+}
+
 /// Whether standard input can come from a launcher: it is a pipe or a socket. Output says nothing: srun connects it to a
 /// pseudo terminal.
 pub(crate) fn is_channel() -> bool {

@@ -6,13 +6,11 @@
 //! ```text
 //! agents                              next launcher
 //! the daemons say that the launcher's host is lost;
-//! each says on its channel that its owner is lost, and which hosts may take it over; it takes nothing but the word LEAD from it,
-//! and reports nothing
-//!                                   claims the channels that the old launcher had, through the daemons
-//! OWNER_LOST, by the daemon         >
-//!                                   < GAVE_UP    if some agent has not named it there; the agents and their daemons go on waiting
-//!                                   < LEAD       when every channel has been claimed, or its host is lost
-//! READY, as at the beginning        >
+//! each tells its daemon so, and which hosts may take it over; it reports nothing
+//!                                   claims the channels that the old launcher had, through the daemons, which say whom each agent names
+//!                                   < gives up   if some agent has not named it there; the agents and their daemons go on waiting
+//!                                   < leads      when every channel has been claimed, or its host is lost
+//! each gets a new channel of its daemon, on which nothing of the old launcher is left
 //!                                   < Lead       so many tasks are in my table, so many changes in my replica of the registry
 //! a later snapshot, if it has one   >
 //! State, and unanswered requests    >
@@ -31,39 +29,23 @@ use regatta_job::failover::{FailoverPlan, Handover, LocalRecord};
 use crate::plan::{Across, Form, OnFailure, Plan};
 use crate::tasks::Tasks;
 
+pub(crate) mod claim;
 pub(crate) mod following;
 pub(crate) mod lead;
 pub(crate) mod rally;
 
-/// The first word of what an agent says on its channel while its owner is lost; the runs of the hosts that may take it over follow. The
-/// daemon that holds the other end passes the latest line of this kind on to a launcher that claims the channel.
-pub(crate) const OWNER_LOST: &str = "regatta-owner-lost";
-/// The first word of the next launcher on it; its identity follows, and the run of its host.
-pub(crate) const LEAD: &str = "regatta-lead";
-/// The first word of a host on it that may not lead after all; the run of that host follows.
-pub const GAVE_UP: &str = "regatta-gave-up";
 /// The name of a process that has become the launcher of a job.
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
-/// The sentence that the command of a channel says when the daemon of the launcher's host has ended, after `regatta: `.
-pub const DAEMON_ENDED: &str =
-    "the daemon of this host has ended, and with it the channels to all others";
-/// How the reason ends why a channel has ended, when this host was declared dead and goes on as another one.
-pub const GOES_ON_AS_ANOTHER: &str = ", and this host goes on as another one";
 /// This program, wherever it runs.
 pub(crate) const OWN: &str = "/proc/self/exe";
 
 /// The settings that the next launcher needs of this one's plan, if the job can outlive its launcher's host.
 pub(crate) fn failover_plan(plan: &Plan, across: &Across) -> Option<FailoverPlan> {
-    let (growth, reach) = (across.growth.as_ref()?, across.rsh.as_ref()?);
     // Only a machine can say that a host is lost.
-    if growth.command.is_empty() {
-        return None;
-    }
-    let behind = |words: &[String]| words.get(1..).unwrap_or_default().to_vec();
+    let (machine, job) = across.machine()?;
     Some(FailoverPlan {
-        job: growth.job.clone(),
-        reach: behind(reach),
-        tell: behind(&growth.command),
+        job: job.to_owned(),
+        machine: machine.to_owned(),
         goes_on: plan.on_failure == OnFailure::Continue,
         grace: milliseconds(plan.grace),
         timeout: plan.timeout.map(|limit| limit.as_millis() as u64),
@@ -89,39 +71,6 @@ pub(crate) fn form(plan: &FailoverPlan) -> Form {
     }
 }
 
-/// The line of an agent whose owner is lost. These runs may take it over.
-pub(crate) fn owner_lost<'a>(successors: impl Iterator<Item = &'a str>) -> String {
-    let runs: String = successors.map(|run| format!(" {run}")).collect();
-    format!("\n{OWNER_LOST}{runs}\n")
-}
-
-/// The last whole line in these bytes in which an agent says that its owner is lost, with the ends of the lines before and after it.
-pub fn owner_lost_line(said: &[u8]) -> Option<&[u8]> {
-    let begin = format!("\n{OWNER_LOST}");
-    let starts = said.windows(begin.len()).enumerate();
-    let starts = starts.filter(|(_, part)| *part == begin.as_bytes());
-    let whole = |(start, _): (usize, &[u8])| {
-        let length = said[start + 1..].iter().position(|byte| *byte == b'\n')?;
-        Some(&said[start..start + length + 2])
-    };
-    starts.filter_map(whole).next_back()
-}
-
-/// Whether these first bytes for an agent whose channel is claimed are, as far as they go, the word that the host will not lead.
-pub fn gives_up(first: &[u8]) -> bool {
-    let word = format!("\n{GAVE_UP} ");
-    first
-        .iter()
-        .zip(word.as_bytes())
-        .all(|(byte, of)| byte == of)
-}
-
-/// The runs of the hosts that may take over an agent that has said this line.
-pub(crate) fn successors(line: &str) -> Vec<String> {
-    let runs = line.split_whitespace().skip(1);
-    runs.map(str::to_owned).collect()
-}
-
 /// Facts of this host for the next launcher. Nothing is left of what the last one had prepared.
 pub(crate) fn handover(tasks: &mut Tasks, local: &LocalRecord) -> Handover {
     tasks.forget_all_prepared();
@@ -138,25 +87,4 @@ pub(crate) fn handover(tasks: &mut Tasks, local: &LocalRecord) -> Handover {
 
 fn milliseconds(time: Duration) -> u32 {
     time.as_millis().try_into().unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_whole_line_says_who_may_take_over() {
-        let first = owner_lost(["r1", "r2"].into_iter());
-        let second = owner_lost(["r2"].into_iter());
-        let said = format!("noise{first}more{second}\n{OWNER_LOST} r7");
-        let line = owner_lost_line(said.as_bytes()).expect("a line");
-        assert_eq!(line, second.as_bytes());
-        assert_eq!(owner_lost_line(&said.as_bytes()[..10]), None);
-        assert_eq!(successors(first.trim()), ["r1", "r2"]);
-        assert_eq!(successors(second.trim()), ["r2"]);
-        assert!(successors(OWNER_LOST).is_empty() && successors("").is_empty());
-        let leads = format!("\n{LEAD} 7 r1\n");
-        assert!(gives_up(b"\nregatta-gave-up r1\n") && gives_up(b"\nrega") && gives_up(b""));
-        assert!(!gives_up(leads.as_bytes()));
-    }
 }

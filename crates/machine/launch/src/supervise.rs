@@ -253,7 +253,7 @@ impl<'p> Supervisor<'p> {
         };
         let registry = registry(plan, &fleet);
         let leadership = leadership::at_first(plan, &fleet.remotes);
-        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
+        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays);
         let name = |number: u32| fleet.names.get(number as usize).cloned();
         let here = fleet.here.and_then(name);
         let number = fleet.here.unwrap_or(0);
@@ -463,7 +463,7 @@ impl<'p> Supervisor<'p> {
         !helpers.is_empty() && tree::descendants(&helpers).is_empty()
     }
 
-    /// The processes that carry channels, that read our input and that tell of hosts: no signal of the job is theirs.
+    /// The processes that carry channels, and that read our input: no signal of the job is theirs.
     fn helpers(&self) -> Vec<Pid> {
         let reader = self.input.as_ref().and_then(Input::reader);
         self.remotes

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use regatta_daemon::{self as listed, DEFAULT, Place, Report, commands};
 use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::resident::Machine;
-use regatta_launch::{Across, Choice, Growth, Refusal, slurm};
+use regatta_launch::{Across, Choice, Growth, Refusal, reach_command, slurm};
 
 /// How long a host may take to answer, unless the user says otherwise.
 pub const CONNECT: Duration = Duration::from_secs(10);
@@ -197,33 +197,12 @@ fn living(machine: Option<&str>) -> Result<Option<(Place, Report)>, Refusal> {
 fn by_daemon(place: &Place, report: &Report, known: Vec<String>) -> (Vec<String>, Growth) {
     let job = format!("{}:{}", report.here, std::process::id());
     let own = regatta_trust::own_command();
-    let own = own.to_string_lossy();
-    let machine = place.machine();
-    let reach = [
-        &*own,
-        "reach",
-        "--vm",
-        machine,
-        "--job",
-        &job,
-        "--lasting",
-        "{host}",
-    ];
-    let reach = reach.map(str::to_owned).to_vec();
-    let tell = [
-        &*own,
-        "hosts",
-        "--watch",
-        "--pass-on",
-        "--json",
-        "--vm",
-        machine,
-    ];
+    let reach = reach_command(&own.to_string_lossy(), place.machine(), &job);
     let mut hosts = report.hosts.iter();
     let here = hosts.find(|host| host.state == "here");
     let growth = Growth {
         starter: regatta_hosting::starter,
-        command: tell.map(str::to_owned).to_vec(),
+        machine: Some(place.machine().to_owned()),
         known,
         run: here.map(|host| host.run.clone()).unwrap_or_default(),
         host: report.here.clone(),

@@ -17,10 +17,6 @@ pub struct Arguments {
     #[arg(short, long)]
     watch: bool,
 
-    /// Pass on from the standard input, line by line, which tasks of a job cannot reach each other
-    #[arg(long, hide = true, requires = "watch")]
-    pass_on: bool,
-
     #[command(flatten)]
     which: Which,
 }
@@ -35,12 +31,6 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
             false => say::text(table(&report))?,
         }
         return Ok(());
-    }
-    if arguments.pass_on {
-        let place = arguments.which.place()?;
-        // Without a thread nobody hears it here, and the job says it all the same.
-        let _ = std::thread::Builder::new()
-            .spawn(move || commands::pass_unreached(&place, std::io::stdin().lock()));
     }
     let mut next = None;
     let mut said = Ok(());
@@ -57,12 +47,6 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
         next = Some(report.events.last().map_or(0, |event| event.number + 1));
         said = say::text(text);
         said.is_ok()
-    })
-    .inspect_err(|_| {
-        // For a job it makes a difference whether the daemon has ended or cannot answer now: it asks again in the second case.
-        if arguments.pass_on && matches!(place.connect(), Ok(None)) {
-            let _ = say::line(json!({"ending": true}));
-        }
     })?;
     said
 }

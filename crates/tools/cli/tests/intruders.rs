@@ -1,12 +1,16 @@
-//! Callers that have no business with a virtual machine: strangers on the network, other users, other machines' daemons.
+//! Callers that have no business with a virtual machine: strangers on the network, other users, other machines' daemons, other versions.
 
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
 mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
+use regatta_wire::frames::{self, Frames};
+use regatta_wire::session::{FromDaemon, FromJob, PREAMBLE, PROTOCOL};
 use serde_json::Value;
 use support::lan::{Lan, state_of};
 use support::{REGATTA, Scratch, told};
@@ -155,4 +159,69 @@ fn another_user_cannot_speak_with_the_daemon() {
         said.contains("because it belongs to the user 65534"),
         "{said}"
     );
+}
+
+/// The last answer of a daemon to this, from a process of its user; none: it hangs up.
+fn answer(socket: &str, said: &[u8]) -> Option<FromDaemon> {
+    let mut stream = UnixStream::connect(socket).expect("the daemon");
+    stream.write_all(said).expect("room");
+    stream.shutdown(Shutdown::Write).expect("an open socket");
+    let mut bytes = Vec::new();
+    // Bytes that it has not read when it hangs up make that an error.
+    let _ = stream.read_to_end(&mut bytes);
+    let mut frames = Frames::default();
+    frames.push(&bytes);
+    let next = || frames.next_message().expect("a message");
+    std::iter::from_fn(next).last()
+}
+
+#[test]
+fn a_daemon_says_why_to_a_process_of_another_version_and_nothing_to_nonsense() {
+    let scratch = Scratch::new("session");
+    let home = scratch.0.display().to_string();
+    let regatta = |arguments: &[&str]| {
+        let mut command = Command::new(REGATTA);
+        command.args(arguments).env("XDG_RUNTIME_DIR", &home);
+        let output = command.env_remove("REGATTA_VM").stdin(Stdio::null());
+        assert_eq!(told(&output.output().expect("regatta")).0, 0);
+    };
+    regatta(&["up", "--interface", "127.0.0.1"]);
+    let socket = format!("{home}/regatta/default.socket");
+    let session = |protocol: u32, identity: &str, request: &FromJob| {
+        let identity = identity.to_owned();
+        let mut bytes = PREAMBLE.to_vec();
+        let hello = FromJob::Hello { protocol, identity };
+        frames::put(&hello, &mut bytes).expect("a short message");
+        frames::put(request, &mut bytes).expect("a short message");
+        bytes
+    };
+    let refused = |said: &[u8]| match answer(&socket, said) {
+        Some(FromDaemon::Refused { sentence }) => sentence,
+        other => panic!("{other:?}"),
+    };
+    let ours = regatta_launch::identity();
+    let watch = FromJob::Watch {};
+    for (protocol, identity) in [(PROTOCOL, "9.9.9"), (PROTOCOL + 1, &*ours)] {
+        let sentence = refused(&session(protocol, identity, &watch));
+        let both = [identity, &ours].map(|part| sentence.contains(part));
+        assert_eq!(both, [true, true], "{sentence}");
+    }
+    // Nobody speaks for an agent but a process of its session.
+    let lost = FromJob::OwnerLost {
+        session: 1,
+        successors: Vec::new(),
+    };
+    let sentence = refused(&session(PROTOCOL, &ours, &lost));
+    assert!(sentence.contains("no such session"), "{sentence}");
+    let mut endless = PREAMBLE.to_vec();
+    endless.extend_from_slice(&u32::MAX.to_le_bytes());
+    for nonsense in [
+        &endless[..],
+        &PREAMBLE[..4],
+        b"\0garbage and more",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ] {
+        assert_eq!(answer(&socket, nonsense), None);
+    }
+    regatta(&["down"]);
 }

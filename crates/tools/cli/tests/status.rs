@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -438,37 +437,6 @@ fn a_job_that_cannot_stay_is_no_success() {
     let log = std::fs::read_to_string(home.join("regatta/early.job.log")).expect("a log");
     assert!(log.contains("file size limit"), "{log}");
     assert!(!home.join("regatta/early.job.socket").exists());
-}
-
-#[test]
-fn a_job_is_told_that_a_daemon_has_ended_and_not_that_it_cannot_answer() {
-    use std::os::unix::fs::DirBuilderExt;
-    let scratch = Scratch::new("ending");
-    let directory = scratch.0.join("regatta");
-    let private = std::fs::DirBuilder::new().mode(0o700).create(&directory);
-    private.expect("a directory");
-    let tell = || {
-        let output = Command::new(REGATTA)
-            .args(["hosts", "--watch", "--pass-on", "--json", "--vm", "dumb"])
-            .env("XDG_RUNTIME_DIR", &scratch.0)
-            .stdin(Stdio::null())
-            .output();
-        told(&output.expect("the command"))
-    };
-    let (status, told, said) = tell();
-    assert_eq!((status, told.trim()), (125, r#"{"ending":true}"#), "{said}");
-    // This one takes a conversation, and ends it without a word.
-    let socket = directory.join("dumb.socket");
-    let daemon = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
-    let listener = daemon.try_clone().expect("the socket");
-    let taker = std::thread::spawn(move || {
-        let (mut conversation, _) = listener.accept().expect("a conversation");
-        let _ = conversation.read(&mut [0]);
-    });
-    let (_, told, said) = tell();
-    assert_eq!(told, "", "{said}");
-    taker.join().expect("the taker");
-    drop(daemon);
 }
 
 #[test]

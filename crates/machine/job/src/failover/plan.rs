@@ -7,10 +7,8 @@ use regatta_wire::fields;
 pub struct FailoverPlan {
     /// The job's name.
     pub job: String,
-    /// The arguments of the command, without its name, that leads to a host.
-    pub reach: Vec<String>,
-    /// The arguments of the command, without its name, that reports the membership.
-    pub tell: Vec<String>,
+    /// The name of the virtual machine whose daemons lead to hosts and report the membership.
+    pub machine: String,
     /// Whether the job goes on after the failure of a task.
     pub goes_on: bool,
     /// How long tasks have between a signal and the next harder one, in milliseconds.
@@ -28,8 +26,7 @@ pub struct FailoverPlan {
 }
 fields!(FailoverPlan {
     job,
-    reach,
-    tell,
+    machine,
     goes_on,
     grace,
     timeout,

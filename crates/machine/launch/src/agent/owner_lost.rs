@@ -1,50 +1,49 @@
 //! An agent whose launcher's host is lost: it says so, and tells the next launcher what that may not know, or becomes it.
 
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use regatta_job::failover::{Follower, PIECE};
-use regatta_wire::Malformed;
 
 use super::Agent;
 use crate::agent_join_socket::AgentJoinSocket;
+use crate::channel::Link;
 use crate::channel::messages::{Report, State};
+use crate::refusal::Refusal;
 use crate::remote::BEAT;
-use crate::rsh;
 use crate::succession;
+use crate::succession::following::{Following, Word};
 use crate::succession::lead::AgentResources;
 
 impl Agent {
     /// Looks into what becomes of the launcher's host.
-    pub(super) fn follow_news(&mut self) {
+    pub(super) fn follow_news(&mut self) -> Result<(), Refusal> {
         let Some(following) = &mut self.following else {
-            return;
+            return Ok(());
         };
-        following.look(self.heard.elapsed(), &self.signals);
+        following.look(self.heard.elapsed());
         if self.begun && following.has_lost_owner() {
             // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
-            self.report_owner_lost();
             self.room.set(0);
         }
-    }
-
-    fn report_owner_lost(&mut self) {
-        let successors = self.follower().into_iter().flat_map(Follower::successors);
-        let line = succession::owner_lost(successors);
-        self.link.send_raw(line.as_bytes());
-    }
-
-    /// Says that this agent is there; one whose owner is lost says that, for the daemon that holds the other end: a launcher
-    /// that was given the channel may have lost it before a word has come here.
-    pub(super) fn beat(&mut self) {
-        match self.is_without_owner() && !self.called {
-            true => {
-                self.spoken = Instant::now();
-                self.report_owner_lost();
+        while self.is_without_owner() && !self.called {
+            let following = self.following.as_mut();
+            match following.and_then(Following::await_leader) {
+                Some(Word::Leads(run, way)) => self.be_called(&run, way)?,
+                Some(Word::GivesUp(run)) => {
+                    let following = self.following.iter_mut();
+                    following.for_each(|following| following.pass_over(&run));
+                }
+                None => {
+                    // Nothing that comes from who is gone is of interest.
+                    self.link.forget();
+                    break;
+                }
             }
-            false => self.send_report(&Report::Beat {}),
         }
+        Ok(())
     }
 
     /// Whether requests to join are taken now: a launcher is there for whom this agent has begun.
@@ -80,36 +79,23 @@ impl Agent {
         })
     }
 
-    /// Reads the words of hosts that would lead, until one does.
-    pub(super) fn handle_words(&mut self) -> Result<(), Malformed> {
-        let leads = format!("{} {}", succession::LEAD, rsh::identity());
-        while !self.called {
-            let Some(line) = self.link.line("regatta-")? else {
-                break;
-            };
-            if let Some(run) = line.strip_prefix(&leads) {
-                self.be_called(run.trim());
-            } else if let Some(run) = line.strip_prefix(succession::GAVE_UP) {
-                let following = self.following.iter_mut();
-                following.for_each(|following| following.pass_over(run.trim()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Another launcher, on a host of this run, is at the other end of the channel. Until it has asked for the state, nothing
+    /// Another launcher, on a host of this run, is at the other end of this channel. Until it has asked for the state, nothing
     /// else is reported.
-    pub(super) fn be_called(&mut self, run: &str) {
+    fn be_called(&mut self, run: &str, way: OwnedFd) -> Result<(), Refusal> {
+        let failed = |error: std::io::Error| {
+            Refusal::of_regatta(format!("the channel to the next launcher is lost: {error}"))
+        };
+        let input = way.try_clone().map_err(failed)?;
+        self.link = Link::new(input, way).map_err(|errno| failed(errno.into()))?;
         self.called = true;
         if let Some(follower) = self.follower_mut() {
             follower.follow(run);
         }
-        self.link
-            .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
         (self.heard, self.spoken) = (Instant::now(), Instant::now());
         // Nobody reads the terminal for task 0 any more.
         self.feed.iter_mut().for_each(|feed| feed.push(&[]));
         self.settled = true;
+        Ok(())
     }
 
     /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the registry.
@@ -157,7 +143,6 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::channel::Link;
     use crate::owner::Owner;
     use crate::signals::Signals;
 

@@ -1,9 +1,11 @@
-//! The carrier of a channel: the streams of a command, or an encrypted connection. Nothing here waits.
+//! The carrier of a channel: the streams of a command, an encrypted connection, or the daemons of a virtual machine. Nothing here waits.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use regatta_transport::calls::Conversation;
 use rustix::io::Errno;
+
+use super::daemon_channel::DaemonChannel;
 
 /// See the module. Streams that have been closed are not there any more.
 #[derive(Debug)]
@@ -13,6 +15,7 @@ pub(super) enum Carrier {
         output: Option<OwnedFd>,
     },
     Call(Option<Box<Conversation>>),
+    Daemons(Box<DaemonChannel>),
 }
 
 impl Carrier {
@@ -29,12 +32,13 @@ impl Carrier {
                 Ok(count) => Some(count.unwrap_or(0)),
                 Err(_) => None,
             },
+            Carrier::Daemons(channel) => channel.read(into),
         }
     }
 
     /// Whether there may be more to read although there is nothing to wait for.
     pub(super) fn keeps_back(&self) -> bool {
-        matches!(self, Carrier::Call(_))
+        !matches!(self, Carrier::Streams { .. })
     }
 
     /// How many bytes have been taken; none: they never will be.
@@ -49,14 +53,17 @@ impl Carrier {
                 }
             },
             Carrier::Call(conversation) => conversation.as_mut()?.send(bytes).ok(),
+            Carrier::Daemons(channel) => channel.write(bytes),
         }
     }
 
     /// Has what was taken go on.
     pub(super) fn flush(&mut self) {
-        if let Carrier::Call(Some(conversation)) = self {
+        match self {
             // The reading side tells that it has ended.
-            let _ = conversation.flush();
+            Carrier::Call(Some(conversation)) => _ = conversation.flush(),
+            Carrier::Daemons(channel) => channel.flush(),
+            _ => {}
         }
     }
 
@@ -65,6 +72,7 @@ impl Carrier {
         match self {
             Carrier::Streams { output, .. } => output.is_some(),
             Carrier::Call(conversation) => conversation.is_some(),
+            Carrier::Daemons(channel) => channel.is_open(),
         }
     }
 
@@ -73,6 +81,15 @@ impl Carrier {
         match self {
             Carrier::Streams { output, .. } => *output = None,
             Carrier::Call(conversation) => *conversation = None,
+            Carrier::Daemons(channel) => channel.close(),
+        }
+    }
+
+    /// Says no more, and does not wait until the other side has heard so.
+    pub(super) fn cut(&mut self) {
+        match self {
+            Carrier::Daemons(channel) => channel.cut(),
+            other => other.close(),
         }
     }
 
@@ -81,6 +98,7 @@ impl Carrier {
         match self {
             Carrier::Streams { input, .. } => Some(input.as_fd()),
             Carrier::Call(conversation) => conversation.as_ref().map(|call| call.as_fd()),
+            Carrier::Daemons(channel) => channel.fd(),
         }
     }
 
@@ -95,6 +113,7 @@ impl Carrier {
                 let call = call.filter(|call| wanted || !call.is_flushed());
                 call.map(|call| call.as_fd())
             }
+            Carrier::Daemons(channel) => channel.fd().filter(|_| wanted || !channel.is_flushed()),
         }
     }
 }

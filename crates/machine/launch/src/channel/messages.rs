@@ -49,7 +49,6 @@
 use std::net::{IpAddr, SocketAddr};
 
 use regatta_job::End;
-use regatta_job::Ended;
 use regatta_job::failover::{FailoverPlan, Handover, SuccessionOrder};
 pub(crate) use regatta_job::hosts::{Hello, Sight, Target, Token};
 pub(crate) use regatta_wire::fields::Message;

@@ -6,6 +6,8 @@
 //! behind what cannot be written.
 
 mod carrier;
+pub(crate) mod daemon_channel;
+pub(crate) mod end;
 pub(crate) mod messages;
 
 use std::os::fd::OwnedFd;
@@ -13,13 +15,14 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags};
 
 use carrier::Carrier;
+use daemon_channel::DaemonChannel;
 use messages::Message;
 use regatta_transport::calls::Conversation;
 use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, LONGEST};
 
 /// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 11;
+pub(crate) const VERSION: u32 = 12;
 /// Read at once.
 const PIECE: usize = 64 << 10;
 /// Longest text before the greeting: what a shell says when it starts.
@@ -51,6 +54,19 @@ impl Link {
     /// Takes a connection whose handshake is over.
     pub(crate) fn of_call(conversation: Conversation) -> Self {
         Self::over(Carrier::Call(Some(Box::new(conversation))))
+    }
+
+    /// Takes a channel that daemons carry.
+    pub(crate) fn of_daemons(channel: DaemonChannel) -> Self {
+        Self::over(Carrier::Daemons(Box::new(channel)))
+    }
+
+    /// The channel below, if daemons carry it.
+    pub(crate) fn daemons(&mut self) -> Option<&mut DaemonChannel> {
+        match &mut self.way {
+            Carrier::Daemons(channel) => Some(channel),
+            _ => None,
+        }
     }
 
     fn over(way: Carrier) -> Self {
@@ -154,6 +170,11 @@ impl Link {
     /// Ends the channel from our side.
     pub(crate) fn close(&mut self) {
         self.way.close();
+    }
+
+    /// Ends the channel at once, whether or not the other side hears of it.
+    pub(crate) fn cut(&mut self) {
+        self.way.cut();
     }
 
     /// Whether the other side has ended the channel, and everything it said has been taken.

@@ -1,30 +1,50 @@
-//! A host of a job that another host leads, with the process that reports the membership to it.
+//! A host of a job that another host leads, with its connections to the daemon of this host.
 //!
-//! [`Follower`] decides; the membership is asked (`regatta hosts --watch --json`) while it wants to know.
+//! [`Follower`] decides; the membership is asked while it wants to know. When the launcher's host is lost the daemon is told so, and which
+//! hosts may lead next; it keeps this host's end of the channel for them, and tells when one of them leads, or will not.
 
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use regatta_job::failover::{FailoverPlan, Follower};
+use regatta_wire::session::{FromDaemon, FromJob};
 use rustix::event::PollFd;
-use rustix::process::{Pid, WaitStatus};
 
-use super::OWN;
-use crate::news::{News, Report};
+use crate::membership_feed::{MembershipFeed, Report};
 use crate::remote::BEAT;
-use crate::signals::Signals;
+use crate::session::{SESSION, Session};
 
-/// A command that reports the membership and has ended is started again after this time at the earliest.
+/// A connection to the daemon that has ended is made anew after this time at the earliest.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A follower, and the process that reports to it.
+/// A follower, and its connections.
 #[derive(Debug)]
 pub(crate) struct Following {
     pub follower: Follower,
     /// The beginning of the follower's time.
     since: Instant,
-    news: Option<News>,
+    news: Option<MembershipFeed>,
     opened: Option<Instant>,
     report: Option<Report>,
+    waiting: Waiting,
+}
+
+/// The wait for the next launcher.
+#[derive(Debug, Default)]
+struct Waiting {
+    session: Option<Session>,
+    /// The successors as they were last told to the daemon.
+    told: Vec<String>,
+    opened: Option<Instant>,
+}
+
+/// Word of a host that may lead, by its run.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// It leads, at the other end of this channel.
+    Leads(String, OwnedFd),
+    /// It will not.
+    GivesUp(String),
 }
 
 impl Following {
@@ -35,17 +55,16 @@ impl Following {
             news: None,
             opened: None,
             report: None,
+            waiting: Waiting::default(),
         }
     }
 
     /// Reads what the membership reports, if the follower wants it. The launcher has been silent for so long.
-    pub(crate) fn look(&mut self, silent: Duration, signals: &Signals) {
+    pub(crate) fn look(&mut self, silent: Duration) {
         let wanted = self.follower.wants_membership(silent > 2 * BEAT);
         match (wanted, &mut self.news) {
-            (true, None) if self.opened.is_none_or(|opened| opened.elapsed() >= AGAIN) => {
-                let arguments = self.follower.plan.tell.iter().cloned();
-                let words = std::iter::once(OWN.to_owned()).chain(arguments);
-                self.news = Some(News::open(&words.collect::<Vec<_>>(), signals));
+            (true, None) if is_due(self.opened) => {
+                self.news = Some(MembershipFeed::open(&self.follower.plan.machine));
                 self.opened = Some(Instant::now());
                 self.forget();
             }
@@ -54,17 +73,13 @@ impl Following {
                     let now = self.since.elapsed();
                     self.follower.handle_membership(now, report.view.clone());
                     self.report = Some(report);
-                } else if news.is_over() && news.teller().is_none() {
-                    // Closed when nobody needed it, or killed.
+                } else if news.is_over() {
                     self.news = None;
                 }
             }
-            (false, Some(news)) => {
-                news.close();
-                if news.teller().is_none() {
-                    self.news = None;
-                    self.forget();
-                }
+            (false, Some(_)) => {
+                self.news = None;
+                self.forget();
             }
             (_, None) => {}
         }
@@ -75,14 +90,48 @@ impl Following {
         self.follower.forget_membership();
     }
 
-    /// The candidate on the host of this run will not lead.
-    pub(crate) fn pass_over(&mut self, run: &str) {
-        self.follower.pass_over(self.since.elapsed(), run);
-    }
-
     /// Whether the launcher's host was lost since the last call.
     pub(crate) fn has_lost_owner(&mut self) -> bool {
         self.follower.has_lost_owner(self.since.elapsed())
+    }
+
+    /// While the owner is lost: the next word of a host that may lead. The daemon knows of the loss, and who may take this host over.
+    pub(crate) fn await_leader(&mut self) -> Option<Word> {
+        let waiting = &mut self.waiting;
+        let successors: Vec<String> = self.follower.successors().map(str::to_owned).collect();
+        let session = std::env::var(SESSION).ok()?.parse().ok()?;
+        let lost = FromJob::OwnerLost {
+            session,
+            successors: successors.clone(),
+        };
+        match &mut waiting.session {
+            Some(session) if successors != waiting.told => session.send(&lost),
+            None if is_due(waiting.opened) => {
+                waiting.session = Session::open(&self.follower.plan.machine, &lost).ok();
+                waiting.opened = Some(Instant::now());
+            }
+            _ => {}
+        }
+        waiting.told = successors;
+        let session = waiting.session.as_mut()?;
+        session.flush();
+        session.read();
+        let word = match session.next() {
+            Ok(Some(FromDaemon::Led { run })) => {
+                session.take_descriptor().map(|way| Word::Leads(run, way))
+            }
+            Ok(Some(FromDaemon::GivenUp { run })) => return Some(Word::GivesUp(run)),
+            Ok(None) if !session.is_ended() => return None,
+            _ => None,
+        };
+        // Nothing follows: the daemon is told anew of another loss, or of this one if it has hung up.
+        waiting.session = None;
+        word
+    }
+
+    /// The candidate on the host of this run will not lead.
+    pub(crate) fn pass_over(&mut self, run: &str) {
+        self.follower.pass_over(self.since.elapsed(), run);
     }
 
     /// Whether a launcher that has been silent for so long is no reason to end the job yet.
@@ -96,24 +145,18 @@ impl Following {
         self.follower.remaining(self.since.elapsed())
     }
 
-    /// The process that reports, and its last report, for somebody else to listen to.
-    pub(crate) fn take_news(&mut self) -> (Option<News>, Option<Report>) {
+    /// The reports of the membership, and the last one, for somebody else to listen to.
+    pub(crate) fn take_news(&mut self) -> (Option<MembershipFeed>, Option<Report>) {
         (self.news.take(), self.report.take())
-    }
-
-    /// That process: no signal of the job is its.
-    pub(crate) fn helper(&self) -> Option<Pid> {
-        self.news.as_ref().and_then(News::teller)
-    }
-
-    pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        if let Some(news) = &mut self.news {
-            news.reaped(pid, status);
-        }
     }
 
     /// Descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.news.iter().flat_map(News::polls)
+        let news = self.news.iter().flat_map(MembershipFeed::polls);
+        news.chain(self.waiting.session.iter().map(Session::poll))
     }
+}
+
+fn is_due(opened: Option<Instant>) -> bool {
+    opened.is_none_or(|opened| opened.elapsed() >= AGAIN)
 }

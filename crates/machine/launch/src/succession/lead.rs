@@ -14,7 +14,7 @@ use regatta_job::failover::{
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::following::Following;
-use super::rally::{self, Channels, Found, Rally, Seeker};
+use super::rally::{Channels, Found, Rally, Seeker};
 use super::{LEADER, OWN, form, handover};
 use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
@@ -28,6 +28,7 @@ use crate::place::Place;
 use crate::plan::{Across, Growth, OnFailure, Plan};
 use crate::reach::Choice;
 use crate::refusal::Refusal;
+use crate::rsh::reach_command;
 use crate::signals::Signals;
 use crate::streams::Streams;
 use crate::supervise::resuming::{self, Outcome, Stock};
@@ -58,7 +59,6 @@ pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Re
     };
     let will = resources.following.follower.plan.clone();
     let place = write_to_file(&will.job, &resources.template.join_name);
-    let usual = across(&will, &resources.template, &registry);
     let own = told.view.own.clone().unwrap_or_default();
     let (here, others): (Vec<Candidate>, Vec<Candidate>) = line
         .candidates
@@ -66,10 +66,9 @@ pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Re
         .cloned()
         .partition(|candidate| candidate.run == own);
     let here = here.into_iter().next().ok_or(known)?;
-    let seeking = rally::across(&usual, &will);
     let mut output = Output::new(form(&will))?;
     let rally = Seeker {
-        across: &seeking,
+        plan: &will,
         signals: &resources.signals,
         owner: &mut resources.owner,
         news: &mut news,
@@ -189,11 +188,10 @@ fn across(will: &FailoverPlan, template: &Preparation, registry: &Registry) -> A
     for host in registry.hosts() {
         hosts[host.number as usize].name.clone_from(&host.name);
     }
-    let own = std::iter::once(OWN.to_owned());
     let interface = will.interface.as_deref();
     Across {
         map: Map::Block,
-        rsh: Some(own.chain(will.reach.iter().cloned()).collect()),
+        rsh: Some(reach_command(OWN, &will.machine, &will.job)),
         interface: interface.and_then(|choice| Choice::parse(choice).ok()),
         directory: Some(PathBuf::from(OsString::from_vec(
             template.directory.clone(),
@@ -215,10 +213,9 @@ fn growth(
     known: Vec<String>,
     starter: NewHostStarter,
 ) -> Growth {
-    let own = std::iter::once(OWN.to_owned());
     Growth {
         starter,
-        command: own.chain(will.tell.iter().cloned()).collect(),
+        machine: Some(will.machine.clone()),
         known,
         host: here.name.clone(),
         run: here.run.clone(),

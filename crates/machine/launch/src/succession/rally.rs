@@ -11,16 +11,15 @@ use regatta_job::failover::{
 use regatta_wire::Malformed;
 use rustix::time::Timespec;
 
-use super::{DAEMON_ENDED, GAVE_UP, LEAD, OWN, OWNER_LOST, successors};
+use super::claim::{self, Claim};
 use crate::channel::Link;
+use crate::channel::end::ChannelEnd;
 use crate::channel::messages::{Order, Report, State};
-use crate::news::{self, News};
+use crate::membership_feed::{self, MembershipFeed};
 use crate::output::Output;
 use crate::owner::{self, Owner};
-use crate::plan::Across;
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::Remote;
-use crate::rsh;
 use crate::signals::Signals;
 use crate::time_asleep::Wakes;
 
@@ -87,11 +86,11 @@ struct Channel {
 }
 
 enum Next {
-    /// The line in which the agent says that its owner is lost.
+    /// The daemon's word that the channel is ours, with the hosts that the agent names.
     OwnerLost,
-    /// Nothing: the agent repeats that line.
+    /// Nothing.
     Nothing,
-    /// The line in which the agent takes note of the word.
+    /// Nothing: the word has been said.
     Ready,
     Answer(Answer),
     /// The job that begins: the answer is whole.
@@ -100,12 +99,12 @@ enum Next {
 
 /// Looks for agents.
 pub(crate) struct Seeker<'a> {
-    pub across: &'a Across,
+    pub plan: &'a FailoverPlan,
     pub signals: &'a Signals,
     pub owner: &'a mut Owner,
     /// The hosts that are there.
-    pub news: &'a mut News,
-    pub told: &'a mut news::Report,
+    pub news: &'a mut MembershipFeed,
+    pub told: &'a mut membership_feed::Report,
     /// The channel of this host's agent. Its end is that of the daemon here.
     pub tether: &'a mut Link,
     /// How many tasks this launcher knows of, and its replica.
@@ -121,19 +120,6 @@ pub(crate) struct Channels {
     open: BTreeMap<u32, Channel>,
     /// Channels that have been given up, until their commands have ended.
     parted: Vec<Remote>,
-}
-
-/// How the shell on a host is taken over in which an agent waits.
-pub(crate) fn across(usual: &Across, will: &FailoverPlan) -> Across {
-    let word = |word: &String| match word.as_str() {
-        "--lasting" => "--inherit".to_owned(),
-        _ => word.clone(),
-    };
-    let own = std::iter::once(OWN.to_owned());
-    Across {
-        rsh: Some(own.chain(will.reach.iter().map(word)).collect()),
-        ..usual.clone()
-    }
 }
 
 impl Seeker<'_> {
@@ -204,17 +190,16 @@ impl Seeker<'_> {
     fn carry_out(&mut self, effect: ClaimEffect, candidates: &[Candidate]) -> Option<ClaimInput> {
         match effect {
             ClaimEffect::Open(host) => {
-                let name = name_of(host, candidates);
-                let Ok(remote) = Remote::open(self.across, host, name, self.signals) else {
-                    return Some(ClaimInput::Closed(host));
-                };
+                let mut candidates = candidates.iter();
+                let candidate = candidates.find(|candidate| candidate.number == host)?;
+                let remote = claim::open(self.plan, candidate);
                 let next = Next::OwnerLost;
                 self.channels.open.insert(host, Channel { remote, next });
             }
             ClaimEffect::Lead(host) => {
-                let word = format!("\n{LEAD} {} {}\n", rsh::identity(), self.own_run());
+                let own = self.own_run().to_owned();
                 if let Some(channel) = self.channels.open.get_mut(&host) {
-                    channel.remote.link.send_raw(word.as_bytes());
+                    claim::lead(&mut channel.remote, &own);
                     channel.next = Next::Ready;
                 }
             }
@@ -226,11 +211,8 @@ impl Seeker<'_> {
             }
             ClaimEffect::Close(host) => self.part(host),
             ClaimEffect::GiveUp(host) => {
-                let word = format!("\n{GAVE_UP} {}\n", self.own_run());
                 if let Some(Channel { mut remote, .. }) = self.channels.open.remove(&host) {
-                    remote.link.send_raw(word.as_bytes());
-                    // The command carries what has been written before it ends.
-                    remote.link.close();
+                    claim::give_up(&mut remote, self.own_run());
                     self.channels.parted.push(remote);
                 }
             }
@@ -247,7 +229,7 @@ impl Seeker<'_> {
             parted.for_each(|remote| remote.await_end(until));
         }
         let why = match why {
-            Obstacle::DaemonEnded => DAEMON_ENDED.to_owned(),
+            Obstacle::DaemonEnded => ChannelEnd::OwnDaemon.cause(),
             Obstacle::CutOff(why) => why,
             Obstacle::TooFew => FOLLOW_ANOTHER.to_owned(),
             Obstacle::GivenUp(host) => {
@@ -275,7 +257,7 @@ impl Seeker<'_> {
 
     fn report_step(&mut self, host: u32, does: &str) {
         let channel = self.channels.open.get(&host);
-        if let Some(channel) = channel.filter(|_| self.across.verbose) {
+        if let Some(channel) = channel.filter(|_| self.plan.verbose) {
             let name = &channel.remote.name;
             let sentence = format!("the agent on the host {name} {does} this launcher");
             self.output.report(&sentence);
@@ -319,28 +301,18 @@ impl Channel {
     fn hear(&mut self, host: u32) -> Result<Option<ClaimInput>, Malformed> {
         let remote = &mut self.remote;
         match &mut self.next {
-            Next::OwnerLost => {
-                while remote.read() {}
-                let line = remote.link.line(OWNER_LOST)?;
-                Ok(line.map(|line| {
+            Next::OwnerLost => match claim::read(remote) {
+                Claim::Granted(successors) => {
                     self.next = Next::Nothing;
-                    let successors = successors(&line);
-                    ClaimInput::OwnerLost(host, successors)
-                }))
-            }
-            Next::Nothing => {
-                while remote.read() {
-                    remote.link.forget();
+                    Ok(Some(ClaimInput::OwnerLost(host, successors)))
                 }
+                Claim::Open | Claim::Ended => Ok(None),
+            },
+            Next::Nothing => {
+                claim::keep(remote);
                 Ok(None)
             }
             Next::Ready => {
-                remote.link.flush();
-                while remote.read() {}
-                let word = format!("{} {}", rsh::READY, rsh::identity());
-                if remote.link.is_ended() || remote.link.line(&word)?.is_none() {
-                    return Ok(None);
-                }
                 self.next = Next::Answer(Answer::default());
                 Ok(Some(ClaimInput::Ready(host)))
             }
@@ -390,7 +362,7 @@ fn name_of(host: u32, candidates: &[Candidate]) -> &str {
 }
 
 /// A report, for the claims.
-fn membership(report: &news::Report) -> (MembershipView, BTreeMap<String, String>) {
+fn membership(report: &membership_feed::Report) -> (MembershipView, BTreeMap<String, String>) {
     let causes = report.causes.clone().into_iter();
     (report.view.clone(), causes.collect())
 }
@@ -421,13 +393,13 @@ mod tests {
     /// Longer than an agent may be silent.
     const PATIENCE: Duration = Duration::from_secs(15);
 
-    /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which this script leads.
+    /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which nothing leads.
     struct Bench {
-        across: Across,
+        plan: FailoverPlan,
         signals: Signals,
         owner: Owner,
-        news: News,
-        told: news::Report,
+        news: MembershipFeed,
+        told: membership_feed::Report,
         tether: Link,
         /// The daemon's end of that.
         daemon: Option<OwnedFd>,
@@ -437,23 +409,18 @@ mod tests {
     }
 
     impl Bench {
-        fn new(script: &str) -> Self {
-            let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
+        fn new() -> Self {
             let signals = Signals::catch().expect("signals");
             let (tether, daemon) = channel();
             Self {
-                across: Across {
-                    rsh: Some(words(script).into()),
-                    ..Across::new(Vec::new())
-                },
+                plan: FailoverPlan::default(),
                 owner: Owner {
                     leash: None,
                     group: sys::process_group(),
                 },
-                // It says nothing new, to its end.
-                news: News::open(&words("exec cat"), &signals),
+                news: MembershipFeed::closed(),
                 signals,
-                told: news::Report {
+                told: membership_feed::Report {
                     hosts: Vec::new(),
                     ending: false,
                     view: MembershipView {
@@ -477,7 +444,7 @@ mod tests {
 
         fn seeker(&mut self) -> Seeker<'_> {
             Seeker {
-                across: &self.across,
+                plan: &self.plan,
                 signals: &self.signals,
                 owner: &mut self.owner,
                 news: &mut self.news,
@@ -514,20 +481,20 @@ mod tests {
 
     #[test]
     fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_that_to_others_at_once() {
-        let mut bench = Bench::new("exit 1");
+        let mut bench = Bench::new();
         bench.daemon = None;
         let began = Instant::now();
         let beta = bench.beta.clone();
         let refused = bench.seeker().rally(&[beta]).err();
         assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
         let why = refused.expect("a reason").sentence;
-        assert!(why.starts_with(DAEMON_ENDED), "{why}");
+        assert!(why.starts_with(&ChannelEnd::OwnDaemon.cause()), "{why}");
     }
 
     /// More than fits the channel is written for a launcher that still looks for others.
     #[test]
     fn an_agent_that_has_come_is_heard_while_others_are_looked_for() {
-        let mut bench = Bench::new("exit 1");
+        let mut bench = Bench::new();
         let (link, theirs) = channel();
         let mut remote = Remote::without_command("beta", 1, link);
         let long_ago = Instant::now().checked_sub(PATIENCE);

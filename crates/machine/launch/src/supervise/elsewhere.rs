@@ -62,7 +62,6 @@ impl Supervisor<'_> {
             };
             self.pass_errors(index);
             if let Some(cause) = gone {
-                self.handle_own_daemon(&cause);
                 self.host_lost(index, &cause);
             } else {
                 self.repay(index);
@@ -265,24 +264,11 @@ impl Supervisor<'_> {
         let remote = &mut self.remotes[index];
         if remote.link.is_ended() {
             // The others must not wait for the command of one channel.
-            if !remote.is_concluded() {
-                return None;
+            let end = remote.end()?;
+            if end.is_of_this_host() {
+                self.handle_own_daemon(&end.cause());
             }
-            let status = remote
-                .status()
-                .map_or(String::new(), |status| format!(" with status {status}"));
-            remote.read_errors();
-            // A command of our own says why in a sentence.
-            if let Some(why) = remote.last_words() {
-                let known = format!("the host {} is lost: ", remote.name);
-                return Some(why.strip_prefix(&known).unwrap_or(why).to_owned());
-            }
-            let said = remote.said().trim().to_owned();
-            let said = match said.is_empty() {
-                true => String::new(),
-                false => format!(" ({said})"),
-            };
-            return Some(format!("its channel ended{status}{said}"));
+            return Some(end.cause());
         }
         remote.is_silent(silence).then(|| {
             format!(

@@ -1,6 +1,6 @@
 //! Hosts that become hosts of the job while it runs.
 //!
-//! A command tells of hosts ([`News`]). To one that is new a channel is opened as to those that were there from the first;
+//! The daemon of this host tells of hosts ([`MembershipFeed`]). To one that is new a channel is opened as to those that were there from the first;
 //! it goes through the same steps (an agent that says what it is, a table of its own), but while the loop goes on. When its
 //! agent is ready it is told at once all that the others have heard since the start: which tasks were added, and which are
 //! no more. From then on it gets the events as they do, so nothing has to wait for a host that arrives.
@@ -16,17 +16,16 @@ use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
 
 use regatta_wire::control::Why;
-use serde_json::{Value, json};
+use regatta_wire::session::UnreachablePair;
 
 use super::Supervisor;
 use crate::arrivals::Channels;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
 use crate::host_starter::Reached;
-use crate::news::{Listed, News};
+use crate::membership_feed::{Listed, MembershipFeed};
 use crate::plan::Across;
 use crate::remote::Remote;
-use crate::signals::Signals;
 use crate::succession::failover_plan;
 use arriving::{Arriving, Step};
 use wishes::{Wish, Wishes};
@@ -41,7 +40,7 @@ pub(super) struct Growing<'p> {
     takes_in: bool,
     ground: Ground,
     /// None: nobody tells, but tasks may ask for hosts.
-    news: Option<News>,
+    news: Option<MembershipFeed>,
     wishes: Wishes,
     listed: Vec<Listed>,
     /// The hosts that there are from the first have not all arrived.
@@ -60,14 +59,12 @@ impl<'p> Growing<'p> {
         across: Option<&'p Across>,
         ground: Option<Ground>,
         vacant: bool,
-        signals: &Signals,
     ) -> Option<Self> {
         let (across, ground) = (across?, ground?);
         let growth = across.growth.as_ref()?;
-        let tells = !growth.command.is_empty();
-        let news = tells.then(|| News::open(&growth.command, signals));
+        let news = growth.machine.as_deref().map(MembershipFeed::open);
         let reached = Reached {
-            in_machine: tells,
+            in_machine: growth.machine.is_some(),
             by_ssh: across.rsh.is_none(),
         };
         Some(Self {
@@ -101,42 +98,34 @@ impl<'p> Growing<'p> {
         self.gathering = false;
     }
 
-    /// Says to the command that tells of hosts which tasks cannot reach each other. False: not now.
-    pub(super) fn send_unreached(&mut self, mut unreached: Vec<Value>) -> bool {
-        let job = self.across.growth.as_ref().map(|growth| &growth.job);
-        for one in &mut unreached {
-            one["job"] = json!(job);
-        }
-        let line = format!("{}\n", Value::from(unreached));
-        let mut news = self.news.iter_mut();
-        news.all(|news| news.send_line(line.as_bytes()))
+    /// Tells the daemon which tasks cannot reach each other. False: not now.
+    pub(super) fn send_unreachable(&mut self, pairs: Vec<UnreachablePair>) -> bool {
+        let job = self.across.growth.as_ref().map_or("", |growth| &growth.job);
+        let news = self.news.as_mut();
+        news.is_none_or(|news| news.send_unreachable(job, pairs))
     }
 
-    /// The processes that carry channels, and the one that tells: no signal of the job is theirs.
+    /// The processes that carry channels: no signal of the job is theirs.
     pub(super) fn helpers(&self) -> impl Iterator<Item = Pid> {
-        let commands = self.channels.commands();
-        commands.chain(self.news.as_ref().and_then(News::teller))
+        self.channels.commands()
     }
 
     pub(super) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        self.news
-            .iter_mut()
-            .for_each(|news| news.reaped(pid, status));
         self.channels.reaped(pid, status);
     }
 
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let news = self.news.iter().flat_map(News::polls);
+        let news = self.news.iter().flat_map(MembershipFeed::polls);
         let channels = self.channels.polls();
         news.chain(channels).chain(self.wishes.starter.polls())
     }
 
     /// Until something has to be done for a host that arrives.
     pub(super) fn until_step(&self) -> Option<Duration> {
-        let revival = self.news.as_ref().and_then(News::until_revival);
+        let renewal = self.news.as_ref().and_then(MembershipFeed::until_renewal);
         let others = self.wishes.starter.until();
         let channels = self.channels.until_step();
-        channels.into_iter().chain(revival).chain(others).min()
+        channels.into_iter().chain(renewal).chain(others).min()
     }
 
     /// How many channels there may be.
@@ -146,7 +135,7 @@ impl<'p> Growing<'p> {
 
     /// Nobody is taken in any more.
     pub(super) fn end(&mut self) {
-        self.news.iter_mut().for_each(News::close);
+        self.news.iter_mut().for_each(MembershipFeed::close);
         self.wishes.starter.abandon();
         for arriving in std::mem::take(&mut self.arriving) {
             self.part(arriving.step);
@@ -204,15 +193,15 @@ impl Supervisor<'_> {
         let Some(growing) = &mut self.growing else {
             return;
         };
-        let mut told = growing.news.as_ref().is_none_or(News::is_over);
-        let report = growing.news.as_mut().and_then(News::next);
+        let mut told = growing.news.as_ref().is_none_or(MembershipFeed::is_over);
+        let report = growing.news.as_mut().and_then(MembershipFeed::next);
         // The end of the job needs all of it in its place.
         if let Some(report) = &report {
             told = true;
             self.handle_standing(report);
         }
         let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
-        if news.is_some_and(News::is_over) {
+        if news.is_some_and(MembershipFeed::is_over) {
             self.end_with_machine();
         }
         let Some(mut growing) = self.growing.take() else {
@@ -224,7 +213,7 @@ impl Supervisor<'_> {
         if let Some(news) = &mut growing.news {
             let remark = news.take_remark();
             remark.iter().for_each(|remark| self.output.report(remark));
-            if news.take_revived() {
+            if news.take_renewed() {
                 self.resend_reaches();
             }
         }

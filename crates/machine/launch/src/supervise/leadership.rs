@@ -8,11 +8,10 @@ use regatta_wire::fields::Message;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::news::Report;
+use crate::membership_feed::Report;
 use crate::plan::{Growth, Plan};
 use crate::refusal::STATUS_REFUSED;
 use crate::remote::Remote;
-use crate::succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER};
 
 /// Why the others go on, when the daemon of this host says that the host is not the one any more on which the job began.
 const ANOTHER_RUN: &str =
@@ -23,7 +22,7 @@ const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
 
 /// Of a job of a virtual machine. `runs` are those of its hosts, by their numbers.
 pub(super) fn of(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Leadership> {
-    let growth = growth.filter(|growth| !growth.command.is_empty())?;
+    let growth = growth.filter(|growth| growth.machine.is_some())?;
     Some(Leadership::new(&growth.host, &growth.run, runs))
 }
 
@@ -111,11 +110,10 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends the job here if a channel has ended because the daemon of this host has, or goes on as another host: then all do, and
+    /// Ends the job here because the daemon of this host has ended, or goes on as another host: then all channels end, and
     /// the others take this host for lost, so that one of them may go on with the job.
     pub(super) fn handle_own_daemon(&mut self, cause: &str) {
-        let is_own = cause == DAEMON_ENDED || cause.ends_with(GOES_ON_AS_ANOTHER);
-        if is_own && self.leads_others() && !self.lifecycle.is_ending() {
+        if self.leads_others() && !self.lifecycle.is_ending() {
             self.leave_to_others(cause);
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use regatta_job::ReachabilityEffect;
 use regatta_wire::control::Tell;
+use regatta_wire::session::UnreachablePair;
 use serde_json::json;
 
 use super::Supervisor;
@@ -62,16 +63,19 @@ impl Supervisor<'_> {
         let Some(pairs) = self.reachability.take_changed(now) else {
             return;
         };
-        let pairs = pairs.into_iter().map(|pair| {
-            json!({
-                "host": self.lifecycle.host(pair.task), "peer": self.lifecycle.host(pair.peer),
-                "task": pair.task, "peer_task": pair.peer, "given_up": pair.given_up,
-                "since_ms": u64::try_from(pair.lasted.as_millis()).unwrap_or(u64::MAX),
+        let pairs = pairs.into_iter().filter_map(|pair| {
+            Some(UnreachablePair {
+                host: self.lifecycle.host(pair.task)?.to_owned(),
+                peer: self.lifecycle.host(pair.peer)?.to_owned(),
+                task: pair.task,
+                peer_task: pair.peer,
+                since_ms: u64::try_from(pair.lasted.as_millis()).unwrap_or(u64::MAX),
+                given_up: pair.given_up,
             })
         });
-        let unreached = pairs.collect();
+        let pairs = pairs.collect();
         let growing = self.growing.as_mut();
-        if growing.is_some_and(|growing| !growing.send_unreached(unreached)) {
+        if growing.is_some_and(|growing| !growing.send_unreachable(pairs)) {
             self.reachability.tell_again();
         }
     }
@@ -88,7 +92,7 @@ impl Supervisor<'_> {
         self.reachability.task_ended(self.started.elapsed(), task);
     }
 
-    /// The command that was told for the daemon has ended: another one is to be told all of it.
+    /// The connection to the daemon has ended: on another one it is to be told all of it.
     pub(super) fn resend_reaches(&mut self) {
         self.reachability.tell_again();
     }

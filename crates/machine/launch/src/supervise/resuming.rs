@@ -101,7 +101,7 @@ impl<'p> Supervisor<'p> {
             // Nobody may hear of it as one that leads next.
             remote.lost = takeover.lost.contains_key(&remote.number);
         }
-        let mut growing = Growing::begin(across, Some(stock.ground), plan.stays, &stock.signals);
+        let mut growing = Growing::begin(across, Some(stock.ground), plan.stays);
         growing.iter_mut().for_each(Growing::is_gathered);
         let mut history = History::new(growing.is_some(), plan.stays);
         let worlds = takeover.worlds.iter();

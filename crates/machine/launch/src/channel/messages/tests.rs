@@ -153,16 +153,14 @@ fn succession() -> impl Strategy<Value = SuccessionOrder> {
 }
 
 fn failover() -> impl Strategy<Value = FailoverPlan> {
-    let words = || vec(".{0,9}", 0..4);
     let numbers = any::<(u32, u32, u32, bool, bool)>();
     let timeout = proptest::option::of(any::<u64>());
     let interface = proptest::option::of(".{0,9}");
-    (".{0,9}", words(), words(), numbers, timeout, interface).prop_map(
-        |(job, reach, tell, (grace, form, connect, goes_on, verbose), timeout, interface)| {
+    (".{0,9}", ".{0,9}", numbers, timeout, interface).prop_map(
+        |(job, machine, (grace, form, connect, goes_on, verbose), timeout, interface)| {
             FailoverPlan {
                 job,
-                reach,
-                tell,
+                machine,
                 goes_on,
                 grace,
                 timeout,

@@ -8,7 +8,7 @@ use super::Growing;
 use super::wishes::Wish;
 use crate::channel::messages::{Order, Preparation};
 use crate::fleet::PER_CHANNEL;
-use crate::news::Listed;
+use crate::membership_feed::Listed;
 use crate::refusal::Refusal;
 use crate::remote::Remote;
 use crate::rsh::Role;

@@ -17,7 +17,7 @@ use super::Growing;
 use super::arriving::{Arriving, Step};
 use crate::channel::Link;
 use crate::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
-use crate::news::Listed;
+use crate::membership_feed::Listed;
 use crate::plan::Across;
 use crate::remote::Remote;
 use crate::supervise::Supervisor;

@@ -1,0 +1,114 @@
+//! The answers of a daemon to processes of jobs on its host: `regatta_wire::session` says what flows.
+
+use std::sync::Arc;
+
+use regatta_launch::identity;
+use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
+use rustix::process::Pid;
+
+use crate::answer::{self, Rest};
+use crate::daemon::Daemon;
+use crate::shells::Wanted;
+use crate::talk::Talk;
+use crate::{shells, tasks, unreached};
+
+/// Answers a process that has connected.
+pub(crate) fn answer(daemon: &Arc<Daemon>, mut talk: Talk, caller: Pid) -> Option<Rest> {
+    match greet(daemon, &mut talk)? {
+        FromJob::Watch {} => {
+            let mut last = None;
+            Some(answer::watch(daemon, talk, move |daemon, talk| {
+                let membership = daemon.snapshot(&daemon.lock());
+                if last.as_ref() == Some(&membership) {
+                    return Ok(());
+                }
+                last = Some(membership.clone());
+                talk.send_message(&FromDaemon::Membership { membership })
+            }))
+        }
+        FromJob::Unreachable { job, pairs } => {
+            let (daemon, first) = (daemon.clone(), unreached::of_job(&job, pairs));
+            Some(Box::new(move || unreached::listen(&daemon, talk, first)))
+        }
+        FromJob::Open {
+            host,
+            job,
+            detachable,
+        } => shells::open(
+            daemon,
+            talk,
+            &host,
+            (job, Wanted::New { detachable }),
+            caller,
+        ),
+        FromJob::Claim { host, job } => {
+            shells::open(daemon, talk, &host, (job, Wanted::Waiting), caller)
+        }
+        FromJob::OwnerLost {
+            session,
+            successors,
+        } => {
+            let daemon = daemon.clone();
+            Some(Box::new(move || {
+                hear_agent(&daemon, talk, caller, (session, successors));
+            }))
+        }
+        FromJob::Hello { .. } => None,
+    }
+}
+
+/// The request, of a process of this version.
+fn greet(daemon: &Daemon, talk: &mut Talk) -> Option<FromJob> {
+    if talk.exactly(PREAMBLE.len()).ok()? != PREAMBLE {
+        return None;
+    }
+    let hello = talk.receive_message::<FromJob>(LONGEST_REQUEST).ok()?;
+    let FromJob::Hello {
+        protocol,
+        identity: theirs,
+    } = hello
+    else {
+        return None;
+    };
+    let ours = FromDaemon::Hello {
+        protocol: PROTOCOL,
+        identity: identity(),
+    };
+    talk.send_message(&ours).ok()?;
+    if (protocol, &theirs) != (PROTOCOL, &identity()) {
+        refuse(talk, answer::other_version(daemon, &theirs));
+        return None;
+    }
+    talk.receive_message(LONGEST_REQUEST).ok()
+}
+
+pub(crate) fn refuse(talk: &mut Talk, sentence: String) {
+    let _ = talk.send_message(&FromDaemon::Refused { sentence });
+}
+
+/// Hears an agent that has lost its owner, as long as it listens for the next one. It must be a process of the session that it names.
+fn hear_agent(
+    daemon: &Arc<Daemon>,
+    mut talk: Talk,
+    caller: Pid,
+    (number, successors): (u64, Vec<String>),
+) {
+    let session = daemon.lock().channels.session(number);
+    let session = session.filter(|(shell, _)| tasks::is_below(*shell, caller));
+    let (Some((_, session)), Ok(socket)) = (session, talk.socket()) else {
+        return refuse(&mut talk, "there is no such session".to_owned());
+    };
+    let connection = session.agent_knows(successors, socket);
+    talk.limit(None);
+    while let Ok(FromJob::OwnerLost {
+        session: same,
+        successors,
+    }) = talk.receive_message(LONGEST_REQUEST)
+    {
+        if same != number {
+            break;
+        }
+        session.successors_are(connection, successors);
+    }
+    session.agent_is_gone(connection);
+}

@@ -1,0 +1,257 @@
+//! Shells for jobs: started here or on other hosts, and claimed by launchers that come after others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_launch::identity;
+use regatta_membership::HostId;
+use regatta_wire::session::FromDaemon;
+use rustix::process::Pid;
+
+use crate::answer::{LIMIT, Rest};
+use crate::ask::{Ask, Opening, Reply};
+use crate::channels::{Channel, Cut, End};
+use crate::daemon::Daemon;
+use crate::detached_session::DetachedSession;
+use crate::relay;
+use crate::sessions::refuse;
+use crate::shell::Shell;
+use crate::talk::{self, Talk};
+
+/// How long a shell whose channel has broken waits at least for word of its launcher's host.
+const VERDICT: Duration = Duration::from_secs(30);
+
+/// The shell that a launcher asks for.
+pub(crate) enum Wanted {
+    /// A new one. Whether it waits for another launcher when this host is lost.
+    New { detachable: bool },
+    /// The one that waits for another launcher.
+    Waiting,
+}
+
+/// A shell on a host, for a process here.
+pub(crate) fn open(
+    daemon: &Arc<Daemon>,
+    mut talk: Talk,
+    host: &str,
+    (job, wanted): (String, Wanted),
+    caller: Pid,
+) -> Option<Rest> {
+    let opened = find(daemon, host).and_then(|(own, peer)| match wanted {
+        Wanted::Waiting if peer == own => Err(waits_here(&job)),
+        // A job that is lost with this host needs nobody to wait for.
+        Wanted::New { .. } if peer == own => {
+            let shell = Started::shell(daemon, (job, false), own)?;
+            let _ = talk.send_message(&FromDaemon::Opened {
+                successors: Vec::new(),
+            });
+            Ok(Opened::Here(shell))
+        }
+        wanted => {
+            let (far, successors) = far_shell(daemon, (host, peer), &job, wanted)?;
+            let _ = talk.send_message(&FromDaemon::Opened { successors });
+            Ok(Opened::There(far, peer, job))
+        }
+    });
+    match opened {
+        Ok(Opened::Here(shell)) => Some(shell.serve(daemon, talk)),
+        Ok(Opened::There(far, peer, job)) => {
+            carry(daemon, (talk, far), (host, peer), (job, caller))
+        }
+        Err(sentence) => {
+            refuse(&mut talk, sentence);
+            None
+        }
+    }
+}
+
+enum Opened {
+    Here(Started),
+    There(Talk, HostId, String),
+}
+
+fn waits_here(job: &str) -> String {
+    format!("nothing of the job {job} waits here for another launcher")
+}
+
+/// This host and one that is called so. An error is a sentence.
+fn find(daemon: &Daemon, host: &str) -> Result<(HostId, HostId), String> {
+    let state = daemon.lock();
+    if let Some(hindrance) = state.hindrance() {
+        return Err(hindrance);
+    }
+    let own = state.membership.own();
+    let is_here = host == daemon.charge.name || host == own.address().to_string();
+    let found = if is_here { own } else { state.find(host)? };
+    Ok((own, found))
+}
+
+/// Carries the bytes of a shell on another host.
+fn carry(
+    daemon: &Arc<Daemon>,
+    (near, far): (Talk, Talk),
+    (host, peer): (&str, HostId),
+    (job, caller): (String, Pid),
+) -> Option<Rest> {
+    let cut = Cut::new().ok()?;
+    let number = daemon.lock().channels.new_number();
+    let channel = Channel {
+        job,
+        end: End::Launcher(caller),
+        peer,
+        cut: cut.clone(),
+        session: None,
+    };
+    register(daemon, number, channel);
+    let (daemon, host) = (daemon.clone(), host.to_owned());
+    Some(Box::new(move || {
+        let ((near, first), (far, second)) = (near.into_parts(), far.into_parts());
+        relay::run(near, far, [first, second], (&host, peer), &cut);
+        daemon.lock().channels.remove(number);
+        daemon.announce();
+    }))
+}
+
+/// Has the daemon of another host start a shell, or hand over one that waits, with the hosts that its agent names. An error is a sentence.
+fn far_shell(
+    daemon: &Daemon,
+    (host, peer): (&str, HostId),
+    job: &str,
+    wanted: Wanted,
+) -> Result<(Talk, Vec<String>), String> {
+    let job = job.to_owned();
+    let opening = Opening {
+        identity: identity(),
+        from: Some(daemon.lock().membership.own().into()),
+        ask: match wanted {
+            Wanted::New { detachable } => Ask::ShellHere { job, detachable },
+            Wanted::Waiting => Ask::ClaimHere { job },
+        },
+    };
+    let far = Talk::call(peer.address(), &daemon.keys, LIMIT).and_then(|mut far| {
+        far.send_line(&opening)?;
+        Ok((far.receive::<Reply>()?, far))
+    });
+    match far {
+        Ok((Reply::Done, far)) => Ok((far, Vec::new())),
+        Ok((Reply::Claimed { successors }, far)) => Ok((far, successors)),
+        Ok((Reply::Refused(sentence), _)) => Err(format!("on the host {host}: {sentence}")),
+        Ok(_) => Err(format!("the host {host} says what is not understood")),
+        Err(error) => Err(talk::explain(host, &error).sentence),
+    }
+}
+
+/// A shell of this host that runs.
+struct Started {
+    number: u64,
+    shell: Shell,
+    cut: Arc<Cut>,
+    session: Option<Arc<DetachedSession>>,
+}
+
+impl Started {
+    /// Starts one for a launcher on the host `peer`. An error is a sentence.
+    fn shell(
+        daemon: &Arc<Daemon>,
+        (job, detachable): (String, bool),
+        peer: HostId,
+    ) -> Result<Started, String> {
+        let (own, hindrance, number) = {
+            let mut state = daemon.lock();
+            let number = state.channels.new_number();
+            (state.membership.own(), state.hindrance(), number)
+        };
+        if let Some(hindrance) = hindrance {
+            return Err(hindrance);
+        }
+        let failed = |error: std::io::Error| format!("no shell can be started: {error}");
+        let cut = Cut::new().map_err(failed)?;
+        let silence = Duration::from_millis(daemon.charge.silence_ms);
+        let session = match detachable {
+            true => Some(DetachedSession::new(VERDICT.max(silence * 3)).map_err(failed)?),
+            false => None,
+        };
+        let connection = format!("{} 0 {} 0", peer.address().ip(), own.address().ip());
+        let shell = Shell::start(&connection, number).map_err(|refusal| refusal.sentence)?;
+        let channel = Channel {
+            job,
+            end: End::Agent(shell.pid()),
+            peer,
+            cut: cut.clone(),
+            session: session.clone(),
+        };
+        register(daemon, number, channel);
+        Ok(Started {
+            number,
+            shell,
+            cut,
+            session,
+        })
+    }
+
+    /// Carries its bytes to its end.
+    fn serve(self, daemon: &Arc<Daemon>, talk: Talk) -> Rest {
+        let daemon = daemon.clone();
+        Box::new(move || {
+            let (wire, arrived) = talk.into_parts();
+            let session = self.session.as_deref();
+            self.shell.serve(wire, arrived, &self.cut, session);
+            daemon.lock().channels.remove(self.number);
+            daemon.announce();
+        })
+    }
+}
+
+/// Starts a shell for the daemon of the launcher's host, `peer`.
+pub(crate) fn serve_daemon(
+    daemon: &Arc<Daemon>,
+    mut talk: Talk,
+    (job, detachable): (String, bool),
+    peer: HostId,
+) -> Option<Rest> {
+    match Started::shell(daemon, (job, detachable), peer) {
+        Ok(shell) => {
+            let _ = talk.send_line(&Reply::Done);
+            Some(shell.serve(daemon, talk))
+        }
+        Err(sentence) => {
+            let _ = talk.send_line(&Reply::Refused(sentence));
+            None
+        }
+    }
+}
+
+/// Gives the shell of a job that has lost its launcher's host to a launcher on another one, `peer`.
+pub(crate) fn claim_here(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: HostId) {
+    let found = {
+        let mut state = daemon.lock();
+        let known = state.membership.hosts().any(|(host, _)| host == peer);
+        match state.hindrance() {
+            Some(hindrance) => Err(hindrance),
+            None if !known => Err("the host that asks is not one of the machine".to_owned()),
+            None => state
+                .channels
+                .claim(job, peer)
+                .ok_or_else(|| waits_here(job)),
+        }
+    };
+    match found {
+        Err(sentence) => _ = talk.send_line(&Reply::Refused(sentence)),
+        Ok((session, successors)) => {
+            // Should this fail, the shell finds out when it listens.
+            let _ = talk.send_line(&Reply::Claimed { successors });
+            session.give(talk.into_parts());
+        }
+    }
+}
+
+/// Enters a channel, which is cut at once if the host at its other end has just been lost.
+fn register(daemon: &Arc<Daemon>, number: u64, channel: Channel) {
+    let mut state = daemon.lock();
+    let (peer, cut) = (channel.peer, channel.cut.clone());
+    state.channels.add(number, channel);
+    let own = state.membership.own();
+    if state.over || peer != own && !state.membership.hosts().any(|(host, _)| host == peer) {
+        cut.cut(&state.journal.channel_end(&peer));
+    }
+}

@@ -1,0 +1,63 @@
+//! Why nothing more comes on a channel.
+
+use crate::plan::Across;
+use crate::refusal::Refusal;
+use crate::rsh;
+
+/// The end of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ChannelEnd {
+    /// The command that carried it has ended, with this status if that is known, and has said this.
+    Command { status: Option<i32>, said: String },
+    /// The agent, which had been called, has hung up.
+    HungUp,
+    /// The host at its other end is lost, as the daemons say: this is the cause.
+    HostLost(String),
+    /// The daemons that carried it have ended it, for this reason.
+    Daemons(String),
+    /// The daemon of this host has ended, and with it the channels to all others.
+    OwnDaemon,
+    /// This host was declared dead, for this reason, and goes on as another one.
+    Renewed(String),
+}
+
+impl ChannelEnd {
+    /// The cause, for the end of a sentence.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            ChannelEnd::Command { status, said } => {
+                let status =
+                    status.map_or(String::new(), |status| format!(" with status {status}"));
+                let said = match said.trim() {
+                    "" => String::new(),
+                    said => format!(" ({said})"),
+                };
+                format!("its channel ended{status}{said}")
+            }
+            ChannelEnd::HungUp => "its channel ended".to_owned(),
+            ChannelEnd::HostLost(why) | ChannelEnd::Daemons(why) => why.clone(),
+            ChannelEnd::OwnDaemon => {
+                "the daemon of this host has ended, and with it the channels to all others"
+                    .to_owned()
+            }
+            ChannelEnd::Renewed(why) => format!("{why}, and this host goes on as another one"),
+        }
+    }
+
+    /// Whether it is this host that is lost to the others, so that one of them may go on with the job.
+    pub(crate) fn is_of_this_host(&self) -> bool {
+        matches!(self, ChannelEnd::OwnDaemon | ChannelEnd::Renewed(_))
+    }
+
+    /// Why there is no agent on a host to which the channel was to lead.
+    pub(crate) fn refusal(&self, across: &Across, host: &str) -> Refusal {
+        Refusal::of_regatta(match self {
+            ChannelEnd::Command { status, said } => rsh::explain(across, host, *status, said),
+            ChannelEnd::HungUp => {
+                format!("the agent on the host {host} has hung up before it was one of the job's")
+            }
+            ChannelEnd::HostLost(cause) => format!("the host {host} is lost: {cause}"),
+            end => end.cause(),
+        })
+    }
+}
