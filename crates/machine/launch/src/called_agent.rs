@@ -7,7 +7,7 @@
 //! passes the line on                                           >    has it
 //!                              goes on without its streams
 //!                                                              <    calls
-//!                              both prove that they know the key, then speak TLS
+//!                              both prove that they know the key; all that follows is encrypted
 //!                              what launcher and agent say otherwise (`channel/messages.rs`)
 //! ```
 //!
@@ -30,7 +30,7 @@ use rustix::time::Timespec;
 use crate::channel::Link;
 use crate::contact_line::ContactLine;
 use crate::refusal::Refusal;
-use crate::{agent, agent_call, reach, rsh, sys};
+use crate::{agent, reach, rsh, sys};
 
 /// For so long an agent waits for its launcher: a person may be the one who passes its line on. PVM's daemons wait as long.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -133,11 +133,8 @@ pub(crate) fn await_launcher(
 ) -> Option<Conversation> {
     let until = Instant::now() + patience;
     loop {
-        for conversation in listener.attend(keys) {
-            // A caller that got so far and no farther may call again.
-            if let Some(conversation) = encrypted(conversation) {
-                return Some(conversation);
-            }
+        if let Some(conversation) = listener.attend(keys).into_iter().next() {
+            return Some(conversation);
         }
         let left = until.checked_duration_since(Instant::now())?;
         let left = if listener.is_busy() {
@@ -149,20 +146,6 @@ pub(crate) fn await_launcher(
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
-    }
-}
-
-/// The connection when its encryption stands.
-fn encrypted(mut conversation: Conversation) -> Option<Conversation> {
-    let until = Instant::now() + agent_call::LIMIT;
-    loop {
-        conversation.flush().ok()?;
-        if conversation.is_flushed() {
-            return Some(conversation);
-        }
-        let left = until.checked_duration_since(Instant::now())?;
-        let mut fds = [PollFd::new(&conversation, PollFlags::IN)];
         let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
     }
 }
