@@ -26,6 +26,8 @@ pub(crate) mod listener;
 mod outbox;
 mod phase;
 mod progress_thread;
+#[cfg(test)]
+mod sleeping_tests;
 mod socket;
 mod socket_waiter;
 pub(crate) mod stall;
@@ -479,6 +481,7 @@ impl Tcp {
 
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
+        let mut holds_back = false;
         for &peer in &self.known {
             let Some(link) = self
                 .links
@@ -487,6 +490,9 @@ impl Tcp {
             else {
                 continue;
             };
+            if let Phase::Open(channel) = &link.phase {
+                holds_back |= link.hint && channel.holds_back();
+            }
             if let Phase::Open(channel) = &link.phase
                 && !link.waits_for_room
                 && link.wants_room()
@@ -501,7 +507,12 @@ impl Tcp {
             self.waiter = SocketWaiter::new(&self.epoll, self.job.clone(), self.own.me).ok();
         }
         if let Some(waiter) = &self.waiter {
-            waiter.arm(self.timed.then_some(TICK));
+            let limit = self.timed.then_some(TICK);
+            // Records that have come already are on no socket that would tell of them.
+            waiter.arm(match holds_back {
+                true => Some(Duration::ZERO),
+                false => limit,
+            });
         }
     }
 
