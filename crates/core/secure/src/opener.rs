@@ -63,7 +63,7 @@ impl Opener {
     /// Is there something that needs no more bytes of the stream, or are there more?
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
-        self.more || self.failed || !self.plain.is_empty() || !matches!(self.whole(), Ok(None))
+        self.more || !self.plain.is_empty() || !matches!(self.whole(), Ok(None))
     }
 
     /// The first record that is not opened, if it is here as a whole.

@@ -184,6 +184,7 @@ mod tests {
         let sound = sealer.out[..sealer.end].to_vec();
         // Room for the secret, and not for its tag.
         sealer.out = sealer.out[..sealer.end + HEAD + 10].into();
+        sealer.out[sound.len()..].fill(9);
         assert!(sealer.seal_one(&mut state, b"a secret").is_err());
         assert!(sealer.seal_one(&mut state, b"").is_err());
         let mut out = vec![];

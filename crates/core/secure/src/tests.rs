@@ -278,6 +278,32 @@ fn an_end_that_has_refused_something_takes_nothing_more() {
     assert!(opened(&mut theirs, &all[1..].concat(), 100, 8).is_err());
 }
 
+/// A change of the key that comes too early is a sound record, and others that are sound may come behind it.
+#[test]
+fn an_end_that_has_refused_a_change_takes_nothing_more() {
+    let [mut ours, mut theirs] = states();
+    let mut all = vec![];
+    for content in [&b"data"[..], b"", b"more"] {
+        let mut place = vec![0; content.len() + TAG];
+        ours.write_message(content, &mut place).unwrap();
+        all.extend_from_slice(&(place.len() as u16).to_be_bytes());
+        all.extend_from_slice(&place);
+    }
+    let mut opener = Opener::new(Use::default(), SMALL);
+    let mut bytes = &all[..];
+    let mut take = || {
+        let recv = |room: &mut [u8]| {
+            room[..bytes.len()].copy_from_slice(bytes);
+            Ok(Some(std::mem::take(&mut bytes).len()).filter(|&n| n > 0))
+        };
+        opener.recv(&mut theirs, &mut [IoSliceMut::new(&mut [0; 4])], recv)
+    };
+    assert_eq!(take().unwrap(), Some(4));
+    for _ in 0..3 {
+        assert!(take().is_err());
+    }
+}
+
 #[test]
 fn a_head_that_no_record_has_is_not_waited_for() {
     let [mut ours, mut theirs] = pair([SMALL; 2], u64::MAX);

@@ -13,7 +13,7 @@
 //! handshake follow the greetings, and the last of them stands in the place of the last proof. All have their length, so
 //! nothing a stranger sends makes anybody wait for more, or keep more, than that.
 //!
-//! Hello and Welcome with their proofs are the same in every version, and nothing follows those of different versions.
+//! Hello and Welcome with their proofs are the same in every version. Behind those of another version nothing is read.
 
 use crate::Malformed;
 use crate::fields::{joined, whole};
