@@ -3,9 +3,11 @@
 
 mod messages;
 mod neighbour;
+mod records;
 mod slurm;
 
 pub use messages::{control, decoders, join_token, session};
 pub use neighbour::neighbour;
+pub use records::records;
 pub use regatta_daemon::readers::{seals, speech};
 pub use slurm::slurm;

@@ -1,7 +1,7 @@
 //! Connections between programs that know one key and are no tasks: the daemons of a virtual machine.
 //!
 //! They are made exactly as those of tasks are: both ends prove that they know the key, a stranger hears nothing, and
-//! what follows is TLS 1.3 bound to that proof. Nothing here waits; who calls and who answers is all that the
+//! all that follows is encrypted. Nothing here waits; who calls and who answers is all that the
 //! ends tell each other of themselves.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -81,9 +81,7 @@ impl Call {
     pub fn advance(mut self, keys: &Keys) -> Greeting<Call> {
         match self.0.advance(&keys.caller) {
             None => Greeting::Under(self),
-            Some(End::Met { seed, .. }) => {
-                converse(self.0.into_channel(), &seed, true, keys.caller.records)
-            }
+            Some(End::Met(_)) => Greeting::Met(Conversation(self.0.into_channel())),
             Some(End::Version(_)) => Greeting::Version,
             Some(End::Nothing) => Greeting::Nothing,
         }
@@ -93,13 +91,6 @@ impl Call {
 impl AsFd for Call {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.fd()
-    }
-}
-
-fn converse<T>(channel: Channel, seed: &[u8; 32], called: bool, records: u64) -> Greeting<T> {
-    match channel.secured(seed, called, records) {
-        Ok(channel) => Greeting::Met(Conversation(channel)),
-        Err(_) => Greeting::Nothing,
     }
 }
 
@@ -136,7 +127,6 @@ impl CallListener {
 
     /// Lets in who waits outside and hears what the guests say. Returns those who have proved that they know the key.
     pub fn attend(&mut self, keys: &Keys) -> Vec<Conversation> {
-        self.listener.tidy(Instant::now());
         self.guests.extend(self.listener.accept());
         let mut met = Vec::new();
         let listener = &mut self.listener;
@@ -147,16 +137,16 @@ impl CallListener {
             let Some(end) = listener.advance(guest, &keys.listener) else {
                 return true;
             };
-            if let End::Met { seed, .. } = end
+            if let End::Met(_) = end
                 && let Some(channel) = listener.admit(guest)
-                && let Greeting::Met(conversation) =
-                    converse::<()>(channel, &seed, false, keys.listener.records)
             {
-                met.push(conversation);
+                met.push(Conversation(channel));
             }
             listener.dismiss(guest);
             false
         });
+        // A listener that comes late has heard those who spoke in time.
+        listener.tidy(Instant::now());
         met
     }
 }

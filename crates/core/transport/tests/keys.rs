@@ -12,17 +12,18 @@ use std::time::{Duration, Instant};
 use hosts::Hosts;
 use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
+use regatta_secure::{FIRST, SECOND, TAG, THIRD};
 use regatta_transport::calls::{Call, CallListener, Conversation, Greeting, Keys};
 use regatta_transport::paths::Paths;
+use regatta_wire::hello::{HELLO, WELCOME, WORD};
 
 /// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(100);
 /// Records under one key.
 const FEW: u64 = 1024;
 
-/// The head of a record in which one side says that it changes its key: 22 bytes, for a message of 5. Our data are longer or
-/// shorter.
-const CHANGE: [u8; 5] = [23, 3, 3, 0, 22];
+/// Bytes that caller and callee say before their first records.
+const BEFORE: [usize; 2] = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
 /// Bytes of messages that nobody on the way is to see.
 const SECRET: [u8; 16] = *b"nobody may know!";
 
@@ -61,23 +62,56 @@ fn watched(target: SocketAddr, seen: Arc<Seen>) -> SocketAddr {
                 to.set_nodelay(true).unwrap();
                 let [from, to] = [from, to].map(|stream| stream.try_clone().unwrap());
                 let seen = seen.clone();
-                std::thread::spawn(move || pass(from, to, &seen.changes[side], &seen.secrets));
+                std::thread::spawn(move || pass(from, to, side, &seen));
             }
         }
     });
     address
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, changes: &AtomicU32, secrets: &AtomicU32) {
+/// Follows the records of one side, as anybody on the way can: by the lengths before them.
+struct Records {
+    /// Bytes until the next head, and what has come of that.
+    left: usize,
+    head: Vec<u8>,
+}
+
+impl Records {
+    /// How often the side has changed its key in these bytes: by a record without content.
+    fn changes(&mut self, bytes: &[u8]) -> u32 {
+        let (mut changes, mut at) = (0, 0);
+        while at < bytes.len() {
+            let skip = self.left.min(bytes.len() - at);
+            self.left -= skip;
+            at += skip;
+            if self.left == 0 && at < bytes.len() {
+                self.head.push(bytes[at]);
+                at += 1;
+            }
+            if let [high, low] = self.head[..] {
+                self.left = usize::from(u16::from_be_bytes([high, low]));
+                changes += u32::from(self.left == TAG);
+                self.head.clear();
+            }
+        }
+        changes
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, side: usize, seen: &Seen) {
     let mut bytes = vec![0; 64 << 10];
+    let mut records = Records {
+        left: BEFORE[side],
+        head: Vec::new(),
+    };
     // The last bytes stay in front of those that come: what is looked for may be cut in two.
     let kept = SECRET.len() - 1;
     while let Ok(n @ 1..) = from.read(&mut bytes[kept..]) {
-        for (word, seen) in [(&CHANGE[..], changes), (&SECRET, secrets)] {
-            let all = &bytes[kept + 1 - word.len()..kept + n];
-            let found = all.windows(word.len()).filter(|&window| window == word);
-            seen.fetch_add(found.count() as u32, Ordering::SeqCst);
-        }
+        let windows = bytes[..kept + n].windows(SECRET.len());
+        let secrets = windows.filter(|&window| window == SECRET).count();
+        seen.secrets.fetch_add(secrets as u32, Ordering::SeqCst);
+        let changes = records.changes(&bytes[kept..kept + n]);
+        seen.changes[side].fetch_add(changes, Ordering::SeqCst);
         if to.write_all(&bytes[kept..kept + n]).is_err() {
             return;
         }
@@ -92,12 +126,13 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(trusted: bool) -> Pair {
+    /// Each task changes its keys after so many records.
+    fn new(trusted: bool, records: u64) -> Pair {
         let seen = Arc::new(Seen::default());
         let hosts = Hosts::new(trusted, [3; 32], |address| watched(address, seen.clone()));
         let tasks = [0, 1].map(|rank| {
             let mut paths = hosts.join(rank);
-            paths.change_keys_after(FEW);
+            paths.change_keys_after(records);
             Engine::new(paths, Settings::default())
         });
         let mut pair = Pair { tasks, seen };
@@ -145,7 +180,7 @@ impl Pair {
 #[test]
 fn messages_can_be_read_on_the_way_only_where_the_network_is_trusted() {
     for trusted in [true, false] {
-        let mut pair = Pair::new(trusted);
+        let mut pair = Pair::new(trusted, FEW);
         for length in [1, 500, 40_000].map(|times| times * SECRET.len()) {
             for from in [0, 1] {
                 let (mut bytes, mut into) = (SECRET.repeat(length / SECRET.len()), vec![0; length]);
@@ -163,7 +198,7 @@ fn messages_can_be_read_on_the_way_only_where_the_network_is_trusted() {
 
 #[test]
 fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new(false);
+    let mut pair = Pair::new(false, FEW);
     for number in 0..5 * FEW + 76 {
         for from in [0, 1] {
             let (mut bytes, mut into) = (number.to_le_bytes(), [0; 8]);
@@ -177,7 +212,7 @@ fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
 
 #[test]
 fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new(false);
+    let mut pair = Pair::new(false, FEW);
     let mut bytes: Vec<[u8; 8]> = (0..64u64).map(u64::to_le_bytes).collect();
     for _ in 0..100 {
         let mut intos = [(); 2].map(|()| vec![[0; 8]; bytes.len()]);
@@ -195,8 +230,8 @@ fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
 
 #[test]
 fn large_messages_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new(false);
-    let mut bytes: Vec<u8> = (0..40u32 << 20).map(|i| ((i * 7) >> 5) as u8).collect();
+    let mut pair = Pair::new(false, 0);
+    let mut bytes: Vec<u8> = (0..64u32 << 20).map(|i| ((i * 7) >> 5) as u8).collect();
     let mut intos = [(); 2].map(|()| vec![0; bytes.len()]);
     let mut requests = Vec::new();
     for (from, into) in intos.iter_mut().enumerate() {
@@ -247,7 +282,6 @@ fn conversations_outlive_many_keys() {
                     sent += both[from].send(&bytes[sent..]).unwrap();
                 }
                 both[from].flush().unwrap();
-                // Under the handshake both have to look.
                 assert_eq!(both[from].recv(&mut [0; 1]).unwrap(), None);
                 have += both[1 - from].recv(&mut into[have..]).unwrap().unwrap_or(0);
                 assert!(start.elapsed() < PATIENCE, "nothing comes");

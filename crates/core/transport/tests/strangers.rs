@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use hosts::Hosts;
 use regatta_engine::{Frames, Peers, Presence};
 use regatta_memory::views::Views;
+use regatta_secure::{FIRST, SECOND, THIRD};
 use regatta_transport::paths::Paths;
 use regatta_wire::hello::{HELLO, WELCOME, WORD};
 use regatta_wire::{Frame, Kind};
@@ -139,13 +140,12 @@ fn another_key_opens_nothing() {
     assert_eq!(task.presence(0), Presence::Here);
 }
 
-/// A greeting that was overheard opens nothing a second time: the answer to it must prove the listener's new nonce.
-#[test]
-fn what_was_overheard_is_of_no_use() {
+/// Two tasks that have met over somebody in between, and all that the caller has said.
+fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
     let overhear = TcpListener::bind("127.0.0.1:0").unwrap();
     let between = overhear.local_addr().unwrap();
     let mut real = vec![];
-    let hosts = Hosts::new(true, [1; 32], |address| {
+    let hosts = Hosts::new(trusted, [1; 32], |address| {
         real.push(address);
         if real.len() == 2 { between } else { address }
     });
@@ -174,18 +174,41 @@ fn what_was_overheard_is_of_no_use() {
         }
         assert!(start.elapsed() < PATIENCE, "the two do not meet");
     }
-    assert!(said.len() > HELLO + 2 * WORD);
-    let mut again = call(real[1]);
-    again.write_all(&said).unwrap();
-    // It is welcomed, as whoever has the key is; then it fails to prove that it has.
-    let told = answer(&mut again, &mut tasks[1]);
-    assert_eq!(told.len(), WELCOME + WORD);
-    assert_eq!(tasks[1].accept_bytes(0), []);
-    assert!(tasks[1].front(0).unwrap().is_none());
-    // And the connection it was to take over is still there.
-    assert!(
-        tasks[1].path(0).ends_with("; connected"),
-        "{}",
-        tasks[1].path(0)
-    );
+    // The connection stays.
+    std::mem::forget((caller, callee));
+    (hosts, tasks, real[1], said)
+}
+
+/// A greeting that was overheard opens nothing a second time: what follows the answer to it must prove the listener's new nonce,
+/// or new key.
+#[test]
+fn what_was_overheard_is_of_no_use() {
+    for (trusted, answered) in [(true, WELCOME + WORD), (false, WELCOME + WORD + SECOND)] {
+        let (_hosts, mut tasks, address, said) = overheard(trusted);
+        assert!(said.len() > HELLO + WORD + FIRST + THIRD);
+        let mut again = call(address);
+        again.write_all(&said).unwrap();
+        // It is welcomed, as whoever has the key is; then it fails to prove that it has.
+        let told = answer(&mut again, &mut tasks[1]);
+        assert_eq!(told.len(), answered);
+        assert_eq!(tasks[1].accept_bytes(0), []);
+        assert!(tasks[1].front(0).unwrap().is_none());
+        // And the connection it was to take over is still there.
+        let path = tasks[1].path(0);
+        assert!(path.ends_with("; connected"), "{path}");
+    }
+}
+
+/// A greeting that was overheard, and a made-up key behind it.
+#[test]
+fn a_greeting_that_was_overheard_is_not_answered_with_other_words_behind_it() {
+    let (_hosts, mut tasks, address, mut said) = overheard(false);
+    said.truncate(HELLO + WORD + FIRST);
+    for at in [HELLO + WORD, HELLO + WORD + FIRST - 1] {
+        let mut words = said.clone();
+        words[at] ^= 1;
+        let mut again = call(address);
+        again.write_all(&words).unwrap();
+        assert_eq!(answer(&mut again, &mut tasks[1]), []);
+    }
 }

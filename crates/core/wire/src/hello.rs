@@ -3,12 +3,17 @@
 //! ```text
 //! caller                                listener
 //! Hello: who, to whom, nonce, proof ──>         silent unless the proof holds
+//! [first message of Noise] ───────────>         silent unless it opens
 //!       <── Welcome: version, nonce, proof      of both nonces
-//! proof of both ──────────────────────>
+//!       <── [second message of Noise]
+//! proof of both [third message] ──────>
 //! ```
 //!
-//! A proof is a keyed hash, by the job's key, of all that went before it. All three have their length, so
+//! A proof is a keyed hash, by the job's key, of all greetings and proofs that went before it. On an encrypted connection the messages of a Noise
+//! handshake follow the greetings, and the last of them stands in the place of the last proof. All have their length, so
 //! nothing a stranger sends makes anybody wait for more, or keep more, than that.
+//!
+//! Hello and Welcome with their proofs are the same in every version. Behind those of another version nothing is read.
 
 use crate::Malformed;
 use crate::fields::{joined, whole};

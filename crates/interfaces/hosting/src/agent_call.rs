@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::contact_line::ContactLine;
 
-/// Time for an agent to greet, once its host has taken the connection, and then for the encryption to begin. Its host may be busy.
-pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+/// Time for an agent to greet, once its host has taken the connection. Its host may be busy.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// See the module.
 #[derive(Debug)]
@@ -27,7 +27,6 @@ enum Stage {
     Greeting(Call),
     /// The host has taken the connection.
     Connected(Call),
-    Encrypting(Conversation, Instant),
 }
 
 /// How far it has come.
@@ -77,36 +76,26 @@ impl Calling {
                     Stage::Connected(call.limited_to(Instant::now() + LIMIT))
                 }
                 Stage::Greeting(call) => match self.greet(call, Stage::Greeting) {
-                    Some(next) => next,
-                    None => return Called::Under,
+                    Some(called) => return called,
+                    None => Stage::Idle,
                 },
                 Stage::Connected(call) => match self.greet(call, Stage::Connected) {
-                    Some(next) => next,
-                    None => return Called::Under,
-                },
-                Stage::Encrypting(mut conversation, until) => match conversation.flush() {
-                    Ok(()) if conversation.is_flushed() => return Called::Met(conversation),
-                    Ok(()) if Instant::now() < until => {
-                        self.stage = Stage::Encrypting(conversation, until);
-                        return Called::Under;
-                    }
-                    _ => Stage::Idle,
+                    Some(called) => return called,
+                    None => Stage::Idle,
                 },
             };
         }
     }
 
-    /// Goes on with a greeting; none: it is under way still, at the stage `under`.
-    fn greet(&mut self, call: Call, under: fn(Call) -> Stage) -> Option<Stage> {
+    /// Goes on with a greeting, which stays at the stage `under` as long as it is under way; none: it came to nothing.
+    fn greet(&mut self, call: Call, under: fn(Call) -> Stage) -> Option<Called> {
         match call.advance(&self.keys) {
             Greeting::Under(call) => {
                 self.stage = under(call);
-                None
+                Some(Called::Under)
             }
-            Greeting::Met(conversation) => {
-                Some(Stage::Encrypting(conversation, Instant::now() + LIMIT))
-            }
-            Greeting::Version | Greeting::Nothing => Some(Stage::Idle),
+            Greeting::Met(conversation) => Some(Called::Met(conversation)),
+            Greeting::Version | Greeting::Nothing => None,
         }
     }
 
@@ -117,7 +106,6 @@ impl Calling {
             Stage::Greeting(call) => Some(PollFd::new(call, PollFlags::IN | PollFlags::OUT)),
             // It can always be written: from here on only what is read counts.
             Stage::Connected(call) => Some(PollFd::new(call, PollFlags::IN)),
-            Stage::Encrypting(conversation, _) => Some(PollFd::new(conversation, PollFlags::IN)),
         }
     }
 
@@ -126,7 +114,6 @@ impl Calling {
         match &self.stage {
             Stage::Idle => Instant::now(),
             Stage::Greeting(call) | Stage::Connected(call) => call.until(),
-            Stage::Encrypting(_, until) => *until,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! passes the line on                                           >    has it
 //!                              goes on without its streams
 //!                                                              <    calls
-//!                              both prove that they know the key, then speak TLS
+//!                              both prove that they know the key; all that follows is encrypted
 //!                              what launcher and agent say otherwise (`channel/messages.rs`)
 //! ```
 //!
@@ -27,7 +27,6 @@ use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::agent_call;
 use crate::contact_line::ContactLine;
 
 /// For so long an agent waits for its launcher: a person may be the one who passes its line on. PVM's daemons wait as long.
@@ -115,11 +114,8 @@ pub(crate) fn await_launcher(
 ) -> Option<Conversation> {
     let until = Instant::now() + patience;
     loop {
-        for conversation in listener.attend(keys) {
-            // A caller that got so far and no farther may call again.
-            if let Some(conversation) = encrypted(conversation) {
-                return Some(conversation);
-            }
+        if let Some(conversation) = listener.attend(keys).into_iter().next() {
+            return Some(conversation);
         }
         let left = until.checked_duration_since(Instant::now())?;
         let left = if listener.is_busy() {
@@ -131,20 +127,6 @@ pub(crate) fn await_launcher(
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
-    }
-}
-
-/// The connection when its encryption stands.
-fn encrypted(mut conversation: Conversation) -> Option<Conversation> {
-    let until = Instant::now() + agent_call::LIMIT;
-    loop {
-        conversation.flush().ok()?;
-        if conversation.is_flushed() {
-            return Some(conversation);
-        }
-        let left = until.checked_duration_since(Instant::now())?;
-        let mut fds = [PollFd::new(&conversation, PollFlags::IN)];
         let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
     }
 }

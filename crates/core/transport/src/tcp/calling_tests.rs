@@ -14,20 +14,24 @@ use super::{Tcp, dial};
 use crate::job::{Job, MOST_TASKS};
 use crate::place::{Places, listen_at};
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const PATIENCE: Duration = Duration::from_secs(20);
-const WORD: Frame = Frame {
+pub(super) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const WORD: Frame = Frame {
     kind: Kind::Eager,
     context: 0,
     tag: 0,
 };
 
 fn task(me: u32, listeners: &[TcpListener; 2]) -> Tcp {
+    task_on(me, listeners, true)
+}
+
+pub(super) fn task_on(me: u32, listeners: &[TcpListener; 2], trusted: bool) -> Tcp {
     let places = Places {
         here: me,
         host_of: vec![0, 1],
         key: [3; 32],
-        trusted: true,
+        trusted,
         most: MOST_TASKS,
     };
     let job = Job::create_across(&places).unwrap();
@@ -39,7 +43,7 @@ fn task(me: u32, listeners: &[TcpListener; 2]) -> Tcp {
 }
 
 /// Polls until this is so.
-fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
+pub(super) fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
     let start = Instant::now();
     while !is_so(task) {
         assert!(start.elapsed() < PATIENCE, "not in time: {what}");

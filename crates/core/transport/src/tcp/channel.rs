@@ -1,21 +1,20 @@
 //! A connected socket, as it is or encrypted. Nothing here waits.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use regatta_secure::Session;
 use rustix::event::epoll::EventFlags;
 
-use super::records::{Opener, Sealer};
-use super::secure::{Handshake, Keys};
 use super::socket::Socket;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: Socket,
-    tls: Option<Box<Tls>>,
+    session: Option<Box<Session>>,
 }
 
 /// The state of a connection's sending side, as the kernel knows it.
@@ -84,78 +83,6 @@ fn recv(socket: &OwnedFd, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usi
     }
 }
 
-/// The socket as TLS uses it.
-struct Bare<'a>(&'a OwnedFd);
-
-impl Read for Bare<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        recv(self.0, &mut [IoSliceMut::new(bytes)])?.ok_or(io::ErrorKind::WouldBlock.into())
-    }
-}
-
-impl Write for Bare<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_vectored(&[IoSlice::new(bytes)])
-    }
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        send(self.0, parts)?.ok_or(io::ErrorKind::WouldBlock.into())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The state of an encrypted connection.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a connection is open nearly all the time; an indirection would be paid for by each record"
-)]
-enum Tls {
-    /// Bytes to be sent wait.
-    Begins {
-        handshake: Handshake,
-        early: Vec<u8>,
-        /// After so many records this side changes its key.
-        records: u64,
-    },
-    Open(Sealer, Opener, Keys),
-    Failed,
-}
-
-/// Bytes that may wait for the end of the handshake.
-const EARLY: usize = 1 << 10;
-
-impl Tls {
-    /// The handshake goes on, and may end.
-    #[cold]
-    fn advance(&mut self, socket: &OwnedFd) -> io::Result<()> {
-        let Tls::Begins { handshake, .. } = self else {
-            return Ok(());
-        };
-        handshake.advance(&mut Bare(socket))?;
-        if !handshake.is_over() {
-            return Ok(());
-        }
-        let Tls::Begins {
-            handshake,
-            early,
-            records,
-        } = std::mem::replace(self, Tls::Failed)
-        else {
-            return Ok(());
-        };
-        let (mut sealer, opener, mut keys) = handshake.finish(records)?;
-        let early_part = &[IoSlice::new(&early)];
-        let sent = sealer.send(early_part, &mut keys, |bytes| one(socket, bytes))?;
-        *self = Tls::Open(sealer, opener, keys);
-        match sent == early.len() {
-            true => Ok(()),
-            false => Err(io::ErrorKind::WriteZero.into()),
-        }
-    }
-}
-
 #[inline]
 fn one(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
     send(socket, &[IoSlice::new(bytes)])
@@ -166,7 +93,7 @@ impl Channel {
     pub(crate) fn plain(socket: OwnedFd) -> Channel {
         Channel {
             socket: Socket::new(socket),
-            tls: None,
+            session: None,
         }
     }
 
@@ -180,88 +107,54 @@ impl Channel {
         Ok(self.socket.watch(epoll, token, flags)?)
     }
 
-    /// The channel, encrypted; `seed` is known to both sides only, and after so many `records` this side changes its key.
-    pub(crate) fn secured(
-        self,
-        seed: &[u8; 32],
-        called: bool,
-        records: u64,
-    ) -> io::Result<Channel> {
-        let tls = Tls::Begins {
-            handshake: Handshake::begin(seed, called)?,
-            early: Vec::new(),
-            records,
-        };
-        Ok(Channel {
-            tls: Some(Box::new(tls)),
-            ..self
-        })
+    /// All that goes and comes from now on is encrypted.
+    pub(crate) fn secure(&mut self, session: Session) {
+        self.session = Some(Box::new(session));
+    }
+
+    /// Is what goes and comes encrypted?
+    pub(crate) fn is_secure(&self) -> bool {
+        self.session.is_some()
     }
 
     /// Send what can be sent now; how many bytes that was.
     #[inline]
     pub(crate) fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(send(&self.socket, parts)?.unwrap_or(0));
-        };
         let socket = &self.socket;
-        match &mut **tls {
-            Tls::Open(sealer, _, keys) => sealer.send(parts, keys, |bytes| one(socket, bytes)),
-            Tls::Begins { early, .. } => {
-                let before = early.len();
-                for part in parts {
-                    let keep = part.len().min(EARLY - early.len());
-                    early.extend_from_slice(&part[..keep]);
-                }
-                let n = early.len() - before;
-                tls.advance(socket)?;
-                Ok(n)
-            }
-            Tls::Failed => Err(io::ErrorKind::NotConnected.into()),
+        match &mut self.session {
+            Some(session) => session.send(parts, |bytes| one(socket, bytes)),
+            None => Ok(send(socket, parts)?.unwrap_or(0)),
         }
     }
 
     /// Receive what is there; `None`: nothing now. The other side's end is an error.
     #[inline]
     pub(crate) fn recv(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
-        let Some(tls) = &mut self.tls else {
-            return recv(&self.socket, parts);
-        };
         let socket = &self.socket;
-        tls.advance(socket)?;
-        match &mut **tls {
-            Tls::Open(_, opener, keys) => opener.recv(parts, keys, |room| {
-                recv(socket, &mut [IoSliceMut::new(room)])
-            }),
-            Tls::Begins { .. } => Ok(None),
-            Tls::Failed => Err(io::ErrorKind::NotConnected.into()),
+        match &mut self.session {
+            Some(session) => session.recv(parts, |room| recv(socket, &mut [IoSliceMut::new(room)])),
+            None => recv(socket, parts),
         }
     }
 
     /// May there be more than the last `recv` gave, though it had room?
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
-        match self.tls.as_deref() {
-            Some(Tls::Open(_, opener, _)) => opener.holds_back(),
-            tls => tls.is_some(),
-        }
+        let session = self.session.as_deref();
+        session.is_some_and(Session::holds_back)
     }
 
     /// Has all that was given to `send` gone to the kernel?
     #[inline]
     pub(crate) fn is_flushed(&self) -> bool {
-        match self.tls.as_deref() {
-            Some(Tls::Open(sealer, ..)) => sealer.is_flushed(),
-            tls => tls.is_none(),
-        }
+        self.session.as_deref().is_none_or(Session::is_flushed)
     }
 
     /// See to that.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
-        match self.tls.as_deref_mut() {
-            Some(Tls::Open(sealer, ..)) => sealer.flush(|bytes| one(socket, bytes)).map(|_| ()),
-            Some(tls) => tls.advance(socket),
+        match &mut self.session {
+            Some(session) => session.flush(|bytes| one(socket, bytes)).map(|_| ()),
             None => Ok(()),
         }
     }

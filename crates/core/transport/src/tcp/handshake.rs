@@ -5,8 +5,10 @@
 //! of the other, and an old one does not fit a new nonce. A listener answers nothing before the caller's first
 //! proof holds: to whoever has no key there is an open port, and silence.
 //!
-//! The words of both make a seed that only they can know, another one for each connection: from it come
-//! the keys an encrypted connection begins with (see `secure`).
+//! The greeting is in the clear, whatever follows it, and the same in every version: so two of different versions understand
+//! that, and a stranger hears no more than that of anybody. A connection to be encrypted has the messages of a Noise handshake
+//! (`regatta_secure`) behind the greetings, under a key that comes from the job's, and with the caller's greeting as its prologue. The
+//! last of them is the caller's proof: before it holds, nothing comes of what the caller has said.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,17 +16,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use regatta_engine::Peer;
+use regatta_secure::{Bounds, Callee, Caller, FIRST, SECOND, THIRD};
 use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::epoll::EventFlags;
 
 use super::channel::Channel;
-use super::records;
 use crate::place::Key;
 
 /// Version of what flows on connections.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// A handshake that takes longer comes to nothing.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 
@@ -32,11 +34,14 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Own {
     key: hmac::Key,
+    /// The key of Noise handshakes: from the job's key, and of no other use.
+    channel_key: regatta_secure::Key,
     pub(crate) me: Peer,
     /// Tasks the job began with: the same for all that belong to it.
     tasks: u32,
     /// And how many it may have.
     most: u32,
+    pub(super) version: u32,
     pub(crate) encrypted: bool,
     /// After so many records it changes the key of an encrypted connection.
     pub(crate) records: u64,
@@ -44,20 +49,21 @@ pub(crate) struct Own {
 
 impl Own {
     pub(crate) fn new(key: &Key, me: Peer, (tasks, most): (u32, u32), encrypted: bool) -> Own {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
         Own {
-            key: hmac::Key::new(hmac::HMAC_SHA256, key),
+            channel_key: proof(&key, "regatta channel", &[]),
+            key,
             me,
             tasks,
             most,
+            version: VERSION,
             encrypted,
-            records: records::MOST,
+            records: Bounds::CONNECTION.most,
         }
     }
 
-    fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
-        let mut proof = [0; WORD];
-        proof.copy_from_slice(hmac::sign(&self.key, &labelled(label, said)).as_ref());
-        proof
+    pub(super) fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
+        proof(&self.key, label, said)
     }
 
     /// Takes the same time whatever differs.
@@ -70,20 +76,38 @@ fn labelled(label: &str, said: &[u8]) -> Vec<u8> {
     [label.as_bytes(), &[0], said].concat()
 }
 
+fn proof(key: &hmac::Key, label: &str, said: &[u8]) -> [u8; WORD] {
+    let mut proof = [0; WORD];
+    proof.copy_from_slice(hmac::sign(key, &labelled(label, said)).as_ref());
+    proof
+}
+
 /// Where a handshake stands: what is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Connected,
     Hello,
+    /// The Noise message behind the hello.
+    First,
     Welcome,
+    /// The Noise message behind the welcome.
+    Second,
     Proof,
+}
+
+/// A Noise handshake under way.
+#[derive(Debug)]
+enum Noise {
+    None,
+    Caller(Caller),
+    Callee(Callee),
 }
 
 /// How a handshake ended.
 #[derive(Debug)]
 pub(crate) enum End {
     /// Both have proved that they belong to the job.
-    Met { peer: Peer, seed: [u8; WORD] },
+    Met(Peer),
     /// The peer belongs to the job, but speaks another version.
     Version(Peer),
     /// It came to nothing.
@@ -99,8 +123,9 @@ pub(crate) struct Shake {
     peer: Peer,
     buffer: [u8; HELLO + WORD],
     have: usize,
-    /// The words of both.
+    /// The words of both, but for those of Noise.
     said: Vec<u8>,
+    noise: Noise,
     /// Nobody listens there.
     refused: bool,
     /// Once the other host has taken the call, it waits for its listener.
@@ -127,6 +152,7 @@ impl Shake {
             buffer: [0; HELLO + WORD],
             have: 0,
             said: Vec::new(),
+            noise: Noise::None,
             refused: false,
             patient: false,
             until: Instant::now() + LIMIT,
@@ -197,36 +223,46 @@ impl Shake {
         }
     }
 
+    /// Bytes of the message that is awaited.
+    fn awaited(&self, own: &Own) -> usize {
+        match self.stage {
+            Stage::Connected => 0,
+            Stage::Hello => HELLO + WORD,
+            Stage::First => FIRST,
+            Stage::Welcome => WELCOME + WORD,
+            Stage::Second => SECOND,
+            Stage::Proof if own.encrypted => THIRD,
+            Stage::Proof => WORD,
+        }
+    }
+
     fn step(&mut self, own: &Own) -> io::Result<Option<End>> {
         if self.stage == Stage::Connected && !self.connected(own)? {
             return Ok(None);
         }
         loop {
-            let (size, label) = match self.stage {
-                Stage::Connected => return Ok(None),
-                Stage::Hello => (HELLO, "regatta hello"),
-                Stage::Welcome => (WELCOME, "regatta welcome"),
-                Stage::Proof => (0, "regatta proof"),
-            };
-            let whole = size + WORD;
+            let whole = self.awaited(own);
             while self.have < whole {
                 let place = &mut self.buffer[self.have..whole];
                 match self.channel.recv(&mut [IoSliceMut::new(place)])? {
                     Some(n) => self.have += n,
                     None => return Ok(None),
                 }
-                if self.stage != Stage::Proof && !is_greeting(&self.buffer[..self.have]) {
+                let greets = matches!(self.stage, Stage::Hello | Stage::Welcome);
+                if greets && !is_greeting(&self.buffer[..self.have]) {
                     return Ok(Some(End::Nothing));
                 }
             }
             self.have = 0;
-            self.said.extend_from_slice(&self.buffer[..size]);
-            let proof = &self.buffer[size..whole];
-            if !own.holds(label, &self.said, proof) {
-                return Ok(Some(End::Nothing));
-            }
-            self.said.extend_from_slice(proof);
-            if let Some(end) = self.understood(own)? {
+            let end = match self.stage {
+                Stage::Connected => return Ok(None),
+                Stage::Hello => self.heard_hello(own)?,
+                Stage::First => self.heard_first(own)?,
+                Stage::Welcome => self.heard_welcome(own)?,
+                Stage::Second => self.heard_second(own)?,
+                Stage::Proof => self.heard_proof(own)?,
+            };
+            if let Some(end) = end {
                 return Ok(Some(end));
             }
         }
@@ -241,71 +277,148 @@ impl Shake {
             return Ok(false);
         }
         let hello = Hello {
-            version: VERSION,
+            version: own.version,
             tasks: own.tasks,
             from: own.me,
             to: self.peer,
             encrypted: own.encrypted,
             nonce: nonce()?,
         };
-        self.send_proved(own, "regatta hello", &hello.encode())?;
+        let mut words = self.proved(own, "regatta hello", &hello.encode());
+        if own.encrypted {
+            let (caller, first) = Caller::begin(&own.channel_key, &self.said)?;
+            self.noise = Noise::Caller(caller);
+            words.extend_from_slice(&first);
+        }
+        self.say(&words)?;
         self.stage = Stage::Welcome;
         Ok(true)
     }
 
-    /// Say something and prove it, as one.
-    fn send_proved(&mut self, own: &Own, label: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Something, and its proof behind it.
+    fn proved(&mut self, own: &Own, label: &str, bytes: &[u8]) -> Vec<u8> {
         self.said.extend_from_slice(bytes);
         let proof = own.proof(label, &self.said);
         self.said.extend_from_slice(&proof);
-        let whole = [bytes, &proof].concat();
-        // The socket's buffer is empty: it takes all of it, or something is wrong.
-        let n = self.channel.send(&[IoSlice::new(&whole)])?;
-        (n == whole.len())
+        [bytes, &proof].concat()
+    }
+
+    /// The socket's buffer is empty: it takes all of it, or something is wrong.
+    fn say(&mut self, words: &[u8]) -> io::Result<()> {
+        let n = self.channel.send(&[IoSlice::new(words)])?;
+        (n == words.len())
             .then_some(())
             .ok_or(io::ErrorKind::WriteZero.into())
     }
 
-    /// The proof of the other side holds: answer.
-    fn understood(&mut self, own: &Own) -> io::Result<Option<End>> {
-        match self.stage {
-            Stage::Hello => {
-                let bytes = self.buffer.first_chunk::<HELLO>();
-                let Some(hello) = bytes.and_then(|bytes| Hello::decode(bytes).ok()) else {
-                    return Ok(Some(End::Nothing));
-                };
-                let same =
-                    (hello.tasks, hello.to, hello.encrypted) == (own.tasks, own.me, own.encrypted);
-                if !same || hello.from >= own.most || hello.from == own.me {
-                    return Ok(Some(End::Nothing));
-                }
-                self.peer = hello.from;
-                let welcome = Welcome {
-                    version: VERSION,
-                    nonce: nonce()?,
-                };
-                self.send_proved(own, "regatta welcome", &welcome.encode())?;
-                self.stage = Stage::Proof;
-                Ok((hello.version != VERSION).then_some(End::Version(self.peer)))
-            }
-            Stage::Welcome => {
-                let bytes = self.buffer.first_chunk::<WELCOME>();
-                let Some(welcome) = bytes.and_then(|bytes| Welcome::decode(bytes).ok()) else {
-                    return Ok(Some(End::Nothing));
-                };
-                if welcome.version != VERSION {
-                    return Ok(Some(End::Version(self.peer)));
-                }
-                self.send_proved(own, "regatta proof", &[])?;
-                self.met(own)
-            }
-            _ => self.met(own),
-        }
+    /// Does the proof hold that has come behind so many bytes?
+    fn holds(&mut self, own: &Own, label: &str, size: usize) -> bool {
+        let (bytes, proof) = self.buffer[..size + WORD].split_at(size);
+        self.said.extend_from_slice(bytes);
+        let holds = own.holds(label, &self.said, proof);
+        self.said.extend_from_slice(proof);
+        holds
     }
 
-    fn met(&self, own: &Own) -> io::Result<Option<End>> {
-        let (peer, seed) = (self.peer, own.proof("regatta session", &self.said));
-        Ok(Some(End::Met { peer, seed }))
+    fn heard_hello(&mut self, own: &Own) -> io::Result<Option<End>> {
+        let holds = self.holds(own, "regatta hello", HELLO);
+        let hello = self.buffer.first_chunk().map(Hello::decode);
+        let (true, Some(Ok(hello))) = (holds, hello) else {
+            return Ok(Some(End::Nothing));
+        };
+        let same = (hello.tasks, hello.to, hello.encrypted) == (own.tasks, own.me, own.encrypted);
+        if !same || hello.from >= own.most || hello.from == own.me {
+            return Ok(Some(End::Nothing));
+        }
+        self.peer = hello.from;
+        if hello.version != own.version {
+            // Other versions may have other words behind a hello. The welcome says why they are not read.
+            self.welcome(own, &[])?;
+            return Ok(Some(End::Version(self.peer)));
+        }
+        if own.encrypted {
+            self.stage = Stage::First;
+        } else {
+            self.welcome(own, &[])?;
+        }
+        Ok(None)
+    }
+
+    fn heard_first(&mut self, own: &Own) -> io::Result<Option<End>> {
+        let answer = self.buffer.first_chunk();
+        let answer = answer.map(|first| Callee::answer(&own.channel_key, &self.said, first));
+        let Some(Ok((callee, second))) = answer else {
+            return Ok(Some(End::Nothing));
+        };
+        self.noise = Noise::Callee(callee);
+        self.welcome(own, &second)?;
+        Ok(None)
+    }
+
+    /// Answers a hello.
+    fn welcome(&mut self, own: &Own, behind: &[u8]) -> io::Result<()> {
+        let welcome = Welcome {
+            version: own.version,
+            nonce: nonce()?,
+        };
+        let mut words = self.proved(own, "regatta welcome", &welcome.encode());
+        words.extend_from_slice(behind);
+        self.stage = Stage::Proof;
+        self.say(&words)
+    }
+
+    fn heard_welcome(&mut self, own: &Own) -> io::Result<Option<End>> {
+        let holds = self.holds(own, "regatta welcome", WELCOME);
+        let welcome = self.buffer.first_chunk().map(Welcome::decode);
+        let (true, Some(Ok(welcome))) = (holds, welcome) else {
+            return Ok(Some(End::Nothing));
+        };
+        if welcome.version != own.version {
+            return Ok(Some(End::Version(self.peer)));
+        }
+        if own.encrypted {
+            self.stage = Stage::Second;
+            return Ok(None);
+        }
+        let words = self.proved(own, "regatta proof", &[]);
+        self.say(&words)?;
+        Ok(Some(End::Met(self.peer)))
+    }
+
+    fn heard_second(&mut self, own: &Own) -> io::Result<Option<End>> {
+        let (Noise::Caller(caller), Some(second)) = (self.take_noise(), self.buffer.first_chunk())
+        else {
+            return Ok(Some(End::Nothing));
+        };
+        let (session, third) = caller.finish(second, Bounds::CONNECTION, own.records)?;
+        self.say(&third)?;
+        self.channel.secure(session);
+        Ok(Some(End::Met(self.peer)))
+    }
+
+    fn heard_proof(&mut self, own: &Own) -> io::Result<Option<End>> {
+        let holds = match (own.encrypted, self.take_noise()) {
+            (true, Noise::Callee(callee)) => self.heard_third(own, callee)?,
+            (false, Noise::None) => self.holds(own, "regatta proof", 0),
+            _ => false,
+        };
+        Ok(Some(match holds {
+            true => End::Met(self.peer),
+            false => End::Nothing,
+        }))
+    }
+
+    fn heard_third(&mut self, own: &Own, callee: Callee) -> io::Result<bool> {
+        let Some(third) = self.buffer.first_chunk() else {
+            return Ok(false);
+        };
+        let session = callee.finish(third, Bounds::CONNECTION, own.records)?;
+        self.channel.secure(session);
+        Ok(true)
+    }
+
+    fn take_noise(&mut self) -> Noise {
+        std::mem::replace(&mut self.noise, Noise::None)
     }
 }
 

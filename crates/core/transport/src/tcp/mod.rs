@@ -16,6 +16,8 @@ mod engine_streams;
 mod frames;
 mod freeing;
 pub(crate) mod handshake;
+#[cfg(test)]
+mod handshake_tests;
 mod inbox;
 mod link;
 #[cfg(test)]
@@ -24,8 +26,8 @@ pub(crate) mod listener;
 mod outbox;
 mod phase;
 mod progress_thread;
-mod records;
-mod secure;
+#[cfg(test)]
+mod sleeping_tests;
 mod socket;
 mod socket_waiter;
 pub(crate) mod stall;
@@ -123,8 +125,8 @@ impl Tcp {
         })
     }
 
-    /// Encrypted connections made from now on change the keys of what this task sends after so many records; the bounds are
-    /// those of `records`.
+    /// Encrypted connections made from now on change the keys of what this task sends after so many records, within the
+    /// bounds of `regatta_secure`.
     pub(crate) fn change_keys_after(&mut self, records: u64) {
         self.own.records = records;
     }
@@ -224,10 +226,10 @@ impl Tcp {
     /// A guest has said something.
     fn handle_guest(&mut self, token: u64) {
         match self.listener.advance(token, &self.own) {
-            Some(End::Met { peer, .. }) if peer >= self.job.tasks() => self.listener.dismiss(token),
-            Some(End::Met { peer, seed }) => {
+            Some(End::Met(peer)) if peer >= self.job.tasks() => self.listener.dismiss(token),
+            Some(End::Met(peer)) => {
                 if let Some(channel) = self.listener.admit(token) {
-                    self.adopt(peer, channel, &seed, false);
+                    self.adopt(peer, channel, false);
                 }
             }
             Some(End::Version(peer)) => {
@@ -272,10 +274,10 @@ impl Tcp {
             }
             Phase::Resuming(_) => self.resume(peer),
             Phase::Calling(shake) => match shake.advance(own) {
-                Some(End::Met { seed, .. }) => {
+                Some(End::Met(_)) => {
                     let before = std::mem::replace(&mut link.phase, Phase::Idle);
                     if let Phase::Calling(shake) = before {
-                        self.adopt(peer, shake.into_channel(), &seed, true);
+                        self.adopt(peer, shake.into_channel(), true);
                     }
                 }
                 Some(End::Version(_)) => {
@@ -305,9 +307,9 @@ impl Tcp {
     }
 
     /// Both sides of a connection know each other: it becomes the link's, unless this task's own is to stand.
-    fn adopt(&mut self, peer: Peer, channel: Channel, seed: &[u8; 32], called: bool) {
+    fn adopt(&mut self, peer: Peer, mut channel: Channel, called: bool) {
+        debug_assert_eq!(channel.is_secure(), self.own.encrypted);
         let mine_stands = self.own.me < peer;
-        let (encrypted, records) = (self.own.encrypted, self.own.records);
         // One that broke the protocol is told so, and nothing else.
         let _ = self.link_to(peer);
         // A task that has ended does not call: this one was given up while it lived.
@@ -323,13 +325,6 @@ impl Tcp {
         }
         link.stall.begin_again();
         let _ = dial::ask_now_and_then(&channel, true);
-        let secured = match encrypted {
-            true => channel.secured(seed, called, records),
-            false => Ok(channel),
-        };
-        let Ok(mut channel) = secured else {
-            return self.retreat(peer);
-        };
         // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
         link.read_out();
         link.forget_connection();
@@ -486,6 +481,7 @@ impl Tcp {
 
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
+        let mut holds_back = false;
         for &peer in &self.known {
             let Some(link) = self
                 .links
@@ -494,6 +490,9 @@ impl Tcp {
             else {
                 continue;
             };
+            if let Phase::Open(channel) = &link.phase {
+                holds_back |= link.hint && channel.holds_back();
+            }
             if let Phase::Open(channel) = &link.phase
                 && !link.waits_for_room
                 && link.wants_room()
@@ -508,7 +507,12 @@ impl Tcp {
             self.waiter = SocketWaiter::new(&self.epoll, self.job.clone(), self.own.me).ok();
         }
         if let Some(waiter) = &self.waiter {
-            waiter.arm(self.timed.then_some(TICK));
+            let limit = self.timed.then_some(TICK);
+            // Records that have come already are on no socket that would tell of them.
+            waiter.arm(match holds_back {
+                true => Some(Duration::ZERO),
+                false => limit,
+            });
         }
     }
 

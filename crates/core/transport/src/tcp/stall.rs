@@ -322,9 +322,9 @@ impl Tcp {
             return;
         };
         match shake.advance(own) {
-            Some(End::Met { seed, .. }) => {
+            Some(End::Met(_)) => {
                 if let Some(shake) = link.stall.spare.take() {
-                    self.adopt(peer, shake.into_channel(), &seed, true);
+                    self.adopt(peer, shake.into_channel(), true);
                 }
             }
             Some(_) => link.stall.spare = None,

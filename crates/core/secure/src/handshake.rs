@@ -1,0 +1,208 @@
+//! The handshake: three messages of fixed length, and a session at its end. The head of the crate has the picture.
+
+use std::io;
+
+use snow::{Builder, HandshakeState, TransportState};
+
+use crate::bounds::Bounds;
+use crate::primitives::Primitives;
+use crate::record::{TAG, broken};
+use crate::session::Session;
+
+pub(crate) const PATTERN: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
+
+/// The secret that both ends share.
+pub type Key = [u8; 32];
+
+/// Bytes of the first message: the caller's ephemeral key, and a tag.
+pub const FIRST: usize = 32 + TAG;
+/// Bytes of the second message: the callee's ephemeral key, and a tag.
+pub const SECOND: usize = 32 + TAG;
+/// Bytes of the third message: a tag.
+pub const THIRD: usize = TAG;
+
+fn failed(error: snow::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+fn begin(key: &Key, prologue: &[u8], called: bool) -> Result<HandshakeState, snow::Error> {
+    let builder = Builder::with_resolver(PATTERN.parse()?, Box::new(Primitives));
+    let builder = builder.psk(0, key)?.prologue(prologue)?;
+    match called {
+        true => builder.build_initiator(),
+        false => builder.build_responder(),
+    }
+}
+
+/// Writes the next message, which has no content.
+fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
+    let mut message = [0; N];
+    match state.write_message(&[], &mut message).map_err(failed)? {
+        n if n == N => Ok(message),
+        _ => Err(broken("a message of the handshake has another length")),
+    }
+}
+
+/// The end that begins.
+#[derive(Debug)]
+pub struct Caller(Box<HandshakeState>);
+
+impl Caller {
+    /// Begins a handshake; the first message. An error: the system gives no random numbers.
+    pub fn begin(key: &Key, prologue: &[u8]) -> io::Result<(Caller, [u8; FIRST])> {
+        let mut state = begin(key, prologue, true).map_err(failed)?;
+        let first = write(&mut state)?;
+        Ok((Caller(Box::new(state)), first))
+    }
+
+    /// Takes the second message, which proves the other end; the session, and the third message. The session changes the key of
+    /// what it sends after `records`, as far as the bounds allow.
+    pub fn finish(
+        mut self,
+        second: &[u8; SECOND],
+        bounds: Bounds,
+        records: u64,
+    ) -> io::Result<(Session, [u8; THIRD])> {
+        self.0.read_message(second, &mut []).map_err(failed)?;
+        let mut state = self.0.into_transport_mode().map_err(failed)?;
+        let mut third = [0; THIRD];
+        match state.write_message(&[], &mut third).map_err(failed)? {
+            THIRD => Ok((Session::new(state, bounds, records), third)),
+            _ => Err(broken("a message of the handshake has another length")),
+        }
+    }
+}
+
+/// The end that answers. Its caller has shown that it has the key, not yet that it is there now.
+#[derive(Debug)]
+pub struct Callee(Box<TransportState>);
+
+impl Callee {
+    /// Takes the first message; the second. An error: the caller does not have the key, or has said something else before. It gets
+    /// no answer then.
+    pub fn answer(
+        key: &Key,
+        prologue: &[u8],
+        first: &[u8; FIRST],
+    ) -> io::Result<(Callee, [u8; SECOND])> {
+        let mut state = begin(key, prologue, false).map_err(failed)?;
+        state.read_message(first, &mut []).map_err(failed)?;
+        let second = write(&mut state)?;
+        let state = state.into_transport_mode().map_err(failed)?;
+        Ok((Callee(Box::new(state)), second))
+    }
+
+    /// Takes the third message, which proves that the caller is there now; the session, which changes the key of what it sends
+    /// after `records`, as far as the bounds allow.
+    pub fn finish(
+        mut self,
+        third: &[u8; THIRD],
+        bounds: Bounds,
+        records: u64,
+    ) -> io::Result<Session> {
+        self.0.read_message(third, &mut []).map_err(failed)?;
+        Ok(Session::new(*self.0, bounds, records))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::tests::exchange;
+    use proptest::prelude::*;
+
+    const BOUNDS: Bounds = Bounds::CONNECTION;
+    const KEY: Key = [7; 32];
+
+    /// The ciphers of both ends, after a handshake.
+    pub(crate) fn states() -> [TransportState; 2] {
+        let mut both = [true, false].map(|called| begin(&KEY, b"we", called).unwrap());
+        for writes in [0, 1] {
+            let message: [u8; FIRST] = write(&mut both[writes]).unwrap();
+            both[1 - writes].read_message(&message, &mut []).unwrap();
+        }
+        both.map(|state| state.into_transport_mode().unwrap())
+    }
+
+    /// A handshake of two who are given these keys and prologues; `on_the_way` sees each message. None: it failed.
+    fn shake(
+        keys: [&Key; 2],
+        prologues: [&[u8]; 2],
+        mut on_the_way: impl FnMut(usize, &mut [u8]),
+    ) -> Option<[Session; 2]> {
+        let (caller, mut first) = Caller::begin(keys[0], prologues[0]).unwrap();
+        on_the_way(0, &mut first);
+        let (callee, mut second) = Callee::answer(keys[1], prologues[1], &first).ok()?;
+        on_the_way(1, &mut second);
+        let (ours, mut third) = caller.finish(&second, BOUNDS, u64::MAX).ok()?;
+        on_the_way(2, &mut third);
+        let theirs = callee.finish(&third, BOUNDS, u64::MAX).ok()?;
+        Some([ours, theirs])
+    }
+
+    #[test]
+    fn two_who_know_the_key_understand_each_other() {
+        let met = shake([&KEY, &KEY], [b"we", b"we"], |_, _| ());
+        let [mut ours, mut theirs] = met.unwrap();
+        exchange(&mut ours, &mut theirs, b"question");
+        exchange(&mut theirs, &mut ours, b"answer");
+    }
+
+    #[test]
+    fn another_key_or_another_prologue_gets_no_answer() {
+        let mut messages = 0;
+        let mut count = |_: usize, _: &mut [u8]| messages += 1;
+        assert!(shake([&KEY, &[8; 32]], [b"we", b"we"], &mut count).is_none());
+        assert!(shake([&KEY, &KEY], [b"we", b"they"], &mut count).is_none());
+        assert!(shake([&KEY, &KEY], [b"", b"0"], &mut count).is_none());
+        assert_eq!(messages, 3, "only first messages were made");
+    }
+
+    /// Each of the messages, also a whole recorded handshake.
+    #[test]
+    fn messages_that_are_sent_again_prove_nothing() {
+        let mut recorded = Vec::new();
+        shake([&KEY, &KEY], [b"we", b"we"], |_, message| {
+            recorded.push(message.to_vec());
+        })
+        .unwrap();
+        let first = *recorded[0].first_chunk().unwrap();
+        let [second, again] = [(); 2].map(|()| {
+            let (callee, second) = Callee::answer(&KEY, b"we", &first).unwrap();
+            let third = recorded[2].first_chunk().unwrap();
+            assert!(callee.finish(third, BOUNDS, 0).is_err());
+            second
+        });
+        assert_ne!(second, again, "each answer has an ephemeral key of its own");
+        let (caller, _) = Caller::begin(&KEY, b"we").unwrap();
+        let second = recorded[1].first_chunk().unwrap();
+        assert!(caller.finish(second, BOUNDS, 0).is_err());
+    }
+
+    #[test]
+    fn messages_that_come_back_prove_nothing() {
+        let (caller, first) = Caller::begin(&KEY, b"we").unwrap();
+        assert!(caller.finish(&first, BOUNDS, 0).is_err());
+        let (_, first) = Caller::begin(&KEY, b"we").unwrap();
+        let (callee, second) = Callee::answer(&KEY, b"we", &first).unwrap();
+        assert!(Callee::answer(&KEY, b"we", &second).is_err());
+        assert!(
+            callee
+                .finish(second.first_chunk().unwrap(), BOUNDS, 0)
+                .is_err()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_change_ends_a_handshake(which in 0usize..3, at in any::<prop::sample::Index>(), change in 1u8..) {
+            let met = shake([&KEY, &KEY], [b"we", b"we"], |number, message| {
+                if number == which {
+                    message[at.index(message.len())] ^= change;
+                }
+            });
+            // X25519 takes no notice of the highest bit of a public key, but the hash of the handshake does.
+            prop_assert!(met.is_none());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Secure channels over a byte stream, between two who share a key: `Noise_NNpsk0_25519_AESGCM_SHA256`, by `snow`.
+//!
+//! Nothing here knows of tasks, ranks, sockets or clocks. The caller of this crate moves the bytes, bounds the time of a
+//! handshake, and ends the stream at the first error.
+//!
+//! ```text
+//! caller                                           callee
+//! first: ephemeral key, tag (48 bytes)  ──>        no answer unless it was sealed under the shared key
+//!                      <── second: ephemeral key, tag (48 bytes)
+//! third: a record without content, no head (16) ──>  the caller is there now
+//! records                               <──>       records
+//! ```
+//!
+//! # Handshake
+//!
+//! - *Key.* Each of the three is sealed under the shared key. Who does not have it can neither make one nor tell what is in it.
+//! - *Prologue.* Both ends give what they have said to each other before, such as names and versions. If the two differ in a
+//!   byte, no message opens.
+//! - *Freshness.* The callee's second message depends on the caller's ephemeral key, and the caller's third on the callee's. A
+//!   first message that is sent again gets a new second message, and nothing that was recorded opens after that. So a [`Callee`]
+//!   gives out a [`Session`] only for the third.
+//! - *Secrecy.* Keys come from the ephemeral keys and the shared key. Who learns the shared key later reads nothing that was said
+//!   before; who breaks X25519 later needs the shared key as well.
+//! - *Reflection.* A message that comes back to its sender opens nowhere: each has its place in the handshake, and each direction a
+//!   key of its own.
+//!
+//! # Records
+//!
+//! ```text
+//! length (2, big-endian) │ content, sealed (0 to 65519) │ tag (16)
+//! ```
+//!
+//! A record is a transport message of Noise with the length of the sealed part in front. Its number in its direction, which
+//! begins at 0 and never comes twice on a stream, is its nonce. So a record opens once, in its place and in its direction, or the
+//! stream is over: [`Session::recv`] gives an error, and gives one ever after. The length is not sealed. Another length
+//! has other bytes tried as a record, which do not open; one below 16 is refused as soon as it is there.
+//!
+//! A record without content is a *change of the key*, the last record under its key. The next one is sealed under
+//! `REKEY(key)` (Noise, section 4.2): nobody can come from that back to the key before. Each direction changes by itself. As the
+//! change is a record, both ends change at the same place of the stream, and nobody else can make them. The old key is
+//! overwritten in its place.
+//!
+//! [`Bounds`] say how long a key serves, and both ends hold the same:
+//!
+//! - A sender changes its key as the last record that `most` allows, or earlier if it was told to, and before the sealed bytes
+//!   exceed `bytes`. It seals nothing under a key that is used up.
+//! - A receiver opens no record beyond `most` or `bytes` of a key, and takes no change before `least` records. So a peer can neither
+//!   wear a key out, nor have a receiver derive keys without end.
+//!
+//! # Memory
+//!
+//! - *One copy on each side.* A record is sealed from the memory of one part into the outgoing buffer, and opened from the
+//!   incoming buffer into the memory of one part, if it fits there. Parts are cut into records of one size: so a record
+//!   ends where a part does, and a receiver who asks in parts of the same lengths has each opened in its place. A record that does not
+//!   fit is opened aside, and copied.
+//! - *No allocation* after the handshake.
+//! - *No plaintext goes out.* The outgoing buffer is only ever as long as what was sealed. Should sealing fail, the place is
+//!   cleared, and nothing is sealed any more.
+//! - *No plaintext comes out unproved.* Memory of a record that did not open is cleared.
+#![forbid(unsafe_code)]
+
+mod bounds;
+mod handshake;
+mod opener;
+mod primitives;
+mod record;
+mod sealer;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use bounds::Bounds;
+pub use handshake::{Callee, Caller, FIRST, Key, SECOND, THIRD};
+pub use record::{CONTENT, HEAD, TAG};
+pub use session::Session;

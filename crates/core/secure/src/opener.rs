@@ -1,0 +1,211 @@
+//! Opens the records of the other end.
+//!
+//! ```text
+//! bytes: done | not opened | room
+//!             start        end
+//! aside: taken | opened, not taken
+//!              plain
+//! ```
+
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+
+use snow::TransportState;
+
+use crate::bounds::{Bounds, Use};
+use crate::record::{CONTENT, HEAD, LONGEST, TAG, broken, length};
+
+/// Received at a time.
+const ROOM: usize = 4 * (HEAD + LONGEST);
+
+#[derive(Debug)]
+pub(crate) struct Opener {
+    bounds: Bounds,
+    used: Use,
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// A record that did not fit where its content goes.
+    aside: Box<[u8]>,
+    plain: Range<usize>,
+    /// The last look at the stream filled all the room: there may be more.
+    more: bool,
+    failed: bool,
+}
+
+/// The rest of the part in which byte `at` of all parts lies.
+fn place<'a>(into: &'a mut [IoSliceMut<'_>], at: usize) -> &'a mut [u8] {
+    let mut skip = at;
+    for part in into {
+        if skip < part.len() {
+            return &mut part[skip..];
+        }
+        skip -= part.len();
+    }
+    &mut []
+}
+
+impl Opener {
+    pub(crate) fn new(used: Use, bounds: Bounds) -> Opener {
+        Opener {
+            bounds,
+            used,
+            bytes: vec![0; ROOM].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            aside: vec![0; CONTENT].into_boxed_slice(),
+            plain: 0..0,
+            more: false,
+            failed: false,
+        }
+    }
+
+    /// Is there something that needs no more bytes of the stream, or are there more?
+    #[inline]
+    pub(crate) fn holds_back(&self) -> bool {
+        self.more || !self.plain.is_empty() || !matches!(self.whole(), Ok(None))
+    }
+
+    /// The first record that is not opened, if it is here as a whole.
+    #[inline]
+    fn whole(&self) -> io::Result<Option<Range<usize>>> {
+        let Some(head) = self.bytes[self.start..self.end].first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
+        let begin = self.start + HEAD;
+        let end = begin + length(*head)?;
+        Ok((end <= self.end).then_some(begin..end))
+    }
+
+    /// Receive into `into`, as much as is there; `None`: nothing. After an error of a record there are only errors.
+    pub(crate) fn recv(
+        &mut self,
+        state: &mut TransportState,
+        into: &mut [IoSliceMut<'_>],
+        mut recv: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<Option<usize>> {
+        if self.failed {
+            return Err(broken("a stream that had to end goes on"));
+        }
+        let room: usize = into.iter().map(|part| part.len()).sum();
+        let mut done = 0;
+        while done < room {
+            if !self.plain.is_empty() {
+                done += self.hand_out(place(into, done));
+            } else if let Some(record) = self.checked(Opener::whole)? {
+                let place = place(into, done);
+                if record.len() - TAG <= place.len() {
+                    done += self.open(state, record, Some(place))?;
+                } else if done == 0 {
+                    self.open(state, record, None)?;
+                } else {
+                    // The next call may have the room for it.
+                    break;
+                }
+            } else if done > 0 && !self.more {
+                // A look at the stream that is known to be vain is saved.
+                break;
+            } else {
+                match self.look(&mut recv) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // Records from before the end come first.
+                    Err(_) if done > 0 => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok((done > 0).then_some(done))
+    }
+
+    /// Takes bytes from the stream; whether any came.
+    fn look(
+        &mut self,
+        recv: &mut impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<bool> {
+        self.make_room();
+        let asked = self.bytes.len() - self.end;
+        let came = recv(&mut self.bytes[self.end..])?;
+        self.more = came == Some(asked);
+        self.end += came.unwrap_or(0);
+        Ok(came.is_some())
+    }
+
+    /// An error of the other end is the last that is heard of it.
+    #[inline]
+    fn checked<T>(&mut self, read: impl FnOnce(&Opener) -> io::Result<T>) -> io::Result<T> {
+        let result = read(self);
+        self.failed |= result.is_err();
+        result
+    }
+
+    /// Opens a record into its place, which has the room, or aside; how many bytes have come into the place.
+    #[inline]
+    fn open(
+        &mut self,
+        state: &mut TransportState,
+        record: Range<usize>,
+        place: Option<&mut [u8]>,
+    ) -> io::Result<usize> {
+        let opened = self.try_open(state, record, place);
+        self.failed |= opened.is_err();
+        opened
+    }
+
+    #[inline]
+    fn try_open(
+        &mut self,
+        state: &mut TransportState,
+        record: Range<usize>,
+        place: Option<&mut [u8]>,
+    ) -> io::Result<usize> {
+        let (sealed, content) = (record.len(), record.len() - TAG);
+        if !self.used.has_room(&self.bounds, sealed) {
+            return Err(broken("a key is not changed in time"));
+        }
+        let record = &self.bytes[record];
+        let is_aside = place.is_none();
+        let place = place.unwrap_or(&mut self.aside[..]);
+        let opened = state.read_message(record, &mut place[..content]);
+        if !matches!(opened, Ok(n) if n == content) {
+            return Err(broken("a record that was not sealed for this place"));
+        }
+        self.start += HEAD + sealed;
+        if content == 0 {
+            return self.change_key(state);
+        }
+        self.used.count(sealed);
+        if is_aside {
+            self.plain = 0..content;
+            return Ok(0);
+        }
+        Ok(content)
+    }
+
+    /// The record that was opened is the last under its key.
+    #[cold]
+    fn change_key(&mut self, state: &mut TransportState) -> io::Result<usize> {
+        if !self.used.may_change(&self.bounds) {
+            return Err(broken("a key is changed too early"));
+        }
+        state.rekey_incoming();
+        self.used = Use::default();
+        Ok(0)
+    }
+
+    /// Copies what was opened aside; how much that was.
+    fn hand_out(&mut self, place: &mut [u8]) -> usize {
+        let from = &self.aside[self.plain.clone()];
+        let keep = place.len().min(from.len());
+        place[..keep].copy_from_slice(&from[..keep]);
+        self.plain.start += keep;
+        keep
+    }
+
+    /// All is opened but the beginning of a record: what follows it goes behind it, at the front.
+    fn make_room(&mut self) {
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+    }
+}

@@ -1,0 +1,286 @@
+//! The primitives of Noise: AES-256-GCM, SHA-256 and random numbers by `ring`, X25519 by `curve25519-dalek`.
+//!
+//! snow has an AES-GCM by `ring`, too. That one opens where the tag has room as well, and allocates where it has none; this one
+//! opens into memory of just the content's length, which may be the user's. And it overwrites keys that are not needed any more.
+
+use std::hint::black_box;
+
+use curve25519_dalek::montgomery::MontgomeryPoint;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
+use snow::Error;
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{CryptoResolver, RingResolver};
+use snow::types::{Cipher, Dh, Hash, Random};
+
+use crate::record::TAG;
+
+/// Names the primitives to snow.
+pub(crate) struct Primitives;
+
+impl CryptoResolver for Primitives {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        RingResolver.resolve_rng()
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        let known = matches!(choice, DHChoice::Curve25519);
+        known.then(|| Box::new(X25519::default()) as Box<dyn Dh>)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        RingResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        let known = matches!(choice, CipherChoice::AESGCM);
+        known.then(|| Box::new(AesGcm(aes(&[0; 32]))) as Box<dyn Cipher>)
+    }
+}
+
+/// AES-256-GCM, as Noise uses it (section 12.4).
+struct AesGcm(LessSafeKey);
+
+fn aes(key: &[u8; 32]) -> LessSafeKey {
+    let key = UnboundKey::new(&AES_256_GCM, key);
+    LessSafeKey::new(key.expect("a key of AES-256 has 32 bytes"))
+}
+
+/// Four zeros, and the number of the message.
+fn nonce(number: u64) -> Nonce {
+    let mut nonce = [0; NONCE_LEN];
+    nonce[NONCE_LEN - 8..].copy_from_slice(&number.to_be_bytes());
+    Nonce::assume_unique_for_key(nonce)
+}
+
+impl Cipher for AesGcm {
+    fn name(&self) -> &'static str {
+        "AESGCM"
+    }
+
+    fn set(&mut self, key: &[u8; 32]) {
+        // In its place: the key before is overwritten.
+        self.0 = aes(key);
+    }
+
+    /// The bytes written; none, and no plaintext either, if `ring` cannot seal.
+    fn encrypt(&self, number: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
+        let (place, rest) = out.split_at_mut(plaintext.len());
+        place.copy_from_slice(plaintext);
+        let sealed = self
+            .0
+            .seal_in_place_separate_tag(nonce(number), Aad::from(authtext), place);
+        let Ok(tag) = sealed else {
+            place.fill(0);
+            return 0;
+        };
+        rest[..TAG].copy_from_slice(tag.as_ref());
+        plaintext.len() + TAG
+    }
+
+    /// Writes nothing behind the plaintext. What does not open is cleared by `ring`.
+    fn decrypt(
+        &self,
+        number: u64,
+        authtext: &[u8],
+        ciphertext: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let (sealed, tag) = ciphertext.split_last_chunk::<TAG>().ok_or(Error::Decrypt)?;
+        let place = out.get_mut(..sealed.len()).ok_or(Error::Decrypt)?;
+        place.copy_from_slice(sealed);
+        self.0
+            .open_in_place_separate_tag(
+                nonce(number),
+                Aad::from(authtext),
+                Tag::from(*tag),
+                place,
+                0..,
+            )
+            .map_err(|_| Error::Decrypt)?;
+        Ok(sealed.len())
+    }
+
+    /// As Noise has it for all ciphers (section 4.2), but that the new key does not stay behind on the stack.
+    fn rekey(&mut self) {
+        let mut sealed = [0; 32 + TAG];
+        let length = self.encrypt(u64::MAX, &[], &[0; 32], &mut sealed);
+        assert_eq!(length, sealed.len(), "ring seals 32 bytes");
+        let mut key = [0; 32];
+        key.copy_from_slice(&sealed[..32]);
+        self.set(&key);
+        erase(&mut sealed);
+        erase(&mut key);
+    }
+}
+
+impl Drop for AesGcm {
+    fn drop(&mut self) {
+        self.set(&[0; 32]);
+        black_box(&self.0);
+    }
+}
+
+/// X25519 with a key pair made for one handshake.
+#[derive(Default)]
+struct X25519 {
+    private: [u8; 32],
+    public: [u8; 32],
+}
+
+impl Dh for X25519 {
+    fn name(&self) -> &'static str {
+        "25519"
+    }
+
+    fn pub_len(&self) -> usize {
+        self.public.len()
+    }
+
+    fn priv_len(&self) -> usize {
+        self.private.len()
+    }
+
+    fn set(&mut self, private: &[u8]) {
+        self.private.copy_from_slice(private);
+        self.public = MontgomeryPoint::mul_base_clamped(self.private).to_bytes();
+    }
+
+    fn generate(&mut self, random: &mut dyn Random) -> Result<(), Error> {
+        let mut private = [0; 32];
+        random.try_fill_bytes(&mut private)?;
+        self.set(&private);
+        erase(&mut private);
+        Ok(())
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn privkey(&self) -> &[u8] {
+        &self.private
+    }
+
+    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let public = public.first_chunk::<32>().ok_or(Error::Dh)?;
+        let place = out.first_chunk_mut::<32>().ok_or(Error::Dh)?;
+        *place = MontgomeryPoint(*public)
+            .mul_clamped(self.private)
+            .to_bytes();
+        Ok(())
+    }
+}
+
+impl Drop for X25519 {
+    fn drop(&mut self) {
+        erase(&mut self.private);
+    }
+}
+
+/// Overwrites a secret that nobody will read again, in a way that the compiler does not leave out.
+fn erase(secret: &mut [u8]) {
+    secret.fill(0);
+    black_box(secret);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snow::{Builder, HandshakeState};
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digit = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+        (0..hex.len()).step_by(2).map(digit).collect()
+    }
+
+    /// A handshake of the vector, with the ephemeral key of that side.
+    fn side(ephemeral: &str, called: bool) -> HandshakeState {
+        let psk = *b"This is my Austrian perspective!";
+        let ephemeral = bytes(ephemeral);
+        let builder = Builder::with_resolver(
+            crate::handshake::PATTERN.parse().unwrap(),
+            Box::new(Primitives),
+        );
+        let builder = builder
+            .psk(0, &psk)
+            .unwrap()
+            .prologue(b"John Galt")
+            .unwrap();
+        let builder = builder.fixed_ephemeral_key_for_testing_only(&ephemeral);
+        match called {
+            true => builder.build_initiator().unwrap(),
+            false => builder.build_responder().unwrap(),
+        }
+    }
+
+    /// The vector of `cacophony`, another implementation of Noise, for this protocol.
+    #[test]
+    fn the_primitives_do_what_another_implementation_does() {
+        let mut caller = side(
+            "893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a",
+            true,
+        );
+        let mut callee = side(
+            "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b",
+            false,
+        );
+        let mut room = [0; 100];
+        let n = caller
+            .write_message(b"Ludwig von Mises", &mut room)
+            .unwrap();
+        let first = "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c79447c37a89fc17813788d30df2d59501d6066f5f8aecc3406bbd9829f2d24a531b1";
+        assert_eq!(room[..n], bytes(first));
+        callee.read_message(&bytes(first), &mut [0; 16]).unwrap();
+        let n = callee.write_message(b"Murray Rothbard", &mut room).unwrap();
+        let second = "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f1448088432f29d79368ef9de4e1ae7a362fb05bf0ad668e026bf5714554497b3a720461";
+        assert_eq!(room[..n], bytes(second));
+        caller.read_message(&bytes(second), &mut [0; 15]).unwrap();
+        let [mut caller, mut callee] =
+            [caller, callee].map(|side| side.into_transport_mode().unwrap());
+        let n = caller.write_message(b"F. A. Hayek", &mut room).unwrap();
+        let third = "7c01e898a6201f36aecee532e29cd0b7f8ffa29d3366ad0dce39a6";
+        assert_eq!(room[..n], bytes(third));
+        callee.read_message(&bytes(third), &mut [0; 11]).unwrap();
+        let n = callee.write_message(b"Carl Menger", &mut room).unwrap();
+        let fourth = "a9ff535aace3db6a1da1a7fb00fe2de2622bb373abad9fb42c00e0";
+        assert_eq!(room[..n], bytes(fourth));
+        caller.read_message(&bytes(fourth), &mut [0; 11]).unwrap();
+    }
+
+    /// The rule of Noise, by snow's own cipher.
+    #[test]
+    fn a_changed_key_is_the_one_of_the_rule() {
+        let mut theirs = RingResolver.resolve_cipher(&CipherChoice::AESGCM).unwrap();
+        let mut ours = AesGcm(aes(&[7; 32]));
+        theirs.set(&[7; 32]);
+        let sealed = |cipher: &dyn Cipher| {
+            let mut out = [0; 20];
+            assert_eq!(cipher.encrypt(5, b"beside", b"text", &mut out), 20);
+            out
+        };
+        let first = sealed(&ours);
+        assert_eq!(first, sealed(&*theirs));
+        ours.rekey();
+        theirs.rekey();
+        let second = sealed(&ours);
+        assert_eq!(second, sealed(&*theirs));
+        assert_ne!(first, second);
+        // The key before is gone.
+        assert!(ours.decrypt(5, b"beside", &first, &mut [0; 4]).is_err());
+    }
+
+    #[test]
+    fn a_text_opens_into_just_its_room_and_what_does_not_open_is_cleared() {
+        let cipher = AesGcm(aes(&[7; 32]));
+        let mut sealed = [0; 20];
+        cipher.encrypt(0, &[], b"text", &mut sealed);
+        let mut room = [9; 6];
+        assert_eq!(cipher.decrypt(0, &[], &sealed, &mut room).unwrap(), 4);
+        assert_eq!(&room, b"text\x09\x09");
+        assert!(cipher.decrypt(0, &[], &sealed, &mut [0; 3]).is_err());
+        assert!(cipher.decrypt(0, &[], &sealed[..15], &mut room).is_err());
+        sealed[19] ^= 1;
+        assert!(cipher.decrypt(0, &[], &sealed, &mut room).is_err());
+        assert_eq!(&room, b"\0\0\0\0\x09\x09");
+    }
+}

@@ -1,0 +1,28 @@
+//! A record: its head and its lengths, as both directions need them.
+
+use std::io;
+
+/// Bytes before a record: the length of the rest.
+pub const HEAD: usize = 2;
+/// Bytes behind the content.
+pub const TAG: usize = 16;
+/// The longest that may follow a head: a transport message of Noise.
+pub(crate) const LONGEST: usize = 65_535;
+/// Most bytes of content.
+pub const CONTENT: usize = LONGEST - TAG;
+/// A whole record that changes the key.
+pub(crate) const CHANGE: usize = HEAD + TAG;
+
+/// The length of what follows a head.
+#[inline]
+pub(crate) fn length(head: [u8; HEAD]) -> io::Result<usize> {
+    let length = usize::from(u16::from_be_bytes(head));
+    match length >= TAG {
+        true => Ok(length),
+        false => Err(broken("a record is shorter than its tag")),
+    }
+}
+
+pub(crate) fn broken(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

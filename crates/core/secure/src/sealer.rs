@@ -1,0 +1,205 @@
+//! Seals the records that this end sends.
+//!
+//! ```text
+//! out: gone | sealed, to go | room
+//!           start           end
+//! ```
+
+use std::io::{self, IoSlice};
+
+use snow::TransportState;
+
+use crate::bounds::{Bounds, Use};
+use crate::record::{CHANGE, CONTENT, HEAD, LONGEST, TAG, broken};
+
+/// Sealed at a time: the longest record, with a change of the key and a short record before it, such as a head that goes before
+/// its body. The first part is on its way while the next is sealed.
+const BATCH: usize = 128 + CHANGE + HEAD + LONGEST;
+
+#[derive(Debug)]
+pub(crate) struct Sealer {
+    bounds: Bounds,
+    used: Use,
+    /// Records under a key, the one that changes it among them.
+    limit: u64,
+    out: Box<[u8]>,
+    start: usize,
+    end: usize,
+    failed: bool,
+}
+
+/// The pieces of a send, each the content of a record: those of a part are of one size.
+fn pieces<'a>(from: &'a [IoSlice<'_>]) -> impl Iterator<Item = &'a [u8]> {
+    from.iter().flat_map(|part| {
+        let records = part.len().div_ceil(CONTENT).max(1);
+        part.chunks(part.len().div_ceil(records).max(1))
+    })
+}
+
+impl Sealer {
+    /// Changes its key after `limit` records, as far as the bounds allow.
+    pub(crate) fn new(used: Use, bounds: Bounds, limit: u64) -> Sealer {
+        Sealer {
+            bounds,
+            used,
+            limit: limit.min(bounds.most).max(bounds.least + 1),
+            out: vec![0; BATCH].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            failed: false,
+        }
+    }
+
+    /// Has all gone that was sealed?
+    #[inline]
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Send what was sealed; whether that is all. `send`: how many bytes went.
+    #[inline]
+    pub(crate) fn flush(
+        &mut self,
+        mut send: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<bool> {
+        while self.start < self.end {
+            match send(&self.out[self.start..self.end])? {
+                Some(n) => self.start += n,
+                None => return Ok(false),
+            }
+        }
+        (self.start, self.end) = (0, 0);
+        Ok(true)
+    }
+
+    /// Seal and send, a batch at a time, as much as is taken; how much was sealed.
+    pub(crate) fn send(
+        &mut self,
+        state: &mut TransportState,
+        from: &[IoSlice<'_>],
+        mut send: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<usize> {
+        let mut done = 0;
+        let mut pieces = pieces(from).peekable();
+        while pieces.peek().is_some() && self.flush(&mut send)? {
+            while let Some(piece) = pieces.next_if(|piece| self.has_room(piece)) {
+                self.seal(state, piece)?;
+                done += piece.len();
+            }
+        }
+        self.flush(send)?;
+        Ok(done)
+    }
+
+    /// Whether the batch has room for a record, and a change of the key before it.
+    fn has_room(&self, content: &[u8]) -> bool {
+        self.end + CHANGE + HEAD + content.len() + TAG <= BATCH
+    }
+
+    /// One record, after a change of the key if that is due.
+    #[inline]
+    fn seal(&mut self, state: &mut TransportState, content: &[u8]) -> io::Result<()> {
+        let sealed = content.len() + TAG;
+        // The change itself must find room, too.
+        let is_due =
+            self.used.records + 1 >= self.limit || !self.used.has_room(&self.bounds, sealed + TAG);
+        if is_due {
+            self.change_key(state)?;
+        }
+        self.seal_one(state, content)
+    }
+
+    /// Tells the other end that the next record comes under the next key.
+    #[cold]
+    fn change_key(&mut self, state: &mut TransportState) -> io::Result<()> {
+        if !self.used.may_change(&self.bounds) {
+            return Err(self.fail());
+        }
+        self.seal_one(state, &[])?;
+        state.rekey_outgoing();
+        self.used = Use::default();
+        Ok(())
+    }
+
+    /// Seals a record behind the others; or clears its place.
+    #[inline]
+    fn seal_one(&mut self, state: &mut TransportState, content: &[u8]) -> io::Result<()> {
+        let sealed = content.len() + TAG;
+        let (Ok(length), false) = (u16::try_from(sealed), self.failed) else {
+            return Err(self.fail());
+        };
+        if !self.used.has_room(&self.bounds, sealed) {
+            return Err(self.fail());
+        }
+        let (head, place) = self.out[self.end..].split_at_mut(HEAD);
+        if !matches!(state.write_message(content, place), Ok(n) if n == sealed) {
+            return Err(self.fail());
+        }
+        head.copy_from_slice(&length.to_be_bytes());
+        self.used.count(sealed);
+        self.end += HEAD + sealed;
+        Ok(())
+    }
+
+    /// Nothing is sealed any more.
+    #[cold]
+    fn fail(&mut self) -> io::Error {
+        self.failed = true;
+        self.out[self.end..].fill(0);
+        broken("a record cannot be sealed: the key is used up")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handshake::tests::states;
+
+    #[test]
+    fn pieces_of_a_part_are_of_one_size_and_end_with_it() {
+        let parts = [24, 0, CONTENT, CONTENT + 1, 1 << 18].map(|length| vec![1; length]);
+        let slices = parts.each_ref().map(|part| IoSlice::new(part));
+        let lengths: Vec<usize> = pieces(&slices).map(<[u8]>::len).collect();
+        let fifth = (1 << 18) / 5 + 1;
+        let expected = [
+            24,
+            CONTENT,
+            32_760,
+            32_760,
+            fifth,
+            fifth,
+            fifth,
+            fifth,
+            fifth - 1,
+        ];
+        assert_eq!(lengths, expected);
+    }
+
+    /// Also when more is asked for afterwards.
+    #[test]
+    fn what_snow_does_not_seal_does_not_go_out() {
+        let [mut state, _] = states();
+        let mut sealer = Sealer::new(Use::default(), Bounds::CONNECTION, u64::MAX);
+        sealer.seal_one(&mut state, b"sound").unwrap();
+        let sound = sealer.out[..sealer.end].to_vec();
+        // Room for the secret, and not for its tag.
+        sealer.out = sealer.out[..sealer.end + HEAD + 10].into();
+        sealer.out[sound.len()..].fill(9);
+        assert!(sealer.seal_one(&mut state, b"a secret").is_err());
+        assert!(sealer.seal_one(&mut state, b"").is_err());
+        let mut out = vec![];
+        let all = sealer.flush(|bytes| {
+            out.extend_from_slice(bytes);
+            Ok(Some(bytes.len()))
+        });
+        assert!(all.unwrap() && out == sound);
+        assert!(sealer.out[sound.len()..].iter().all(|&byte| byte == 0));
+        assert!(
+            sealer
+                .send(&mut state, &[IoSlice::new(b"more")], |_| panic!(
+                    "it goes out"
+                ))
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! The two directions of a channel after its handshake.
+
+use std::io::{self, IoSlice, IoSliceMut};
+
+use snow::TransportState;
+
+use crate::bounds::{Bounds, Use};
+use crate::opener::Opener;
+use crate::sealer::Sealer;
+
+/// One end of a secure channel. Bytes go in and come out in records, which the functions given take to the stream and from it; none
+/// of them waits.
+#[derive(Debug)]
+pub struct Session {
+    state: TransportState,
+    sealer: Sealer,
+    opener: Opener,
+}
+
+impl Session {
+    /// After a handshake, of which one direction has the last message behind it.
+    pub(crate) fn new(state: TransportState, bounds: Bounds, records: u64) -> Session {
+        Session {
+            sealer: Sealer::new(Use::after(state.sending_nonce()), bounds, records),
+            opener: Opener::new(Use::after(state.receiving_nonce()), bounds),
+            state,
+        }
+    }
+
+    /// Seals `from`, and has the records sent, as far as they are taken; how many bytes were sealed. `send` takes bytes to the stream: how
+    /// many, or `None` if it takes none now. After an error nothing may be sent any more.
+    #[inline]
+    pub fn send(
+        &mut self,
+        from: &[IoSlice<'_>],
+        send: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<usize> {
+        self.sealer.send(&mut self.state, from, send)
+    }
+
+    /// Has sent what was sealed and not taken; whether that is all.
+    #[inline]
+    pub fn flush(
+        &mut self,
+        send: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<bool> {
+        self.sealer.flush(send)
+    }
+
+    /// Whether the stream has taken all that was sealed.
+    #[inline]
+    pub fn is_flushed(&self) -> bool {
+        self.sealer.is_flushed()
+    }
+
+    /// Opens records into `into`, as far as they have come; how many bytes, or `None`: nothing now. `recv` brings bytes from the stream:
+    /// how many, or `None` if there are none now. Memory of `into` behind what has come may be written to. An error: of the
+    /// stream, or of the other end, and then for good.
+    #[inline]
+    pub fn recv(
+        &mut self,
+        into: &mut [IoSliceMut<'_>],
+        recv: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<Option<usize>> {
+        self.opener.recv(&mut self.state, into, recv)
+    }
+
+    /// Whether there may be more than the last [`Session::recv`] gave, though it had room, without more bytes of the stream.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        self.opener.holds_back()
+    }
+}

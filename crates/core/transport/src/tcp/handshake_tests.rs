@@ -1,0 +1,250 @@
+//! Greetings between tasks of one job, of different versions, and of different jobs.
+
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use regatta_secure::{FIRST, SECOND, THIRD};
+use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
+
+use super::channel::Channel;
+use super::handshake::{End, Own, Shake, VERSION};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const KEY: [u8; 32] = [3; 32];
+
+/// The first of two tasks, which calls, or the second.
+fn own(me: u32, encrypted: bool) -> Own {
+    Own::new(&KEY, me, (2, 2), encrypted)
+}
+
+fn other_version(me: u32, encrypted: bool) -> Own {
+    let mut own = own(me, encrypted);
+    own.version = VERSION + 1;
+    own
+}
+
+/// A connection between two.
+fn sockets() -> [TcpStream; 2] {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let both = [caller, listener.accept().unwrap().0];
+    for socket in &both {
+        socket.set_nonblocking(true).unwrap();
+    }
+    both
+}
+
+/// How a greeting ends for caller and listener, and their channels.
+fn greet(owns: [&Own; 2]) -> [(End, Option<Channel>); 2] {
+    let [caller, listener] = sockets().map(OwnedFd::from);
+    let mut shakes = [
+        Some(Shake::caller(caller, 1)),
+        Some(Shake::listener(listener)),
+    ];
+    let mut ends = [None, None];
+    let start = Instant::now();
+    while ends.iter().any(Option::is_none) {
+        for side in [0, 1] {
+            let Some(end) = shakes[side]
+                .as_mut()
+                .and_then(|one| one.advance(owns[side]))
+            else {
+                continue;
+            };
+            // A greeting that comes to nothing is hung up on.
+            let shake = shakes[side].take();
+            let channel = shake.filter(|_| matches!(end, End::Met(_)));
+            ends[side] = Some((end, channel.map(Shake::into_channel)));
+        }
+        assert!(start.elapsed() < PATIENCE, "{ends:?}");
+    }
+    ends.map(|end| end.unwrap())
+}
+
+fn pass(from: &mut Channel, to: &mut Channel) {
+    assert_eq!(from.send(&[IoSlice::new(b"hello")]).unwrap(), 5);
+    let (start, mut into) = (Instant::now(), [0; 9]);
+    while to.recv(&mut [IoSliceMut::new(&mut into)]).unwrap() != Some(5) {
+        assert!(start.elapsed() < PATIENCE, "nothing comes");
+    }
+    assert_eq!(&into[..5], b"hello");
+}
+
+#[test]
+fn tasks_of_a_job_meet() {
+    for encrypted in [true, false] {
+        let ends = greet([&own(0, encrypted), &own(1, encrypted)]);
+        let [
+            (End::Met(1), Some(mut ours)),
+            (End::Met(0), Some(mut theirs)),
+        ] = ends
+        else {
+            panic!("{ends:?}");
+        };
+        assert!([&ours, &theirs].map(Channel::is_secure) == [encrypted; 2]);
+        pass(&mut ours, &mut theirs);
+        pass(&mut theirs, &mut ours);
+    }
+}
+
+/// Each of the two hears which the other one is.
+#[test]
+fn tasks_of_another_version_are_told_apart_from_strangers() {
+    for encrypted in [true, false] {
+        let (ours, other) = (own(0, encrypted), other_version(1, encrypted));
+        let ends = greet([&ours, &other]);
+        assert!(
+            matches!(ends, [(End::Version(1), None), (End::Version(0), None)]),
+            "{ends:?}"
+        );
+        let (other, ours) = (other_version(0, encrypted), own(1, encrypted));
+        let ends = greet([&other, &ours]);
+        assert!(
+            matches!(ends, [(End::Version(1), None), (End::Version(0), None)]),
+            "{ends:?}"
+        );
+    }
+}
+
+/// The words of another version before this one end with the proof of the hello.
+#[test]
+fn a_version_without_noise_is_told_apart_too() {
+    let [mut caller, listener] = sockets();
+    let older = other_version(0, true);
+    let mut shake = Shake::listener(OwnedFd::from(listener));
+    let hello = Hello {
+        version: VERSION - 1,
+        tasks: 2,
+        from: 0,
+        to: 1,
+        encrypted: true,
+        nonce: [5; WORD],
+    };
+    let mut said = hello.encode().to_vec();
+    said.extend(older.proof("regatta hello", &said));
+    caller.write_all(&said).unwrap();
+    let end = shake.advance(&own(1, true));
+    assert!(matches!(end, Some(End::Version(0))), "{end:?}");
+    let mut heard = [0; WELCOME + WORD];
+    caller.read_exact(&mut heard).unwrap();
+    let welcome = Welcome::decode(heard.first_chunk().unwrap()).unwrap();
+    assert_eq!(welcome.version, VERSION);
+    said.extend_from_slice(&heard[..WELCOME]);
+    assert_eq!(heard[WELCOME..], older.proof("regatta welcome", &said));
+}
+
+/// Neither a greeting nor the version of who listens.
+#[test]
+fn strangers_of_any_version_hear_nothing() {
+    for encrypted in [true, false] {
+        for version in [VERSION, VERSION + 1] {
+            let mut stranger = Own::new(&[4; 32], 0, (2, 2), encrypted);
+            stranger.version = version;
+            let [caller, listener] = sockets();
+            let mut ear = caller.try_clone().unwrap();
+            let mut shake = Shake::caller(OwnedFd::from(caller), 1);
+            assert!(shake.advance(&stranger).is_none());
+            let mut listens = Shake::listener(OwnedFd::from(listener));
+            let end = listens.advance(&own(1, encrypted));
+            assert!(matches!(end, Some(End::Nothing)), "{end:?}");
+            drop(listens);
+            // It has left words unread behind, so the end may be a reset.
+            let heard = ear.read(&mut [0; 1]);
+            assert!(
+                matches!(heard, Ok(0))
+                    || heard.is_err_and(|e| e.kind() == ErrorKind::ConnectionReset)
+            );
+        }
+    }
+}
+
+/// Other numbers than the two have in common are in the proofs, and an end that encrypts does not speak with one that does not.
+#[test]
+fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
+    let ours = own(1, true);
+    for other in [
+        Own::new(&KEY, 0, (3, 3), true),
+        Own::new(&KEY, 0, (2, 2), false),
+        Own::new(&KEY, 1, (2, 2), true),
+        Own::new(&KEY, 7, (2, 8), true),
+    ] {
+        let ends = greet([&other, &ours]);
+        assert!(
+            matches!(ends, [(End::Nothing, None), (End::Nothing, None)]),
+            "{ends:?}"
+        );
+    }
+}
+
+/// The bytes that a real caller says, each part changed in turn; and what is said to it.
+#[test]
+fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
+    let whole = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
+    let places = [
+        (0, HELLO - 1),
+        (0, HELLO),
+        (0, HELLO + WORD),
+        (0, HELLO + WORD + FIRST - 1),
+        (0, whole[0] - 1),
+        (1, WELCOME - 1),
+        (1, WELCOME),
+        (1, WELCOME + WORD),
+        (1, whole[1] - 1),
+    ];
+    for changed in places {
+        // Bytes written to such a socket can be read at once.
+        let [(caller, mut before), (mut behind, listener)] = [(); 2].map(|()| {
+            let (one, other) = UnixStream::pair().unwrap();
+            one.set_nonblocking(true).unwrap();
+            other.set_nonblocking(true).unwrap();
+            (one, other)
+        });
+        let owns = [own(0, true), own(1, true)];
+        let mut shakes = [
+            Some(Shake::caller(OwnedFd::from(caller), 1)),
+            Some(Shake::listener(OwnedFd::from(listener))),
+        ];
+        let (mut passed, mut met, mut moves) = ([0; 2], [false; 2], true);
+        while moves {
+            for (side, shake) in shakes.iter_mut().enumerate() {
+                let end = shake.as_mut().and_then(|shake| shake.advance(&owns[side]));
+                met[side] |= matches!(end, Some(End::Met(_)));
+                // Nobody hangs up: both are to see only what is said.
+                if end.is_some() {
+                    std::mem::forget(shake.take());
+                }
+            }
+            moves = relay(0, &mut before, &mut behind, &mut passed, changed)
+                | relay(1, &mut behind, &mut before, &mut passed, changed);
+        }
+        // A caller is done before its last words are heard.
+        let expected = [changed.0 == 0 && changed.1 >= HELLO + WORD + FIRST, false];
+        assert_eq!(met, expected, "{changed:?}");
+    }
+}
+
+/// Passes on what one side has said; whether that was anything.
+fn relay(
+    side: usize,
+    from: &mut UnixStream,
+    to: &mut UnixStream,
+    passed: &mut [usize; 2],
+    changed: (usize, usize),
+) -> bool {
+    let mut bytes = [0; 500];
+    let Ok(n) = from.read(&mut bytes) else {
+        return false;
+    };
+    let at = changed.1.checked_sub(passed[side]);
+    if side == changed.0
+        && let Some(byte) = at.and_then(|at| bytes[..n].get_mut(at))
+    {
+        *byte ^= 1;
+    }
+    passed[side] += n;
+    to.write_all(&bytes[..n]).unwrap();
+    n > 0
+}

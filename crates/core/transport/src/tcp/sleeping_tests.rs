@@ -1,0 +1,51 @@
+//! A sleep of a task to which something has come that no socket tells of: records that were read with others.
+
+use std::net::TcpListener;
+use std::time::Instant;
+
+use regatta_engine::{Frames, Streams};
+use regatta_memory::views::Scratch;
+use rustix::net::sockopt;
+
+use super::calling_tests::{HERE, PATIENCE, WORD, task_on, until};
+use super::phase::Phase;
+
+#[test]
+fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    // The kernel takes all of it before anybody looks.
+    sockopt::set_socket_recv_buffer_size(&listeners[1], 200_000).unwrap();
+    let [mut sender, mut receiver] = [0, 1].map(|me| task_on(me, &listeners, false));
+    let memory = Scratch::new(40_000).unwrap();
+    let nothing = memory.part(0, 0);
+    assert!(sender.send(1, WORD, &nothing).unwrap());
+    until(&mut sender, "they meet", |sender| {
+        receiver.poll();
+        sender.link(1).unwrap().is_open() && receiver.front(0).unwrap().is_some()
+    });
+    receiver.accept(0, &nothing);
+    // Messages that nobody receives yet, and behind them a word.
+    let message = memory.part(0, 40_000);
+    for _ in 0..3 {
+        let (mut wire, _) = sender.open(1, &message).unwrap().unwrap();
+        sender.fill(1, &mut wire, &message).unwrap();
+    }
+    assert!(sender.send(1, WORD, &nothing).unwrap());
+    until(&mut sender, "it arrives", |sender| {
+        let link = sender.link(1).unwrap();
+        let Phase::Open(channel) = &link.phase else {
+            panic!("the connection is lost");
+        };
+        !link.is_blocked() && channel.is_delivered()
+    });
+    // A look takes so much at a time, and finds no word yet.
+    receiver.poll();
+    assert_eq!(receiver.next_ready(&mut 0), None);
+    receiver.arm();
+    let (job, start) = (receiver.job.clone(), Instant::now());
+    job.bell(1).sleep(job.fencing(), Some(PATIENCE), || false);
+    assert!(start.elapsed() < PATIENCE / 2, "it slept");
+    until(&mut receiver, "the word is there", |receiver| {
+        receiver.next_ready(&mut 0) == Some(0)
+    });
+}
