@@ -10,7 +10,7 @@
 
 use std::net::IpAddr;
 
-use regatta_transport::place::Key;
+use regatta_segment::place::Key;
 use regatta_wire::hello::WORD;
 
 use crate::refusal::Refusal;

@@ -70,7 +70,7 @@ pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
-pub use regatta_transport::job::MOST_TASKS;
+pub use regatta_segment::job::MOST_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, identity};
 pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, gives_up, owner_lost_line};
 pub use sys::{io_uring_allowed, user_namespace_allowed};

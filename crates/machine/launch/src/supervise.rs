@@ -40,7 +40,7 @@ use guests::RemoteCaller;
 use history::History;
 use outputs::Owed;
 use reach::Reaches;
-use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
+use regatta_segment::job::{Cause, MOST_TASKS, TaskState};
 use shared_barriers::SharedBarriers;
 use starters::{Awaited, Starter};
 

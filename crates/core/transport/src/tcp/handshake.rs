@@ -21,7 +21,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::channel::Channel;
 use super::records;
-use crate::place::Key;
+use regatta_segment::place::Key;
 
 /// Version of what flows on connections.
 pub(crate) const VERSION: u32 = 4;

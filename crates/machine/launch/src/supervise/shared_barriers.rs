@@ -1,4 +1,4 @@
-//! Shared barriers that are lent to named groups: see `regatta_transport::shared_barrier`.
+//! Shared barriers that are lent to named groups: see `regatta_segment::shared_barrier`.
 //!
 //! A shared barrier is lent when all members of a group have met in the registry, if all of them run on this host. Before
 //! anything that concerns the group comes to the registry the barrier is shut, and the members that wait in it wait in the
@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 use regatta_wire::control::Ask;
 use regatta_wire::fields::Message;
 
@@ -232,7 +232,7 @@ impl Supervisor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_transport::shared_barrier::Crossing;
+    use regatta_segment::shared_barrier::Crossing;
 
     const GROUP: &str = "crew";
 
