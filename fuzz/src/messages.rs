@@ -1,6 +1,6 @@
 //! Bytes that tasks and launchers send each other: refused, or read as they were written.
 
-use regatta_transport::job::JoinToken;
+use regatta_segment::job::JoinToken;
 use regatta_wire::control::{Ask, Tell};
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::fields::Message;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::segment::RESERVED_FRONT;
 use regatta_memory::views::Scratch;
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 use regatta_transport::shm::Shm;
 
 /// Around the sizes at which a message travels differently, in two tasks.

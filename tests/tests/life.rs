@@ -1,7 +1,7 @@
 //! Calls before the start and after the end, and starts that go wrong (`tests/programs/life.c`).
 
+use regatta_segment::job::VERSION as SPOKEN;
 use regatta_tests::{Ended, Job};
-use regatta_transport::job::VERSION as SPOKEN;
 
 /// The error of a launcher that cannot be understood, and that of another version.
 const LAUNCHER: &str = "-14";

@@ -1,7 +1,7 @@
 //! Layout of the structures that processes share, as text that a test compares.
 //!
 //! Two versions of the library must never share a segment of which they read the same bytes differently. So each structure
-//! in a segment names its fields and its bits here, and a test of `crates/core/transport` holds all of them to the version in the
+//! in a segment names its fields and its bits here, and a test of `crates/core/segment` holds all of them to the version in the
 //! segment's header. A structure with a field that is not named does not compile.
 
 use std::fmt;

@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use regatta_engine::{Error, Handle, Peer, Presence, Result, Status};
-use regatta_transport::job::{ASKS, IN_RING, Job, OVER};
+use regatta_segment::job::{ASKS, IN_RING, Job, OVER};
 use regatta_transport::paths::Paths;
 
 use crate::state::Process;

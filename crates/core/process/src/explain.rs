@@ -1,7 +1,7 @@
 //! Errors as sentences, and the path a pair uses.
 
 use regatta_engine::{Error, GroupId, Presence, Result};
-use regatta_transport::job::Cause;
+use regatta_segment::job::Cause;
 
 use crate::state::{PROCESS, enter};
 

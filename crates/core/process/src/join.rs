@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use regatta_engine::{Engine, Error, Result, Settings};
-use regatta_transport::job::{Job, JobError, JoinToken};
+use regatta_segment::job::{Job, JobError, JoinToken};
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 

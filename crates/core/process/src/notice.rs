@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use regatta_engine::{Error, Frames, Peer, Result};
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 
 use crate::state::{SLEEPERS, enter};
 use crate::wait::LOOK;

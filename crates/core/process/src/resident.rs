@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use regatta_engine::{Error, Result};
-use regatta_transport::job::{Job, JoinToken, VERSION};
+use regatta_segment::job::{Job, JoinToken, VERSION};
 use regatta_wire::frames::{self, Frames};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use regatta_engine::{Peer, Result};
 use regatta_memory::shared_barrier::{Crossing, SharedBarrier};
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 use regatta_wire::control::{Ask, Tell};
 use rustc_hash::FxHashMap;
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status};
 use regatta_memory::bell::Fencing;
 use regatta_memory::biased::{Biased, Guard};
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 

@@ -1,34 +1,16 @@
 //! Transports: implementations of the traits that [`regatta_engine::Transport`] joins.
 //!
-//! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
-//! it; [`paths`] adds connections to tasks on other hosts; [`place`] says where tasks are when a job runs on
-//! several hosts, [`world`] how tasks are added to one that runs, [`shared_barrier`] where members of named groups meet. The launcher uses `job` too: it makes the job and watches over its tasks.
+//! [`shm`] moves messages through the memory that the tasks of one job on one host share (`regatta_segment`);
+//! [`paths`] adds connections to tasks on other hosts.
 //! [`calls`] are connections of the same kind for programs that are no tasks, [`blocked_signals`] makes threads,
 //! [`ready`] waits for descriptors.
 
 pub mod blocked_signals;
 pub mod calls;
-mod collective_buffer;
-mod free_collective_buffers;
-mod geometry;
-pub mod job;
-mod job_error;
-mod join_token;
-#[cfg(test)]
-mod layout_tests;
-mod left;
-mod loan_blocks;
 pub mod local_socket;
 mod opened_rings;
 pub mod paths;
-pub mod place;
 pub mod ready;
-mod ring_marks;
-mod ring_memory;
 pub mod shm;
 mod shm_channel;
-mod table;
 mod tcp;
-pub mod world;
-
-pub use regatta_memory::shared_barrier;

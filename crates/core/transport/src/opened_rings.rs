@@ -2,7 +2,7 @@
 
 use regatta_engine::Peer;
 
-use crate::ring_marks::{BITS, Marks, bit_of};
+use regatta_segment::ring_marks::{BITS, Marks, bit_of};
 
 /// The rings opened towards a task, by their senders.
 #[derive(Debug, Default)]

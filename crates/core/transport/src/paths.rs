@@ -12,11 +12,11 @@ use std::sync::Arc;
 use regatta_engine::{Fault, Peer};
 use regatta_memory::bell::Fencing;
 
-use crate::job::Job;
 use crate::shm::Shm;
 use crate::tcp::Tcp;
 use crate::tcp::deadlock_probe::Heard;
 pub use crate::tcp::stall::Reach;
+use regatta_segment::job::Job;
 
 mod collective_buffers;
 mod frames;

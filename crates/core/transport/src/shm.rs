@@ -11,10 +11,10 @@ use regatta_memory::losses::Losses;
 use regatta_memory::ring::INLINE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::job::Job;
-use crate::loan_blocks::LoanBlocks;
 use crate::opened_rings::Opened;
 use crate::shm_channel::{In, Out};
+use regatta_segment::job::Job;
+use regatta_segment::loan_blocks::LoanBlocks;
 
 mod collective_buffers;
 mod frames;

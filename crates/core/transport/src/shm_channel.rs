@@ -12,9 +12,9 @@ use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
-use crate::job::Job;
-use crate::ring_marks::Marks;
-use crate::ring_memory::RingMemory;
+use regatta_segment::job::Job;
+use regatta_segment::ring_marks::Marks;
+use regatta_segment::ring_memory::RingMemory;
 
 /// Reads a line's header.
 #[inline(always)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use contract::World;
 use hosts::Hosts;
 use regatta_engine::Presence;
-use regatta_transport::job::{Cause, Job, JoinToken};
+use regatta_segment::job::{Cause, Job, JoinToken};
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 

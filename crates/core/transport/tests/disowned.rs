@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hosts::Hosts;
 use regatta_engine::{Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
-use regatta_transport::job::Cause;
+use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
 
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use regatta_engine::{
     Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect, Transport,
 };
 use regatta_memory::views::Views;
-use regatta_transport::job::{Job, JoinToken};
+use regatta_segment::job::{Job, JoinToken};
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 

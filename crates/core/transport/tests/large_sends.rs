@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Need, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
-use regatta_transport::job::{Job, JoinToken};
+use regatta_segment::job::{Job, JoinToken};
 use regatta_transport::shm::Shm;
 
 const LENGTH: usize = 3 << 20;

@@ -4,7 +4,7 @@
 mod support;
 
 use regatta_engine::Error;
-use regatta_transport::job::Cause;
+use regatta_segment::job::Cause;
 use support::other_task::{News, Pair, be_the_child};
 use support::traffic::{Mix, Plan, Traffic};
 

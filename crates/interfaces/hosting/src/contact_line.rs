@@ -11,7 +11,7 @@
 use std::net::IpAddr;
 
 use regatta_launch::Refusal;
-use regatta_transport::place::Key;
+use regatta_segment::place::Key;
 use regatta_wire::hello::WORD;
 
 /// The beginning of a line of PVM's daemons: the version of their protocol.

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use regatta_launch::Refusal;
 use regatta_membership::HostId;
-use regatta_transport::place::Key;
+use regatta_segment::place::Key;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

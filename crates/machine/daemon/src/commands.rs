@@ -9,7 +9,7 @@ use regatta_launch::bootstrap::{self, Bootstrap, Outcome};
 use regatta_launch::channel_keeper::Channels;
 use regatta_launch::hosts::Host;
 use regatta_launch::{Across, Choice, Refusal, identity, no_daemon};
-use regatta_transport::place::Key;
+use regatta_segment::place::Key;
 use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
 
 use crate::answer::LIMIT;

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use regatta_transport::place::Key;
+use regatta_segment::place::Key;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};

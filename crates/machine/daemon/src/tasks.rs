@@ -97,7 +97,7 @@ fn rank(environment: &[u8]) -> Option<u32> {
     let token = entries
         .filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix(JOIN_TOKEN))
         .next()?;
-    regatta_transport::job::JoinToken::parse(token)
+    regatta_segment::job::JoinToken::parse(token)
         .ok()
         .map(|token| token.rank)
 }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_rank_is_found_in_an_environment() {
-        let entry = format!("{}:60:3:4", regatta_transport::job::VERSION);
+        let entry = format!("{}:60:3:4", regatta_segment::job::VERSION);
         let environment = format!("HOME=/\0REGATTA_JOB={entry}\0X=\0");
         assert_eq!(rank(environment.as_bytes()), Some(3));
         assert_eq!(rank(b"HOME=/\0REGATTA_JOB=nonsense\0"), None);

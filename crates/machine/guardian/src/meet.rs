@@ -5,9 +5,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use regatta_segment::place::{Places, listen_at};
 use regatta_slurm::rendezvous::{Letter, Reply, Secret, Table};
 use regatta_slurm::{Step, credential, node_address};
-use regatta_transport::place::{Places, listen_at};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::callers::{self, Bounds, Callers};

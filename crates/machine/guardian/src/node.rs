@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use regatta_segment::job::{Cause, Job, TaskState};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Record};
-use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::{local_socket, ready};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, SocketFlags};

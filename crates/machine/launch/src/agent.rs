@@ -42,8 +42,8 @@ use crate::{
     clock, environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree,
     words,
 };
-use regatta_transport::job::{Cause, Job, TaskState};
-use regatta_transport::place::Places;
+use regatta_segment::job::{Cause, Job, TaskState};
+use regatta_segment::place::Places;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
 

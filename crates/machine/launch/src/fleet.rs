@@ -25,8 +25,8 @@ use crate::signals::Signals;
 use crate::succession::failover_plan;
 use crate::tasks::{Recipe, Tasks};
 use crate::{cores, environment, gather, hosts, limits, program, words};
-use regatta_transport::job::{Job, MOST_TASKS};
-use regatta_transport::place::{Key, Places};
+use regatta_segment::job::{Job, MOST_TASKS};
+use regatta_segment::place::{Key, Places};
 
 /// Descriptors for each channel: both its directions, what its command says, and one to await its end.
 pub(crate) const PER_CHANNEL: u32 = 4;

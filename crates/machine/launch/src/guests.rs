@@ -1,7 +1,7 @@
 //! Tasks of this host that are no children of ours: they came by the join socket, or the launcher was called by one.
 
 use regatta_job::{End, Ended};
-use regatta_transport::job::TaskState;
+use regatta_segment::job::TaskState;
 use rustix::event::PollFd;
 use rustix::process::Signal;
 

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use regatta_transport::job::VERSION;
+use regatta_segment::job::VERSION;
 use regatta_wire::frames::{self, Frames};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::event::{PollFd, PollFlags};

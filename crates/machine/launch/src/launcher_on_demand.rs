@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
 use crate::{front_process, supervise, sys};
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 
 /// Under these numbers the task hands over the segment and the socket.
 pub const SEGMENT: i32 = 60;

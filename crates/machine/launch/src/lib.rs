@@ -73,7 +73,7 @@ pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
-pub use regatta_transport::job::MOST_TASKS;
+pub use regatta_segment::job::MOST_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, identity, reach_command};
 pub use session::{SESSION, hand, no_daemon};
 pub use sys::{io_uring_allowed, user_namespace_allowed};

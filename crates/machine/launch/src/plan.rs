@@ -9,7 +9,7 @@ use crate::hosts::{Host, Map};
 use crate::reach::Choice;
 pub use regatta_job::OnFailure;
 use regatta_job::Policy;
-use regatta_transport::job::MOST_TASKS;
+use regatta_segment::job::MOST_TASKS;
 
 /// Where tasks run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use regatta_job::registry::Refused;
 use regatta_job::spawn::SpawnedTasks;
-use regatta_transport::job::JobError;
-use regatta_transport::place::listen_at;
+use regatta_segment::job::JobError;
+use regatta_segment::place::listen_at;
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 

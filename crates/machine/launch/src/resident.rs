@@ -13,8 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use regatta_transport::job::{Job, MOST_TASKS};
-use regatta_transport::place::{Key, Places};
+use regatta_segment::job::{Job, MOST_TASKS};
+use regatta_segment::place::{Key, Places};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitOptions};

@@ -27,7 +27,7 @@ pub fn identity() -> String {
         "{} (channel {}, job {}, {})",
         env!("CARGO_PKG_VERSION"),
         channel::VERSION,
-        regatta_transport::job::VERSION,
+        regatta_segment::job::VERSION,
         std::env::consts::ARCH
     )
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use regatta_job::registry::Piece;
-use regatta_transport::job::TaskState;
+use regatta_segment::job::TaskState;
 use regatta_wire::control::Then;
 use rustix::process::Pid;
 

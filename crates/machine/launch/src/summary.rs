@@ -112,7 +112,7 @@ pub(crate) fn job_event(lifecycle: &Lifecycle, tasks: u32, took: Duration) -> Va
 
 #[cfg(test)]
 mod tests {
-    use regatta_transport::job::TaskState;
+    use regatta_segment::job::TaskState;
 
     use super::*;
     use crate::plan::Plan;

@@ -41,7 +41,7 @@ use growing::Growing;
 use guests::RemoteCaller;
 use history::History;
 use outputs::Owed;
-use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
+use regatta_segment::job::{Cause, MOST_TASKS, TaskState};
 use starters::{Awaited, Starter};
 
 mod barriers;

@@ -27,8 +27,8 @@ use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
 use crate::{limits, program, summary, sys, tree, words};
-use regatta_transport::job::{Job, JoinToken, TaskState, VERSION};
-use regatta_transport::place::listen_at;
+use regatta_segment::job::{Job, JoinToken, TaskState, VERSION};
+use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
 
 /// So many tasks are started before the loop looks at what else happened.
@@ -144,7 +144,7 @@ impl Tasks {
     /// Makes everything ready for the ranks `here` of a job whose table is made by `job`. The cores are decided first:
     /// the job counts those that are left to it. `share`: what other hosts of this machine have of the job.
     pub(crate) fn new(
-        job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
+        job: impl FnOnce() -> Result<Job, regatta_segment::job::JobError>,
         here: Vec<u32>,
         bind: &Bind,
         share: Share,
@@ -214,7 +214,7 @@ impl Tasks {
 
     /// The table of `job`, whose only number is nobody's: tasks come later.
     pub(crate) fn vacant(
-        job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
+        job: impl FnOnce() -> Result<Job, regatta_segment::job::JobError>,
         recipe: Recipe,
     ) -> Result<Self, Refusal> {
         let mut tasks = Self::new(job, vec![0], &Bind::Free, Share::default(), recipe)?;

@@ -5,7 +5,7 @@ mod support;
 use std::os::fd::OwnedFd;
 use std::process::exit;
 
-use regatta_transport::job::{Cause, Job, JoinToken, TaskState};
+use regatta_segment::job::{Cause, Job, JoinToken, TaskState};
 use rustix::fs::{Mode, OFlags};
 use support::{Scratch, look_until, run, told};
 

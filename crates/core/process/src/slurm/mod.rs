@@ -27,9 +27,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use regatta_engine::{Error, Result};
+use regatta_segment::job::{Job, JoinToken, VERSION};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Versions};
-use regatta_transport::job::{Job, JoinToken, VERSION};
 use regatta_transport::local_socket;
 
 use crate::join::{Joined, join_error};

@@ -6,7 +6,7 @@ use regatta_engine::{CollectiveBuffers, Fault, Part, Peer};
 use regatta_memory::views::Views;
 
 use super::Paths;
-use crate::collective_buffer::CollectiveBuffer;
+use regatta_segment::collective_buffer::CollectiveBuffer;
 
 impl CollectiveBuffers for Paths {
     type CollectiveBuffer = CollectiveBuffer;

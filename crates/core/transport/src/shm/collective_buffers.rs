@@ -6,7 +6,7 @@ use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, CollectiveBuffers, Fault, Part, Pe
 use regatta_memory::views::Views;
 
 use super::Shm;
-use crate::collective_buffer::{self, CollectiveBuffer};
+use regatta_segment::collective_buffer::{self, CollectiveBuffer};
 
 // The engine knows how many rounds a collective buffer keeps.
 const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);

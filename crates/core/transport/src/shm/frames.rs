@@ -10,8 +10,8 @@ use regatta_memory::views::Views;
 use regatta_wire::Frame;
 
 use super::{Shm, place};
-use crate::job::Geometry;
 use crate::shm_channel::{In, Out};
+use regatta_segment::job::Geometry;
 
 impl Frames for Shm {
     fn eager_limit(&self) -> usize {

@@ -7,8 +7,8 @@ use regatta_memory::Corrupt;
 use regatta_memory::views::Views;
 
 use super::Shm;
-use crate::job::Job;
-use crate::loan_blocks::{Around, LoanBlocks};
+use regatta_segment::job::Job;
+use regatta_segment::loan_blocks::{Around, LoanBlocks};
 
 /// The facts that the loans of a task must know.
 pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {

@@ -3,7 +3,7 @@
 use regatta_engine::{Peer, Peers, Presence};
 
 use super::{Shm, place};
-use crate::job::TaskState;
+use regatta_segment::job::TaskState;
 
 impl Peers for Shm {
     fn me(&self) -> Peer {

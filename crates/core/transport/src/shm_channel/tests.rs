@@ -7,8 +7,8 @@ use regatta_memory::list::Link;
 use regatta_memory::ring::Lines;
 
 use super::*;
-use crate::job::Geometry;
-use crate::ring_memory::RING_CONTROL;
+use regatta_segment::job::Geometry;
+use regatta_segment::ring_memory::RING_CONTROL;
 
 /// The bytes behind the ring. Eight of these in a row come from nowhere else.
 const BEHIND: u8 = 0xee;

@@ -11,8 +11,8 @@ use regatta_wire::{Frame, Kind};
 
 use super::phase::Phase;
 use super::{Tcp, dial};
-use crate::job::{Job, MOST_TASKS};
-use crate::place::{Places, listen_at};
+use regatta_segment::job::{Job, MOST_TASKS};
+use regatta_segment::place::{Places, listen_at};
 
 pub(super) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);

@@ -23,7 +23,7 @@ use regatta_engine::{Peer, Presence};
 use super::Tcp;
 use super::link::Link;
 use super::phase::Phase;
-use crate::job::TaskState;
+use regatta_segment::job::TaskState;
 
 /// A peer that is gone, and whose connection has not ended, gets so long for the next bytes.
 const GRACE: Duration = Duration::from_millis(200);

@@ -78,8 +78,8 @@ mod tests {
     use regatta_wire::{Frame, Kind};
 
     use super::*;
-    use crate::job::{Cause, Job, MOST_TASKS};
-    use crate::place::Places;
+    use regatta_segment::job::{Cause, Job, MOST_TASKS};
+    use regatta_segment::place::Places;
 
     const PATIENCE: Duration = Duration::from_secs(20);
     const MANY: u32 = 20;

@@ -23,7 +23,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::epoll::EventFlags;
 
 use super::channel::Channel;
-use crate::place::Key;
+use regatta_segment::place::Key;
 
 /// Version of what flows on connections.
 pub(crate) const VERSION: u32 = 5;

@@ -44,13 +44,13 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
-use crate::job::{Job, TaskState};
 use channel::Channel;
 use handshake::{End, Own, Shake};
 use link::{Link, Trouble, send_first};
 use listener::Listener;
 use phase::{Phase, Resuming, rest};
 use progress_thread::ProgressThread;
+use regatta_segment::job::{Job, TaskState};
 use socket_waiter::SocketWaiter;
 use stall::{Reach, SPARE};
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use regatta_engine::Peer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
-use crate::job::Job;
 use crate::{blocked_signals, ready};
+use regatta_segment::job::Job;
 
 #[derive(Debug, Default)]
 struct State {

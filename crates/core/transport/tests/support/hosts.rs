@@ -4,9 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use regatta_transport::job::{Job, JoinToken};
+use regatta_segment::job::{Job, JoinToken};
+use regatta_segment::place::Places;
 use regatta_transport::paths::Paths;
-use regatta_transport::place::Places;
 
 /// Two hosts, with their tables.
 pub struct Hosts {
@@ -31,7 +31,7 @@ impl Hosts {
                 host_of: vec![0, 1],
                 key,
                 trusted,
-                most: regatta_transport::job::MOST_TASKS,
+                most: regatta_segment::job::MOST_TASKS,
             };
             let job = Job::create_across(&places).unwrap();
             for (rank, address) in (0..).zip(addresses) {

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use regatta_transport::job::{Cause, Job, JoinToken};
+use regatta_segment::job::{Cause, Job, JoinToken};
 
 use super::traffic::{Counts, Mix, Plan, Traffic};
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_engine::{Engine, Error, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::{View, Views};
-use regatta_transport::job::{Geometry, Job};
+use regatta_segment::job::{Geometry, Job};
 use regatta_transport::shm::Shm;
 
 /// Looks in vain before a task sleeps.

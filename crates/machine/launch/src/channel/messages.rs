@@ -57,7 +57,7 @@ use regatta_wire::{Malformed, fields, messages};
 
 use crate::bind::Share;
 use crate::plan::Bind;
-use regatta_transport::job::{Cause, TaskState};
+use regatta_segment::job::{Cause, TaskState};
 use regatta_wire::control::{Route, Spawn, Then, Why};
 use regatta_wire::world::World;
 

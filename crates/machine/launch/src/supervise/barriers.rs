@@ -1,9 +1,9 @@
-//! Shared barriers that are lent to named groups (`regatta_transport::shared_barrier`): [`Barriers`] decides, and here they are made,
+//! Shared barriers that are lent to named groups (`regatta_segment::shared_barrier`): [`Barriers`] decides, and here they are made,
 //! opened and shut in the job's segment.
 
 use regatta_job::Barriers;
 use regatta_job::barriers::LentBarrier;
-use regatta_transport::job::Job;
+use regatta_segment::job::Job;
 use regatta_wire::control::Ask;
 use regatta_wire::fields::Message;
 
@@ -98,7 +98,7 @@ impl Supervisor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_transport::shared_barrier::Crossing;
+    use regatta_segment::shared_barrier::Crossing;
 
     const GROUP: &str = "crew";
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use regatta_transport::job::TaskState;
+use regatta_segment::job::TaskState;
 
 use super::Supervisor;
 use super::growing::Growing;

@@ -2,7 +2,7 @@
 //!
 //! Every host that is of the job hears these things when they happen; [`super::growing`] says all of it to one that arrives.
 
-use regatta_transport::job::Cause;
+use regatta_segment::job::Cause;
 use regatta_wire::world::World;
 
 use crate::channel::messages::Order;

@@ -49,7 +49,7 @@ fn advice(written: &str, now: &str) -> Option<&'static str> {
         ),
         (false, false) => Some(
             "VERSION has been raised: write what lies in the segment now into \
-             crates/core/transport/src/layout.txt.",
+             crates/core/segment/src/layout.txt.",
         ),
     }
 }

@@ -45,9 +45,11 @@ const LOOKS: u64 = 64;
 
 /// The job, as far as a task's loans need it.
 pub struct Around<'a> {
+    /// The job's segment.
     pub segment: &'a Segment,
     /// All blocks.
     pub blocks: &'a List,
+    /// The task.
     pub me: u32,
     /// Will this task touch no block any more?
     pub gone: &'a dyn Fn(u32) -> bool,

@@ -95,6 +95,7 @@ impl CollectiveBuffer {
         })
     }
 
+    /// Most bytes of a contribution.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -123,6 +124,7 @@ impl CollectiveBuffer {
         unsafe { self.data.as_ptr().add(at) }
     }
 
+    /// Writes the contribution of member `index` to a round.
     #[inline(always)]
     pub fn contribute(&self, index: u32, round: u32, from: &Views) {
         let contribution = self.contribution_at(index, round);
@@ -140,6 +142,7 @@ impl CollectiveBuffer {
         }
     }
 
+    /// Has member `index` contributed to a round?
     #[inline(always)]
     pub fn contributed(&self, index: u32, round: u32) -> bool {
         let contribution = self.contribution_at(index, round);
@@ -171,6 +174,7 @@ impl CollectiveBuffer {
         }
     }
 
+    /// The member that member `index` sleeps for.
     #[inline(always)]
     pub fn awaits(&self, index: u32) -> &WakeRequest {
         // SAFETY: an atomic inside the footprint, which outlives the buffer's users.

@@ -1,0 +1,34 @@
+//! The memory that the tasks of one job share on one host.
+//!
+//! Knows what lies where in it and who is there; knows nothing of frames and messages. The launcher makes the job and watches
+//! over its tasks, the tasks join it, and the transports move messages through it.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`job`] | the segment, and what is known of each task |
+//! | `table` | the words at its front: header and table of tasks |
+//! | [`place`] | where tasks are when the job runs on several hosts |
+//! | [`world`] | tasks that are added while it runs |
+//! | [`ring_memory`], [`ring_marks`] | rings: their memory, and which have been written to |
+//! | [`collective_buffer`], [`free_collective_buffers`] | the memory of small collectives, and what of it is free |
+//! | [`loan_blocks`] | blocks that go from task to task |
+//! | [`shared_barrier`] | where the members of named groups meet |
+//! | `left` | what a killed task had in hand |
+
+pub mod collective_buffer;
+pub mod free_collective_buffers;
+mod geometry;
+pub mod job;
+mod job_error;
+mod join_token;
+#[cfg(test)]
+mod layout_tests;
+mod left;
+pub mod loan_blocks;
+pub mod place;
+pub mod ring_marks;
+pub mod ring_memory;
+mod table;
+pub mod world;
+
+pub use regatta_memory::shared_barrier;
