@@ -350,25 +350,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_job_is_called_after_its_launcher_wherever_its_name_stood() {
+    fn the_job_is_called_after_its_launcher_also_in_the_command_that_reaches_hosts() {
         let growth = Growth {
             host: "alpha".to_owned(),
             job: "alpha:1".to_owned(),
+            machine: Some("fleet".to_owned()),
             ..Growth::new(|_| unreachable!("nobody asks for a host"))
         };
-        let rsh = ["regatta", "reach", "--job", "alpha:1", "alpha:12", "{host}"];
         let across = named(Across {
-            rsh: Some(rsh.map(str::to_owned).into()),
+            rsh: Some(reach_command("regatta", "fleet", "alpha:1")),
             growth: Some(growth),
             ..Across::new(Vec::new())
         });
         let job = format!("alpha:{}", std::process::id());
         assert_eq!(across.growth.map(|growth| growth.job), Some(job.clone()));
-        let words = across.rsh.expect("the command");
-        assert_eq!(
-            words,
-            ["regatta", "reach", "--job", &job, "alpha:12", "{host}"]
-        );
+        assert_eq!(across.rsh, Some(reach_command("regatta", "fleet", &job)));
     }
 
     #[test]

@@ -208,8 +208,8 @@ pub trait Successor {
     fn enter(&mut self, host: u32, world: &World);
     /// Enters into every table that a task is gone, also into those that have it so.
     fn notify_gone(&mut self, task: u32, cause: Option<Cause>);
-    /// Gives the first candidates replicas. The hosts that are lost, as [`Takeover::lost`] has them, are no candidates from the beginning:
-    /// a task of theirs is gone by then for some hosts, and if this launcher is lost now, they must not follow it.
+    /// Gives the first candidates replicas, and says to all who leads next. The hosts that are lost, as [`Takeover::lost`] has them, are no
+    /// candidates from the beginning.
     fn replicate(&mut self);
     /// Sends a message to a task once more. It waits as every message does until another host's replica knows of what it comes.
     fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>);
@@ -230,11 +230,12 @@ pub fn take_over(launcher: &mut impl Successor, takeover: Takeover) {
         let lacking = worlds.iter().filter(|world| world.first >= handover.tasks);
         lacking.for_each(|world| launcher.enter(handover.host, world));
     }
+    // A host that hears of a loss must not follow the lost host any more, if this launcher is lost next: so it hears before who may lead.
+    launcher.replicate();
     // Some hosts may have heard of these and others not.
     for (task, cause) in takeover.gone {
         launcher.notify_gone(task, cause);
     }
-    launcher.replicate();
     let answered = send_again(launcher, handovers);
     let announced = launcher.registry().announced();
     if announced < launcher.registry().task_count() {

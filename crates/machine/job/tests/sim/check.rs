@@ -8,7 +8,6 @@ use regatta_job::failover::Follower;
 use regatta_wire::control::{Ask, Ending, Event, Tell, What};
 use regatta_wire::life::TaskState;
 
-use super::launcher::Launcher;
 use super::tasks::{BOX, GROUP, Task, own_name, put_by};
 use super::{Life, Owner, Sim, run_of};
 
@@ -53,25 +52,28 @@ impl Sim {
         all.filter(|(_, task)| task.runs())
     }
 
-    /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were. Or it waits for one
-    /// that has left the job to it, and could not say so.
+    /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were. Or its agent has
+    /// ended, and the membership knows nothing of that: the others wait for it.
     fn is_lost(&self) -> bool {
         if self.working_launcher().is_some() {
             return false;
         }
         let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
-        let Some(first) = up.next().and_then(|host| host.follower.as_ref()) else {
+        let Some(first) = up.next() else {
             return false;
         };
-        let has_left = |one: &Launcher| {
-            let is_left = one
-                .rejoin
-                .as_ref()
-                .is_some_and(|rejoin| rejoin.left.is_some());
-            is_left && first.successors().any(|run| *run == run_of(one.host))
+        let Some(follower) = &first.follower else {
+            return false;
         };
-        first.is_without_owner()
-            && (!first.replica.is_current() || self.launchers.iter().any(has_left))
+        let has_ended = |run: &str| {
+            let mut hosts = (0..).zip(&self.hosts);
+            let host = hosts.find(|(number, _)| run_of(*number) == run);
+            host.is_some_and(|(_, host)| host.life == Life::Gone)
+        };
+        let is_left = |run: &&str| !first.dead.iter().any(|dead| run_of(*dead) == **run);
+        let turn = follower.successors().find(is_left);
+        follower.is_without_owner()
+            && (!follower.replica.is_current() || turn.is_some_and(has_ended))
     }
 
     /// No host waits for ever for a leader.

@@ -356,6 +356,9 @@ impl Sim {
     fn begin(&mut self, launcher: usize) {
         let host = self.launchers[launcher].host;
         if self.life(host) != Life::Up {
+            // It is cut off, and nothing that it does gets anywhere.
+            let rejoin = self.launchers[launcher].rejoin.iter_mut();
+            rejoin.for_each(|rejoin| rejoin.left = Some(Obstacle::DaemonEnded));
             return;
         }
         self.note_second_leader(launcher);

@@ -422,6 +422,10 @@ impl Sim {
         for world in &takeover.worlds {
             self.enter(own, world.clone());
         }
+        // Also of a host that the registry does not know any more.
+        for host in takeover.lost.keys() {
+            self.let_go(launcher, *host);
+        }
         let mut hands = Hands {
             sim: self,
             launcher,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use regatta_job::End;
 use regatta_job::failover::{ClaimInput, HostState, MembershipView};
 
+use super::launcher::Launcher;
 use super::{Life, Owner, Sim, What, run_of};
 
 impl Sim {
@@ -18,10 +19,10 @@ impl Sim {
         own.life == Life::Up && !own.given_up && own.frozen <= self.now
     }
 
-    /// Whether a host has left the job.
+    /// Whether a host has left the job, or some launcher has said so: the one after it says it again, also of a host that has answered it.
     pub fn has_left(&self, host: u32) -> bool {
         let own = &self.hosts[host as usize];
-        own.life != Life::Up || own.given_up
+        own.life != Life::Up || own.given_up || own.was_given_up
     }
 
     /// A host is lost: all of it at once, or the network around it. The others hear of it by and by.
@@ -62,6 +63,14 @@ impl Sim {
         let now = self.now;
         for task in self.tasks.iter_mut().filter(|task| task.host == host) {
             task.end_now(now, End::Lost);
+        }
+    }
+
+    /// A host that waits for a launcher ends, if it is none itself by now.
+    pub fn stop_unless_it_leads(&mut self, host: u32) {
+        let leads = |one: &Launcher| one.host == host && one.rejoin.is_none();
+        if !self.launchers.iter().any(leads) {
+            self.stop(host);
         }
     }
 
@@ -158,6 +167,11 @@ impl Sim {
         follower.handle_membership(now, view);
         let (lost, leads) = (follower.has_lost_owner(now), follower.leads());
         if lost {
+            // A launcher that had given it up may have been lost, and the next one knows.
+            let at = self.after(25_000, 35_000);
+            if self.hosts[host as usize].was_given_up {
+                self.at(at, What::LosePatience(host));
+            }
             let own = &mut self.hosts[host as usize];
             own.claimable = true;
             let owner = std::mem::replace(&mut own.owner, Owner::Nobody);

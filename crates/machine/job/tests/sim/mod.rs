@@ -266,8 +266,12 @@ impl Sim {
             What::Timer(launcher) => self.claims_are_due(launcher),
             What::Learn { host, of, gone } => self.learn(host, of, gone),
             What::Isolated(host) => self.isolated(host),
-            What::LosePatience(host) if self.hosts[host as usize].given_up => self.stop(host),
-            What::LosePatience(_) => {}
+            What::LosePatience(host) => {
+                let own = &self.hosts[host as usize];
+                if own.given_up || own.was_given_up && own.owner == Owner::Nobody {
+                    self.stop_unless_it_leads(host);
+                }
+            }
             What::Start(task) => self.start_task(task),
         }
     }
