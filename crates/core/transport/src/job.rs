@@ -37,7 +37,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// In the place of a cause: the process has ended, and nobody here knows how.
 const ENDED: u32 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
@@ -52,6 +52,8 @@ pub struct Geometry {
     pub lines: u32,
     /// Bytes per payload buffer.
     pub payload_buffer: u32,
+    /// May rings get a wide payload buffer, and pipes be used whole? 1: yes.
+    pub wide: u32,
     /// Data bytes per pipe.
     pub pipe: u32,
     /// Unmatched large messages a task may have in pipes of its own.
@@ -60,16 +62,17 @@ pub struct Geometry {
 
 /// A geometry for each size of job.
 pub(crate) const CLASSES: [Geometry; 4] = [
-    geometry(256, 64 << 10, 256 << 10, 16),
-    geometry(64, 32 << 10, 128 << 10, 4),
-    geometry(32, 8 << 10, 64 << 10, 2),
-    geometry(16, 4 << 10, 64 << 10, 1),
+    geometry(256, 64 << 10, 1, 1 << 20, 16),
+    geometry(64, 32 << 10, 0, 128 << 10, 4),
+    geometry(32, 8 << 10, 0, 64 << 10, 2),
+    geometry(16, 4 << 10, 0, 64 << 10, 1),
 ];
 
-const fn geometry(lines: u32, payload_buffer: u32, pipe: u32, pipes: u32) -> Geometry {
+const fn geometry(lines: u32, payload_buffer: u32, wide: u32, pipe: u32, pipes: u32) -> Geometry {
     Geometry {
         lines,
         payload_buffer,
+        wide,
         pipe,
         pipes,
     }
@@ -112,6 +115,7 @@ pub(crate) struct Header {
     payload_buffer: AtomicU32,
     pipe: AtomicU32,
     pipes: AtomicU32,
+    wide: AtomicU32,
     /// Which of the job's hosts this is, and how many of the first tasks run on it.
     pub(crate) here: AtomicU32,
     pub(crate) tasks_here: AtomicU32,
@@ -213,7 +217,7 @@ const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u
 #[cfg(test)]
 pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     regatta_memory::layout!("header", Header {
-        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
+        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes, wide,
         here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
     regatta_memory::layout!("task", Slot {
@@ -393,6 +397,7 @@ impl Job {
         set(&header.payload_buffer, geometry.payload_buffer);
         set(&header.pipe, geometry.pipe);
         set(&header.pipes, geometry.pipes);
+        set(&header.wide, geometry.wide);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(job)
     }
@@ -433,6 +438,7 @@ impl Job {
             payload_buffer: get(&header.payload_buffer),
             pipe: get(&header.pipe),
             pipes: get(&header.pipes),
+            wide: get(&header.wide),
         };
         let size = get(&header.first);
         let fits = size > 0

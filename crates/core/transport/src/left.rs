@@ -40,8 +40,10 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use regatta_memory::making::Maker;
+    use regatta_memory::pipe::Message;
 
     use super::*;
+    use crate::footprint::Policy;
     use crate::job::Cause;
     use crate::loans::{Around, Loans};
 
@@ -77,7 +79,7 @@ mod tests {
     #[test]
     fn a_ring_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
         let open = |job: &Job, from, to| {
-            shm_channel::Out::open(job, from, to, &mut 0).unwrap();
+            shm_channel::Out::open(job, from, to, Policy::Learn, &mut 0).unwrap();
         };
         let bytes = shm_channel::bytes_for_tests(0);
         comes_back(RING, bytes, |job| open(job, 1, 3), |job| open(job, 0, 2));
@@ -86,17 +88,22 @@ mod tests {
     #[test]
     fn a_pipe_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
         let maker = |task| Maker { task, kind: PIPE };
-        let bytes = regatta_memory::pipe::CONTROL + (256 << 10);
+        let message = |source, destination| Message {
+            tasks: [source, destination],
+            window: 1 << 20,
+            length: 0,
+        };
+        let bytes = regatta_memory::pipe::CONTROL + (1 << 20);
         comes_back(
             PIPE,
             bytes.next_multiple_of(4096),
             |job| {
-                job.pool().make(maker(1), 1, 3).unwrap();
+                job.pool().make(maker(1), message(1, 3)).unwrap();
             },
             |job| {
                 let gone = |peer| job.is_gone(peer);
-                let old = job.pool().adopt(&mut 0, 0, 2, gone);
-                let _ = old.unwrap_or_else(|| job.pool().make(maker(0), 0, 2).unwrap());
+                let old = job.pool().adopt(&mut 0, message(0, 2), gone);
+                let _ = old.unwrap_or_else(|| job.pool().make(maker(0), message(0, 2)).unwrap());
             },
         );
     }

@@ -10,6 +10,7 @@ pub mod blocked_signals;
 pub mod calls;
 mod collective_buffer;
 mod collective_buffers;
+pub mod footprint;
 pub mod job;
 mod join_token;
 #[cfg(test)]

@@ -18,6 +18,7 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Route};
 
 use crate::collective_buffer::CollectiveBuffer;
+use crate::footprint::Policy;
 use crate::job::Job;
 use crate::shm::{self, Shm};
 use crate::tcp::deadlock_probe::Heard;
@@ -69,6 +70,11 @@ impl Paths {
         if let Some(tcp) = &mut self.tcp {
             tcp.change_keys_after(records);
         }
+    }
+
+    /// See [`Shm::choose_footprints`].
+    pub fn choose_footprints(&mut self, policy: Policy) {
+        self.shm.choose_footprints(policy);
     }
 
     /// From now on `go_on` is called, by a thread of the transport's, when this task leaves words behind for other hosts and

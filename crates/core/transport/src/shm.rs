@@ -5,8 +5,8 @@
 //! when it looks for messages. Layout of a ring's memory:
 //!
 //! ```text
-//! 0    ends (16) | next opened ring (8) | class (4)
-//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
+//! 0    ends (16) | next opened ring (8) | class (4) | pad | wide payload buffer (8)
+//! 64   lines read (4) | pad | bytes freed (8) | of the wide buffer (8)         written by the receiver
 //! 128  lines, 64 bytes each (see regatta_memory::ring)
 //! ...  payload buffer (see regatta_memory::payload_buffer)
 //! ```
@@ -23,14 +23,16 @@ use regatta_memory::bell::Fencing;
 use regatta_memory::held::Held;
 use regatta_memory::losses::Losses;
 use regatta_memory::making::Maker;
-use regatta_memory::pipe::{Filled, GivenUp, Pipe};
+use regatta_memory::pipe::{Filled, GivenUp, Message, Pipe};
 use regatta_memory::ring::{Header, INLINE};
+use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind, Route};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::collective_buffer::CollectiveBuffer;
+use crate::footprint::{Footprint, Learner, Policy};
 use crate::job::{CLASSES, Job, TaskState};
 use crate::left;
 use crate::loans::Loans;
@@ -41,6 +43,9 @@ mod loans;
 mod lost_peers;
 
 use loans::around;
+
+/// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
+const NARROW: u32 = 256 << 10;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +74,9 @@ pub struct Shm {
     pipe_cursor: u64,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
+    /// How much of its pipes its messages cycle through, and of its rings.
+    learner: Learner,
+    policy: Policy,
     loans: Loans,
     /// More tasks than cores: a peer that does nothing is probably not running.
     crowded: bool,
@@ -87,6 +95,8 @@ pub struct Bulk {
     pipe: Option<Pipe>,
     /// This task opened it for its own message and counts it.
     counted: bool,
+    /// Sender: how much of the pipe its own message cycles through.
+    footprint: Footprint,
     /// Receiver: it may read from the sender's memory.
     pulls: bool,
     /// Receiver: looks in vain since the last byte came.
@@ -110,12 +120,20 @@ impl Shm {
             ring_cursor: 0,
             pipe_cursor: 0,
             pipes: 0,
+            learner: learner(&job, Policy::Learn),
+            policy: Policy::Learn,
             loans: Loans::default(),
             crowded: job.is_crowded(),
             losses: NonNull::from(job.losses_seen_by_all()),
             _word: word,
             job,
         }
+    }
+
+    /// Who chooses how much memory its paths cycle through; to be said before it sends anything. Nothing said: they learn it.
+    pub fn choose_footprints(&mut self, policy: Policy) {
+        self.policy = policy;
+        self.learner = learner(&self.job, policy);
     }
 
     /// The job.
@@ -161,17 +179,31 @@ impl Shm {
     #[cold]
     fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
         self.let_go_of_read_out();
-        let channel =
-            Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
+        let channel = Out::open(&self.job, self.me, to, self.policy, &mut self.ring_cursor)
+            .map_err(|error| {
                 Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
             })?;
         *place(&mut self.outs, to) = Some(channel);
         Ok(())
     }
 
+    /// Messages to this peer go through pipes that are wide by now: those that a ring can carry are to go through a wide ring.
+    fn widen_ring(&mut self, to: Peer) {
+        if self.learner.kept() == Footprint::Wide
+            && let Some(Some(ring)) = self.outs.get_mut(to as usize)
+            && !ring.is_wide()
+        {
+            ring.widen(true);
+        }
+    }
+
     /// Look again whether there are more tasks than cores.
     pub fn look_around(&mut self) {
         self.crowded = self.job.is_crowded();
+        if self.crowded {
+            self.learner.stay_narrow();
+            self.outs.iter_mut().flatten().for_each(Out::stay_narrow);
+        }
     }
 
     /// Has somebody opened a ring to this task that it has not noticed?
@@ -189,8 +221,9 @@ impl Shm {
             return Ok(None);
         }
         self.notice_opened();
-        match self.ins.get(from as usize) {
-            Some(Some(channel)) => channel.front().map_err(self.fault(from)),
+        let fault = self.fault(from);
+        match self.ins.get_mut(from as usize) {
+            Some(Some(channel)) => channel.front().map_err(fault),
             _ => Ok(None),
         }
     }
@@ -227,18 +260,15 @@ impl Shm {
         }
     }
 
-    fn any_pipe(&mut self, source: Peer, destination: Peer) -> Result<Pipe, Fault> {
+    fn any_pipe(&mut self, message: Message) -> Result<Pipe, Fault> {
         // A pool that somebody has written nonsense into is as good as empty.
-        if let Ok(Some(pipe)) = self.job.pool().take(source, destination) {
+        if let Ok(Some(pipe)) = self.job.pool().take(message) {
             return Ok(pipe);
         }
         if self.job.losses() > 0 {
             let mut cursor = self.pipe_cursor;
             let gone = |peer| self.job.is_gone(peer);
-            let adopted = self
-                .job
-                .pool()
-                .adopt(&mut cursor, source, destination, gone);
+            let adopted = self.job.pool().adopt(&mut cursor, message, gone);
             self.pipe_cursor = cursor;
             if let Some(pipe) = adopted {
                 return Ok(pipe);
@@ -250,8 +280,17 @@ impl Shm {
         };
         self.job
             .pool()
-            .make(maker, source, destination)
+            .make(maker, message)
             .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
+    }
+
+    /// Bytes of a pipe that a message with this footprint cycles through.
+    fn window(&self, footprint: Footprint) -> u32 {
+        let whole = self.job.geometry().pipe;
+        match footprint {
+            Footprint::Narrow => whole.min(NARROW),
+            Footprint::Wide => whole,
+        }
     }
 
     fn ring_bell(&self, peer: Peer) {
@@ -438,7 +477,7 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        let Some(Some(channel)) = self.ins.get(from as usize) else {
+        let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
             return self.first_front(from);
         };
         channel.front().map_err(|corrupt| Fault::Corrupt {
@@ -509,19 +548,33 @@ impl Transport for Shm {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
+        let footprint = self.learner.choice();
+        let needs = Message {
+            tasks: [self.me, to],
+            window: self.window(footprint),
+            length: message.len() as u64,
+        };
         // No memory for a pipe is not yet an error: the receiver will look for one.
-        let Ok(mut pipe) = self.any_pipe(self.me, to) else {
+        let Ok(mut pipe) = self.any_pipe(needs) else {
             return Ok(None);
         };
+        self.widen_ring(to);
         self.pipes += 1;
         pipe.set_address(address_of(message));
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
-        Ok(Some((Bulk::new(pipe, true), route)))
+        let mut bulk = Bulk::new(pipe, true);
+        bulk.footprint = footprint;
+        Ok(Some((bulk, route)))
     }
 
     fn open_for(&mut self, from: Peer) -> Result<(Bulk, Route), Fault> {
-        let pipe = self.any_pipe(from, self.me)?;
+        let needs = Message {
+            tasks: [from, self.me],
+            window: self.window(self.learner.kept()),
+            length: 0,
+        };
+        let pipe = self.any_pipe(needs)?;
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
         Ok((Bulk::new(pipe, false), route))
@@ -543,7 +596,14 @@ impl Transport for Shm {
         let Some(pipe) = bulk.pipe.as_mut() else {
             return Ok(Flow::Finished);
         };
+        let (before, timed) = (pipe.moved(), bulk.counted && self.learner.is_timing());
+        let start = if timed { ticks() } else { 0 };
         let filled = pipe.fill(message, chunk).map_err(self.fault(to))?;
+        let copied = (pipe.moved() - before) as usize;
+        if timed && bulk.footprint == self.learner.choice() {
+            self.learner.timed(copied, ticks().wrapping_sub(start));
+        }
+        self.learner.copied(copied);
         let flow = match filled {
             Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
             Filled::Some(_) => Flow::Moved,
@@ -767,10 +827,20 @@ impl Bulk {
         Bulk {
             pipe: Some(pipe),
             counted,
+            footprint: Footprint::Narrow,
             pulls: true,
             starved: 0,
         }
     }
+}
+
+/// The choice of footprint of a task's pipes.
+fn learner(job: &Job, policy: Policy) -> Learner {
+    let mut learner = Learner::new(job.geometry().pipe as u64, policy);
+    if job.geometry().wide == 0 || job.is_crowded() {
+        learner.stay_narrow();
+    }
+    learner
 }
 
 /// Where a message lies, for others to read it; 0 if it is not one block.

@@ -177,6 +177,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::footprint::Policy;
     use crate::job::{Cause, TaskState};
     use crate::shm_channel;
 
@@ -232,7 +233,8 @@ mod tests {
             job.add_world(&world(first + 1, 1)).unwrap();
             let task = |index| if index == 0 { 0 } else { first + index - 1 };
             for (from, to) in pairs {
-                let out = shm_channel::Out::open(&job, task(from), task(to), &mut 0).unwrap();
+                let out = shm_channel::Out::open(&job, task(from), task(to), Policy::Learn, &mut 0)
+                    .unwrap();
                 if from == 0 {
                     done(&out);
                 }
@@ -269,10 +271,10 @@ mod tests {
     fn a_ring_that_one_of_two_still_uses_is_left() {
         let job = Job::create(1).unwrap();
         job.add_world(&world(1, 2)).unwrap();
-        shm_channel::Out::open(&job, 1, 0, &mut 0).unwrap();
+        shm_channel::Out::open(&job, 1, 0, Policy::Learn, &mut 0).unwrap();
         job.mark_dead(1, Cause::Signalled(9));
         let used = job.segment().used();
-        shm_channel::Out::open(&job, 2, 0, &mut 0).unwrap();
+        shm_channel::Out::open(&job, 2, 0, Policy::Learn, &mut 0).unwrap();
         assert!(
             job.segment().used() > used,
             "nobody has read what task 1 sent"
