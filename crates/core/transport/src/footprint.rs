@@ -111,6 +111,11 @@ impl Learner {
         self.kept
     }
 
+    /// Is nothing tried any more?
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.stage == Stage::Fixed
+    }
+
     /// Are copies to be timed?
     #[inline(always)]
     pub(crate) fn is_timing(&self) -> bool {

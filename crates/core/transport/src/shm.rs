@@ -45,7 +45,7 @@ mod lost_peers;
 use loans::around;
 
 /// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
-const NARROW: u32 = 256 << 10;
+pub const NARROW_PIPE: u32 = 256 << 10;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ impl Shm {
     fn window(&self, footprint: Footprint) -> u32 {
         let whole = self.job.geometry().pipe;
         match footprint {
-            Footprint::Narrow => whole.min(NARROW),
+            Footprint::Narrow => whole.min(NARROW_PIPE),
             Footprint::Wide => whole,
         }
     }
@@ -371,7 +371,11 @@ impl Shm {
         if peer == self.me {
             return "self: one copy inside the task".into();
         }
-        let geometry = self.job.geometry();
+        let window = self.window(self.learner.kept()) >> 10;
+        let chosen = match self.learner.is_fixed() {
+            true => "",
+            false => " (so far; narrower and wider ones are tried out now and then)",
+        };
         let pull = match self.pull(peer) {
             Some(Pull::Yes) => "single copy by the kernel (CMA) when the sender is away",
             Some(Pull::No) => {
@@ -381,9 +385,8 @@ impl Shm {
         };
         format!(
             "shm: up to {INLINE} bytes in one cache line; up to {} bytes through the pair's ring; \
-             larger ones through a pipe of {} KiB, both sides copying at once; {pull}",
-            self.eager_limit(),
-            geometry.pipe >> 10
+             larger ones through a pipe of {window} KiB{chosen}, both sides copying at once; {pull}",
+            self.eager_limit_to(peer),
         )
     }
 }

@@ -51,7 +51,7 @@ fn sizes_around_every_threshold() {
     for seed in 3..6 {
         all_arrive(Plan {
             mix: Mix::Every,
-            count: 2_000,
+            count: 1_000,
             window: 24,
             seed,
         });
