@@ -306,7 +306,7 @@ impl Pipe {
         control.reset();
         let window = (message.window as u64).clamp(LEAST_WINDOW.min(self.size), self.size);
         let window = 1 << window.ilog2();
-        // Whatever another task has written there, this lies in the window.
+        // This lies in the window, whatever another task has written there.
         let base = control.end.load(Ordering::Relaxed) & (window - 1) & !(LINE - 1);
         control.window.store(window as u32, Ordering::Relaxed);
         control.base.store(base as u32, Ordering::Relaxed);

@@ -11,7 +11,7 @@
 //! subtraction for each copy.
 //! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
 
-/// Who chooses the footprints of a task's paths.
+/// Choice of the footprints of a task's paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Each path tries both, and keeps the faster.

@@ -130,7 +130,7 @@ impl Shm {
         }
     }
 
-    /// Who chooses how much memory its paths cycle through; to be said before it sends anything. Nothing said: they learn it.
+    /// Sets how much memory its paths cycle through, before it sends anything. Nothing said: they learn it.
     pub fn choose_footprints(&mut self, policy: Policy) {
         self.policy = policy;
         self.learner = learner(&self.job, policy);
