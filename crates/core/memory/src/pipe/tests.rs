@@ -234,11 +234,20 @@ fn pipes_come_back_from_the_pool() {
     let offsets = [a.offset(), b.offset()];
     pool.give(a);
     pool.give(b);
-    assert_eq!(pool.take(between(0, 1)).unwrap().unwrap().offset(), offsets[1]);
-    assert_eq!(pool.take(between(0, 1)).unwrap().unwrap().offset(), offsets[0]);
+    assert_eq!(
+        pool.take(between(0, 1)).unwrap().unwrap().offset(),
+        offsets[1]
+    );
+    assert_eq!(
+        pool.take(between(0, 1)).unwrap().unwrap().offset(),
+        offsets[0]
+    );
     assert!(pool.take(between(0, 1)).unwrap().is_none());
     free.scribble(0xffff_fff0);
-    assert!(pool.take(between(0, 1)).is_err(), "a scribbled head is noticed");
+    assert!(
+        pool.take(between(0, 1)).is_err(),
+        "a scribbled head is noticed"
+    );
 }
 
 #[test]
