@@ -2,8 +2,9 @@
  * Adapter to no library at all: what this hardware allows between two processes that share memory.
  *
  * env_init forks the tasks, which share one mapping. A message of up to 56 bytes is one cache line
- * that holds a sequence number and the data; a longer one is copied through a ring that stays in
- * the second-level cache, in pieces, so that both sides copy at the same time. There is no
+ * that holds a sequence number and the data; a longer one is copied through a ring, in pieces, so
+ * that both sides copy at the same time. How much of the ring is cycled through is tried out at the start for messages of four
+ * lengths: what fits into the second-level cache is best where the two cores are close, more than that where they are not. There is no
  * matching, no tag, no queue: sizes are known to both sides, and messages are taken in order. So
  * this is no library one could use; it is the line that libraries are measured against.
  *
@@ -14,13 +15,18 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "processes.h"
 
 enum {
     LINE_DATA = 56,       /* bytes beside the sequence number in a line */
     LINES = 64,           /* lines in flight per direction */
-    RING = 256 * 1024,    /* bytes of the ring per direction */
+    RING = 2048 * 1024,   /* bytes of the ring per direction */
+    NARROW = 256 * 1024,  /* bytes of it that are in use where nothing has been tried out */
+    WINDOWS = 4,          /* how much is in use, tried out: RING, a half, a quarter, an eighth */
+    LENGTHS = 4,          /* for messages of so many lengths */
+    TRIALS = 5,           /* the fastest of so many counts */
     PIECE = 16 * 1024,    /* longest copy between two looks at the counters */
     BOARD = 16384,        /* longest piece of a collective that goes over the board */
     BOARD_ROOM = 32768,   /* what a task may have on the board: blocks for all others */
@@ -44,6 +50,7 @@ struct channel {
 struct cursor {
     uint64_t line, lines_free_to; /* next line; sender: lines up to here are free */
     uint64_t at, limit;           /* bytes moved; how far the other side is known to be */
+    size_t window;                /* bytes of the ring that the last message cycled through */
 };
 
 /* A task's place on the board: a line for small blocks, room for larger ones; used in turns of two. */
@@ -55,19 +62,22 @@ struct place {
 struct shared {
     _Alignas(128) _Atomic uint32_t arrived;
     _Alignas(128) _Atomic uint32_t generation;
+    _Alignas(128) _Atomic size_t windows[LENGTHS]; /* as tried out */
     struct place places[MOST_TASKS];
     struct channel channels[]; /* [from * size + to] */
 };
 
 typedef struct {
     char *buf; /* NULL when done */
-    size_t bytes;
+    size_t bytes, window;
     int peer, sends;
 } env_request;
 
 static struct shared *env_shared;
 static int env_crowded;
 static uint64_t env_turn;
+static const size_t env_lengths[LENGTHS] = {4 << 10, 64 << 10, 1 << 20, 4 << 20};
+static size_t env_windows[LENGTHS];
 static struct cursor env_out[MOST_TASKS], env_in[MOST_TASKS];
 
 /* Between two looks at a line: one pause is best where there is a processor for each task (50 ns one
@@ -115,6 +125,8 @@ static void env_pin(void)
         }
 }
 
+static inline void env_choose_windows(void);
+
 static inline void env_init(int *argc, char ***argv)
 {
     (void)argc;
@@ -126,6 +138,7 @@ static inline void env_init(int *argc, char ***argv)
         env_fail("mmap", "no shared memory");
     env_fork_tasks();
     env_pin();
+    env_choose_windows();
 }
 
 static inline void env_version(char *text, size_t size)
@@ -135,20 +148,37 @@ static inline void env_version(char *text, size_t size)
 
 static inline void env_path(char *text, size_t size)
 {
-    snprintf(text, size, "one cache line to %d bytes, then a ring of %d KiB in pieces of %d KiB", LINE_DATA,
-             RING / 1024, PIECE / 1024);
+    snprintf(text, size, "one cache line to %d bytes, then rings of %zu, %zu, %zu and %zu KiB (messages like 4 KiB, 64 KiB, 1 MiB and 4 MiB, as tried out) in pieces of %d KiB",
+             LINE_DATA, env_windows[0] / 1024, env_windows[1] / 1024, env_windows[2] / 1024, env_windows[3] / 1024,
+             PIECE / 1024);
+}
+
+/* How much of a ring a message of this length cycles through: both sides know it. */
+static inline size_t env_window(size_t bytes)
+{
+    int length = 0;
+    while (length + 1 < LENGTHS && bytes >= env_lengths[length + 1] / 2)
+        length++;
+    return env_windows[length];
 }
 
 /* Copy as much as fits into the ring; how much that was. */
-static inline size_t env_push(struct channel *c, struct cursor *me, const char *buf, size_t bytes)
+static inline size_t env_push(struct channel *c, struct cursor *me, size_t window, const char *buf, size_t bytes)
 {
-    size_t offset = me->at % RING, free = RING - (me->at - me->limit), piece = bytes < PIECE ? bytes : PIECE;
+    if (__builtin_expect(me->window != window, 0)) {
+        /* Another window: bytes of the one before must not be written over. */
+        me->limit = atomic_load_explicit(&c->head, memory_order_acquire);
+        if (me->limit != me->at)
+            return 0;
+        me->window = window;
+    }
+    size_t offset = me->at % window, free = window - (me->at - me->limit), piece = bytes < PIECE ? bytes : PIECE;
     if (free < piece) {
         me->limit = atomic_load_explicit(&c->head, memory_order_acquire);
-        free = RING - (me->at - me->limit);
+        free = window - (me->at - me->limit);
     }
     piece = piece < free ? piece : free;
-    piece = piece < RING - offset ? piece : RING - offset;
+    piece = piece < window - offset ? piece : window - offset;
     if (piece == 0)
         return 0;
     env_copy(c->ring + offset, buf, piece);
@@ -157,17 +187,17 @@ static inline size_t env_push(struct channel *c, struct cursor *me, const char *
     return piece;
 }
 
-static inline size_t env_pull(struct channel *c, struct cursor *me, char *buf, size_t bytes)
+static inline size_t env_pull(struct channel *c, struct cursor *me, size_t window, char *buf, size_t bytes)
 {
     if (me->limit == me->at) {
         me->limit = atomic_load_explicit(&c->tail, memory_order_acquire);
         if (me->limit == me->at)
             return 0;
     }
-    size_t offset = me->at % RING, piece = me->limit - me->at;
+    size_t offset = me->at % window, piece = me->limit - me->at;
     piece = piece < bytes ? piece : bytes;
     piece = piece < PIECE ? piece : PIECE;
-    piece = piece < RING - offset ? piece : RING - offset;
+    piece = piece < window - offset ? piece : window - offset;
     env_copy(buf, c->ring + offset, piece);
     me->at += piece;
     atomic_store_explicit(&c->head, me->at, memory_order_release);
@@ -215,8 +245,8 @@ static inline void env_send(const void *buf, size_t bytes, int to, int tag)
             env_pause();
         return;
     }
-    for (size_t done = 0; done < bytes;) {
-        size_t piece = env_push(c, cursor, (const char *)buf + done, bytes - done);
+    for (size_t done = 0, window = env_window(bytes); done < bytes;) {
+        size_t piece = env_push(c, cursor, window, (const char *)buf + done, bytes - done);
         done += piece;
         if (!piece)
             env_pause();
@@ -233,12 +263,75 @@ static inline void env_recv(void *buf, size_t bytes, int from, int tag)
             env_pause();
         return;
     }
-    for (size_t done = 0; done < bytes;) {
-        size_t piece = env_pull(c, cursor, (char *)buf + done, bytes - done);
+    for (size_t done = 0, window = env_window(bytes); done < bytes;) {
+        size_t piece = env_pull(c, cursor, window, (char *)buf + done, bytes - done);
         done += piece;
         if (!piece)
             env_pause();
     }
+}
+
+static inline double env_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Messages to and fro between tasks 0 and 1, twice round the window; how long one takes. */
+static inline double env_try_window(char *buf, size_t bytes, size_t window)
+{
+    long n = (long)(2 * window / bytes) + 1;
+    double start = env_seconds();
+    for (long i = 0; i < n; i++) {
+        if (env_my_rank == 0) {
+            env_send(buf, bytes, 1, 0);
+            env_recv(buf, bytes, 1, 0);
+        } else {
+            env_recv(buf, bytes, 0, 0);
+            env_send(buf, bytes, 0, 0);
+        }
+    }
+    return (env_seconds() - start) / (double)n;
+}
+
+/* Tasks 0 and 1 try out how much of a ring is best; the others go by that. */
+static inline void env_choose_windows(void)
+{
+    for (int length = 0; length < LENGTHS; length++)
+        env_windows[length] = NARROW;
+    if (env_my_size < 2 || env_crowded)
+        return;
+    char *buf = env_my_rank < 2 ? malloc(env_lengths[LENGTHS - 1]) : NULL;
+    if (env_my_rank < 2 && !buf)
+        env_fail("malloc", "no memory to try out the rings");
+    if (buf)
+        memset(buf, 1, env_lengths[LENGTHS - 1]);
+    for (int length = 0; length < LENGTHS; length++) {
+        double best = 1e9;
+        size_t chosen = NARROW;
+        for (size_t window = RING; buf && window >= NARROW; window /= 2) {
+            double fastest = 1e9;
+            env_windows[length] = window;
+            for (int trial = 0; trial < TRIALS + 1; trial++) {
+                double took = env_try_window(buf, env_lengths[length], window);
+                /* The first one makes the memory. */
+                if (trial > 0 && took < fastest)
+                    fastest = took;
+            }
+            /* The smaller one, unless the larger one is better by more than the noise. */
+            if (fastest < best * 1.03) {
+                best = fastest < best ? fastest : best;
+                chosen = window;
+            }
+        }
+        if (env_my_rank == 0)
+            atomic_store_explicit(&env_shared->windows[length], chosen, memory_order_release);
+        while ((chosen = atomic_load_explicit(&env_shared->windows[length], memory_order_acquire)) == 0)
+            env_pause();
+        env_windows[length] = chosen;
+    }
+    free(buf);
 }
 
 /* Move a request on by one piece; 1 when it moved. */
@@ -256,15 +349,15 @@ static inline int env_advance(env_request *request)
         return moved;
     }
     if (request->sends)
-        piece = env_push(c, cursor, request->buf, request->bytes);
+        piece = env_push(c, cursor, request->window, request->buf, request->bytes);
     else
-        piece = env_pull(c, cursor, request->buf, request->bytes);
+        piece = env_pull(c, cursor, request->window, request->buf, request->bytes);
     request->buf += piece;
     request->bytes -= piece;
     /* The tail of a long message must not be taken for a short one: finish it here. */
     while (piece && request->bytes && request->bytes <= LINE_DATA) {
-        size_t rest = request->sends ? env_push(c, cursor, request->buf, request->bytes)
-                                     : env_pull(c, cursor, request->buf, request->bytes);
+        size_t rest = request->sends ? env_push(c, cursor, request->window, request->buf, request->bytes)
+                                     : env_pull(c, cursor, request->window, request->buf, request->bytes);
         request->buf += rest;
         request->bytes -= rest;
     }
@@ -279,13 +372,13 @@ static char env_nothing;
 static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag)
 {
     (void)tag;
-    return (env_request){buf ? (char *)(uintptr_t)buf : &env_nothing, bytes, to, 1};
+    return (env_request){buf ? (char *)(uintptr_t)buf : &env_nothing, bytes, env_window(bytes), to, 1};
 }
 
 static inline env_request env_irecv(void *buf, size_t bytes, int from, int tag)
 {
     (void)tag;
-    return (env_request){buf ? buf : &env_nothing, bytes, from, 0};
+    return (env_request){buf ? buf : &env_nothing, bytes, env_window(bytes), from, 0};
 }
 
 /* Requests to one peer in one direction complete in order, others in any order. */

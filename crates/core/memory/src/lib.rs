@@ -24,6 +24,7 @@
 //! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
 //! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
+//! | [`mod@ticks`] | a clock for comparing copies |
 //! | [`held`] | the bytes of a message that waits |
 //! | [`combine`] | reduction operators on raw elements |
 //! | [`biased`] | a lock that costs its first thread nothing to speak of |
@@ -50,6 +51,7 @@ pub mod shared_barrier;
 mod skipped;
 pub mod stack;
 mod sync;
+pub mod ticks;
 pub mod views;
 pub mod wake_request;
 

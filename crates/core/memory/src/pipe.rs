@@ -14,6 +14,11 @@
 //! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
 //! receiver's to give back as well, and what it was just reading from the sender's memory is void.
 //!
+//! *Window.* A message cycles through the first `window` bytes of the data, from where the message before it ended. Whoever takes the
+//! pipe for a message chooses the window, and says so before the other side knows of the pipe. A small window stays in the caches of
+//! both cores; a window larger than a core's own cache is written back to the shared one before it is written again, which is
+//! faster where two cores are far apart.
+//!
 //! *Tasks that die.* Whoever has a pipe in hand and is done with it without giving it back says so ([`Pipe::let_go`]).
 //! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
 //!
@@ -43,6 +48,21 @@ pub const COMPLETE: u32 = 4;
 
 /// Bytes between the start of a pipe and its data.
 pub const CONTROL: usize = 512;
+/// Messages begin on a cache line of their own.
+const LINE: u64 = 64;
+/// The smallest window, in bytes, of a pipe that is not smaller itself.
+const LEAST_WINDOW: u64 = 4096;
+
+/// A message that needs a pipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Its source and its destination.
+    pub tasks: [u32; 2],
+    /// Bytes of the pipe's data that it is to cycle through; rounded down to a power of two.
+    pub window: u32,
+    /// Bytes of it.
+    pub length: u64,
+}
 
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
@@ -61,6 +81,11 @@ pub struct Control {
     turn: Apart<AtomicU32>,
     /// Where the message is in the sender's memory; 0: nowhere as one block.
     address: AtomicU64,
+    /// Bytes of the data that the message cycles through, and where in them it begins.
+    window: AtomicU32,
+    base: AtomicU32,
+    /// Where the next message begins, before it is rounded and brought into its window.
+    end: AtomicU64,
     /// Link of the pool's stack, while this pipe is in it; and 1 from before it is pushed until after it is popped.
     pub(crate) next_free: stack::Link,
     pub(crate) stacked: AtomicU32,
@@ -69,7 +94,7 @@ pub struct Control {
 }
 
 /// For the test that holds it to the version.
-pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("pipe", Control { filled, drained, turn, address, next_free, stacked, ends } CONTROL FREE FILLING PULLED DONE COMPLETE);
+pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("pipe", Control { filled, drained, turn, address, window, base, end, next_free, stacked, ends } CONTROL FREE FILLING PULLED DONE COMPLETE);
 
 /// The result of a sender's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +221,9 @@ pub struct Pipe {
     at: u64,
     /// How far the other side was when last seen.
     other: u64,
+    /// Bytes of the data that are in use (a power of two), and where in them the message begins.
+    window: u64,
+    base: u64,
     /// The use for which this handle was made; none, if nobody used the pipe.
     of: Option<Use>,
 }
@@ -226,6 +254,8 @@ impl Pipe {
             offset,
             at: 0,
             other: 0,
+            window: size as u64,
+            base: 0,
             // SAFETY: inside the segment, atomics only.
             of: unsafe { start.cast::<Control>().as_ref() }.ends.present(),
         })
@@ -238,7 +268,8 @@ impl Pipe {
         size: usize,
         tasks: [u32; 2],
     ) -> Result<Pipe, Corrupt> {
-        let pipe = Pipe::at(segment, offset, size)?;
+        let mut pipe = Pipe::at(segment, offset, size)?;
+        pipe.look_at_window()?;
         let used = pipe.of.is_some_and(|of| {
             let ends = [of.source(), of.destination()];
             ends == tasks || ends == [tasks[1], tasks[0]]
@@ -269,16 +300,39 @@ impl Pipe {
         unsafe { self.control.as_ref() }
     }
 
-    /// These two use the pipe, which nobody else has.
-    fn begin(&mut self, source: u32, destination: u32) {
-        self.of = Some(self.control().ends.begin(source, destination));
-        self.reset();
+    /// Makes the pipe new for a message. Nobody else may hold it.
+    fn reset(&mut self, message: Message) {
+        let control = self.control();
+        control.reset();
+        let window = (message.window as u64).clamp(LEAST_WINDOW.min(self.size), self.size);
+        let window = 1 << window.ilog2();
+        // This lies in the window, whatever another task has written there.
+        let base = control.end.load(Ordering::Relaxed) & (window - 1) & !(LINE - 1);
+        control.window.store(window as u32, Ordering::Relaxed);
+        control.base.store(base as u32, Ordering::Relaxed);
+        let end = base.wrapping_add(message.length).wrapping_add(LINE - 1);
+        control.end.store(end, Ordering::Relaxed);
+        (self.at, self.other, self.window, self.base) = (0, 0, window, base);
     }
 
-    /// Sender: make the pipe new. Nobody else may hold it.
-    pub fn reset(&mut self) {
-        self.control().reset();
-        (self.at, self.other) = (0, 0);
+    /// The other side: which window the message has.
+    fn look_at_window(&mut self) -> Result<(), Corrupt> {
+        let control = self.control();
+        let window = control.window.load(Ordering::Relaxed) as u64;
+        let base = control.base.load(Ordering::Relaxed) as u64;
+        if !window.is_power_of_two() || window > self.size || base >= window {
+            return Err(Corrupt {
+                what: "a pipe's window is impossible",
+            });
+        }
+        (self.window, self.base) = (window, base);
+        Ok(())
+    }
+
+    /// Where in the data the next byte lies, and how many bytes there are to the end of the window.
+    fn place(&self) -> (usize, u64) {
+        let inside = self.at.wrapping_add(self.base) & (self.window - 1);
+        (inside as usize, self.window - inside)
     }
 
     /// Receiver: take over what has not been put in yet. True once, if the sender is away.
@@ -340,19 +394,19 @@ impl Pipe {
     }
 
     fn copy_in(&mut self, views: &Views, most: usize) -> Result<usize, Corrupt> {
-        let room = self.size - (self.at - self.other);
-        if room < (most as u64).min(self.size / 2) {
+        let room = self.window - (self.at - self.other);
+        if room < (most as u64).min(self.window / 2) {
             self.look_at_drained()?;
         }
-        let room = self.size - (self.at - self.other);
-        let inside = self.at & (self.size - 1);
+        let room = self.window - (self.at - self.other);
+        let (inside, straight) = self.place();
         let n = (views.len() as u64 - self.at)
             .min(room)
-            .min(self.size - inside)
+            .min(straight)
             .min(most as u64) as usize;
         if n > 0 {
-            // SAFETY: `inside + n` lies in the data; `at + n` lies in the message.
-            unsafe { views.gather(self.at as usize, self.data.as_ptr().add(inside as usize), n) };
+            // SAFETY: `inside + n` lies in the window, which lies in the data; `at + n` lies in the message.
+            unsafe { views.gather(self.at as usize, self.data.as_ptr().add(inside), n) };
             self.at += n as u64;
         }
         Ok(n)
@@ -374,23 +428,21 @@ impl Pipe {
     pub fn drain(&mut self, views: &Views, total: u64, most: usize) -> Result<usize, Corrupt> {
         if self.other == self.at {
             let filled = self.control().filled();
-            if filled < self.at || filled - self.at > self.size || filled > total {
+            if filled < self.at || filled - self.at > self.window || filled > total {
                 return Err(Corrupt {
                     what: "a pipe's filled count is impossible",
                 });
             }
             self.other = filled;
         }
-        let inside = self.at & (self.size - 1);
-        let n = (self.other - self.at)
-            .min(self.size - inside)
-            .min(most as u64) as usize;
+        let (inside, straight) = self.place();
+        let n = (self.other - self.at).min(straight).min(most as u64) as usize;
         if n > 0 {
             let keep = (views.len() as u64).saturating_sub(self.at).min(n as u64) as usize;
             if keep > 0 {
-                // SAFETY: `inside + n` lies in the data; `at + keep` lies in the message.
+                // SAFETY: `inside + n` lies in the window, which lies in the data; `at + keep` lies in the message.
                 unsafe {
-                    let from = self.data.as_ptr().add(inside as usize);
+                    let from = self.data.as_ptr().add(inside);
                     views.scatter(self.at as usize, from, keep);
                 }
             }
@@ -480,7 +532,7 @@ pub struct Pool<'a> {
 const ENDS_AT: u64 = std::mem::offset_of!(Control, ends) as u64;
 
 impl<'a> Pool<'a> {
-    /// The pool whose free pipes are on `free`, and all pipes on `list`; each has `size` data bytes.
+    /// The pool whose free pipes are on `free`, and all pipes on `list`; each has `size` data bytes (a power of two).
     pub fn new(segment: &'a Segment, free: &'a Stack, list: &'a List, size: usize) -> Pool<'a> {
         Pool {
             segment,
@@ -494,16 +546,17 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// A pipe for these two, reset.
-    pub fn take(&self, source: u32, destination: u32) -> Result<Option<Pipe>, Corrupt> {
+    /// A pipe for a message, new.
+    pub fn take(&self, message: Message) -> Result<Option<Pipe>, Corrupt> {
         // The search has an end even if others write nonsense there.
         for _ in 0..Made::LOOKS {
             let Some(mut pipe) = self.pop()? else {
                 break;
             };
+            let [source, destination] = message.tasks;
             pipe.of = pipe.control().ends.claim(source, destination, |_| false);
             if pipe.of.is_some() {
-                pipe.reset();
+                pipe.reset(message);
                 return Ok(Some(pipe));
             }
         }
@@ -529,27 +582,29 @@ impl<'a> Pool<'a> {
     pub fn adopt(
         &self,
         cursor: &mut u64,
-        source: u32,
-        destination: u32,
+        message: Message,
         gone: impl Fn(u32) -> bool,
     ) -> Option<Pipe> {
+        let [source, destination] = message.tasks;
         let of_gone = |place, ends: &Ends| {
             // Its memory is looked at first: nothing that it says of itself is trusted.
             let mut pipe = Pipe::at(self.segment, place, self.size).ok()?;
             pipe.of = Some(ends.claim(source, destination, &gone)?);
-            pipe.reset();
+            pipe.reset(message);
             Some(pipe)
         };
         self.made.search(cursor, of_gone)
     }
 
     /// Make one more pipe out of segment memory.
-    pub fn make(&self, maker: Maker, source: u32, destination: u32) -> std::io::Result<Pipe> {
+    pub fn make(&self, maker: Maker, message: Message) -> std::io::Result<Pipe> {
         let bytes = Pipe::footprint(self.size).next_multiple_of(4096);
         let offset = self.segment.allocate_for(maker, bytes, 4096)?;
         let mut pipe = Pipe::at(self.segment, offset, self.size)
             .map_err(|corrupt| std::io::Error::other(corrupt.what))?;
-        pipe.begin(source, destination);
+        let [source, destination] = message.tasks;
+        pipe.of = Some(pipe.control().ends.begin(source, destination));
+        pipe.reset(message);
         self.made.add(offset);
         self.segment.listed(maker.task);
         Ok(pipe)

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use regatta_engine::{Engine, Error, Result, Settings};
 use regatta_segment::job::{Job, JobError, JoinToken};
+use regatta_transport::footprint::Policy;
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
@@ -66,6 +67,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     let mut paths = Paths::new(job.clone(), rank, listener)
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
     paths.finish_by(crate::state::go_on);
+    paths.choose_footprints(footprints()?);
     if let Some(records) = records_per_key()? {
         paths.change_keys_after(records);
     }
@@ -232,6 +234,19 @@ fn adapts() -> Result<bool> {
         other => Err(Error::Argument(format!(
             "REGATTA_WAIT={:?} is no way to wait; write adapt (the default), or spin for tasks that \
              have their cores to themselves",
+            other.unwrap_or("not text")
+        ))),
+    }
+}
+
+/// How much shared memory do the paths on this host cycle through?
+fn footprints() -> Result<Policy> {
+    match std::env::var("REGATTA_FOOTPRINT").as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("learn") => Ok(Policy::Learn),
+        Ok("narrow") => Ok(Policy::Narrow),
+        Ok("wide") => Ok(Policy::Wide),
+        other => Err(Error::Argument(format!(
+            "REGATTA_FOOTPRINT={:?} is no footprint of messages in shared memory; write learn (the default), narrow or wide",
             other.unwrap_or("not text")
         ))),
     }

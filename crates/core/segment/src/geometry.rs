@@ -8,6 +8,8 @@ pub struct Geometry {
     pub lines: u32,
     /// Bytes per payload buffer.
     pub payload_buffer: u32,
+    /// May rings get a wide payload buffer, and pipes be used whole? 1: yes.
+    pub wide: u32,
     /// Data bytes per pipe.
     pub pipe: u32,
     /// Unmatched large messages a task may have in pipes of its own.
@@ -16,16 +18,17 @@ pub struct Geometry {
 
 /// A geometry for each size of job.
 pub(crate) const CLASSES: [Geometry; 4] = [
-    geometry(256, 64 << 10, 256 << 10, 16),
-    geometry(64, 32 << 10, 128 << 10, 4),
-    geometry(32, 8 << 10, 64 << 10, 2),
-    geometry(16, 4 << 10, 64 << 10, 1),
+    geometry(256, 64 << 10, 1, 1 << 20, 16),
+    geometry(64, 32 << 10, 0, 128 << 10, 4),
+    geometry(32, 8 << 10, 0, 64 << 10, 2),
+    geometry(16, 4 << 10, 0, 64 << 10, 1),
 ];
 
-const fn geometry(lines: u32, payload_buffer: u32, pipe: u32, pipes: u32) -> Geometry {
+const fn geometry(lines: u32, payload_buffer: u32, wide: u32, pipe: u32, pipes: u32) -> Geometry {
     Geometry {
         lines,
         payload_buffer,
+        wide,
         pipe,
         pipes,
     }

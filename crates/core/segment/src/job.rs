@@ -40,7 +40,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -119,6 +119,7 @@ impl Job {
         set(&header.payload_buffer, geometry.payload_buffer);
         set(&header.pipe, geometry.pipe);
         set(&header.pipes, geometry.pipes);
+        set(&header.wide, geometry.wide);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(job)
     }
@@ -159,6 +160,7 @@ impl Job {
             payload_buffer: get(&header.payload_buffer),
             pipe: get(&header.pipe),
             pipes: get(&header.pipes),
+            wide: get(&header.wide),
         };
         let size = get(&header.first);
         let fits = size > 0

@@ -6,7 +6,7 @@
 use std::io;
 
 use regatta_memory::making::Maker;
-use regatta_memory::pipe::{Pipe, Pool};
+use regatta_memory::pipe::{Message, Pipe, Pool};
 
 use crate::job::Job;
 use crate::{loan_blocks, ring_memory};
@@ -26,12 +26,12 @@ impl Job {
     }
 
     /// A new pipe between two tasks, made by task `me`, which is one of them.
-    pub fn make_pipe(&self, me: u32, source: u32, destination: u32) -> io::Result<Pipe> {
+    pub fn make_pipe(&self, me: u32, message: Message) -> io::Result<Pipe> {
         let maker = Maker {
             task: me,
             kind: PIPE,
         };
-        self.pool().make(maker, source, destination)
+        self.pool().make(maker, message)
     }
 
     /// A task's process has ended: nothing of what it made remains outside the lists.
@@ -98,17 +98,22 @@ mod tests {
     #[test]
     fn a_pipe_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
         let maker = |task| Maker { task, kind: PIPE };
-        let bytes = regatta_memory::pipe::CONTROL + (256 << 10);
+        let message = |source, destination| Message {
+            tasks: [source, destination],
+            window: 1 << 20,
+            length: 0,
+        };
+        let bytes = regatta_memory::pipe::CONTROL + (1 << 20);
         comes_back(
             PIPE,
             bytes.next_multiple_of(4096),
             |job| {
-                job.pool().make(maker(1), 1, 3).unwrap();
+                job.pool().make(maker(1), message(1, 3)).unwrap();
             },
             |job| {
                 let gone = |peer| job.is_gone(peer);
-                let old = job.pool().adopt(&mut 0, 0, 2, gone);
-                let _ = old.unwrap_or_else(|| job.pool().make(maker(0), 0, 2).unwrap());
+                let old = job.pool().adopt(&mut 0, message(0, 2), gone);
+                let _ = old.unwrap_or_else(|| job.pool().make(maker(0), message(0, 2)).unwrap());
             },
         );
     }

@@ -5,11 +5,16 @@
 //! when it looks for messages. Layout of a ring's memory:
 //!
 //! ```text
-//! 0    ends (16) | next opened ring (8) | class (4)
-//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
+//! 0    ends (16) | next opened ring (8) | class (4) | pad | wide payload buffer (8)
+//! 64   lines read (4) | pad | bytes freed (8) | of the wide buffer (8)         written by the receiver
 //! 128  lines, 64 bytes each (see regatta_memory::ring)
 //! ...  payload buffer (see regatta_memory::payload_buffer)
 //! ```
+//!
+//! *Two payload buffers.* Each ring has a narrow one from the start. A ring that carries much may get a wide one, larger than a core's
+//! cache. A bit in the header of each line says in which of the two its payload lies, so the sender chooses for each
+//! message anew, and the receiver needs no word about it. A wide buffer stays with its ring for good. (If its maker dies before it
+//! has named it, it is nobody's until the job ends: so much memory, at an instant.)
 
 use std::io;
 use std::ptr::NonNull;
@@ -40,24 +45,46 @@ struct Names {
     next_opened: Link,
     /// Which of the geometries it has, for good.
     class: AtomicU32,
+    /// Where its wide payload buffer is; 0: it has none. Set once, by the sender, before a line says that its payload lies there.
+    wide: AtomicU64,
 }
 
 /// For the test that holds it to the version.
 #[cfg(test)]
-pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("ring", Names { ends, next_opened, class } RING_CONTROL ALIGN);
+pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("ring", Names { ends, next_opened, class, wide } RING_CONTROL ALIGN WIDE WIDE_EAGER IN_WIDE);
 
 /// Second line, written by the receiver.
 #[repr(C, align(64))]
 struct Positions {
     read: AtomicU32,
+    /// Bytes of the two payload buffers that have been freed.
     freed: AtomicU64,
+    freed_wide: AtomicU64,
 }
+
+/// Bytes of a wide payload buffer: twice the second-level cache of today's processors.
+pub const WIDE: u64 = 2 << 20;
+/// The longest payload that goes into one.
+pub const WIDE_EAGER: usize = 32 << 10;
+/// A line's flag: its payload lies in the wide buffer.
+pub const IN_WIDE: u8 = 1;
+
+/// A payload buffer of a ring, mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct PayloadBuffer {
+    /// Its first byte.
+    pub start: NonNull<u8>,
+    /// Its bytes, a power of two.
+    pub size: u64,
+}
+
+// SAFETY: memory of a segment that outlives the channel; the ring protocol orders all access.
+unsafe impl Send for PayloadBuffer {}
 
 /// For the test that holds it to the version.
 #[cfg(test)]
 pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("ring's positions", Positions { read, freed } INLINE WORDS);
+    regatta_memory::layout!("ring's positions", Positions { read, freed, freed_wide } INLINE WORDS);
 
 /// A ring's memory, mapped, as one of the two tasks at its ends uses it.
 #[derive(Debug)]
@@ -65,10 +92,10 @@ pub struct RingMemory {
     positions: NonNull<Positions>,
     lines: NonNull<u64>,
     count: u32,
-    buffer: NonNull<u8>,
-    buffer_size: u64,
+    narrow: PayloadBuffer,
     class: u32,
     names: NonNull<Names>,
+    segment: NonNull<Segment>,
     /// The use for which this end was made.
     of: Use,
 }
@@ -89,6 +116,7 @@ impl RingMemory {
         RING_CONTROL + geometry.lines as usize * LINE + geometry.payload_buffer as usize
     }
 
+    /// The ring at `offset`. The segment must outlive it, where it is.
     fn at(segment: &Segment, offset: u64, class: u32) -> Result<RingMemory, Corrupt> {
         let Some(&geometry) = CLASSES.get(class as usize) else {
             return Err(Corrupt {
@@ -109,10 +137,13 @@ impl RingMemory {
                 positions: start.add(LINE).cast(),
                 lines: start.add(RING_CONTROL).cast(),
                 count: geometry.lines,
-                buffer: start.add(RING_CONTROL + lines),
-                buffer_size: geometry.payload_buffer as u64,
+                narrow: PayloadBuffer {
+                    start: start.add(RING_CONTROL + lines),
+                    size: geometry.payload_buffer as u64,
+                },
                 class,
                 names,
+                segment: NonNull::from(segment),
                 of: names.as_ref().ends.present().ok_or(UNUSED)?,
             })
         }
@@ -158,8 +189,55 @@ impl RingMemory {
 
     /// This end does not touch the ring any more. The other one may.
     pub fn let_go(&self, end: End) {
+        self.names().ends.finish(self.of, end);
+    }
+
+    fn names(&self) -> &Names {
         // SAFETY: atomics inside the segment.
-        unsafe { self.names.as_ref() }.ends.finish(self.of, end);
+        unsafe { self.names.as_ref() }
+    }
+
+    /// May it get a wide payload buffer?
+    pub fn may_be_wide(&self) -> bool {
+        CLASSES[self.class as usize].wide != 0
+    }
+
+    /// The payload buffer that it has from the start.
+    pub fn narrow(&self) -> PayloadBuffer {
+        self.narrow
+    }
+
+    /// The wide payload buffer, if it has one.
+    #[cold]
+    pub fn wide(&self) -> Result<Option<PayloadBuffer>, Corrupt> {
+        let offset = self.names().wide.load(Ordering::Relaxed);
+        if offset == 0 {
+            return Ok(None);
+        }
+        if !offset.is_multiple_of(LINE as u64) {
+            return Err(Corrupt {
+                what: "a ring's wide payload buffer is misaligned",
+            });
+        }
+        // SAFETY: the segment outlives the ring's memory, where it is.
+        let segment = unsafe { self.segment.as_ref() };
+        Ok(Some(PayloadBuffer {
+            start: segment.at(offset, WIDE as usize)?,
+            size: WIDE,
+        }))
+    }
+
+    /// Sender: gives it a wide payload buffer, if it has none; `None`: there is no memory.
+    #[cold]
+    pub fn widen(&self) -> Option<PayloadBuffer> {
+        if let Ok(Some(wide)) = self.wide() {
+            return Some(wide);
+        }
+        // SAFETY: the segment outlives the ring's memory, where it is.
+        let segment = unsafe { self.segment.as_ref() };
+        let offset = segment.allocate(WIDE as usize, ALIGN).ok()?;
+        self.names().wide.store(offset, Ordering::Relaxed);
+        self.wide().ok().flatten()
     }
 
     fn positions(&self) -> &Positions {
@@ -167,27 +245,13 @@ impl RingMemory {
         unsafe { self.positions.as_ref() }
     }
 
-    /// Bytes of the payload buffer that its receiver has freed, as it says.
-    pub fn freed(&self) -> u64 {
-        self.positions().freed.load(Ordering::Acquire)
-    }
-
-    /// Receiver: so many bytes of the payload buffer have been freed.
+    /// Bytes of a payload buffer, the wide one or the narrow one, that its receiver has freed. Written by the receiver.
     #[inline(always)]
-    pub fn publish_freed(&self, freed: u64) {
-        self.positions().freed.store(freed, Ordering::Release);
-    }
-
-    /// The payload buffer.
-    #[inline(always)]
-    pub fn buffer(&self) -> *mut u8 {
-        self.buffer.as_ptr()
-    }
-
-    /// Bytes of the payload buffer.
-    #[inline(always)]
-    pub fn buffer_size(&self) -> u64 {
-        self.buffer_size
+    pub fn freed(&self, wide: bool) -> &AtomicU64 {
+        match wide {
+            true => &self.positions().freed_wide,
+            false => &self.positions().freed,
+        }
     }
 
     /// Word `word` of a line; both are in range by the ring's contract.

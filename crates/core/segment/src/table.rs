@@ -44,6 +44,7 @@ pub(crate) struct Header {
     pub(crate) payload_buffer: AtomicU32,
     pub(crate) pipe: AtomicU32,
     pub(crate) pipes: AtomicU32,
+    pub(crate) wide: AtomicU32,
     /// Which of the job's hosts this is, and how many of the first tasks run on it.
     pub(crate) here: AtomicU32,
     pub(crate) tasks_here: AtomicU32,
@@ -145,7 +146,7 @@ pub(crate) const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.m
 #[cfg(test)]
 pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     regatta_memory::layout!("header", Header {
-        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
+        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes, wide,
         here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
     regatta_memory::layout!("task", Slot {

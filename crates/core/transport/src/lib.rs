@@ -7,6 +7,7 @@
 
 pub mod blocked_signals;
 pub mod calls;
+pub mod footprint;
 pub mod local_socket;
 mod opened_rings;
 pub mod paths;

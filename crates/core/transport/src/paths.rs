@@ -12,6 +12,7 @@ use std::sync::Arc;
 use regatta_engine::{Fault, Peer};
 use regatta_memory::bell::Fencing;
 
+use crate::footprint::Policy;
 use crate::shm::Shm;
 use crate::tcp::Tcp;
 use crate::tcp::deadlock_probe::Heard;
@@ -59,6 +60,11 @@ impl Paths {
         if let Some(tcp) = &mut self.tcp {
             tcp.change_keys_after(records);
         }
+    }
+
+    /// See [`Shm::choose_footprints`].
+    pub fn choose_footprints(&mut self, policy: Policy) {
+        self.shm.choose_footprints(policy);
     }
 
     /// From now on `go_on` is called, by a thread of the transport's, when this task leaves words behind for other hosts and

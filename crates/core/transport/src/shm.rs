@@ -11,6 +11,7 @@ use regatta_memory::losses::Losses;
 use regatta_memory::ring::INLINE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::footprint::{Learner, Policy};
 use crate::opened_rings::Opened;
 use crate::shm_channel::{In, Out};
 use regatta_segment::job::Job;
@@ -23,8 +24,8 @@ mod lost_peers;
 mod peers;
 mod streams;
 
-pub use streams::Bulk;
 use streams::Pull;
+pub use streams::{Bulk, NARROW_PIPE};
 
 /// See the module.
 #[derive(Debug)]
@@ -46,6 +47,9 @@ pub struct Shm {
     pipe_cursor: u64,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
+    /// How much of its pipes its messages cycle through, and of its rings.
+    learner: Learner,
+    policy: Policy,
     loans: LoanBlocks,
     /// More tasks than cores: a peer that does nothing is probably not running.
     crowded: bool,
@@ -75,12 +79,20 @@ impl Shm {
             ring_cursor: 0,
             pipe_cursor: 0,
             pipes: 0,
+            learner: learner(&job, Policy::Learn),
+            policy: Policy::Learn,
             loans: LoanBlocks::default(),
             crowded: job.is_crowded(),
             losses: NonNull::from(job.losses_seen_by_all()),
             _word: word,
             job,
         }
+    }
+
+    /// Sets how much memory its paths cycle through, before it sends anything. Nothing said: they learn it.
+    pub fn choose_footprints(&mut self, policy: Policy) {
+        self.policy = policy;
+        self.learner = learner(&self.job, policy);
     }
 
     /// The job.
@@ -126,6 +138,10 @@ impl Shm {
     /// Look again whether there are more tasks than cores.
     pub fn look_around(&mut self) {
         self.crowded = self.job.is_crowded();
+        if self.crowded {
+            self.learner.stay_narrow();
+            self.outs.iter_mut().flatten().for_each(Out::stay_narrow);
+        }
     }
 
     /// The path messages to a peer take, and why; for people.
@@ -133,7 +149,11 @@ impl Shm {
         if peer == self.me {
             return "self: one copy inside the task".into();
         }
-        let geometry = self.job.geometry();
+        let window = self.window(self.learner.kept()) >> 10;
+        let chosen = match self.learner.is_fixed() {
+            true => "",
+            false => " (so far; narrower and wider ones are tried out now and then)",
+        };
         let pull = match self.pull(peer) {
             Some(Pull::Yes) => "single copy by the kernel (CMA) when the sender is away",
             Some(Pull::No) => {
@@ -143,11 +163,19 @@ impl Shm {
         };
         format!(
             "shm: up to {INLINE} bytes in one cache line; up to {} bytes through the pair's ring; \
-             larger ones through a pipe of {} KiB, both sides copying at once; {pull}",
-            self.eager_limit(),
-            geometry.pipe >> 10
+             larger ones through a pipe of {window} KiB{chosen}, both sides copying at once; {pull}",
+            self.eager_limit_to(peer),
         )
     }
+}
+
+/// The choice of footprint of a task's pipes.
+fn learner(job: &Job, policy: Policy) -> Learner {
+    let mut learner = Learner::new(job.geometry().pipe as u64, policy);
+    if job.geometry().wide == 0 || job.is_crowded() {
+        learner.stay_narrow();
+    }
+    learner
 }
 
 /// The place of a peer in a list that grows as peers talk.

@@ -1,7 +1,8 @@
-//! A shared-memory channel: a ring and its payload buffer, as its sender ([`Out`]) and as its receiver ([`In`]).
+//! A shared-memory channel: a ring and its payload buffers, as its sender ([`Out`]) and as its receiver ([`In`]).
 
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_engine::{Arrival, Peer};
 use regatta_memory::Corrupt;
@@ -9,12 +10,14 @@ use regatta_memory::bell::Bell;
 use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
 use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
+use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
+use crate::footprint::{self, Footprint, Learner, Policy};
 use regatta_segment::job::Job;
 use regatta_segment::ring_marks::Marks;
-use regatta_segment::ring_memory::RingMemory;
+use regatta_segment::ring_memory::{IN_WIDE, PayloadBuffer, RingMemory, WIDE, WIDE_EAGER};
 
 /// Reads a line's header.
 #[inline(always)]
@@ -26,12 +29,22 @@ fn header(kind: Kind, length: usize) -> Header {
     }
 }
 
+/// A payload buffer, and how far this end is in it.
+#[derive(Debug)]
+struct Buffer {
+    memory: PayloadBuffer,
+    cursor: Cursor,
+}
+
 /// The sender's end.
 #[derive(Debug)]
 pub(crate) struct Out {
     memory: RingMemory,
     producer: Producer,
-    buffer: Cursor,
+    narrow: Buffer,
+    wide: Option<Buffer>,
+    /// The choice between the two for payloads that fit into both.
+    learner: Learner,
     bell: NonNull<Bell>,
     /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
     marks: Option<NonNull<Marks>>,
@@ -43,7 +56,9 @@ pub(crate) struct Out {
 pub(crate) struct In {
     memory: RingMemory,
     consumer: Consumer,
-    buffer: Cursor,
+    narrow: Buffer,
+    /// Known since the first payload that lay there.
+    wide: Option<Buffer>,
     /// The sender's bell, for when it sleeps for want of room.
     bell: NonNull<Bell>,
 }
@@ -56,7 +71,33 @@ unsafe impl Send for In {}
 impl Out {
     /// Longest payload of a frame in this ring.
     pub(crate) fn longest(&self) -> usize {
-        self.memory.buffer_size() as usize / 8
+        match self.wide.is_some() && self.is_wide() {
+            true => WIDE_EAGER,
+            false => self.narrow.memory.size as usize / 8,
+        }
+    }
+
+    /// Has its wide payload buffer been chosen?
+    pub(crate) fn is_wide(&self) -> bool {
+        self.learner.kept() == Footprint::Wide
+    }
+
+    /// Gives the ring a wide payload buffer, unless it has one. It is used as its payloads show, or at once.
+    #[cold]
+    pub(crate) fn widen(&mut self, at_once: bool) {
+        if self.wide.is_none() {
+            self.wide = self.memory.widen().map(Buffer::new);
+        }
+        match self.wide.is_some() {
+            true if at_once => self.learner.keep_wide(),
+            true => {}
+            false => self.learner.stay_narrow(),
+        }
+    }
+
+    /// A job has more tasks than cores: who copies next to whom is anybody's guess.
+    pub(crate) fn stay_narrow(&mut self) {
+        self.learner.stay_narrow();
     }
 
     /// The receiver is gone: this task does not write into the ring any more.
@@ -65,13 +106,26 @@ impl Out {
     }
 
     /// Open a ring from `me` to `to`. `cursor` is where the next search for one that can be used again goes on.
-    pub(crate) fn open(job: &Job, me: Peer, to: Peer, cursor: &mut u64) -> io::Result<Out> {
+    pub(crate) fn open(
+        job: &Job,
+        me: Peer,
+        to: Peer,
+        policy: Policy,
+        cursor: &mut u64,
+    ) -> io::Result<Out> {
         let memory = RingMemory::open(job, me, to, cursor)?;
+        let mut learner = Learner::new(WIDE, policy);
+        if !memory.may_be_wide() || job.is_crowded() {
+            learner.stay_narrow();
+        }
         Ok(Out {
             marks: memory.is_marked().then(|| NonNull::from(job.marks(to))),
+            narrow: Buffer::new(memory.narrow()),
+            // One that was left with the ring is used again.
+            wide: memory.wide().ok().flatten().map(Buffer::new),
+            learner,
             memory,
             producer: Producer::new(),
-            buffer: Cursor::default(),
             bell: NonNull::from(job.bell(to)),
             me,
         })
@@ -93,34 +147,66 @@ impl Out {
         unsafe { self.bell.as_ref() }
     }
 
-    /// Send a frame, or say that there is no room. The payload is at most an eighth of the buffer.
+    /// Send a frame, or say that there is no room. The payload is at most as long as `longest` has said.
     #[inline(always)]
     pub(crate) fn send(&mut self, frame: Frame, payload: &Views) -> Result<bool, Corrupt> {
-        let memory = &self.memory;
-        let Some(line) = self.producer.claim(memory)? else {
+        let Some(line) = self.producer.claim(&self.memory)? else {
             return Ok(false);
         };
         let len = payload.len();
-        let to = if len <= INLINE {
-            memory.inline_bytes(line)
-        } else {
-            let Some(place) = self.place_in_buffer(len)? else {
-                return Ok(false);
-            };
-            // SAFETY: `place + len` lies in the buffer.
-            unsafe { self.memory.buffer().add(place as usize) }
-        };
-        let memory = &self.memory;
         let head = frame.context as u64 | (frame.tag as u32 as u64) << 32;
-        // SAFETY: the line has been claimed (and the bytes in the buffer with it): nobody else touches
-        // either before it is published, and nobody else reads word 1 non-atomically.
-        unsafe {
-            payload.gather(0, to, len);
-            memory.word(line, 1).write(head);
+        let mut header = header(frame.kind, len);
+        if len <= INLINE {
+            // SAFETY: the line has been claimed: nobody else touches it before it is published.
+            unsafe { payload.gather(0, self.memory.inline_bytes(line), len) };
+        } else if let Some(flags) = self.put_in_buffer(payload)? {
+            header.flags = flags;
+        } else {
+            return Ok(false);
         }
-        self.producer.publish(memory, header(frame.kind, len));
+        // SAFETY: as above; nobody reads word 1 before that.
+        unsafe { self.memory.word(line, 1).write(head) };
+        self.producer.publish(&self.memory, header);
         self.mark();
         Ok(true)
+    }
+
+    /// Copies a payload into the buffer that suits it; the flags of its line, or `None`: there is no room.
+    #[inline(always)]
+    fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
+        let len = payload.len();
+        let fits = len as u64 <= self.narrow.memory.size / 8;
+        let wide = match &mut self.wide {
+            Some(wide) if !fits || self.learner.choice() == Footprint::Wide => Some(wide),
+            _ => None,
+        };
+        let (buffer, flags) = match wide {
+            Some(wide) => (wide, IN_WIDE),
+            None => (&mut self.narrow, 0),
+        };
+        let freed = self.memory.freed(flags == IN_WIDE);
+        let Some(place) = buffer.claim(len, freed)? else {
+            return Ok(None);
+        };
+        // SAFETY: `place + len` lies in the buffer, and these bytes have been claimed: nobody else touches them before the line is
+        // published.
+        let to = unsafe { buffer.memory.start.as_ptr().add(place as usize) };
+        if len < footprint::SHORTEST {
+            // SAFETY: as above.
+            unsafe { payload.gather(0, to, len) };
+            return Ok(Some(flags));
+        }
+        let start = if self.learner.is_timing() { ticks() } else { 0 };
+        // SAFETY: as above.
+        unsafe { payload.gather(0, to, len) };
+        if start != 0 && fits {
+            self.learner.timed(len, ticks().wrapping_sub(start));
+        }
+        self.learner.copied(len);
+        if self.learner.choice() == Footprint::Wide && self.wide.is_none() {
+            self.widen(false);
+        }
+        Ok(Some(flags))
     }
 
     /// Tell the receiver that it is spoken to no more, and wake it.
@@ -129,22 +215,47 @@ impl Out {
         self.mark();
         self.bell().wake();
     }
+}
 
+impl Buffer {
+    fn new(memory: PayloadBuffer) -> Buffer {
+        Buffer {
+            memory,
+            cursor: Cursor::default(),
+        }
+    }
+
+    /// Sender: where the next payload goes, or `None`: there is no room.
     #[inline(always)]
-    fn place_in_buffer(&mut self, len: usize) -> Result<Option<u64>, Corrupt> {
-        let size = self.memory.buffer_size();
+    fn claim(&mut self, len: usize, freed: &AtomicU64) -> Result<Option<u64>, Corrupt> {
+        let size = self.memory.size;
         if len as u64 > size / 4 {
             return Ok(None);
         }
-        let mut place = self.buffer.claim(len, size);
+        let mut place = self.cursor.claim(len, size);
         if place.is_none() {
-            self.buffer.look(self.memory.freed(), size)?;
-            place = self.buffer.claim(len, size);
+            self.cursor.look(freed.load(Ordering::Acquire), size)?;
+            place = self.cursor.claim(len, size);
         }
         if place.is_some() {
-            self.buffer.advance(len, size);
+            self.cursor.advance(len, size);
         }
         Ok(place)
+    }
+
+    /// Receiver: copies `keep` of the next payload's `length` bytes out. True: room was made known.
+    #[inline(always)]
+    fn copy_out(&mut self, length: usize, keep: usize, into: &Views, freed: &AtomicU64) -> bool {
+        let size = self.memory.size;
+        let place = self.cursor.next(length, size) as usize;
+        // SAFETY: `place + length` lies in the buffer.
+        unsafe { into.scatter(0, self.memory.start.as_ptr().add(place), keep) };
+        self.cursor.advance(length, size);
+        let Some(position) = self.cursor.due(size) else {
+            return false;
+        };
+        freed.store(position, Ordering::Release);
+        true
     }
 }
 
@@ -160,9 +271,10 @@ impl In {
         let channel = |memory: RingMemory| {
             let source = memory.source();
             let channel = In {
+                narrow: Buffer::new(memory.narrow()),
+                wide: None,
                 memory,
                 consumer: Consumer::new(),
-                buffer: Cursor::default(),
                 bell: NonNull::from(job.bell(source)),
             };
             (source, channel)
@@ -190,7 +302,7 @@ impl In {
 
     /// The oldest frame.
     #[inline(always)]
-    pub(crate) fn front(&self) -> Result<Option<Arrival>, Corrupt> {
+    pub(crate) fn front(&mut self) -> Result<Option<Arrival>, Corrupt> {
         let Some((line, header)) = self.consumer.peek(&self.memory)? else {
             return Ok(None);
         };
@@ -199,7 +311,10 @@ impl In {
                 what: "a ring line holds a frame of unknown kind",
             });
         };
-        if header.length as u64 > self.memory.buffer_size() / 4 {
+        if header.flags & IN_WIDE != 0 && self.wide.is_none() {
+            self.wide = self.memory.wide()?.map(Buffer::new);
+        }
+        if header.length as usize > self.most(header) {
             return Err(Corrupt {
                 what: "a ring line claims a payload longer than a ring may carry",
             });
@@ -214,6 +329,16 @@ impl In {
             },
             length: header.length as usize,
         }))
+    }
+
+    /// Longest payload that a line with this header may have. None but one of its own, while a wide buffer is not known.
+    #[inline(always)]
+    fn most(&self, header: Header) -> usize {
+        match header.flags & IN_WIDE != 0 {
+            false => self.narrow.memory.size as usize / 4,
+            true if self.wide.is_some() => WIDE_EAGER,
+            true => INLINE,
+        }
     }
 
     /// If the front frame is an eager message with this context and tag and at most `into.len()`
@@ -233,32 +358,37 @@ impl In {
         if header.kind != Kind::Eager as u8
             || head != wanted
             || length > into.len()
-            || length as u64 > self.memory.buffer_size() / 4
+            || length > self.most(header)
         {
             return None;
         }
-        let room = self.copy_out(line, length, length, into);
+        let room = self.copy_out(line, header, length, length, into);
         Some((length, self.consumer.take(&self.memory) | room))
     }
 
-    /// Copy `keep` of a payload's `length` bytes; true: room in the buffer was made known.
+    /// Copy `keep` of a payload's `length` bytes, at most [`In::most`]; true: room in a buffer was made known.
     #[inline(always)]
-    fn copy_out(&mut self, line: u32, length: usize, keep: usize, into: &Views) -> bool {
+    fn copy_out(
+        &mut self,
+        line: u32,
+        header: Header,
+        length: usize,
+        keep: usize,
+        into: &Views,
+    ) -> bool {
         if length <= INLINE {
             // SAFETY: at most `INLINE` bytes of a line inside the segment.
             unsafe { into.scatter(0, self.memory.inline_bytes(line), keep) };
             return false;
         }
-        let size = self.memory.buffer_size();
-        let place = self.buffer.next(length, size) as usize;
-        // SAFETY: `place + length` lies in the buffer.
-        unsafe { into.scatter(0, self.memory.buffer().add(place), keep) };
-        self.buffer.advance(length, size);
-        let Some(freed) = self.buffer.due(size) else {
-            return false;
-        };
-        self.memory.publish_freed(freed);
-        true
+        match &mut self.wide {
+            Some(wide) if header.flags & IN_WIDE != 0 => {
+                wide.copy_out(length, keep, into, self.memory.freed(true))
+            }
+            _ => self
+                .narrow
+                .copy_out(length, keep, into, self.memory.freed(false)),
+        }
     }
 
     /// Copy the front frame's payload out and be done with it. True: room was made known.
@@ -267,11 +397,10 @@ impl In {
         let Ok(Some((line, header))) = self.consumer.peek(&self.memory) else {
             return false;
         };
-        // The length is read again, and may have been changed meanwhile: bounded again.
-        let size = self.memory.buffer_size();
-        let length = (header.length as usize).min(size as usize / 4);
+        // The header is read again, and may have been changed meanwhile: bounded again.
+        let length = (header.length as usize).min(self.most(header));
         let keep = length.min(into.len());
-        let room = self.copy_out(line, length, keep, into);
+        let room = self.copy_out(line, header, length, keep, into);
         self.consumer.take(&self.memory) | room
     }
 }

@@ -11,6 +11,7 @@ use contract::World;
 use hosts::Hosts;
 use regatta_engine::Presence;
 use regatta_segment::job::{Cause, Job, JoinToken};
+use regatta_transport::footprint::Policy;
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
@@ -30,6 +31,15 @@ fn shm() -> World<Shm> {
             Presence::Dead => job.mark_dead(peer, Cause::Exited(1)),
         }),
     }
+}
+
+/// As `shm`, with paths that cycle through much memory.
+fn wide() -> World<Shm> {
+    let mut world = shm();
+    for task in &mut world.tasks {
+        task.choose_footprints(Policy::Wide);
+    }
+    world
 }
 
 /// A task that asked too early was told that there is none, and never had one.
@@ -146,6 +156,10 @@ macro_rules! shares_memory {
 mod shm {
     conforms!(shm);
     shares_memory!(shm);
+}
+
+mod wide {
+    conforms!(wide);
 }
 
 mod trusted {

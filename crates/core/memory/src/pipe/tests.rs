@@ -4,6 +4,15 @@ use super::*;
 
 const MAKER: Maker = Maker { task: 0, kind: 0 };
 
+/// A message of 1024 bytes between these two.
+fn between(source: u32, destination: u32) -> Message {
+    Message {
+        tasks: [source, destination],
+        window: 1024,
+        length: 1024,
+    }
+}
+
 fn pair(size: usize) -> (Segment, Pipe, Pipe) {
     let segment = Segment::create("test", 1 << 20).unwrap();
     let offset = segment.allocate(Pipe::footprint(size), 4096).unwrap();
@@ -217,19 +226,28 @@ fn pipes_come_back_from_the_pool() {
     let segment = Segment::create("test", 1 << 20).unwrap();
     let (free, list) = (Stack::default(), List::default());
     let pool = Pool::new(&segment, &free, &list, 1024);
-    assert!(pool.take(0, 1).unwrap().is_none());
+    assert!(pool.take(between(0, 1)).unwrap().is_none());
     let (a, b) = (
-        pool.make(MAKER, 0, 1).unwrap(),
-        pool.make(MAKER, 0, 1).unwrap(),
+        pool.make(MAKER, between(0, 1)).unwrap(),
+        pool.make(MAKER, between(0, 1)).unwrap(),
     );
     let offsets = [a.offset(), b.offset()];
     pool.give(a);
     pool.give(b);
-    assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[1]);
-    assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[0]);
-    assert!(pool.take(0, 1).unwrap().is_none());
+    assert_eq!(
+        pool.take(between(0, 1)).unwrap().unwrap().offset(),
+        offsets[1]
+    );
+    assert_eq!(
+        pool.take(between(0, 1)).unwrap().unwrap().offset(),
+        offsets[0]
+    );
+    assert!(pool.take(between(0, 1)).unwrap().is_none());
     free.scribble(0xffff_fff0);
-    assert!(pool.take(0, 1).is_err(), "a scribbled head is noticed");
+    assert!(
+        pool.take(between(0, 1)).is_err(),
+        "a scribbled head is noticed"
+    );
 }
 
 #[test]
@@ -237,28 +255,28 @@ fn a_pipe_that_others_use_by_now_is_not_given_back() {
     let segment = Segment::create("test", 1 << 20).unwrap();
     let (free, list) = (Stack::default(), List::default());
     let pool = Pool::new(&segment, &free, &list, 1024);
-    let full = pool.make(MAKER, 0, 1).unwrap();
+    let full = pool.make(MAKER, between(0, 1)).unwrap();
     let place = full.offset();
     full.let_go(0);
     let attach = |tasks| Pipe::between(&segment, place, 1024, tasks);
     let late = attach([0, 1]).unwrap();
     assert!(attach([1, 0]).is_ok() && attach([0, 2]).is_err());
     // The receiver dies, and two others get the pipe.
-    let adopted = pool.adopt(&mut 0, 2, 3, |task| task == 1).unwrap();
+    let adopted = pool.adopt(&mut 0, between(2, 3), |task| task == 1).unwrap();
     assert_eq!(adopted.offset(), place);
     pool.give(late);
-    assert!(pool.take(4, 5).unwrap().is_none(), "it is in use");
+    assert!(pool.take(between(4, 5)).unwrap().is_none(), "it is in use");
     pool.give(adopted);
-    assert_eq!(pool.take(4, 5).unwrap().unwrap().offset(), place);
+    assert_eq!(pool.take(between(4, 5)).unwrap().unwrap().offset(), place);
 }
 
 /// Takes pipes and gives them back, as task `me` of which the ones before are gone, until it is killed. Says so once.
 fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
     let mut cursor = 0;
     for uses in 0_u64.. {
-        let pipe = pool.take(me, me).ok().flatten();
-        let pipe = pipe.or_else(|| pool.adopt(&mut cursor, me, me, |task| task < me));
-        let pipe = pipe.or_else(|| pool.make(MAKER, me, me).ok());
+        let pipe = pool.take(between(me, me)).ok().flatten();
+        let pipe = pipe.or_else(|| pool.adopt(&mut cursor, between(me, me), |task| task < me));
+        let pipe = pipe.or_else(|| pool.make(MAKER, between(me, me)).ok());
         pipe.into_iter().for_each(|pipe| pool.give(pipe));
         if uses == 50 {
             // SAFETY: one byte of our own.
@@ -297,4 +315,52 @@ fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
     }
     let made = pool.made.all().count();
     assert!((1..=4).contains(&made), "{made} pipes for one at a time");
+}
+
+proptest::proptest! {
+    /// Messages of any length, one after the other through one pipe, each with a window of its own.
+    #[test]
+    fn messages_cycle_through_their_windows_from_where_the_one_before_ended(
+        messages in proptest::collection::vec((1_usize..20_000, 12_u32..16, 1_usize..5000), 1..8),
+    ) {
+        const SIZE: usize = 1 << 14;
+        let segment = Segment::create("test", 1 << 20).unwrap();
+        let (free, list) = (Stack::default(), List::default());
+        let pool = Pool::new(&segment, &free, &list, SIZE);
+        let mut expected_base = 0;
+        for (length, window, most) in messages {
+            let message = Message { tasks: [0, 1], window: 1 << window, length: length as u64 };
+            let taken = pool.take(message).unwrap();
+            let mut tx = taken.unwrap_or_else(|| pool.make(MAKER, message).unwrap());
+            let mut rx = Pipe::between(&segment, tx.offset(), SIZE, [0, 1]).unwrap();
+            let real = (1_u64 << window).min(SIZE as u64);
+            proptest::prop_assert_eq!((rx.window, rx.base), (real, expected_base % real));
+            expected_base = (rx.base + length as u64).next_multiple_of(64);
+            let mut from: Vec<u8> = (0..length).map(|i| (i ^ (i >> 8)) as u8).collect();
+            let mut to = vec![0u8; length];
+            let (source, into) = (block(&mut from), block(&mut to));
+            while rx.moved() < length as u64 {
+                if tx.moved() < length as u64 {
+                    tx.fill(&source, most).unwrap();
+                }
+                proptest::prop_assert!(tx.moved() - rx.moved() <= real);
+                rx.drain(&into, length as u64, most / 2 + 1).unwrap();
+            }
+            proptest::prop_assert_eq!(&to, &from);
+            pool.give(rx);
+        }
+    }
+
+    #[test]
+    fn windows_that_no_peer_makes_are_refused(window: u32, base: u32) {
+        let segment = Segment::create("test", 1 << 16).unwrap();
+        let (free, list) = (Stack::default(), List::default());
+        let pool = Pool::new(&segment, &free, &list, 1024);
+        let pipe = pool.make(MAKER, between(0, 1)).unwrap();
+        pipe.control().window.store(window, Ordering::Relaxed);
+        pipe.control().base.store(base, Ordering::Relaxed);
+        let possible = window.is_power_of_two() && window <= 1024 && base < window;
+        let found = Pipe::between(&segment, pipe.offset(), 1024, [0, 1]);
+        proptest::prop_assert_eq!(found.is_ok(), possible);
+    }
 }

@@ -40,7 +40,7 @@ impl Frames for Shm {
 
     #[inline(always)]
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        let Some(Some(channel)) = self.ins.get(from as usize) else {
+        let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
             return self.first_front(from);
         };
         channel.front().map_err(|corrupt| Fault::Corrupt {
@@ -112,8 +112,8 @@ impl Shm {
     #[cold]
     pub(super) fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
         self.let_go_of_read_out();
-        let channel =
-            Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
+        let channel = Out::open(&self.job, self.me, to, self.policy, &mut self.ring_cursor)
+            .map_err(|error| {
                 Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
             })?;
         *place(&mut self.outs, to) = Some(channel);
@@ -134,8 +134,9 @@ impl Shm {
             return Ok(None);
         }
         self.notice_opened();
-        match self.ins.get(from as usize) {
-            Some(Some(channel)) => channel.front().map_err(self.fault(from)),
+        let fault = self.fault(from);
+        match self.ins.get_mut(from as usize) {
+            Some(Some(channel)) => channel.front().map_err(fault),
             _ => Ok(None),
         }
     }

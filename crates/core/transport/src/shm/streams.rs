@@ -1,11 +1,16 @@
 //! Streams through pipes: memory through which both sides copy at once.
 
 use regatta_engine::{Fault, Flow, Peer, Streams};
-use regatta_memory::pipe::{Filled, GivenUp, Pipe};
+use regatta_memory::pipe::{Filled, GivenUp, Message, Pipe};
+use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
 use super::Shm;
+use crate::footprint::Footprint;
+
+/// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
+pub const NARROW_PIPE: u32 = 256 << 10;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub struct Bulk {
     pipe: Option<Pipe>,
     /// This task opened it for its own message and counts it.
     counted: bool,
+    /// Sender: how much of the pipe its own message cycles through.
+    footprint: Footprint,
     /// Receiver: it may read from the sender's memory.
     pulls: bool,
     /// Receiver: looks in vain since the last byte came.
@@ -31,6 +38,7 @@ impl Bulk {
         Bulk {
             pipe: Some(pipe),
             counted,
+            footprint: Footprint::Narrow,
             pulls: true,
             starved: 0,
         }
@@ -44,19 +52,33 @@ impl Streams for Shm {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
+        let footprint = self.learner.choice();
+        let needs = Message {
+            tasks: [self.me, to],
+            window: self.window(footprint),
+            length: message.len() as u64,
+        };
         // No memory for a pipe is not yet an error: the receiver will look for one.
-        let Ok(mut pipe) = self.any_pipe(self.me, to) else {
+        let Ok(mut pipe) = self.any_pipe(needs) else {
             return Ok(None);
         };
+        self.widen_ring(to);
         self.pipes += 1;
         pipe.set_address(address_of(message));
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
-        Ok(Some((Bulk::new(pipe, true), route)))
+        let mut bulk = Bulk::new(pipe, true);
+        bulk.footprint = footprint;
+        Ok(Some((bulk, route)))
     }
 
     fn open_for(&mut self, from: Peer) -> Result<(Bulk, Route), Fault> {
-        let pipe = self.any_pipe(from, self.me)?;
+        let needs = Message {
+            tasks: [from, self.me],
+            window: self.window(self.learner.kept()),
+            length: 0,
+        };
+        let pipe = self.any_pipe(needs)?;
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
         Ok((Bulk::new(pipe, false), route))
@@ -78,7 +100,14 @@ impl Streams for Shm {
         let Some(pipe) = bulk.pipe.as_mut() else {
             return Ok(Flow::Finished);
         };
+        let (before, timed) = (pipe.moved(), bulk.counted && self.learner.is_timing());
+        let start = if timed { ticks() } else { 0 };
         let filled = pipe.fill(message, chunk).map_err(self.fault(to))?;
+        let copied = (pipe.moved() - before) as usize;
+        if timed && bulk.footprint == self.learner.choice() {
+            self.learner.timed(copied, ticks().wrapping_sub(start));
+        }
+        self.learner.copied(copied);
         let flow = match filled {
             Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
             Filled::Some(_) => Flow::Moved,
@@ -165,26 +194,42 @@ impl Streams for Shm {
 }
 
 impl Shm {
-    fn any_pipe(&mut self, source: Peer, destination: Peer) -> Result<Pipe, Fault> {
+    fn any_pipe(&mut self, message: Message) -> Result<Pipe, Fault> {
         // A pool that somebody has written nonsense into is as good as empty.
-        if let Ok(Some(pipe)) = self.job.pool().take(source, destination) {
+        if let Ok(Some(pipe)) = self.job.pool().take(message) {
             return Ok(pipe);
         }
         if self.job.losses() > 0 {
             let mut cursor = self.pipe_cursor;
             let gone = |peer| self.job.is_gone(peer);
-            let adopted = self
-                .job
-                .pool()
-                .adopt(&mut cursor, source, destination, gone);
+            let adopted = self.job.pool().adopt(&mut cursor, message, gone);
             self.pipe_cursor = cursor;
             if let Some(pipe) = adopted {
                 return Ok(pipe);
             }
         }
         self.job
-            .make_pipe(self.me, source, destination)
+            .make_pipe(self.me, message)
             .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
+    }
+
+    /// Bytes of a pipe that a message with this footprint cycles through.
+    pub(super) fn window(&self, footprint: Footprint) -> u32 {
+        let whole = self.job.geometry().pipe;
+        match footprint {
+            Footprint::Narrow => whole.min(NARROW_PIPE),
+            Footprint::Wide => whole,
+        }
+    }
+
+    /// Messages to this peer go through pipes that are wide by now: those that a ring can carry are to go through a wide ring.
+    fn widen_ring(&mut self, to: Peer) {
+        if self.learner.kept() == Footprint::Wide
+            && let Some(Some(ring)) = self.outs.get_mut(to as usize)
+            && !ring.is_wide()
+        {
+            ring.widen(true);
+        }
     }
 
     fn ring_bell(&self, peer: Peer) {

@@ -13,13 +13,15 @@ use regatta_segment::ring_memory::RING_CONTROL;
 /// The bytes behind the ring. Eight of these in a row come from nowhere else.
 const BEHIND: u8 = 0xee;
 const BEHIND_LEN: usize = 128 << 10;
+/// Where in a ring's memory its sender says that the wide buffer is.
+const WIDE_AT: usize = 32;
 
 #[derive(Clone, Debug)]
 enum Step {
     /// A word of the ring's memory.
     Scribble(usize, u64),
     /// A line's header, of a likely lap and kind.
-    Header(u32, u16, u8, u32),
+    Header(u32, u16, u8, u8, u32),
     /// The positions the receiver publishes.
     Read(u32),
     Freed(u64),
@@ -48,10 +50,12 @@ fn length() -> impl Strategy<Value = u32> {
 
 fn step() -> impl Strategy<Value = Step> {
     let words = RingMemory::footprint(Geometry::for_tasks(2)) / 8;
+    // Where its sender says that the wide buffer is, the receiver reads, and may: that is memory of the job's.
+    let words = (0..words).prop_filter("the wide buffer's place", |at| *at != WIDE_AT / 8);
     let buffer = prop::sample::select(vec![0, 1, 48, 100, 8192, 20_000, 100_000]);
     prop_oneof![
-        1 => (0..words, any::<u64>()).prop_map(|(at, word)| Step::Scribble(at, word)),
-        4 => (0..8u32, 0..4u16, 0..8u8, length()).prop_map(|(a, b, c, d)| Step::Header(a, b, c, d)),
+        1 => (words, any::<u64>()).prop_map(|(at, word)| Step::Scribble(at, word)),
+        4 => (0..8u32, 0..4u16, 0..8u8, 0..3u8, length()).prop_map(|(a, b, c, d, e)| Step::Header(a, b, c, d, e)),
         1 => prop_oneof![0..10u32, any::<u32>()].prop_map(Step::Read),
         1 => prop_oneof![0..70_000u64, any::<u64>()].prop_map(Step::Freed),
         4 => prop::sample::select(vec![0, 1, 48, 49, 1000, 8192, 20_000]).prop_map(Step::Send),
@@ -63,7 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A ring from task 0 to task 1 of a job, and the offset it lies at.
 fn ring(job: &Job) -> (Out, u64) {
-    let out = Out::open(job, 0, 1, &mut 0).unwrap();
+    let out = Out::open(job, 0, 1, Policy::Learn, &mut 0).unwrap();
     let lines = out.memory.word(0, 0) as usize;
     let offset = job.segment().offset_of(lines).unwrap() - RING_CONTROL as u64;
     (out, offset)
@@ -83,18 +87,23 @@ fn block(bytes: &mut [u8]) -> Views {
 /// Do the step; what it copied out.
 fn take(step: Step, out: &mut Out, inn: &mut In) -> Vec<u8> {
     let mut bytes = vec![0; 100_000];
-    let header = |lap, kind, length| lap as u64 | (kind as u64) << 16 | (length as u64) << 32;
+    let header = |lap, kind, flags, length| {
+        lap as u64 | (kind as u64) << 16 | (flags as u64) << 24 | (length as u64) << 32
+    };
     match step {
         // SAFETY: a word of the ring's memory, which begins `RING_CONTROL` before its lines.
         Step::Scribble(at, word) => unsafe {
             let start = out.memory.word(0, 0).byte_sub(RING_CONTROL);
             start.add(at).write(word);
         },
-        Step::Header(line, lap, kind, length) => {
-            out.memory.publish(line, header(lap, kind, length));
+        Step::Header(line, lap, kind, flags, length) => {
+            out.memory.publish(line, header(lap, kind, flags, length));
         }
         Step::Read(read) => out.memory.publish_read(read),
-        Step::Freed(freed) => out.memory.publish_freed(freed),
+        Step::Freed(freed) => {
+            out.memory.freed(false).store(freed, Ordering::Release);
+            out.memory.freed(true).store(freed, Ordering::Release);
+        }
         Step::Send(len) => {
             let frame = Frame {
                 kind: Kind::Eager,
@@ -139,6 +148,46 @@ proptest! {
         // SAFETY: nobody writes there any more.
         let behind = unsafe { std::slice::from_raw_parts(behind.as_ptr(), BEHIND_LEN) };
         prop_assert!(behind == [BEHIND; BEHIND_LEN], "what lies behind the ring was written");
+    }
+
+    #[test]
+    fn payloads_of_both_buffers_come_whole_and_in_order(
+        steps in prop::collection::vec((any::<bool>(), 0..3u8, 0usize..WIDE_EAGER), 1..400),
+    ) {
+        let job = Job::create(2).unwrap();
+        let (mut out, _) = ring(&job);
+        let (_, mut inn) = In::opened(&job, 1).pop().unwrap();
+        let frame = Frame { kind: Kind::Eager, context: 7, tag: 9 };
+        let (mut expected, mut sent) = (std::collections::VecDeque::new(), 0_u32);
+        for (send, kind, length) in steps {
+            if kind == 2 && out.wide.is_none() {
+                out.widen(true);
+            }
+            // The choice for payloads that fit into both may change at any time.
+            out.learner = Learner::new(WIDE, Policy::Learn);
+            if kind != 0 && out.wide.is_some() {
+                out.learner.keep_wide();
+            }
+            if send {
+                let length = length.min(out.longest());
+                sent += 1;
+                let mut bytes: Vec<u8> = (0..length as u32).map(|i| (i * sent) as u8).collect();
+                if out.send(frame, &block(&mut bytes)).unwrap() {
+                    expected.push_back(bytes);
+                }
+            } else {
+                let front = inn.front().unwrap().map(|front| front.length);
+                let wanted = expected.pop_front();
+                prop_assert_eq!(front, wanted.as_ref().map(Vec::len));
+                let mut bytes = vec![0; front.unwrap_or(0)];
+                let views = block(&mut bytes);
+                match kind {
+                    0 => { inn.accept(&views); }
+                    _ => prop_assert_eq!(inn.accept_matching(7, 9, &views).map(|came| came.0), front),
+                }
+                prop_assert_eq!(bytes, wanted.unwrap_or_default());
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use regatta_engine::{Engine, Error, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::{View, Views};
 use regatta_segment::job::{Geometry, Job};
+use regatta_transport::footprint::Policy;
 use regatta_transport::shm::Shm;
 
 /// Looks in vain before a task sleeps.
@@ -57,6 +58,11 @@ fn hash(mut x: u64) -> u64 {
 }
 
 impl Plan {
+    /// Each seed has its footprints: narrow, wide, or what the paths learn.
+    fn footprints(&self) -> Policy {
+        [Policy::Learn, Policy::Wide, Policy::Narrow][self.seed as usize % 3]
+    }
+
     fn key(&self, task: u32, n: u64) -> u64 {
         hash(self.seed ^ hash((task as u64) << 32 | n))
     }
@@ -77,7 +83,15 @@ impl Plan {
         match key % 64 {
             0..40 => of(&[0, 1, 8, 31, 32, 33, 47, 48, 49, 64]),
             40..56 => of(&[1023, 1024, 1025, 4096, eager - 1, eager]),
-            56..63 => of(&[eager + 1, pipe - 1, pipe, pipe + 1, 2 * pipe + 1]),
+            56..63 => of(&[
+                eager + 1,
+                4 * eager,
+                4 * eager + 1,
+                pipe - 1,
+                pipe,
+                pipe + 1,
+                2 * pipe + 1,
+            ]),
             _ => (3 << 20) + 5,
         }
     }
@@ -166,8 +180,10 @@ pub struct Traffic {
 impl Traffic {
     /// Task `me` (0 or 1) of a job of two it has joined; `counts` is where it tells its counts.
     pub fn new(job: Arc<Job>, me: u32, plan: Plan, counts: u64) -> Traffic {
+        let mut shm = Shm::new(job.clone(), me);
+        shm.choose_footprints(plan.footprints());
         Traffic {
-            engine: Engine::new(Shm::new(job.clone(), me), Settings::default()),
+            engine: Engine::new(shm, Settings::default()),
             job,
             plan,
             me,

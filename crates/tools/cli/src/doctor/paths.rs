@@ -2,6 +2,7 @@
 
 use regatta_memory::ring::INLINE;
 use regatta_segment::job::Geometry;
+use regatta_transport::shm::NARROW_PIPE;
 
 use super::bytes;
 use super::finding::{Finding, State};
@@ -36,7 +37,8 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
             AREA,
             "larger",
             format!(
-                "pipelined through a shared pipe of {}, both sides copying at once; {away}",
+                "pipelined through a shared pipe of {} or {}, as each task finds faster, both sides copying at once; {away}",
+                bytes(u64::from(NARROW_PIPE)),
                 bytes(u64::from(geometry.pipe))
             ),
         ),

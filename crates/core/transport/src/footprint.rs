@@ -1,0 +1,338 @@
+//! How much shared memory a path cycles through, learned while messages flow.
+//!
+//! Copies between two cores go through memory that both touch in turn. As long as it fits into a core's own cache, each line that
+//! the sender writes is still held by the receiver's core and is taken away from it, core to core. Once it is larger, the lines
+//! have moved to the cache that the cores share by the time they are written again. Which of the two is faster depends on how far
+//! apart the cores are: on one machine the wide footprint copied 16 KiB six times as fast, on another one a narrow one copied 4 MiB faster.
+//! No constant is right for both, so each path tries both on its own traffic, keeps the faster, and tries again now and then.
+//!
+//! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
+//! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
+//! subtraction for each copy.
+//! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
+
+/// Choice of the footprints of a task's paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Each path tries both, and keeps the faster.
+    Learn,
+    /// All are narrow.
+    Narrow,
+    /// All are wide, where a job is small enough for that.
+    Wide,
+}
+
+/// Which of the two footprints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Footprint {
+    /// Fits into the cache of a core.
+    Narrow,
+    /// Does not.
+    Wide,
+}
+
+use Footprint::{Narrow, Wide};
+
+/// Traffic before the first trial, in bytes: less is not worth one.
+const FIRST: u64 = 4 << 20;
+/// Between two trials, at first; eight times as much after each that changed nothing,
+const AGAIN: u64 = 256 << 20;
+/// up to this.
+const SELDOM: u64 = 16 << 30;
+/// How often the wide footprint is gone through before it is timed.
+const WARMING: u64 = 2;
+/// Timed copies of each footprint.
+const SAMPLES: usize = 31;
+/// Another footprint must take at most so much of the time of the one in use, in percent.
+const WORTHWHILE: u64 = 92;
+/// Copies of fewer bytes than this are not timed.
+pub(crate) const SHORTEST: usize = 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The footprint in use is kept for good.
+    Fixed,
+    /// No trial: the footprint in use is known, for so many bytes.
+    Settled,
+    /// So many bytes pass before samples are taken.
+    Warming,
+    Timing,
+}
+
+/// The choice of one path.
+#[derive(Debug)]
+pub(crate) struct Learner {
+    /// For the next copy.
+    now: Footprint,
+    /// The one in use before the trial, and then the one that is kept.
+    kept: Footprint,
+    stage: Stage,
+    /// Bytes until the stage is over.
+    left: i64,
+    /// Until the next trial, when this one is over.
+    pause: u64,
+    /// The wide footprint, in bytes.
+    wide: u64,
+    /// Time for a KiB, of this trial.
+    samples: Vec<u64>,
+    narrow_cost: Option<u64>,
+    wide_cost: Option<u64>,
+}
+
+impl Learner {
+    /// The choice between a narrow footprint and one of `wide` bytes.
+    pub(crate) fn new(wide: u64, policy: Policy) -> Learner {
+        let (kept, stage) = match policy {
+            Policy::Learn => (Narrow, Stage::Settled),
+            Policy::Narrow => (Narrow, Stage::Fixed),
+            Policy::Wide => (Wide, Stage::Fixed),
+        };
+        Learner {
+            now: kept,
+            kept,
+            stage,
+            left: FIRST as i64,
+            pause: AGAIN,
+            wide,
+            samples: Vec::new(),
+            narrow_cost: None,
+            wide_cost: None,
+        }
+    }
+
+    /// The footprint of the next message.
+    #[inline(always)]
+    pub(crate) fn choice(&self) -> Footprint {
+        self.now
+    }
+
+    /// The footprint that is used between trials.
+    pub(crate) fn kept(&self) -> Footprint {
+        self.kept
+    }
+
+    /// Is nothing tried any more?
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.stage == Stage::Fixed
+    }
+
+    /// Are copies to be timed?
+    #[inline(always)]
+    pub(crate) fn is_timing(&self) -> bool {
+        self.stage == Stage::Timing
+    }
+
+    /// The wide one is known to be faster, from another path between the same cores.
+    pub(crate) fn keep_wide(&mut self) {
+        if self.kept == Narrow && self.stage != Stage::Fixed {
+            self.kept = Wide;
+            self.settle();
+        }
+    }
+
+    /// The wide footprint is not to be had: nothing is tried any more.
+    pub(crate) fn stay_narrow(&mut self) {
+        (self.now, self.kept, self.stage) = (Narrow, Narrow, Stage::Fixed);
+        self.left = i64::MAX;
+    }
+
+    /// So many bytes were copied in with the footprint chosen.
+    #[inline(always)]
+    pub(crate) fn copied(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes as i64);
+        if self.left < 0 {
+            self.next_stage();
+        }
+    }
+
+    /// They took so many ticks.
+    pub(crate) fn timed(&mut self, bytes: usize, ticks: u64) {
+        if bytes >= SHORTEST && self.stage == Stage::Timing {
+            self.samples.push((ticks << 10) / bytes as u64);
+            if self.samples.len() == SAMPLES {
+                self.next_stage();
+            }
+        }
+    }
+
+    fn other(&self) -> Footprint {
+        match self.kept {
+            Narrow => Wide,
+            Wide => Narrow,
+        }
+    }
+
+    #[cold]
+    fn next_stage(&mut self) {
+        match self.stage {
+            Stage::Fixed => self.left = i64::MAX,
+            Stage::Settled | Stage::Warming => self.time(),
+            // Too few of the copies were long enough.
+            Stage::Timing if self.samples.len() < SAMPLES / 4 => self.settle(),
+            Stage::Timing => {
+                self.keep_cost();
+                match self.now == self.kept {
+                    true => self.warm(self.other()),
+                    false => self.judge(),
+                }
+            }
+        }
+    }
+
+    fn warm(&mut self, footprint: Footprint) {
+        self.now = footprint;
+        self.stage = Stage::Warming;
+        self.left = (WARMING * self.wide) as i64;
+    }
+
+    fn time(&mut self) {
+        self.stage = Stage::Timing;
+        self.samples.clear();
+        // Short messages bring few samples: the trial ends all the same.
+        self.left = (self.wide * 4) as i64;
+    }
+
+    fn keep_cost(&mut self) {
+        self.samples.sort_unstable();
+        let cost = self.samples.get(self.samples.len() / 2).copied();
+        match self.now {
+            Narrow => self.narrow_cost = cost,
+            Wide => self.wide_cost = cost,
+        }
+    }
+
+    fn judge(&mut self) {
+        let (Some(narrow), Some(wide)) = (self.narrow_cost, self.wide_cost) else {
+            return self.settle();
+        };
+        let (kept, other) = match self.kept {
+            Narrow => (narrow, wide),
+            Wide => (wide, narrow),
+        };
+        if other * 100 <= kept * WORTHWHILE {
+            self.kept = self.other();
+            self.pause = AGAIN;
+        } else {
+            self.pause = (self.pause * 8).min(SELDOM);
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.now = self.kept;
+        self.stage = Stage::Settled;
+        self.left = self.pause as i64;
+        self.samples.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn trying(wide: u64) -> Learner {
+        Learner::new(wide, Policy::Learn)
+    }
+
+    /// Lets `bytes` flow in copies of `each`; a KiB costs what `cost` says of the footprint. The bytes that went through the wide one.
+    fn flow(
+        learner: &mut Learner,
+        bytes: u64,
+        each: usize,
+        mut cost: impl FnMut(Footprint) -> u64,
+    ) -> u64 {
+        let mut wide = 0;
+        for _ in 0..bytes / each as u64 {
+            let footprint = learner.choice();
+            wide += (footprint == Wide) as u64 * each as u64;
+            if learner.is_timing() {
+                learner.timed(each, cost(footprint) * each as u64 / 1024);
+            }
+            learner.copied(each);
+        }
+        wide
+    }
+
+    fn costs(narrow: u64, wide: u64) -> impl FnMut(Footprint) -> u64 {
+        move |footprint| match footprint {
+            Narrow => narrow,
+            Wide => wide,
+        }
+    }
+
+    #[test]
+    fn the_faster_one_is_kept() {
+        for each in [1024, 4096, 32 << 10] {
+            let mut learner = trying(2 * MIB);
+            flow(&mut learner, 64 * MIB, each, costs(100, 50));
+            assert_eq!(learner.kept(), Wide, "copies of {each}");
+            let mut learner = trying(2 * MIB);
+            flow(&mut learner, 64 * MIB, each, costs(50, 100));
+            assert_eq!(learner.kept(), Narrow, "copies of {each}");
+        }
+    }
+
+    #[test]
+    fn a_slight_advantage_changes_nothing() {
+        let mut learner = trying(MIB);
+        flow(&mut learner, 64 * MIB, 8192, costs(100, 95));
+        assert_eq!(learner.kept(), Narrow);
+    }
+
+    #[test]
+    fn little_traffic_is_not_tried_with() {
+        let mut learner = trying(MIB);
+        assert_eq!(flow(&mut learner, FIRST, 4096, costs(100, 1)), 0);
+    }
+
+    #[test]
+    fn the_wrong_one_carries_at_most_one_part_in_thirty() {
+        let mut learner = trying(2 * MIB);
+        let wide = flow(&mut learner, 4 << 30, 32 << 10, costs(50, 100));
+        assert!(
+            wide > 0 && wide < (4 << 30) / 30,
+            "{} MiB of 4096",
+            wide / MIB
+        );
+    }
+
+    #[test]
+    fn copies_that_were_interrupted_spoil_no_verdict() {
+        let mut learner = trying(MIB);
+        let mut count = 0;
+        let spoiled = |footprint| {
+            count += 1;
+            let cost = costs(100, 50)(footprint);
+            cost * if count % 3 == 0 { 1000 } else { 1 }
+        };
+        flow(&mut learner, 64 * MIB, 16 << 10, spoiled);
+        assert_eq!(learner.kept(), Wide);
+    }
+
+    #[test]
+    fn a_machine_that_changes_is_noticed() {
+        let mut learner = trying(MIB);
+        flow(&mut learner, 64 * MIB, 16 << 10, costs(100, 50));
+        assert_eq!(learner.kept(), Wide);
+        flow(&mut learner, 4 << 30, 16 << 10, costs(50, 100));
+        assert_eq!(learner.kept(), Narrow);
+    }
+
+    #[test]
+    fn short_copies_end_a_trial_without_a_verdict() {
+        let mut learner = trying(MIB);
+        flow(&mut learner, 64 * MIB, 512, costs(100, 50));
+        assert_eq!((learner.kept(), learner.choice()), (Narrow, Narrow));
+        assert!(!learner.is_timing());
+    }
+
+    #[test]
+    fn without_memory_for_the_wide_one_nothing_is_tried() {
+        let mut learner = trying(MIB);
+        learner.stay_narrow();
+        learner.keep_wide();
+        assert_eq!(flow(&mut learner, 1 << 30, 32 << 10, costs(100, 1)), 0);
+    }
+}
