@@ -16,6 +16,9 @@ pub struct Geometry {
     pub pipes: u32,
 }
 
+/// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
+pub const NARROW_PIPE: u32 = 256 << 10;
+
 /// A geometry for each size of job.
 pub(crate) const CLASSES: [Geometry; 4] = [
     geometry(256, 64 << 10, 1, 1 << 20, 16),

@@ -22,7 +22,7 @@ use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer::{self, CollectiveBuffer};
 use crate::free_collective_buffers::FreeCollectiveBuffers;
-pub use crate::geometry::Geometry;
+pub use crate::geometry::{Geometry, NARROW_PIPE};
 pub use crate::job_error::JobError;
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;

@@ -24,8 +24,8 @@ mod lost_peers;
 mod peers;
 mod streams;
 
+pub use streams::Bulk;
 use streams::Pull;
-pub use streams::{Bulk, NARROW_PIPE};
 
 /// See the module.
 #[derive(Debug)]

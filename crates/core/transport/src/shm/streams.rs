@@ -8,9 +8,7 @@ use regatta_wire::Route;
 
 use super::Shm;
 use crate::footprint::Footprint;
-
-/// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
-pub const NARROW_PIPE: u32 = 256 << 10;
+use regatta_segment::job::NARROW_PIPE;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! Which way a message between two tasks of this host takes, by its size, and why.
 
 use regatta_memory::ring::INLINE;
-use regatta_segment::job::Geometry;
-use regatta_transport::shm::NARROW_PIPE;
+use regatta_segment::job::{Geometry, NARROW_PIPE};
 
 use super::bytes;
 use super::finding::{Finding, State};
