@@ -305,7 +305,7 @@ fn named(job: &Running, name: &str) -> Vec<support::Process> {
 
 #[test]
 fn a_lost_channel_is_a_lost_host_and_the_rest_goes_on_if_asked() {
-    let job = family(&["--on-failure", "continue"]);
+    let mut job = family(&["--on-failure", "continue"]);
     // Both halves of one agent, as if its host had lost its power.
     let (guards, agents) = (named(&job, "regatta-guard"), named(&job, "regatta-agent"));
     assert_eq!((guards.len(), agents.len()), (2, 2));
@@ -316,6 +316,8 @@ fn a_lost_channel_is_a_lost_host_and_the_rest_goes_on_if_asked() {
     look_until("the tasks of the lost host end", || {
         (named(&job, "sh").len() <= tasks_before - 2).then_some(())
     });
+    // The first cause of its end decides the status of a job.
+    job.await_error("lost with it: tasks ");
     let processes = job.processes();
     job.signal(Signal::TERM);
     await_ends(&processes);

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -56,6 +56,9 @@ pub fn told(output: &Output) -> (i32, String, String) {
 pub struct Running {
     pub child: Child,
     lines: Option<BufReader<ChildStdout>>,
+    errors: Option<BufReader<ChildStderr>>,
+    /// The errors that have been read.
+    said: String,
     mark: String,
 }
 
@@ -84,7 +87,23 @@ impl Running {
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("a started command");
         let lines = child.stdout.take().map(BufReader::new);
-        Self { child, lines, mark }
+        let errors = child.stderr.take().map(BufReader::new);
+        Self {
+            child,
+            lines,
+            errors,
+            said: String::new(),
+            mark,
+        }
+    }
+
+    /// Waits until the command has said a line of errors that contains `part`.
+    pub fn await_error(&mut self, part: &str) {
+        while !self.said.contains(part) {
+            let errors = self.errors.as_mut().expect("piped errors");
+            let length = errors.read_line(&mut self.said).expect("errors");
+            assert!(length > 0, "it never said {part:?}: {}", self.said);
+        }
     }
 
     /// Waits for `count` lines that contain `part`, and returns them.
@@ -125,9 +144,9 @@ impl Running {
     pub fn end(mut self) -> (i32, String) {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.wait().expect("the command's end");
-        let mut said = String::new();
-        if let Some(errors) = self.child.stderr.take() {
-            for line in BufReader::new(errors).lines().map_while(Result::ok) {
+        let mut said = std::mem::take(&mut self.said);
+        if let Some(errors) = self.errors.take() {
+            for line in errors.lines().map_while(Result::ok) {
                 said += &line;
                 said.push('\n');
             }
