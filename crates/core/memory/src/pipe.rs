@@ -14,7 +14,7 @@
 //! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
 //! receiver's to give back as well, and what it was just reading from the sender's memory is void.
 //!
-//! *Window.* A message cycles through the first `window` bytes of the data, from where the message before it ended. Whoever takes the
+//! *Window.* A message cycles through the first `window` bytes of the data, from the front or from where the message before it ended. Whoever takes the
 //! pipe for a message chooses the window, and says so before the other side knows of the pipe. A small window stays in the caches of
 //! both cores; a window larger than a core's own cache is written back to the shared one before it is written again, which is
 //! faster where two cores are far apart.
@@ -62,6 +62,8 @@ pub struct Message {
     pub window: u32,
     /// Bytes of it.
     pub length: u64,
+    /// It begins where the message before it ended, and not at the front: short messages then cycle through the whole window, too.
+    pub goes_on: bool,
 }
 
 #[repr(C, align(128))]
@@ -307,7 +309,10 @@ impl Pipe {
         let window = (message.window as u64).clamp(LEAST_WINDOW.min(self.size), self.size);
         let window = 1 << window.ilog2();
         // This lies in the window, whatever another task has written there.
-        let base = control.end.load(Ordering::Relaxed) & (window - 1) & !(LINE - 1);
+        let base = match message.goes_on {
+            true => control.end.load(Ordering::Relaxed) & (window - 1) & !(LINE - 1),
+            false => 0,
+        };
         control.window.store(window as u32, Ordering::Relaxed);
         control.base.store(base as u32, Ordering::Relaxed);
         let end = base.wrapping_add(message.length).wrapping_add(LINE - 1);

@@ -102,6 +102,7 @@ mod tests {
             tasks: [source, destination],
             window: 1 << 20,
             length: 0,
+            goes_on: false,
         };
         let bytes = regatta_memory::pipe::CONTROL + (1 << 20);
         comes_back(

@@ -55,6 +55,7 @@ impl Streams for Shm {
             tasks: [self.me, to],
             window: self.window(footprint),
             length: message.len() as u64,
+            goes_on: footprint == Footprint::Wide,
         };
         // No memory for a pipe is not yet an error: the receiver will look for one.
         let Ok(mut pipe) = self.any_pipe(needs) else {
@@ -75,6 +76,7 @@ impl Streams for Shm {
             tasks: [from, self.me],
             window: self.window(self.learner.kept()),
             length: 0,
+            goes_on: self.learner.kept() == Footprint::Wide,
         };
         let pipe = self.any_pipe(needs)?;
         let mut route = Route::default();
