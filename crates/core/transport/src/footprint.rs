@@ -46,7 +46,7 @@ const SAMPLES: usize = 31;
 /// Another footprint must take at most so much of the time of the one in use, in percent.
 const WORTHWHILE: u64 = 92;
 /// Copies of fewer bytes than this are not timed.
-pub(crate) const SHORTEST: usize = 1024;
+pub(crate) const SHORTEST: usize = 2048;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_faster_one_is_kept() {
-        for each in [1024, 4096, 32 << 10] {
+        for each in [2048, 4096, 32 << 10] {
             let mut learner = trying(2 * MIB);
             flow(&mut learner, 64 * MIB, each, costs(100, 50));
             assert_eq!(learner.kept(), Wide, "copies of {each}");
