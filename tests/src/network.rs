@@ -274,10 +274,12 @@ impl Network {
         let mut left = self.order("wait; ls -A /dev/shm");
         for n in 0..self.hosts {
             left += &self.order(&format!(
-                "ip netns pids h{n} | xargs -r ps -o pid=,args= -p"
+                "ip netns pids h{n} | xargs -r ps -o stat=,pid=,args= -p | grep -v '^Z' || true"
             ));
         }
-        left + &self.order("pgrep -a regatta; pgrep -a soak; pgrep -a reaction")
+        // One that has ended is not left behind, though nobody may have reaped it yet.
+        left + &self
+            .order("for name in regatta soak reaction; do pgrep -r D,R,S,T -a $name; done || true")
     }
 }
 

@@ -27,7 +27,7 @@ finish() {
     on h1 $regatta down || true
     for host in h0 h1 h2 h3; do
         for pid in $(ip netns pids $host); do
-            case $(cat /proc/$pid/comm) in regatta-daemon) kill $pid ;; *) echo "FAILED: left on $host: $(cat /proc/$pid/comm)" ;; esac
+            case $(cat /proc/$pid/comm 2>/dev/null) in regatta-daemon) kill $pid || true ;; "") ;; *) echo "FAILED: left on $host: $(cat /proc/$pid/comm)" ;; esac
         done
     done
 }
