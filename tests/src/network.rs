@@ -271,15 +271,16 @@ impl Network {
 
     /// Leftovers that were not there at the start: processes, files in shared memory.
     pub(crate) fn left(&mut self) -> String {
+        // One that has ended, or has only to give back its number, is not left behind: the former is a zombie, the latter has no
+        // command line any more.
+        let living = r"xargs -r ps -o stat=,pid=,args= -p | grep -v -e '^Z' -e '\[.*\]$' || true";
         let mut left = self.order("wait; ls -A /dev/shm");
         for n in 0..self.hosts {
-            left += &self.order(&format!(
-                "ip netns pids h{n} | xargs -r ps -o stat=,pid=,args= -p | grep -v '^Z' || true"
-            ));
+            left += &self.order(&format!("ip netns pids h{n} | {living}"));
         }
-        // One that has ended is not left behind, though nobody may have reaped it yet.
-        left + &self
-            .order("for name in regatta soak reaction; do pgrep -r D,R,S,T -a $name; done || true")
+        left + &self.order(&format!(
+            "for name in regatta soak reaction; do pgrep $name; done | {living}"
+        ))
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Wire {
     sends: bool,
 }
 
-fn route(id: u32) -> Route {
+pub(super) fn route(id: u32) -> Route {
     let mut route = Route::default();
     route[0] = MARK;
     route[4..8].copy_from_slice(&id.to_le_bytes());

@@ -5,6 +5,9 @@
 //! and its connection has ended; from then on there is only its number. If it is reached again after all (its host was cut
 //! off), the new link is one of a peer that is gone, and goes the same way.
 //!
+//! A message that the peer had offered may still wait for its receive then, with a stream of which no byte has come. The new link
+//! does not know how many streams there were. So it takes any number, and nothing ever comes through that stream.
+//!
 //! A link stays if something is known of the peer that the table does not say: it broke the protocol, or holds this task for
 //! dead.
 
@@ -18,7 +21,9 @@ impl Link {
     /// Is nothing left that anybody could take from it, or is told of it?
     fn is_spent(&mut self) -> bool {
         let ended = matches!(self.phase, Phase::Idle | Phase::Resting(_));
-        let streams = !self.ins.is_empty() || !self.outs.is_empty();
+        // Nothing more comes through a stream that nobody wants.
+        let wanted = self.ins.iter().any(|stream| !stream.discarded);
+        let streams = wanted || !self.outs.is_empty();
         self.gone && ended && !streams && self.inbox.front().is_none()
     }
 
@@ -59,7 +64,7 @@ impl Tcp {
     pub(super) fn new_link(&mut self, peer: Peer) -> Box<Link> {
         let mut link = Box::new(Link::new());
         if self.freed.contains(&peer) {
-            (link.gone, link.parted) = (true, true);
+            (link.gone, link.parted, link.forgotten) = (true, true, true);
             self.parted.push(peer);
         }
         link
@@ -73,11 +78,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use regatta_engine::{Frames, Presence};
+    use regatta_engine::{Flow, Frames, Presence, Streams};
     use regatta_memory::views::Views;
     use regatta_wire::{Frame, Kind};
 
     use super::*;
+    use crate::tcp::engine_streams::route;
     use regatta_segment::job::{Cause, Job, MOST_TASKS};
     use regatta_segment::place::Places;
 
@@ -157,6 +163,29 @@ mod tests {
         // One that is reached again is gone all the same, and its link goes again.
         task.link_to(1).unwrap();
         assert_eq!(task.presence(1, Presence::Left), Presence::Left);
+        task.free_parted();
+        assert!(task.link(1).is_none() && task.known.is_empty());
+    }
+
+    #[test]
+    fn the_stream_of_a_message_that_was_offered_before_the_link_was_freed_gives_nothing_and_is_no_fault()
+     {
+        let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
+        let mut task = task(0, &listener);
+        comes_and_goes(&mut task, 1, &listener);
+        task.part(1);
+        (0..2).for_each(|_| _ = task.accept_bytes(1));
+        until(&mut task, "its link is freed", |task| {
+            task.free_parted();
+            task.link(1).is_none()
+        });
+        // Its thousandth, as its offer says.
+        let message = Views::none();
+        let id = 2000;
+        let mut stream = task.attach(1, &route(id)).unwrap();
+        assert_eq!(task.drain(1, &mut stream, &message, 1), Ok(Flow::Still));
+        task.abandon(stream);
+        task.decline(1, &route(id + 2)).unwrap();
         task.free_parted();
         assert!(task.link(1).is_none() && task.known.is_empty());
     }

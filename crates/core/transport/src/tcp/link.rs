@@ -102,6 +102,8 @@ pub(crate) struct Link {
     pub(crate) reported: bool,
     /// The table of the job says it is gone, and all that it sent is here (see [`super::ending`]).
     pub(crate) gone: bool,
+    /// There has been another link, which has been freed (see [`super::freeing`]).
+    pub(crate) forgotten: bool,
     /// Bytes that have come on any connection.
     pub(super) heard_bytes: u64,
     /// How long more may come, since the table has said so.
@@ -149,6 +151,7 @@ impl Link {
             closed: false,
             reported: false,
             gone: false,
+            forgotten: false,
             heard_bytes: 0,
             farewell: None,
             disowned: false,
@@ -667,7 +670,7 @@ impl Link {
             return;
         };
         self.ins.swap_remove(at);
-        if id.is_multiple_of(2) {
+        if id.is_multiple_of(2) && !self.forgotten {
             self.noticed.release();
         }
     }
@@ -719,7 +722,10 @@ impl Link {
         if !id.is_multiple_of(2) {
             return Err("the sender of a message names a stream of a receiver".into());
         }
-        self.notice(id)?;
+        match self.forgotten {
+            true => self.ins.push(InStream::new(id)),
+            false => self.notice(id)?,
+        }
         let stream = self.in_stream(id).filter(|stream| !stream.attached);
         let stream = stream.ok_or("a stream is named that is not there")?;
         stream.attached = true;
