@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 /// A process that becomes its program takes milliseconds.
 const LIMIT: Timespec = Timespec {
@@ -12,7 +13,12 @@ const LIMIT: Timespec = Timespec {
 
 /// Waits until no process has the other end of this pipe.
 pub(crate) fn await_hang_up(end: impl AsFd) {
-    // Hang-ups and errors are told though nobody asks for them.
-    let told = poll(&mut [PollFd::new(&end, PollFlags::empty())], Some(&LIMIT));
+    // Hang-ups and errors are told though nobody asks for them. A signal of another test may interrupt the wait.
+    let told = loop {
+        match poll(&mut [PollFd::new(&end, PollFlags::empty())], Some(&LIMIT)) {
+            Err(Errno::INTR) => {}
+            told => break told,
+        }
+    };
     assert_eq!(told, Ok(1), "the end of a pipe");
 }
