@@ -85,7 +85,7 @@ pub fn descriptor() -> Result<RawFd> {
             }
         }
     };
-    let thread = regatta_transport::blocked_signals::spawn("regatta-notice", watch)
+    let thread = regatta_connection::blocked_signals::spawn("regatta-notice", watch)
         .map_err(|error| Error::System(format!("no thread to watch the doorbell: {error}")))?;
     *notice = Some(Notice {
         event,

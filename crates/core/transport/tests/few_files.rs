@@ -3,7 +3,7 @@
 use std::io::{Read, Write, pipe};
 use std::time::{Duration, Instant};
 
-use regatta_transport::ready::poll;
+use regatta_connection::ready::poll;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
+use regatta_connection::calls::{Call, CallListener, Conversation, Greeting, Keys};
 use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
 use regatta_secure::{FIRST, SECOND, TAG, THIRD};
-use regatta_transport::calls::{Call, CallListener, Conversation, Greeting, Keys};
 use regatta_transport::paths::Paths;
 use regatta_wire::hello::{HELLO, WELCOME, WORD};
 

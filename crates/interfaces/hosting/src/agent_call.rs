@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use regatta_transport::calls::{Call, Conversation, Greeting, Keys};
+use regatta_connection::calls::{Call, Conversation, Greeting, Keys};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::contact_line::ContactLine;
@@ -123,7 +123,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
     use std::time::Duration;
 
-    use regatta_transport::calls::CallListener;
+    use regatta_connection::calls::CallListener;
 
     use super::*;
     use crate::called_agent::await_launcher;

@@ -21,8 +21,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use regatta_connection::calls::{CallListener, Conversation, Keys};
 use regatta_launch::{Refusal, agent, bootstrap};
-use regatta_transport::calls::{CallListener, Conversation, Keys};
 use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
@@ -127,7 +127,7 @@ pub(crate) fn await_launcher(
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        let _ = regatta_connection::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
     }
 }
 

@@ -8,9 +8,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use regatta_connection::calls::Keys;
 use regatta_launch::{Refusal, cores};
 use regatta_membership::{Event, Facts, HostId, Input, Membership, Output, Settings, Standing};
-use regatta_transport::calls::Keys;
 use regatta_wire::session::{ChannelEnd, MachineHost, Membership as Snapshot};
 use rustix::event::EventfdFlags;
 

@@ -5,8 +5,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use regatta_connection::calls::Conversation;
 use regatta_membership::Input;
-use regatta_transport::calls::Conversation;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::answer;

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
+use regatta_connection::calls::CallListener;
 use regatta_launch::Refusal;
-use regatta_transport::calls::CallListener;
 
 /// Free ports are tried until one is free for both.
 const ATTEMPTS: usize = 64;

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use regatta_connection::calls::{Call, Conversation, Greeting, Keys};
 use regatta_launch::Refusal;
-use regatta_transport::calls::{Call, Conversation, Greeting, Keys};
 use regatta_wire::fields::Message;
 use regatta_wire::frames;
 use rustix::event::{PollFd, PollFlags};
@@ -101,7 +101,10 @@ fn later(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
 pub(crate) fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> bool {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-    !matches!(regatta_transport::ready::poll(fds, timeout.as_ref()), Ok(0)) || left.is_none()
+    !matches!(
+        regatta_connection::ready::poll(fds, timeout.as_ref()),
+        Ok(0)
+    ) || left.is_none()
 }
 
 /// See the module.
@@ -399,7 +402,7 @@ mod tests {
             while wait(&mut [], Some(busy)) {}
             let keys = Keys::new(&KEY);
             let mut listener =
-                regatta_transport::calls::CallListener::new(listener.into()).expect("a listener");
+                regatta_connection::calls::CallListener::new(listener.into()).expect("a listener");
             let until = Instant::now() + Duration::from_secs(10);
             loop {
                 if let Some(caller) = listener.attend(&keys).pop() {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use regatta_transport::ready;
+use regatta_connection::ready;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;

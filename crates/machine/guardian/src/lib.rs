@@ -29,10 +29,10 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use regatta_connection::blocked_signals::Blocked;
 use regatta_segment::job::VERSION;
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Versions};
-use regatta_transport::blocked_signals::Blocked;
 use rustix::process::{Resource, Rlimit};
 
 /// The versions of this program.

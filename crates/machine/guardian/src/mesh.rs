@@ -223,7 +223,7 @@ impl Mesh {
         while !self.is_empty() && Instant::now() < until {
             let fds: Vec<_> = self.fds().collect();
             for fd in fds {
-                regatta_transport::local_socket::readable(fd, until);
+                regatta_connection::local_socket::readable(fd, until);
             }
             self.receive();
         }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use regatta_connection::{local_socket, ready};
 use regatta_segment::job::{Cause, Job, TaskState};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Record};
-use regatta_transport::{local_socket, ready};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, SocketFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};

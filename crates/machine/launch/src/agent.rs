@@ -119,7 +119,7 @@ fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
 fn guard(inner: Pid, signals: &Signals, leash: OwnedFd) -> u8 {
     let mut leash = Some(leash);
     loop {
-        let _ = regatta_transport::ready::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
+        let _ = regatta_connection::ready::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
         while let Some(arrived) = signals.next() {
             leash.take_if(|_| owner::is_end(arrived.signal));
         }
@@ -316,7 +316,7 @@ impl Agent {
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.following.iter().flat_map(Following::polls));
         let timeout = Timespec::try_from(timeout).ok();
-        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_connection::ready::poll(&mut fds, timeout.as_ref());
     }
 
     fn send_report(&mut self, report: &Report) {

@@ -108,7 +108,8 @@ impl BootstrapPeer {
                 .map(|other| PollFd::from_borrowed_fd(*other, PollFlags::IN)),
         );
         let timeout = BEAT.saturating_sub(self.spoken.elapsed());
-        let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(timeout).ok().as_ref());
+        let _ =
+            regatta_connection::ready::poll(&mut fds, Timespec::try_from(timeout).ok().as_ref());
     }
 
     /// Answers a charge.

@@ -81,7 +81,7 @@ fn wait(mut commands: Vec<OwnedFd>, mut channels: Channels, hanging: &impl AsFd)
             .map(|command| PollFd::new(command, PollFlags::IN))
             .collect();
         fds.extend(hangs.then(|| PollFd::new(hanging, PollFlags::RDHUP)));
-        if regatta_transport::ready::poll(&mut fds, None).is_err() {
+        if regatta_connection::ready::poll(&mut fds, None).is_err() {
             continue;
         }
         let mut ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();

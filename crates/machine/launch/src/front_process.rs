@@ -141,7 +141,7 @@ fn hide() {
 fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> u8 {
     let mut interrupted = false;
     loop {
-        let _ = regatta_transport::ready::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
+        let _ = regatta_connection::ready::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
         while let Some(arrived) = signals.next() {
             interrupted |= arrived.signal == Signal::INT;
             let _ = rustix::io::write(leash, &arrived.to_bytes());

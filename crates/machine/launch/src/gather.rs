@@ -235,7 +235,7 @@ impl<'a> Gathering<'a> {
         let timeout = Timespec::try_from(Duration::from_millis(100)).ok();
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
         fds.extend(self.channels.polls());
-        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_connection::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
         let end = arrived.iter().find(|arrived| owner::is_end(arrived.signal));

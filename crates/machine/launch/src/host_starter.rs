@@ -16,8 +16,8 @@
 
 use std::time::Duration;
 
+use regatta_connection::calls::Conversation;
 pub use regatta_job::registry::{HostChange, Refused, Requester};
-use regatta_transport::calls::Conversation;
 use regatta_wire::control::{HostStarted, Tell};
 use rustix::event::PollFd;
 

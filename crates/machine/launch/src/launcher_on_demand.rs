@@ -126,7 +126,7 @@ impl Guest {
     /// How it has ended, as far as can be told, if it has. `left` says that it had left in good order.
     pub(crate) fn end(&self, left: bool) -> Option<End> {
         let now = Timespec::default();
-        let ended = regatta_transport::ready::poll(&mut [self.poll()], Some(&now)) == Ok(1);
+        let ended = regatta_connection::ready::poll(&mut [self.poll()], Some(&now)) == Ok(1);
         ended.then(|| self.status().unwrap_or(End::Exited(i32::from(!left))))
     }
 

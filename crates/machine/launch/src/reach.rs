@@ -80,7 +80,7 @@ fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
             true => (1, Some(CLOSED)),
             false => (2, None),
         };
-        let _ = regatta_transport::ready::poll(&mut fds[..count], limit.as_ref());
+        let _ = regatta_connection::ready::poll(&mut fds[..count], limit.as_ref());
         if !fds[0].revents().is_empty() {
             return;
         }

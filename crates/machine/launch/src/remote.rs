@@ -376,7 +376,7 @@ impl Remote {
             }
             let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
             let mut fds: Vec<PollFd> = self.link.polls().collect();
-            let _ = regatta_transport::ready::poll(&mut fds, left.as_ref());
+            let _ = regatta_connection::ready::poll(&mut fds, left.as_ref());
             drop(fds);
             self.link.flush();
             self.link.read();
@@ -390,7 +390,7 @@ impl Remote {
         };
         let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
         let _ =
-            regatta_transport::ready::poll(&mut [PollFd::new(&fd, PollFlags::IN)], left.as_ref());
+            regatta_connection::ready::poll(&mut [PollFd::new(&fd, PollFlags::IN)], left.as_ref());
         if let Ok(Some((_, status))) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG) {
             self.reaped(pid, status);
         }

@@ -427,7 +427,7 @@ impl<'p> Supervisor<'p> {
         fds.extend(self.tether.iter().flat_map(Link::polls));
         fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_connection::ready::poll(&mut fds, timeout.as_ref());
     }
 
     fn handle_signals(&mut self) {

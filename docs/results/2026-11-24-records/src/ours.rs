@@ -2,7 +2,7 @@
 
 use std::io;
 
-use regatta_transport::calls::{Call, CallListener, Conversation, Greeting, Keys};
+use regatta_connection::calls::{Call, CallListener, Conversation, Greeting, Keys};
 
 use crate::KEY;
 use crate::wire::{Contestant, Wire, listen, other, spin};

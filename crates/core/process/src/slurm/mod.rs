@@ -26,11 +26,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use regatta_connection::local_socket;
 use regatta_engine::{Error, Result};
 use regatta_segment::job::{Job, JoinToken, VERSION};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Versions};
-use regatta_transport::local_socket;
 
 use crate::join::{Joined, join_error};
 use node_socket::NodeSocket;

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use regatta_connection::local_socket::{HANDED, readable, send};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::Answer;
-use regatta_transport::local_socket::{HANDED, readable, send};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, Shutdown, SocketAddrUnix,

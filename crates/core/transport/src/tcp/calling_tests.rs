@@ -9,8 +9,9 @@ use regatta_engine::Frames;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
+use super::Tcp;
 use super::phase::Phase;
-use super::{Tcp, dial};
+use regatta_connection::dial;
 use regatta_segment::job::{Job, MOST_TASKS};
 use regatta_segment::place::{Places, listen_at};
 

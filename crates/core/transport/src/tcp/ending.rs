@@ -136,7 +136,7 @@ impl Tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::channel::Channel;
+    use regatta_connection::channel::Channel;
     use regatta_wire::link::{Head, Parcel};
     use std::io::Write;
     use std::os::fd::OwnedFd;

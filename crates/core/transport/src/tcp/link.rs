@@ -8,7 +8,6 @@ use regatta_wire::Frame;
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::channel::Channel;
 use super::deadlock_probe::{self, Heard};
 use super::ending::Farewell;
 use super::inbox::Inbox;
@@ -17,6 +16,7 @@ use super::phase::Phase;
 use super::stall::Stall;
 use super::stream::{self, InStream, MOST, OutStream};
 use super::stream_limit::{Noticed, Opened};
+use regatta_connection::channel::Channel;
 
 /// Longest payload of a frame.
 pub(crate) const LONGEST: usize = 16 << 10;

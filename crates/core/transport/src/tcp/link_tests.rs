@@ -10,11 +10,11 @@ use regatta_memory::views::Views;
 use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::channel::Channel;
 use super::link::{LONGEST, Link, Trouble};
 use super::outbox::RETAIN;
 use super::phase::Phase;
 use super::stream_limit::MOST_HELD;
+use regatta_connection::channel::Channel;
 
 const EMPTY: Frame = Frame {
     kind: Kind::Eager,

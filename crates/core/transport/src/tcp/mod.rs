@@ -8,27 +8,20 @@
 
 #[cfg(test)]
 mod calling_tests;
-pub(crate) mod channel;
 pub(crate) mod deadlock_probe;
-pub(crate) mod dial;
 mod ending;
 mod engine_streams;
 mod frames;
 mod freeing;
-pub(crate) mod handshake;
-#[cfg(test)]
-mod handshake_tests;
 mod inbox;
 mod link;
 #[cfg(test)]
 mod link_tests;
-pub(crate) mod listener;
 mod outbox;
 mod phase;
 mod progress_thread;
 #[cfg(test)]
 mod sleeping_tests;
-mod socket;
 mod socket_waiter;
 pub(crate) mod stall;
 mod stream;
@@ -39,15 +32,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use regatta_connection::channel::Channel;
+use regatta_connection::dial;
+use regatta_connection::handshake::{End, Own, Shake};
+use regatta_connection::listener::{GUESTS, Listener};
 use regatta_engine::{Fault, Peer};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
-use channel::Channel;
-use handshake::{End, Own, Shake};
 use link::{Link, Trouble, send_first};
-use listener::Listener;
 use phase::{Phase, Resuming, rest};
 use progress_thread::ProgressThread;
 use regatta_segment::job::{Job, TaskState};
@@ -59,7 +53,6 @@ pub(crate) use engine_streams::Wire;
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);
 /// Tokens: peers have their numbers; then come guests, and last the listening socket.
-const GUESTS: u64 = 1 << 32;
 const LISTENER: u64 = u64::MAX;
 
 /// See the module.

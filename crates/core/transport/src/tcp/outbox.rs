@@ -16,8 +16,8 @@ use std::io::{self, IoSlice};
 use regatta_memory::views::Views;
 use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
 
-use super::channel::Channel;
 use super::stream::OutStream;
+use regatta_connection::channel::Channel;
 
 /// Bytes that may wait for an acknowledgement.
 pub(crate) const RETAIN: usize = 256 << 10;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use regatta_wire::link::HEAD;
 
-use super::channel::Channel;
-use super::handshake::Shake;
+use regatta_connection::channel::Channel;
+use regatta_connection::handshake::Shake;
 
 /// See the module.
 #[derive(Debug)]

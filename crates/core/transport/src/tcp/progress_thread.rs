@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::blocked_signals;
+use regatta_connection::blocked_signals;
 
 /// A task that makes calls gets so long for the next one.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use regatta_engine::Peer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
-use crate::{blocked_signals, ready};
+use regatta_connection::{blocked_signals, ready};
 use regatta_segment::job::Job;
 
 #[derive(Debug, Default)]

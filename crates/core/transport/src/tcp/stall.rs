@@ -5,7 +5,7 @@
 //! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
 //! is noticed is the network. After [`SILENCE`] without progress, with at least one attempt repeated, the peer is out of reach.
 //!
-//! A connection that is being made is asked for by the kernel each second ([`super::dial::ask_now_and_then`]), so that a call which
+//! A connection that is being made is asked for by the kernel each second ([`regatta_connection::dial::ask_now_and_then`]), so that a call which
 //! waits in the queue of a task that computes is told from one to a host that has been cut off. Once a question is left without an
 //! answer, each tick has the kernel ask again, so that one lost packet is no silence.
 //!
@@ -24,11 +24,12 @@ use std::time::{Duration, Instant};
 use regatta_engine::Peer;
 use rustix::event::epoll;
 
-use super::channel::Channel;
-use super::handshake::{End, Shake};
+use super::Tcp;
 use super::link::{Link, Trouble};
 use super::phase::Phase;
-use super::{Tcp, dial};
+use regatta_connection::channel::Channel;
+use regatta_connection::dial;
+use regatta_connection::handshake::{End, Shake};
 
 /// A peer whose kernel acknowledges nothing for so long, is out of reach. That is three ticks after the first that finds it so, or four
 /// where the kernel need not have repeated anything: the last may seem a little early, because the first was late.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use regatta_transport::calls::Conversation;
+use regatta_connection::calls::Conversation;
 
 use super::serve;
 use crate::channel::Link;

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use regatta_transport::calls::Conversation;
+use regatta_connection::calls::Conversation;
 use rustix::io::Errno;
 
 use super::daemon_channel::DaemonChannel;

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags};
 use carrier::Carrier;
 use daemon_channel::DaemonChannel;
 use messages::Message;
-use regatta_transport::calls::Conversation;
+use regatta_connection::calls::Conversation;
 use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, LONGEST};
 

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
-use regatta_transport::calls::{Call, CallListener, Greeting, Keys};
+use regatta_connection::calls::{Call, CallListener, Greeting, Keys};
 
 use super::messages::{Order, Report};
 use super::*;

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use regatta_transport::blocked_signals;
+use regatta_connection::blocked_signals;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 

@@ -283,7 +283,7 @@ impl Seeker<'_> {
         let channels = self.channels.open.values();
         fds.extend(channels.flat_map(|channel| channel.remote.polls()));
         let timeout = Timespec::try_from(TURN).ok();
-        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_connection::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
         match !lives || arrived.iter().any(|arrived| owner::is_end(arrived.signal)) {

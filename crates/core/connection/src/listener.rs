@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::GUESTS;
-use super::channel::Channel;
-use super::dial::set_up;
-use super::handshake::{End, Own, Shake};
+use crate::channel::Channel;
+use crate::dial::set_up;
+use crate::handshake::{End, Own, Shake};
 
+/// Tokens of guests come after this number.
+pub const GUESTS: u64 = 1 << 32;
 /// At a time, of those whose greeting held and of the others.
 const MOST: usize = 64;
 /// Looks at the listening socket at a time.
@@ -25,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub struct Listener {
     socket: OwnedFd,
     /// Oldest first.
     guests: Vec<(u64, Shake)>,
@@ -34,7 +35,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn new(socket: OwnedFd) -> io::Result<Listener> {
+    /// At a socket that listens.
+    pub fn new(socket: OwnedFd) -> io::Result<Listener> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Listener {
             socket,
@@ -45,16 +47,17 @@ impl Listener {
     }
 
     /// Nobody can be let in for a moment.
-    pub(crate) fn is_paused(&self) -> bool {
+    pub fn is_paused(&self) -> bool {
         self.paused.is_some()
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    /// The listening socket.
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
     /// Accepts the connections that wait, and returns their tokens.
-    pub(crate) fn accept(&mut self) -> Vec<u64> {
+    pub fn accept(&mut self) -> Vec<u64> {
         let mut tokens = vec![];
         if self.paused.is_some() {
             return tokens;
@@ -83,7 +86,7 @@ impl Listener {
     }
 
     /// How many guests owe their proof alone: their greetings held.
-    pub(crate) fn welcomed(&self) -> usize {
+    pub fn welcomed(&self) -> usize {
         let welcomed = self.guests.iter().filter(|(_, one)| one.is_welcomed());
         welcomed.count()
     }
@@ -100,12 +103,13 @@ impl Listener {
         self.guests.iter().position(|(number, _)| *number == token)
     }
 
-    pub(crate) fn guest(&self, token: u64) -> Option<BorrowedFd<'_>> {
+    /// The socket of a guest that is there.
+    pub fn guest(&self, token: u64) -> Option<BorrowedFd<'_>> {
         Some(self.guests[self.find(token)?].1.fd())
     }
 
     /// Let `epoll` report, under this token, when a guest says something. False: the guest has gone, or the kernel refuses.
-    pub(crate) fn watch(&mut self, token: u64, epoll: &Arc<OwnedFd>) -> bool {
+    pub fn watch(&mut self, token: u64, epoll: &Arc<OwnedFd>) -> bool {
         let found = self.find(token);
         found.is_some_and(|at| {
             let shake = &mut self.guests[at].1;
@@ -114,7 +118,7 @@ impl Listener {
     }
 
     /// Hear what a guest has to say.
-    pub(crate) fn advance(&mut self, token: u64, own: &Own) -> Option<End> {
+    pub fn advance(&mut self, token: u64, own: &Own) -> Option<End> {
         let at = self.find(token)?;
         let end = self.guests[at].1.advance(own);
         if self.welcomed() > MOST {
@@ -124,18 +128,18 @@ impl Listener {
     }
 
     /// A guest is known now.
-    pub(crate) fn admit(&mut self, token: u64) -> Option<Channel> {
+    pub fn admit(&mut self, token: u64) -> Option<Channel> {
         let at = self.find(token)?;
         Some(self.guests.remove(at).1.into_channel())
     }
 
     /// A guest goes, and is told nothing.
-    pub(crate) fn dismiss(&mut self, token: u64) {
+    pub fn dismiss(&mut self, token: u64) {
         self.guests.retain(|(number, _)| *number != token);
     }
 
     /// Drops the callers whose time is over. True: there are others.
-    pub(crate) fn tidy(&mut self, now: Instant) -> bool {
+    pub fn tidy(&mut self, now: Instant) -> bool {
         self.guests.retain(|(_, shake)| now <= shake.until);
         self.paused = self.paused.filter(|until| now < *until);
         !self.guests.is_empty() || self.paused.is_some()

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use regatta_secure::{FIRST, SECOND, THIRD};
 use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 
-use super::channel::Channel;
-use super::handshake::{End, Own, Shake, VERSION};
+use crate::channel::Channel;
+use crate::handshake::{End, Own, Shake, VERSION};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const KEY: [u8; 32] = [3; 32];

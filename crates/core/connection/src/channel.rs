@@ -8,26 +8,26 @@ use std::time::Duration;
 use regatta_secure::Session;
 use rustix::event::epoll::EventFlags;
 
-use super::socket::Socket;
+use crate::socket::Socket;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub struct Channel {
     socket: Socket,
     session: Option<Box<Session>>,
 }
 
 /// The state of a connection's sending side, as the kernel knows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     /// How often in a row it has sent the same, or asked for room, without an answer.
-    pub(crate) repeated: u8,
+    pub repeated: u8,
     /// Nothing waits to be sent or acknowledged.
-    pub(crate) idle: bool,
+    pub idle: bool,
     /// Bytes that are acknowledged.
-    pub(crate) acknowledged: u64,
+    pub acknowledged: u64,
     /// As the kernel has measured it; 0: it has not.
-    pub(crate) round_trip: Duration,
+    pub round_trip: Duration,
 }
 
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
@@ -90,7 +90,7 @@ fn one(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
 
 impl Channel {
     /// A connected, non-blocking socket.
-    pub(crate) fn plain(socket: OwnedFd) -> Channel {
+    pub fn plain(socket: OwnedFd) -> Channel {
         Channel {
             socket: Socket::new(socket),
             session: None,
@@ -98,28 +98,23 @@ impl Channel {
     }
 
     /// From now on `epoll` reports these events, under this token, until the channel is dropped.
-    pub(crate) fn watch(
-        &mut self,
-        epoll: &Arc<OwnedFd>,
-        token: u64,
-        flags: EventFlags,
-    ) -> io::Result<()> {
+    pub fn watch(&mut self, epoll: &Arc<OwnedFd>, token: u64, flags: EventFlags) -> io::Result<()> {
         Ok(self.socket.watch(epoll, token, flags)?)
     }
 
     /// All that goes and comes from now on is encrypted.
-    pub(crate) fn secure(&mut self, session: Session) {
+    pub fn secure(&mut self, session: Session) {
         self.session = Some(Box::new(session));
     }
 
     /// Is what goes and comes encrypted?
-    pub(crate) fn is_secure(&self) -> bool {
+    pub fn is_secure(&self) -> bool {
         self.session.is_some()
     }
 
     /// Send what can be sent now; how many bytes that was.
     #[inline]
-    pub(crate) fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let socket = &self.socket;
         match &mut self.session {
             Some(session) => session.send(parts, |bytes| one(socket, bytes)),
@@ -129,7 +124,7 @@ impl Channel {
 
     /// Receive what is there; `None`: nothing now. The other side's end is an error.
     #[inline]
-    pub(crate) fn recv(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
+    pub fn recv(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
         let socket = &self.socket;
         match &mut self.session {
             Some(session) => session.recv(parts, |room| recv(socket, &mut [IoSliceMut::new(room)])),
@@ -139,19 +134,19 @@ impl Channel {
 
     /// May there be more than the last `recv` gave, though it had room?
     #[inline]
-    pub(crate) fn holds_back(&self) -> bool {
+    pub fn holds_back(&self) -> bool {
         let session = self.session.as_deref();
         session.is_some_and(Session::holds_back)
     }
 
     /// Has all that was given to `send` gone to the kernel?
     #[inline]
-    pub(crate) fn is_flushed(&self) -> bool {
+    pub fn is_flushed(&self) -> bool {
         self.session.as_deref().is_none_or(Session::is_flushed)
     }
 
     /// See to that.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
         match &mut self.session {
             Some(session) => session.flush(|bytes| one(socket, bytes)).map(|_| ()),
@@ -160,7 +155,7 @@ impl Channel {
     }
 
     /// Has the other side's kernel everything that was sent, as far as this one knows?
-    pub(crate) fn is_delivered(&self) -> bool {
+    pub fn is_delivered(&self) -> bool {
         let mut left: libc::c_int = 0;
         // SAFETY: SIOCOUTQ (TIOCOUTQ by its older name) writes one int.
         let asked = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &mut left) };
@@ -169,12 +164,12 @@ impl Channel {
 
     /// Nothing more is sent or comes but what has come already: the end can be seen behind that, whatever became of the
     /// other side.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 
     /// How far the other side's kernel has come with what was sent; `None`: this kernel does not say.
-    pub(crate) fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<Progress> {
         // Of `tcp_info`, as `linux/tcp.h` has it.
         const REPEATED: usize = 2;
         const PROBES: usize = 3;
@@ -208,13 +203,13 @@ impl Channel {
     }
 
     /// Whether the other side's kernel has left an attempt of this one's without an answer.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub fn is_silent(&self) -> bool {
         self.progress()
             .is_some_and(|progress| progress.repeated > 0)
     }
 
     /// Nothing more will be sent.
-    pub(crate) fn close_sending(&self) {
+    pub fn close_sending(&self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
     }
 }

@@ -15,40 +15,41 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_engine::Peer;
-use regatta_secure::{Bounds, Callee, Caller, FIRST, SECOND, THIRD};
+use regatta_secure::{Bounds, Callee, Caller, FIRST, Key, SECOND, THIRD};
 use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::epoll::EventFlags;
 
-use super::channel::Channel;
-use regatta_segment::place::Key;
+use crate::channel::Channel;
 
 /// Version of what flows on connections.
-pub(crate) const VERSION: u32 = 5;
+pub const VERSION: u32 = 5;
 /// A handshake that takes longer comes to nothing.
-pub(crate) const LIMIT: Duration = Duration::from_secs(2);
+pub const LIMIT: Duration = Duration::from_secs(2);
 
 /// A task's knowledge of itself and its job.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub struct Own {
     key: hmac::Key,
     /// The key of Noise handshakes: from the job's key, and of no other use.
-    channel_key: regatta_secure::Key,
-    pub(crate) me: Peer,
+    channel_key: Key,
+    /// This end's number among those that know the key.
+    pub me: u32,
     /// Tasks the job began with: the same for all that belong to it.
     tasks: u32,
     /// And how many it may have.
     most: u32,
-    pub(super) version: u32,
-    pub(crate) encrypted: bool,
+    pub(crate) version: u32,
+    /// Whether connections are encrypted. Both ends must say so.
+    pub encrypted: bool,
     /// After so many records it changes the key of an encrypted connection.
-    pub(crate) records: u64,
+    pub records: u64,
 }
 
 impl Own {
-    pub(crate) fn new(key: &Key, me: Peer, (tasks, most): (u32, u32), encrypted: bool) -> Own {
+    /// End `me` of a job that began with `tasks` tasks and may have `most`.
+    pub fn new(key: &Key, me: u32, (tasks, most): (u32, u32), encrypted: bool) -> Own {
         let key = hmac::Key::new(hmac::HMAC_SHA256, key);
         Own {
             channel_key: proof(&key, "regatta channel", &[]),
@@ -62,7 +63,7 @@ impl Own {
         }
     }
 
-    pub(super) fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
+    pub(crate) fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
         proof(&self.key, label, said)
     }
 
@@ -105,22 +106,22 @@ enum Noise {
 
 /// How a handshake ended.
 #[derive(Debug)]
-pub(crate) enum End {
+pub enum End {
     /// Both have proved that they belong to the job.
-    Met(Peer),
+    Met(u32),
     /// The peer belongs to the job, but speaks another version.
-    Version(Peer),
+    Version(u32),
     /// It came to nothing.
     Nothing,
 }
 
 /// A handshake under way.
 #[derive(Debug)]
-pub(crate) struct Shake {
+pub struct Shake {
     channel: Channel,
     stage: Stage,
     /// The peer that this task calls, or that says it calls.
-    peer: Peer,
+    peer: u32,
     buffer: [u8; HELLO + WORD],
     have: usize,
     /// The words of both, but for those of Noise.
@@ -130,21 +131,22 @@ pub(crate) struct Shake {
     refused: bool,
     /// Once the other host has taken the call, it waits for its listener.
     patient: bool,
-    pub(crate) until: Instant,
+    /// It comes to nothing at this time.
+    pub until: Instant,
 }
 
 impl Shake {
     /// This task calls `peer`; the socket is being connected.
-    pub(crate) fn caller(socket: OwnedFd, peer: Peer) -> Shake {
+    pub fn caller(socket: OwnedFd, peer: u32) -> Shake {
         Shake::new(socket, peer, Stage::Connected)
     }
 
     /// Somebody calls.
-    pub(crate) fn listener(socket: OwnedFd) -> Shake {
-        Shake::new(socket, Peer::MAX, Stage::Hello)
+    pub fn listener(socket: OwnedFd) -> Shake {
+        Shake::new(socket, u32::MAX, Stage::Hello)
     }
 
-    fn new(socket: OwnedFd, peer: Peer, stage: Stage) -> Shake {
+    fn new(socket: OwnedFd, peer: u32, stage: Stage) -> Shake {
         Shake {
             channel: Channel::plain(socket),
             stage,
@@ -161,61 +163,58 @@ impl Shake {
 
     /// The caller waits as long as it takes, once it has said hello: its call is in the listener's queue, and a listener that
     /// computes, or is stopped, gets to it later. Another call would only be one more in the queue.
-    pub(crate) fn patient(mut self) -> Shake {
+    pub fn patient(mut self) -> Shake {
         self.patient = true;
         self
     }
 
     /// Whether it takes longer than it may.
-    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+    pub fn is_overdue(&self, now: Instant) -> bool {
         now > self.until && !(self.patient && self.has_greeted())
     }
 
     /// Whether the other side's kernel leaves this one without an answer.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub fn is_silent(&self) -> bool {
         self.channel.is_silent()
     }
 
-    pub(crate) fn channel(&self) -> &Channel {
+    /// The connection, which carries the handshake.
+    pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    /// Its socket.
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
 
     /// From now on `epoll` reports these events, under this token, until the connection is dropped.
-    pub(crate) fn watch(
-        &mut self,
-        epoll: &Arc<OwnedFd>,
-        token: u64,
-        flags: EventFlags,
-    ) -> io::Result<()> {
+    pub fn watch(&mut self, epoll: &Arc<OwnedFd>, token: u64, flags: EventFlags) -> io::Result<()> {
         self.channel.watch(epoll, token, flags)
     }
 
     /// This task has called, and said hello: now it listens.
-    pub(crate) fn has_greeted(&self) -> bool {
+    pub fn has_greeted(&self) -> bool {
         self.stage != Stage::Connected
     }
 
     /// The other host has answered that nobody listens there.
-    pub(crate) fn was_refused(&self) -> bool {
+    pub fn was_refused(&self) -> bool {
         self.refused
     }
 
     /// Has the caller's greeting been answered, for its proof held?
-    pub(crate) fn is_welcomed(&self) -> bool {
+    pub fn is_welcomed(&self) -> bool {
         self.stage == Stage::Proof
     }
 
     /// The connection, when both have met.
-    pub(crate) fn into_channel(self) -> Channel {
+    pub fn into_channel(self) -> Channel {
         self.channel
     }
 
     /// Go on as far as possible; `None`: not at the end yet.
-    pub(crate) fn advance(&mut self, own: &Own) -> Option<End> {
+    pub fn advance(&mut self, own: &Own) -> Option<End> {
         match self.step(own) {
             Ok(None) if self.is_overdue(Instant::now()) => Some(End::Nothing),
             Ok(end) => end,

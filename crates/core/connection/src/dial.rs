@@ -17,7 +17,7 @@ const TCP_RTO_MAX_MS: libc::c_int = 44;
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A socket on its way to `address`. Small messages go at once.
-pub(crate) fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
+pub fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -32,7 +32,7 @@ pub(crate) fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// Small messages go at once, and what is not acknowledged again soon.
-pub(crate) fn set_up(socket: impl AsFd) -> io::Result<()> {
+pub fn set_up(socket: impl AsFd) -> io::Result<()> {
     let socket = socket.as_fd();
     sockopt::set_tcp_nodelay(socket, true)?;
     let retry = RETRY.as_millis() as libc::c_int;
@@ -57,7 +57,7 @@ pub(crate) fn set_up(socket: impl AsFd) -> io::Result<()> {
 /// Has the kernel ask the other side's each second whether it is still there, or no more. That is for a connection on which one
 /// side may wait for the other for long, with nothing of its own on the way. Of a connection on which it asks already and has had no
 /// answer for a second, it asks at once.
-pub(crate) fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
+pub fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
     let socket = socket.as_fd();
     if ask {
         sockopt::set_tcp_keepidle(socket, RETRY)?;

@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use crate::tcp::channel::Channel;
-use crate::tcp::dial::dial;
-use crate::tcp::handshake::{End, Own, Shake};
-use crate::tcp::listener::Listener;
-use regatta_segment::place::Key;
+use crate::channel::Channel;
+use crate::dial::dial;
+use crate::handshake::{End, Own, Shake};
+use crate::listener::Listener;
+use regatta_secure::Key;
 
 /// In the place of ranks: whoever calls is the first of two, whoever answers the second. So a greeting can never be sent
 /// back to where it came from.
