@@ -26,7 +26,12 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
         return;
     };
     let rest = match caller.filter(|_| first == PREAMBLE[0]) {
-        Some(caller) => counted(daemon, || sessions::answer(daemon, talk, caller)),
+        Some(caller) => {
+            let Some(request) = sessions::greet(daemon, &mut talk) else {
+                return;
+            };
+            counted(daemon, || sessions::answer(daemon, talk, caller, request))
+        }
         None => {
             let Some(opening) = open(daemon, &mut talk, caller) else {
                 return;
@@ -39,7 +44,7 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     }
 }
 
-/// Answers somebody, for whom the daemon waits if it is to end.
+/// Answers somebody who has asked something. The daemon waits for that if it is to end.
 fn counted<T>(daemon: &Arc<Daemon>, answer: impl FnOnce() -> T) -> T {
     daemon.lock().answers_due += 1;
     let answered = answer();
@@ -211,4 +216,54 @@ fn await_news(daemon: &Arc<Daemon>, talk: &Talk, moment: Moment) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::os::unix::net::UnixStream;
+
+    use regatta_wire::session::{FromDaemon, FromJob, PROTOCOL};
+
+    use super::*;
+    use crate::ask::Charge;
+    use crate::sockets::Sockets;
+
+    fn daemon() -> Arc<Daemon> {
+        let address = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let charge = Charge {
+            machine: "nowhere".to_owned(),
+            key: [7; 32],
+            silence_ms: 1000,
+            name: "alpha".to_owned(),
+            cores: Some(1),
+            address,
+            contacts: Vec::new(),
+            tied: false,
+        };
+        let sockets = Sockets::open(address).expect("ports");
+        Daemon::new(charge, &sockets).expect("a daemon")
+    }
+
+    #[test]
+    fn a_process_is_owed_no_answer_before_it_has_asked() {
+        let (daemon, (ours, theirs)) = (daemon(), UnixStream::pair().expect("sockets"));
+        let serving = daemon.clone();
+        let server = std::thread::spawn(move || {
+            let wire = Wire::local(ours).expect("a wire");
+            serve(&serving, wire, Some(rustix::process::getpid()));
+        });
+        let mut job = Talk::new(Wire::local(theirs).expect("a wire"), LIMIT);
+        job.send(&PREAMBLE).expect("room");
+        let hello = FromJob::Hello {
+            protocol: PROTOCOL,
+            identity: identity(),
+        };
+        job.send_message(&hello).expect("room");
+        let greeted = job.receive_message::<FromDaemon>(1 << 10);
+        assert!(matches!(greeted, Ok(FromDaemon::Hello { .. })));
+        assert_eq!(daemon.lock().answers_due, 0);
+        drop(job);
+        server.join().expect("it goes");
+    }
 }

@@ -12,9 +12,14 @@ use crate::shells::Wanted;
 use crate::talk::Talk;
 use crate::{shells, tasks, unreached};
 
-/// Answers a process that has connected.
-pub(crate) fn answer(daemon: &Arc<Daemon>, mut talk: Talk, caller: Pid) -> Option<Rest> {
-    match greet(daemon, &mut talk)? {
+/// Answers the request of a process that has connected.
+pub(crate) fn answer(
+    daemon: &Arc<Daemon>,
+    talk: Talk,
+    caller: Pid,
+    request: FromJob,
+) -> Option<Rest> {
+    match request {
         FromJob::Watch {} => {
             let mut last = None;
             Some(answer::watch(daemon, talk, move |daemon, talk| {
@@ -58,7 +63,7 @@ pub(crate) fn answer(daemon: &Arc<Daemon>, mut talk: Talk, caller: Pid) -> Optio
 }
 
 /// The request, of a process of this version.
-fn greet(daemon: &Daemon, talk: &mut Talk) -> Option<FromJob> {
+pub(crate) fn greet(daemon: &Daemon, talk: &mut Talk) -> Option<FromJob> {
     if talk.exactly(PREAMBLE.len()).ok()? != PREAMBLE {
         return None;
     }

@@ -27,6 +27,8 @@ const CONNECTION: Duration = Duration::from_millis(1800);
 const BUSY: Duration = Duration::from_secs(1);
 /// Read at once.
 const PIECE: usize = 16 << 10;
+/// Bytes of a message's length, before the message.
+const HEAD: usize = 4;
 
 /// Something connected that bytes go over; nothing here waits.
 #[derive(Debug)]
@@ -266,16 +268,19 @@ impl Talk {
 
     /// Hears a process of a job, or a daemon as one, if the message is not longer than that.
     pub(crate) fn receive_message<M: Message>(&mut self, longest: usize) -> io::Result<M> {
-        let head = self.exactly(4)?;
-        let length = head
-            .first_chunk()
-            .map_or(0, |head| u32::from_le_bytes(*head));
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        if length > longest {
-            return Err(ErrorKind::InvalidData.into());
-        }
-        let body = self.exactly(length)?;
-        M::decode(&body).map_err(|_| ErrorKind::InvalidData.into())
+        // Head and body are taken together: when the time is over between them, both are there for the next call.
+        let bytes = self.take(None, |arrived| {
+            let Some(head) = arrived.first_chunk() else {
+                return Ok(None);
+            };
+            let length = usize::try_from(u32::from_le_bytes(*head)).unwrap_or(usize::MAX);
+            if length > longest {
+                return Err(ErrorKind::InvalidData.into());
+            }
+            let whole = HEAD + length;
+            Ok((arrived.len() >= whole).then_some(whole))
+        })?;
+        M::decode(&bytes[HEAD..]).map_err(|_| ErrorKind::InvalidData.into())
     }
 
     /// The first byte that comes, which stays.
@@ -449,6 +454,24 @@ mod tests {
         assert_eq!(talk.receive_message::<FromJob>(1).expect("whole"), watch);
         let error = talk.receive_message::<FromJob>(1).expect_err("too long");
         assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_message_that_comes_in_pieces_is_not_lost_when_the_time_is_over_between_them() {
+        use regatta_wire::session::FromJob;
+        let (mut talk, mut other) = pair();
+        let said = FromJob::Unreachable {
+            job: "alpha:1".to_owned(),
+            pairs: Vec::new(),
+        };
+        let mut bytes = Vec::new();
+        frames::put(&said, &mut bytes).expect("a message");
+        let (head, rest) = bytes.split_at(HEAD + 3);
+        other.write_all(head).expect("room");
+        let late = talk.receive_message::<FromJob>(100);
+        assert_eq!(late.expect_err("half").kind(), ErrorKind::TimedOut);
+        other.write_all(rest).expect("room");
+        assert_eq!(talk.receive_message::<FromJob>(100).expect("whole"), said);
     }
 
     #[test]

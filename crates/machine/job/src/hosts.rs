@@ -131,7 +131,11 @@ impl Arrivals {
                 let joined = number.map(|number| Effect::Joined(id, number));
                 self.effects.extend(joined);
             }
-            Err(why) => self.lose(id, why),
+            Err(why) => {
+                self.lose(id, why);
+                // It may be the last that the others have waited for.
+                self.advance_search(now);
+            }
         }
     }
 
@@ -145,7 +149,10 @@ impl Arrivals {
             }
             silent.extend(host.silence(now).map(|why| (id, why)));
         }
-        silent.into_iter().for_each(|(id, why)| self.lose(id, why));
+        if !silent.is_empty() {
+            silent.into_iter().for_each(|(id, why)| self.lose(id, why));
+            self.advance_search(now);
+        }
     }
 
     /// The time at which [`Self::tick`] is due.
@@ -190,6 +197,7 @@ impl Arrivals {
         }
         self.failed.get_or_insert(id);
         if !admission.hears_all {
+            self.search = None;
             for other in self.ids_of(|host| !host.is_lost() && !host.is_own) {
                 self.end(other, Departure::Abandoned);
             }

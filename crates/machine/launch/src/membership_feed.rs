@@ -4,14 +4,16 @@
 //! and after longer and longer pauses (up to [`LONGEST_PAUSE`]) while it ends without a report or cannot be made at all: the daemon may have
 //! no thread for it at the moment. It is over only when there is no daemon any more, or the last report says so.
 //!
-//! Tasks that cannot reach each other are told to the daemon on a connection beside it.
+//! Tasks that cannot reach each other are told to the daemon on a connection beside it. When that one ends alone, all of it is to be said
+//! again after [`AGAIN`], on a new one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use regatta_job::failover::{HostState, MembershipView};
-use regatta_wire::session::{FromDaemon, FromJob, Membership, UnreachablePair};
+use regatta_wire::fields::{Message, bytes_of};
+use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, Membership, UnreachablePair};
 use rustix::event::PollFd;
 
 use crate::place::Place;
@@ -55,6 +57,8 @@ pub(crate) struct MembershipFeed {
     session: Option<Session>,
     /// On which tasks that cannot reach each other are told.
     unreachable: Option<Session>,
+    /// When that connection ended or could not be made, until all is to be said again.
+    unheard: Option<Instant>,
     /// When it was last tried to connect, after the first time.
     began: Option<Instant>,
     /// The daemon has reported on this connection.
@@ -94,6 +98,7 @@ impl MembershipFeed {
             place: None,
             session: None,
             unreachable: None,
+            unheard: None,
             began: None,
             has_reported: false,
             failures: 0,
@@ -131,12 +136,7 @@ impl MembershipFeed {
             self.connect();
             self.renewed |= self.session.is_some();
         }
-        if let Some(session) = &mut self.unreachable {
-            // It says no more than its greeting.
-            session.flush();
-            while session.read() > 0 {}
-            self.unreachable.take_if(|session| session.is_ended());
-        }
+        self.renewed |= self.renew_unreachable();
         let session = self.session.as_mut()?;
         session.flush();
         let mut latest = None;
@@ -161,7 +161,7 @@ impl MembershipFeed {
             }
         }
         if let Some(why) = trouble {
-            (self.session, self.unreachable) = (None, None);
+            (self.session, self.unreachable, self.unheard) = (None, None, None);
             self.over |= self.ends;
             if !self.has_reported {
                 self.fail(&why);
@@ -172,8 +172,27 @@ impl MembershipFeed {
 
     /// Until the connection is to be made anew, if it is.
     pub(crate) fn until_renewal(&self) -> Option<Duration> {
-        let is_due = !self.over && self.session.is_none();
-        is_due.then(|| self.pause())
+        if self.over {
+            return None;
+        }
+        match self.session {
+            None => Some(self.pause()),
+            Some(_) => self.unheard.map(|at| AGAIN.saturating_sub(at.elapsed())),
+        }
+    }
+
+    /// Looks after the connection on which unreachable tasks are told. True: it has ended some time ago, and all is to be said again.
+    fn renew_unreachable(&mut self) -> bool {
+        if let Some(session) = &mut self.unreachable {
+            // It says no more than its greeting.
+            session.flush();
+            while session.read() > 0 {}
+            if session.is_ended() {
+                (self.unreachable, self.unheard) = (None, Some(Instant::now()));
+            }
+        }
+        let is_due = |at: &mut Instant| at.elapsed() >= AGAIN;
+        self.unheard.take_if(is_due).is_some()
     }
 
     fn pause(&self) -> Duration {
@@ -195,11 +214,13 @@ impl MembershipFeed {
 
     /// Tells the daemon which tasks of a job cannot reach each other. False: it has not taken the last word yet, or cannot be asked now.
     pub(crate) fn send_unreachable(&mut self, job: &str, pairs: Vec<UnreachablePair>) -> bool {
-        if self.over || self.session.is_none() {
+        if self.over || self.session.is_none() || self.unheard.is_some() {
             return self.over;
         }
-        let job = job.to_owned();
-        let said = FromJob::Unreachable { job, pairs };
+        let said = FromJob::Unreachable {
+            job: job.to_owned(),
+            pairs: fitting(job, pairs),
+        };
         match &mut self.unreachable {
             Some(session) if session.unsent() > 0 => return false,
             Some(session) => session.send(&said),
@@ -207,6 +228,7 @@ impl MembershipFeed {
                 let place = self.place.as_ref();
                 let opened = place.map(|place| Session::open_at(place, &said));
                 self.unreachable = opened.and_then(Result::ok);
+                self.unheard = self.unreachable.is_none().then(Instant::now);
             }
         }
         self.unreachable.is_some()
@@ -229,6 +251,24 @@ impl MembershipFeed {
             .chain(&self.unreachable)
             .map(Session::poll)
     }
+}
+
+/// The first of these pairs, as many as a daemon takes in one request.
+fn fitting(job: &str, mut pairs: Vec<UnreachablePair>) -> Vec<UnreachablePair> {
+    let request = FromJob::Unreachable {
+        job: job.to_owned(),
+        pairs: Vec::new(),
+    };
+    let mut empty = Vec::new();
+    request.encode(&mut empty);
+    let mut length = empty.len();
+    let fits = |pair: &&UnreachablePair| {
+        length += bytes_of(*pair).len();
+        length <= LONGEST_REQUEST
+    };
+    let count = pairs.iter().take_while(fits).count();
+    pairs.truncate(count);
+    pairs
 }
 
 /// A report of the daemon, for this job.
@@ -413,6 +453,54 @@ mod tests {
         drop(daemon);
         feed.next();
         assert!(!feed.is_over() && feed.until_renewal().is_some());
+    }
+
+    #[test]
+    fn unreachable_tasks_are_to_be_told_again_some_time_after_their_connection_has_ended_alone() {
+        let place = Place::scratch("unreachable");
+        let claimed = place.claim().expect("the place");
+        let accept = || claimed.listener.accept().expect("a connection").0;
+        let mut feed = MembershipFeed::at(place);
+        let mut daemon = accept();
+        await_report(&mut feed, &mut daemon);
+        assert!(feed.send_unreachable("alpha:1", Vec::new()));
+        assert_eq!(feed.until_renewal(), None);
+        drop(accept());
+        assert_eq!(feed.next(), None);
+        assert!(!feed.take_renewed() && !feed.send_unreachable("alpha:1", Vec::new()));
+        assert!(feed.until_renewal().is_some_and(|pause| pause <= AGAIN));
+        feed.unheard = Instant::now().checked_sub(AGAIN);
+        assert_eq!(feed.until_renewal(), Some(Duration::ZERO));
+        assert_eq!(feed.next(), None);
+        assert!(feed.take_renewed() && feed.send_unreachable("alpha:1", Vec::new()));
+        accept();
+        assert_eq!(feed.until_renewal(), None);
+    }
+
+    #[test]
+    fn a_daemon_is_told_of_as_many_unreachable_tasks_as_it_takes() {
+        let pair = |task| UnreachablePair {
+            host: "h".repeat(1000),
+            peer: "p".repeat(1000),
+            task,
+            peer_task: 0,
+            since_ms: 0,
+            given_up: false,
+        };
+        let all: Vec<UnreachablePair> = (0..1000).map(pair).collect();
+        let length = |count: usize| {
+            let request = FromJob::Unreachable {
+                job: "alpha:1".to_owned(),
+                pairs: all[..count].to_vec(),
+            };
+            let mut bytes = Vec::new();
+            request.encode(&mut bytes);
+            bytes.len()
+        };
+        let told = fitting("alpha:1", all.clone());
+        assert_eq!(told, all[..told.len()]);
+        assert!(length(told.len()) <= LONGEST_REQUEST && length(told.len() + 1) > LONGEST_REQUEST);
+        assert_eq!(fitting("alpha:1", all[..64].to_vec()), all[..64]);
     }
 
     #[test]

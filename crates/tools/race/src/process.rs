@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -129,6 +131,44 @@ impl Running {
         end_tree(&mut self.child);
         let _ = self.child.wait();
     }
+}
+
+/// Ties a program to who starts it: it is asked to end, by SIGTERM, when the thread that starts it has ended, so also when the race is
+/// killed. A task that hangs in its library would not notice that itself. Where there is no `setpriv` (package util-linux), the command as it is.
+///
+/// The program begins some milliseconds later, so it does not suit a launch whose time is taken from outside.
+pub fn tied(command: Command) -> Command {
+    static SETPRIV: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let Some(setpriv) = SETPRIV.get_or_init(setpriv) else {
+        return command;
+    };
+    let mut tied = Command::new(setpriv);
+    tied.args(ASK).arg(command.get_program());
+    tied.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => tied.env(name, value),
+            None => tied.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        tied.current_dir(folder);
+    }
+    tied
+}
+
+/// The arguments of `setpriv` before those of the command.
+const ASK: [&str; 3] = ["--pdeathsig", "TERM", "--"];
+
+/// A `setpriv` that can do this, by its path: a command's variables may have another PATH.
+fn setpriv() -> Option<PathBuf> {
+    let all = std::env::var_os("PATH")?;
+    let mut all = std::env::split_paths(&all).map(|folder| folder.join("setpriv"));
+    let found = all.find(|path| path.is_file())?;
+    let mut trial = Command::new(&found);
+    trial.args(ASK).arg("true").stdin(Stdio::null());
+    let tried = trial.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success()).then_some(found)
 }
 
 /// Start, wait, and give back everything.
@@ -279,6 +319,22 @@ mod tests {
         assert!(finished.timed_out);
         let child: i32 = finished.stdout.trim().parse().unwrap();
         assert!(parent_of(child).is_none(), "process {child} is still there");
+    }
+
+    #[test]
+    fn a_program_that_is_tied_to_its_starter_ends_with_it() {
+        let mut command = shell("echo $VARIABLE; pwd; echo up; exec sleep 1000");
+        command.env("VARIABLE", "value").current_dir("/");
+        let starter = std::thread::spawn(move || {
+            let running = Running::start(&mut tied(command)).unwrap();
+            assert!(running.await_line("value", Duration::from_secs(10)));
+            assert!(running.await_line("/", Duration::from_secs(10)));
+            assert!(running.await_line("up", Duration::from_secs(10)));
+            running
+        });
+        let running = starter.join().unwrap();
+        let finished = running.finish_within(Duration::from_secs(10)).unwrap();
+        assert!(!finished.timed_out && !finished.success);
     }
 
     #[test]

@@ -73,7 +73,8 @@ impl VirtualMachine {
             Some(hosts) => hosts.each.iter().map(|host| host.name).collect(),
         };
         fs::write(&list, host_file(&names, &competitor.launcher))?;
-        let daemon = command(&competitor.launcher, hosts, names[0])
+        let mut daemon = command(&competitor.launcher, hosts, names[0]);
+        daemon
             .arg(format!("-n{}", names[0]))
             .arg(&list)
             .envs(
@@ -82,7 +83,8 @@ impl VirtualMachine {
                     .iter()
                     .map(|(name, value)| (name, value)),
             )
-            .env("PVM_TMP", &folder)
+            .env("PVM_TMP", &folder);
+        let daemon = process::tied(daemon)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

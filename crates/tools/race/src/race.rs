@@ -214,13 +214,13 @@ impl Race {
                 break;
             }
             if stop.load(Ordering::Relaxed) {
-                self.notes.push("the race was interrupted".to_owned());
                 break;
             }
             field.launch(launch, &mut progress);
         }
-        if !stop.load(Ordering::Relaxed) {
-            self.repeat(&mut field, &mut progress, started);
+        self.repeat(&mut field, &mut progress, started, stop);
+        if stop.load(Ordering::Relaxed) {
+            self.notes.push("the race was interrupted".to_owned());
         }
         progress.finish();
         let mut outcomes = played.outcomes;
@@ -229,7 +229,13 @@ impl Race {
     }
 
     /// Launch again, within bounds, what ran while the machine was another one.
-    fn repeat(&mut self, field: &mut Field<'_>, progress: &mut Progress, started: Instant) {
+    fn repeat(
+        &mut self,
+        field: &mut Field<'_>,
+        progress: &mut Progress,
+        started: Instant,
+        stop: &AtomicBool,
+    ) {
         let usual = collect::usual_line_ns(&field.outcomes);
         let spoiled: Vec<Launch> = field
             .outcomes
@@ -237,7 +243,7 @@ impl Race {
             .filter(|o| !collect::steady(o, usual))
             .map(|o| o.launch)
             .collect();
-        if spoiled.is_empty() {
+        if spoiled.is_empty() || stop.load(Ordering::Relaxed) {
             return;
         }
         let most = (field.outcomes.len() as f64 * AGAIN).ceil() as usize;
@@ -245,7 +251,7 @@ impl Race {
         let (mut repeated, mut patience) = (0, PATIENCE);
         for launch in spoiled.iter().take(most) {
             let late = self.wishes.effort == Effort::Quick && started.elapsed() > QUICK;
-            if late || !field.await_usual(usual, &mut patience) {
+            if late || !field.await_usual(usual, &mut patience, stop) {
                 break;
             }
             field.launch(*launch, progress);
@@ -417,9 +423,12 @@ impl Field<'_> {
         self.outcomes.push(outcome);
     }
 
-    /// Wait while the machine is not what it usually was; false when patience has run out.
-    fn await_usual(&self, usual: f64, patience: &mut Duration) -> bool {
+    /// Wait while the machine is not what it usually was; false when patience has run out, or the race is to stop.
+    fn await_usual(&self, usual: f64, patience: &mut Duration, stop: &AtomicBool) -> bool {
         loop {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
             let now = self.runner.line_ns();
             if usual == 0.0 || (now / usual - 1.0).abs() <= collect::UNSTEADY {
                 return true;

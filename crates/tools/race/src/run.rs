@@ -15,7 +15,7 @@ use crate::network::hosts::{Hosts, Passed};
 use crate::network::{crossing, launch as between_hosts};
 use crate::output::{self, Output};
 use crate::plan::{self, Group, Launch, Work};
-use crate::process::{Finished, Running};
+use crate::process::{self, Finished, Running};
 use crate::pvm::VirtualMachine;
 use crate::regatta_pvm;
 use crate::settings::Family;
@@ -125,6 +125,10 @@ impl Runner {
         let mut command = self.command(group, launch, &hold)?;
         command.envs(pvm.as_ref().map(|machine| ("PVM_TMP", machine.folder())));
         command.envs(regatta_pvm.as_ref().map(regatta_pvm::Machine::variable));
+        // Between hosts everything ends with the race's namespaces.
+        if self.hosts.is_none() && group.work != Work::JoinLeave {
+            command = process::tied(command);
+        }
         match group.work {
             Work::IdleMemory | Work::IdleProcessor => self.watch_idle(&mut command, group, &hold),
             Work::Points(_) | Work::JoinLeave | Work::Spawn | Work::Notify => {
@@ -180,7 +184,7 @@ impl Runner {
             command.args(plan::arguments(points, seed));
         }
         self.variables(&mut command, group);
-        Ok(command)
+        Ok(process::tied(command))
     }
 
     /// Adds the arguments of all launches: the program's own, variables and the folder.

@@ -241,6 +241,55 @@ fn a_host_that_says_where_other_tasks_listen_than_its_own_makes_no_sense() {
 }
 
 #[test]
+fn a_search_goes_on_when_the_last_host_that_was_waited_for_is_lost() {
+    let addresses: [&[u8]; 3] = [&[1, 11], &[2, 12], &[3, 13]];
+    for (admission, is_silent, again) in [
+        (Admission::survey(PATIENCE), false, &[0, 2][..]),
+        (Admission::survey(PATIENCE), true, &[0, 2]),
+        // Nothing is begun with the hosts that are left, this one.
+        (Admission::begin(PATIENCE), true, &[]),
+    ] {
+        let mut arrivals = begun(admission, addresses);
+        arrivals.look(START);
+        assert_eq!(effects(&mut arrivals).len(), 3);
+        for id in [0, 2] {
+            let none = Answer::Probed(Vec::new());
+            arrivals.handle(START, id, Input::Answer(none));
+        }
+        assert_eq!(effects(&mut arrivals), []);
+        match is_silent {
+            true => arrivals.tick(START + PATIENCE),
+            false => arrivals.handle(START, 1, Input::Closed("it ended".to_owned())),
+        }
+        let asked = effects(&mut arrivals).into_iter();
+        let asked: Vec<u32> = asked
+            .filter_map(|effect| match effect {
+                Effect::Ask(id, Question::Probe(_)) => Some(id),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(asked, again);
+        assert_eq!(arrivals.failure().map(|(name, _)| name), Some("b"));
+    }
+}
+
+#[test]
+fn an_interrupt_of_a_search_begins_nothing() {
+    let mut arrivals = begun(Admission::survey(PATIENCE), [&[1, 11], &[2], &[3]]);
+    arrivals.look(START);
+    assert_eq!(effects(&mut arrivals).len(), 3);
+    for id in [0, 2] {
+        arrivals.handle(START, id, Input::Answer(Answer::Probed(Vec::new())));
+    }
+    arrivals.interrupt(130);
+    assert_eq!(
+        cause(&effects(&mut arrivals), 1),
+        Departure::Interrupted(130)
+    );
+    assert!(arrivals.is_settled());
+}
+
+#[test]
 fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_do_not_do() {
     let addresses: [&[u8]; 3] = [&[1, 11], &[2, 12], &[3, 13]];
     let mut arrivals = begun(Admission::begin(PATIENCE), addresses);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -111,18 +112,22 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Starts them one after the other. One that cannot be started takes no turns.
+    /// Starts them one after the other, unless the race is to stop. One that cannot be started takes no turns.
     pub(super) fn start(
         runner: &'a Runner,
         groups: &[Group],
         members: &[usize],
         points: &[Point],
         seed: u64,
+        stop: &AtomicBool,
     ) -> Stage<'a> {
         let line_ns = runner.line_ns();
         let began = std::time::Instant::now();
         let mut parts = Vec::new();
         for &index in members {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
             let group = Group {
                 work: Work::Points(by_operation(points)),
                 ..groups[index].clone()

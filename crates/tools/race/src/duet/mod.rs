@@ -150,7 +150,7 @@ impl<'a> Duet<'a> {
                     ran = true;
                     played
                         .outcomes
-                        .extend(self.run(heat, &points, round, progress));
+                        .extend(self.run(heat, &points, round, progress, stop));
                 }
             }
             if !ran {
@@ -239,13 +239,14 @@ impl<'a> Duet<'a> {
         })
     }
 
-    /// One heat: all environments are up, and take turns.
+    /// One heat: all environments are up, and take turns. When the race is to stop nothing more is begun.
     fn run(
         &mut self,
         heat: &Heat,
         points: &[Point],
         round: u32,
         progress: &mut Progress,
+        stop: &AtomicBool,
     ) -> Vec<Outcome> {
         let name = heat.name();
         progress.begin(&name);
@@ -262,31 +263,13 @@ impl<'a> Duet<'a> {
             &members,
             points,
             self.random.u64(..),
+            stop,
         );
         for point in points {
-            let place = heat.place(point);
-            let started = Instant::now();
-            stage.prepare(
-                point,
-                self.pace.slice,
-                |competitor, length| {
-                    let known = self
-                        .lengths
-                        .entry((competitor, place.clone()))
-                        .or_insert(length);
-                    if length > 0 {
-                        *known = length;
-                    }
-                    *known
-                },
-                round == 0,
-            );
-            let rounds: Rounds = (0..self.pace.rounds)
-                .map(|_| stage.round(point, &mut self.random))
-                .collect();
-            let record = self.records.entry(place).or_default();
-            record.heats.push(rounds);
-            record.seconds += started.elapsed().as_secs_f64();
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            self.take_turns(&mut stage, &heat.place(point), round == 0);
         }
         let outcomes = stage.finish(round);
         for outcome in &outcomes {
@@ -298,5 +281,99 @@ impl<'a> Duet<'a> {
         let [fewest, _] = self.pace.heats;
         progress.end(heat.number(), &name, fewest, began.elapsed().as_secs_f64());
         outcomes
+    }
+
+    /// All rounds of one point.
+    fn take_turns(&mut self, stage: &mut heat::Stage<'_>, place: &Place, first: bool) {
+        let point = &place.point;
+        let started = Instant::now();
+        stage.prepare(
+            point,
+            self.pace.slice,
+            |competitor, length| {
+                let known = self
+                    .lengths
+                    .entry((competitor, place.clone()))
+                    .or_insert(length);
+                if length > 0 {
+                    *known = length;
+                }
+                *known
+            },
+            first,
+        );
+        let rounds: Rounds = (0..self.pace.rounds)
+            .map(|_| stage.round(point, &mut self.random))
+            .collect();
+        let record = self.records.entry(place.clone()).or_default();
+        record.heats.push(rounds);
+        record.seconds += started.elapsed().as_secs_f64();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::discover::Competitor;
+    use crate::settings;
+
+    fn runner() -> Runner {
+        let competitor = Competitor {
+            name: "limit".to_owned(),
+            family: Family::Limit,
+            tuned: true,
+            compiler: PathBuf::from("cc"),
+            flags: Vec::new(),
+            launcher: PathBuf::new(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            on_request: false,
+        };
+        Runner {
+            work: PathBuf::from("/"),
+            competitors: vec![competitor],
+            programs: vec![None],
+            hosts: None,
+            pair: None,
+            budget: 5.0,
+            limit: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_heat_begins_no_point_when_the_race_is_to_stop() {
+        let runner = runner();
+        let groups = [Group {
+            competitor: 0,
+            suite: "primitives",
+            tasks: 2,
+            work: Work::Points(vec![("one-to-one".to_owned(), vec![0, 8, 64])]),
+            settings: settings::resolve(Family::Limit, true, "one-to-one", false),
+            launches: 1,
+        }];
+        let wishes = Wishes {
+            suites: Vec::new(),
+            operations: Vec::new(),
+            tasks: Vec::new(),
+            bytes: Vec::new(),
+            effort: Effort::Quick,
+            launches: None,
+            budget: None,
+        };
+        let heats = Heat::all(&groups, &[0]);
+        let [heat] = &heats[..] else {
+            panic!("one heat");
+        };
+        let measured = |stop: bool| {
+            let mut duet = Duet::new(&runner, &groups, &wishes, 1);
+            // Its program would not start: points are gone through without it.
+            duet.failures.insert(0, MOST_FAILURES);
+            let (mut progress, stop) = (Progress::new(0, true), AtomicBool::new(stop));
+            duet.run(heat, heat.points(), 0, &mut progress, &stop);
+            duet.records.len()
+        };
+        assert_eq!((measured(false), measured(true)), (3, 0));
     }
 }
