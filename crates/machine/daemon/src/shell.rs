@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::channels::Cut;
 use crate::detached_session::{DetachedSession, Way};
+use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
 use crate::tasks;
 
@@ -24,7 +25,6 @@ use crate::tasks;
 const FULL: usize = 256 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
-
 /// A shell that runs.
 pub(crate) struct Shell {
     child: Child,
@@ -76,18 +76,18 @@ impl Shell {
     }
 
     /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a detached session it
-    /// outlives the host of its launcher.
+    /// outlives the host of its launcher. Returns the last words for a launcher of this host, which it may not have taken yet.
     pub(crate) fn serve(
         mut self,
         wire: Wire,
         arrived: Vec<u8>,
         cut: &Cut,
         session: Option<&DetachedSession>,
-    ) {
+    ) -> Option<LastWords> {
         let mut pump = Pump::new(wire, arrived);
         loop {
             match self.carry(&mut pump, cut, session) {
-                Parting::Finished => return,
+                Parting::Finished(end) => return pump.finish(end),
                 Parting::Ended => break,
                 Parting::Lost => {
                     // Bytes on their way to the shell are the beginning of something whose end will never come.
@@ -100,11 +100,18 @@ impl Shell {
         // Processes that read see the end; processes that write get an error.
         self.input = None;
         (self.output, self.former) = ([None, None], [None, None]);
-        drop(pump);
+        // A launcher on this host has no daemon between that could tell it why.
+        let end = cut.why().filter(|_| pump.is_local());
+        let mut last = end.map(|end| pump.conclude(end));
+        // It may not read for long, but its shell ends now.
+        let now = Instant::now();
+        last.iter_mut()
+            .for_each(|last| last.deliver_until(Some(now)));
         if !self.await_end(PATIENCE) {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
+        last
     }
 
     /// Carries bytes while both sides are there.
@@ -130,18 +137,15 @@ impl Shell {
                     .child
                     .wait()
                     .map_or(1, |status| status.code().unwrap_or(1));
-                pump.finish(ChannelEnd::ShellEnded { status });
-                return Parting::Finished;
+                return Parting::Finished(ChannelEnd::ShellEnded { status });
             }
             pump.wait(self, cut, session);
         }
-        // A launcher on this host has no daemon between that could tell it why.
-        if let Some(end) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
-            pump.finish(end);
+        if cut.why().is_some() {
+            return Parting::Ended;
         }
         // A launcher that has ended has said so, or its daemon has.
-        let lost = cut.why().is_none() && session.is_some() && !pump.has_said_end();
-        match lost {
+        match session.is_some() && !pump.has_said_end() {
             true => Parting::Lost,
             false => Parting::Ended,
         }
@@ -246,8 +250,8 @@ impl Shell {
 
 /// How a channel ended.
 enum Parting {
-    /// The shell has, and it was said.
-    Finished,
+    /// The shell has.
+    Finished(ChannelEnd),
     /// Its launcher has ended it, or whoever cut it.
     Ended,
     /// Its other end is gone without a word.
@@ -301,8 +305,7 @@ impl Claim {
     /// Tells the launcher that it does not have the session.
     fn end(self) {
         let sentence = "its agent does not follow now".to_owned();
-        let mut pump = Pump::new(self.wire, Vec::new());
-        pump.finish(ChannelEnd::HostGone { sentence });
+        Pump::new(self.wire, Vec::new()).finish(ChannelEnd::HostGone { sentence });
     }
 }
 
@@ -336,6 +339,10 @@ impl Pump {
     /// Whether there is room for more of what the launcher says.
     fn has_room(&self) -> bool {
         self.input.len() + self.arrived.unread().len() < FULL
+    }
+
+    fn is_local(&self) -> bool {
+        matches!(self.wire, Wire::Local(_))
     }
 
     /// Whether the launcher's side has said that it ends: the last thing that comes.
@@ -456,14 +463,22 @@ impl Pump {
         self.over |= gone;
     }
 
-    /// Sends what is left, and why that is all, to somebody who listens.
-    fn finish(&mut self, end: ChannelEnd) {
-        session::put(&ChannelMessage::Closed { end }, &mut self.out);
-        let until = Instant::now() + PATIENCE;
-        while self.send().is_ok() && (!self.out.is_empty() || !self.wire.is_flushed()) {
-            if !wait(&mut [PollFd::new(&self.wire, PollFlags::OUT)], Some(until)) {
-                return;
-            }
+    /// Tells somebody who listens what is left, and why that is all. Returns what a launcher of this host has not taken yet.
+    fn finish(self, end: ChannelEnd) -> Option<LastWords> {
+        let is_local = self.is_local();
+        let mut last = self.conclude(end);
+        match is_local {
+            true => last.try_deliver(),
+            false => last.deliver_until(Some(Instant::now() + PATIENCE)),
         }
+        Some(last).filter(|_| is_local)
+    }
+
+    fn conclude(mut self, end: ChannelEnd) -> LastWords {
+        session::put(&ChannelMessage::Closed { end }, &mut self.out);
+        LastWords::new(self.wire, self.out)
     }
 }
+
+#[cfg(test)]
+mod tests;

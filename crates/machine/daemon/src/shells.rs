@@ -13,6 +13,7 @@ use crate::ask::{Ask, Opening, Reply};
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
 use crate::detached_session::DetachedSession;
+use crate::last_words::LastWords;
 use crate::relay;
 use crate::sessions::refuse;
 use crate::shell::Shell;
@@ -106,9 +107,10 @@ fn carry(
     let (daemon, host) = (daemon.clone(), host.to_owned());
     Some(Box::new(move || {
         let ((near, first), (far, second)) = (near.into_parts(), far.into_parts());
-        relay::run(near, far, [first, second], (&host, peer), &cut);
+        let last = relay::run(near, far, [first, second], (&host, peer), &cut);
         daemon.lock().channels.remove(number);
         daemon.announce();
+        last.into_iter().for_each(LastWords::deliver);
     }))
 }
 
@@ -195,9 +197,10 @@ impl Started {
         Box::new(move || {
             let (wire, arrived) = talk.into_parts();
             let session = self.session.as_deref();
-            self.shell.serve(wire, arrived, &self.cut, session);
+            let last = self.shell.serve(wire, arrived, &self.cut, session);
             daemon.lock().channels.remove(self.number);
             daemon.announce();
+            last.into_iter().for_each(LastWords::deliver);
         })
     }
 }
