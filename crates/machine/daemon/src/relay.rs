@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::channels::Cut;
 use crate::last_words::LastWords;
-use crate::talk::{Wire, wait};
+use crate::talk::{self, Wire, wait};
 use crate::witness;
 
 /// Waits in each direction, at most about that much. Whole frames fit.
@@ -34,13 +34,23 @@ pub(crate) fn run(
         let sent_up = up.push(&mut far);
         down.pull(&mut far);
         let sent_down = down.push(&mut near);
-        if sent_down.is_err() || down.is_done() || up.ended {
+        if sent_down == Err(Broken::Receiver) || down.is_done() || up.ended {
             break None;
         }
         if let Some(why) = cut.why() {
             break Some(why);
         }
-        if down.ended || sent_up.is_err() {
+        if sent_down == Err(Broken::Sender) {
+            break Some(ChannelEnd::HostGone {
+                sentence: talk::explain(host, &std::io::ErrorKind::InvalidData.into()).sentence,
+            });
+        }
+        if sent_up == Err(Broken::Sender) {
+            break Some(ChannelEnd::Cut {
+                sentence: "the launcher says what the daemon does not understand".to_owned(),
+            });
+        }
+        if down.ended || sent_up == Err(Broken::Receiver) {
             break Some(why_hung_up(&near, (host, peer), cut));
         }
         let mut fds = polls(cut, (&near, &up), (&far, &down));
@@ -207,7 +217,7 @@ impl Way {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     use regatta_wire::frames::Frames;
@@ -266,6 +276,39 @@ mod tests {
         last.expect("last words").deliver();
         let heard = launcher.join().expect("a launcher");
         assert_eq!(heard.1, Some(ChannelMessage::Closed { end }));
+    }
+
+    #[test]
+    fn a_launcher_is_told_that_the_other_host_says_nonsense() {
+        let ((near, launcher), (far, mut shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        shell.write_all(&[0xff; 4]).expect("room");
+        drop(shell);
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let sentence = "the host beta says what is not understood".to_owned();
+        let end = ChannelEnd::HostGone { sentence };
+        assert_eq!(hear(launcher), (0, Some(ChannelMessage::Closed { end })));
+    }
+
+    #[test]
+    fn a_launcher_that_says_nonsense_is_told_so_and_its_shell_that_it_is_gone() {
+        let ((near, mut launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        launcher.write_all(&[0xff; 4]).expect("room");
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let (_, last) = hear(launcher);
+        let end = |last| {
+            matches!(
+                last,
+                Some(ChannelMessage::Closed {
+                    end: ChannelEnd::Cut { .. }
+                })
+            )
+        };
+        assert!(end(last.clone()), "{last:?}");
+        let heard = shell.join().expect("a shell");
+        assert_eq!(heard, (0, Some(ChannelMessage::EndOfInput {})));
     }
 
     #[test]
