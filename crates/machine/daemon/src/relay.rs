@@ -61,6 +61,7 @@ pub(crate) fn run(
         }
     };
     let Some(why) = why else {
+        up.pass_rest(&mut near, &mut far);
         up.end(&mut far);
         return None;
     };
@@ -179,6 +180,26 @@ impl Way {
             }
         }
         to.flush()
+    }
+
+    /// Passes on what a launcher had said before it hung up, as long as the other side takes some of it.
+    fn pass_rest(&mut self, from: &mut Wire, to: &mut Wire) {
+        let mut piece = [0; 32 << 10];
+        loop {
+            self.pull(from);
+            let before = self.waiting.len();
+            if self.push(to).is_err() || self.whole == 0 && before < FULL {
+                return;
+            }
+            // Nobody wants what comes the other way, but it must not hold up this one.
+            let _ = to.recv(&mut piece);
+            let until = Instant::now() + PATIENCE;
+            if self.waiting.len() == before
+                && !wait(&mut [PollFd::new(to, PollFlags::OUT)], Some(until))
+            {
+                return;
+            }
+        }
     }
 
     /// Says that the launcher is gone, whatever became of it: only a host that is lost ends without a word. Returns when
@@ -309,6 +330,20 @@ mod tests {
         assert!(end(last.clone()), "{last:?}");
         let heard = shell.join().expect("a shell");
         assert_eq!(heard, (0, Some(ChannelMessage::EndOfInput {})));
+    }
+
+    #[test]
+    fn all_that_a_launcher_said_before_it_hung_up_is_passed_on() {
+        let ((near, mut launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let said = frames(session::PIECE);
+        launcher.write_all(&said).expect("room");
+        drop(launcher);
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [frames(MUCH), Vec::new()], beta(), &cut);
+        let heard = shell.join().expect("a shell");
+        let all = MUCH + session::PIECE;
+        assert_eq!(heard, (all, Some(ChannelMessage::EndOfInput {})));
     }
 
     #[test]

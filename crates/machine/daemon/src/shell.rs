@@ -25,6 +25,11 @@ use crate::tasks;
 const FULL: usize = 256 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// More than kernels keep of a connection that has ended.
+const MOST: usize = 16 << 20;
+/// How long a shell may read nothing of what its launcher said before it ended.
+const REST: Duration = Duration::from_secs(2);
+
 /// A shell that runs.
 pub(crate) struct Shell {
     child: Child,
@@ -145,10 +150,11 @@ impl Shell {
             return Parting::Ended;
         }
         // A launcher that has ended has said so, or its daemon has.
-        match session.is_some() && !pump.has_said_end() {
-            true => Parting::Lost,
-            false => Parting::Ended,
+        if !pump.has_said_end() && session.is_some() {
+            return Parting::Lost;
         }
+        pump.feed_rest(self, cut);
+        Parting::Ended
     }
 
     /// The launcher's host is lost, or its connection has broken: the way to another launcher, if one comes to lead.
@@ -345,17 +351,44 @@ impl Pump {
         matches!(self.wire, Wire::Local(_))
     }
 
-    /// Whether the launcher's side has said that it ends: the last thing that comes.
+    /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
     fn has_said_end(&mut self) -> bool {
         let mut piece = [0; 32 << 10];
-        while let Ok(Some(count)) = self.wire.recv(&mut piece) {
+        while self.input.len() < MOST
+            && let Ok(Some(count)) = self.wire.recv(&mut piece)
+        {
             self.arrived.push(&piece[..count]);
             if self.unpack().is_err() {
                 return true;
             }
-            self.input.clear();
         }
         self.unpack().is_err() || self.ended
+    }
+
+    /// Gives the shell what its launcher said before it ended, as long as it takes some of it.
+    fn feed_rest(&mut self, shell: &mut Shell, cut: &Cut) {
+        let mut until = Instant::now() + REST;
+        loop {
+            let before = self.input.len();
+            self.feed(shell);
+            // A shell that cannot write may not read.
+            shell.discard();
+            let Some(input) = shell.input.as_ref().filter(|_| !self.input.is_empty()) else {
+                return;
+            };
+            if self.input.len() < before {
+                until = Instant::now() + REST;
+            }
+            let mut fds = vec![
+                PollFd::new(cut, PollFlags::IN),
+                PollFd::new(input, PollFlags::OUT),
+            ];
+            let open = shell.output.iter().flatten();
+            fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));
+            if !wait(&mut fds, Some(until)) || cut.why().is_some() {
+                return;
+            }
+        }
     }
 
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.

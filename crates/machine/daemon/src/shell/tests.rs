@@ -1,6 +1,6 @@
 //! The end of a channel at a shell, towards a launcher of this host.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::*;
@@ -70,4 +70,21 @@ fn a_launcher_is_told_why_its_shell_is_cut() {
     launcher.read_to_end(&mut heard).expect("bytes");
     session::put(&ChannelMessage::Closed { end }, &mut said);
     assert_eq!(heard, said);
+}
+
+#[test]
+fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
+    let (wire, mut launcher) = wire();
+    let cut = Cut::new().expect("a cut");
+    launcher.write_all(&frames(session::PIECE)).expect("room");
+    drop(launcher);
+    let mut shell = reader("wc");
+    let mut count = shell.child.stdout.take().expect("its output");
+    let last = shell.serve(wire, frames(MUCH), &cut, None);
+    assert!(last.is_none());
+    let mut counted = String::new();
+    count.read_to_string(&mut counted).expect("a count");
+    let bytes = counted.split_whitespace().last();
+    let all = (MUCH + session::PIECE).to_string();
+    assert_eq!(bytes, Some(all.as_str()));
 }
