@@ -81,8 +81,11 @@ fn polls<'a>(
         PollFd::new(cut, PollFlags::IN),
         PollFd::new(near, up.reads() | down.writes(near)),
     ];
+    // That the other side has hung up is told at once, again and again, also where nothing is asked.
     let flags = down.reads() | up.writes(far);
-    fds.push(PollFd::new(far, flags));
+    if !flags.is_empty() {
+        fds.push(PollFd::new(far, flags));
+    }
     fds
 }
 
@@ -362,5 +365,16 @@ mod tests {
         last.expect("last words").deliver();
         let heard = launcher.join().expect("a launcher");
         assert_eq!(heard, (MUCH, Some(ChannelMessage::Closed { end })));
+    }
+
+    #[test]
+    fn a_side_that_has_hung_up_wakes_nobody_while_the_launcher_does_not_read() {
+        let ((mut near, _launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let (up, mut down) = (Way::new(Vec::new()), Way::new(frames(MUCH)));
+        assert_eq!(down.push(&mut near), Ok(()));
+        drop(shell);
+        let mut fds = polls(&cut, (&near, &up), (&far, &down));
+        assert!(!wait(&mut fds, Some(Instant::now())), "{fds:?}");
     }
 }
