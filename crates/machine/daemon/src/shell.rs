@@ -116,6 +116,7 @@ impl Shell {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
+        last.iter_mut().for_each(LastWords::try_deliver);
         last
     }
 
