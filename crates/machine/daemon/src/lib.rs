@@ -16,6 +16,7 @@ mod detached_session;
 mod drive;
 mod everybody;
 mod journal;
+mod last_words;
 mod leftover;
 pub mod readers;
 mod relay;

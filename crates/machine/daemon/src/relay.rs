@@ -8,52 +8,85 @@ use regatta_wire::session::{self, ChannelEnd, ChannelMessage};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::channels::Cut;
-use crate::talk::{Wire, wait};
+use crate::last_words::LastWords;
+use crate::talk::{self, Wire, wait};
 use crate::witness;
 
 /// Waits in each direction, at most about that much. Whole frames fit.
 const FULL: usize = 256 << 10;
-/// How long a launcher may take to take the last word.
+/// How long the other daemon may take nothing of what is left, or take to hang up after the last word.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it may take until it is known why a daemon that lives has hung up: it may have declared this host dead.
 const VERDICT: Duration = Duration::from_secs(2);
 
-/// Moves bytes until either side ends, or the channel is cut; then the launcher is told why. `arrived` is what has come of
-/// each side already.
+/// Moves bytes until either side ends, or the channel is cut. `arrived` is what has come of each side already. Returns the last words
+/// for a launcher that is to be told why, which it may not have taken yet.
 pub(crate) fn run(
     mut near: Wire,
     mut far: Wire,
     arrived: [Vec<u8>; 2],
     (host, peer): (&str, HostId),
     cut: &Cut,
-) {
+) -> Option<LastWords> {
     let [mut up, mut down] = arrived.map(Way::new);
     let why = loop {
         up.pull(&mut near);
-        let broken = up.push(&mut far).is_err();
+        let sent_up = up.push(&mut far);
         down.pull(&mut far);
-        if down.push(&mut near).is_err() || down.is_done() || up.ended {
-            return up.end(&mut far);
+        let sent_down = down.push(&mut near);
+        if sent_down == Err(Broken::Receiver) || down.is_done() || up.ended {
+            break None;
         }
         if let Some(why) = cut.why() {
-            break why;
+            break Some(why);
         }
-        if down.ended || broken {
-            break why_hung_up(&near, (host, peer), cut);
+        if sent_down == Err(Broken::Sender) {
+            break Some(ChannelEnd::HostGone {
+                sentence: talk::explain(host, &std::io::ErrorKind::InvalidData.into()).sentence,
+            });
         }
-        let mut fds = [
-            PollFd::new(cut, PollFlags::IN),
-            PollFd::from_borrowed_fd(near.as_fd(), up.reads() | down.writes(&near)),
-            PollFd::from_borrowed_fd(far.as_fd(), down.reads() | up.writes(&far)),
-        ];
+        if sent_up == Err(Broken::Sender) {
+            break Some(ChannelEnd::Cut {
+                sentence: "the launcher says what the daemon does not understand".to_owned(),
+            });
+        }
+        if down.ended || sent_up == Err(Broken::Receiver) {
+            break Some(why_hung_up(&near, (host, peer), cut));
+        }
+        let mut fds = polls(cut, (&near, &up), (&far, &down));
         wait(&mut fds, None);
         // Also when nothing is to be read from the launcher at the moment.
         if fds[1].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-            return up.end(&mut far);
+            break None;
         }
     };
-    down.conclude(&mut near, why);
+    let Some(why) = why else {
+        up.pass_rest(&mut near, &mut far);
+        up.end(&mut far);
+        return None;
+    };
+    let mut last = down.conclude(near, why);
+    last.try_deliver();
     up.end(&mut far);
+    Some(last)
+}
+
+/// The descriptors to wait for: the launcher's is the second one.
+fn polls<'a>(
+    cut: &'a Cut,
+    (near, up): (&'a Wire, &Way),
+    (far, down): (&'a Wire, &Way),
+) -> Vec<PollFd<'a>> {
+    let mut fds = vec![
+        PollFd::new(cut, PollFlags::IN),
+        PollFd::new(near, up.reads() | down.writes(near)),
+    ];
+    // That the other side has hung up is told at once, again and again, also where nothing is asked.
+    let flags = down.reads() | up.writes(far);
+    if !flags.is_empty() {
+        fds.push(PollFd::new(far, flags));
+    }
+    fds
 }
 
 /// Why the other side has hung up. If its daemon still listens, the reason is about to come; but nobody waits for it longer than
@@ -72,6 +105,15 @@ fn why_hung_up(near: &Wire, (host, peer): (&str, HostId), cut: &Cut) -> ChannelE
         },
     };
     cut.why().unwrap_or_else(known)
+}
+
+/// Why nothing more can be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    /// The side it comes from says what is no message.
+    Sender,
+    /// The side it goes to takes nothing any more.
+    Receiver,
 }
 
 /// One direction.
@@ -123,12 +165,15 @@ impl Way {
         }
     }
 
-    /// An error: the other side takes nothing any more, or this one says nonsense.
-    fn push(&mut self, to: &mut Wire) -> std::io::Result<()> {
+    fn push(&mut self, to: &mut Wire) -> Result<(), Broken> {
         let more = session::whole(&self.waiting[self.whole..]);
-        let (more, closes) = more.map_err(|_| std::io::ErrorKind::InvalidData)?;
+        let (more, closes) = more.map_err(|_| Broken::Sender)?;
         self.whole += more;
         self.closed |= closes;
+        self.send(to).map_err(|_| Broken::Receiver)
+    }
+
+    fn send(&mut self, to: &mut Wire) -> std::io::Result<()> {
         while self.whole > 0 {
             let sent = to.send(&self.waiting[..self.whole])?;
             self.waiting.drain(..sent);
@@ -138,6 +183,26 @@ impl Way {
             }
         }
         to.flush()
+    }
+
+    /// Passes on what a launcher had said before it hung up, as long as the other side takes some of it.
+    fn pass_rest(&mut self, from: &mut Wire, to: &mut Wire) {
+        let mut piece = [0; 32 << 10];
+        loop {
+            self.pull(from);
+            let before = self.waiting.len();
+            if self.push(to).is_err() || self.whole == 0 && before < FULL {
+                return;
+            }
+            // Nobody wants what comes the other way, but it must not hold up this one.
+            let _ = to.recv(&mut piece);
+            let until = Instant::now() + PATIENCE;
+            if self.waiting.len() == before
+                && !wait(&mut [PollFd::new(to, PollFlags::OUT)], Some(until))
+            {
+                return;
+            }
+        }
     }
 
     /// Says that the launcher is gone, whatever became of it: only a host that is lost ends without a word. Returns when
@@ -164,15 +229,152 @@ impl Way {
         }
     }
 
-    /// Ends it with a reason of ours.
-    fn conclude(&mut self, to: &mut Wire, end: ChannelEnd) {
+    /// Ends it with a reason of ours, unless the other side has given one.
+    fn conclude(mut self, to: Wire, end: ChannelEnd) -> LastWords {
         self.waiting.truncate(self.whole);
-        session::put(&ChannelMessage::Closed { end }, &mut self.waiting);
-        let until = Instant::now() + PATIENCE;
-        while self.push(to).is_ok() && self.whole > 0 {
-            if !wait(&mut [PollFd::new(to, PollFlags::OUT)], Some(until)) {
-                return;
+        if !self.closed {
+            session::put(&ChannelMessage::Closed { end }, &mut self.waiting);
+        }
+        LastWords::new(to, self.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use regatta_wire::frames::Frames;
+    use regatta_wire::session::Stream;
+
+    use super::*;
+
+    /// A wire, and its other end.
+    fn wire() -> (Wire, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        (Wire::local(ours).expect("a wire"), theirs)
+    }
+
+    fn beta() -> (&'static str, HostId) {
+        let address = "127.0.0.1:9".parse().expect("an address");
+        ("beta", HostId::new(address, 1, 1))
+    }
+
+    /// Frames with so many bytes of data.
+    fn frames(count: usize) -> Vec<u8> {
+        let mut frames = Vec::new();
+        for piece in vec![7; count].chunks(session::PIECE) {
+            session::put_piece(Stream::Data, piece, &mut frames);
+        }
+        frames
+    }
+
+    /// More than a socket and either direction take.
+    const MUCH: usize = 4 << 20;
+
+    /// Hears a channel to its last message, if there is one: how many bytes of data came before it.
+    fn hear(mut from: UnixStream) -> (usize, Option<ChannelMessage>) {
+        let (mut frames, mut piece, mut all) = (Frames::default(), [0; 32 << 10], 0);
+        while let Ok(count @ 1..) = from.read(&mut piece) {
+            frames.push(&piece[..count]);
+            while let Some(message) = frames.next_message().expect("messages") {
+                match message {
+                    ChannelMessage::Data { bytes } => all += bytes.len(),
+                    last => return (all, Some(last)),
+                }
             }
         }
+        (all, None)
+    }
+
+    #[test]
+    fn a_launcher_that_does_not_read_for_long_is_told_why_when_it_reads() {
+        let ((near, launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let cause = "it has been silent".to_owned();
+        let end = ChannelEnd::HostLost { cause };
+        cut.cut(&end);
+        drop(shell);
+        let last = run(near, far, [Vec::new(), frames(MUCH)], beta(), &cut);
+        let launcher = std::thread::spawn(|| hear(launcher));
+        last.expect("last words").deliver();
+        let heard = launcher.join().expect("a launcher");
+        assert_eq!(heard.1, Some(ChannelMessage::Closed { end }));
+    }
+
+    #[test]
+    fn a_launcher_is_told_that_the_other_host_says_nonsense() {
+        let ((near, launcher), (far, mut shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        shell.write_all(&[0xff; 4]).expect("room");
+        drop(shell);
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let sentence = "the host beta says what is not understood".to_owned();
+        let end = ChannelEnd::HostGone { sentence };
+        assert_eq!(hear(launcher), (0, Some(ChannelMessage::Closed { end })));
+    }
+
+    #[test]
+    fn a_launcher_that_says_nonsense_is_told_so_and_its_shell_that_it_is_gone() {
+        let ((near, mut launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        launcher.write_all(&[0xff; 4]).expect("room");
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let (_, last) = hear(launcher);
+        let end = |last| {
+            matches!(
+                last,
+                Some(ChannelMessage::Closed {
+                    end: ChannelEnd::Cut { .. }
+                })
+            )
+        };
+        assert!(end(last.clone()), "{last:?}");
+        let heard = shell.join().expect("a shell");
+        assert_eq!(heard, (0, Some(ChannelMessage::EndOfInput {})));
+    }
+
+    #[test]
+    fn all_that_a_launcher_said_before_it_hung_up_is_passed_on() {
+        let ((near, mut launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let said = frames(session::PIECE);
+        launcher.write_all(&said).expect("room");
+        drop(launcher);
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [frames(MUCH), Vec::new()], beta(), &cut);
+        let heard = shell.join().expect("a shell");
+        let all = MUCH + session::PIECE;
+        assert_eq!(heard, (all, Some(ChannelMessage::EndOfInput {})));
+    }
+
+    #[test]
+    fn a_reason_that_the_other_side_has_given_is_the_last_message() {
+        let ((near, launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let end = ChannelEnd::ShellEnded { status: 3 };
+        let mut said = frames(MUCH);
+        session::put(&ChannelMessage::Closed { end: end.clone() }, &mut said);
+        cut.cut(&ChannelEnd::Cut {
+            sentence: "the end".to_owned(),
+        });
+        drop(shell);
+        let last = run(near, far, [Vec::new(), said], beta(), &cut);
+        let launcher = std::thread::spawn(|| hear(launcher));
+        last.expect("last words").deliver();
+        let heard = launcher.join().expect("a launcher");
+        assert_eq!(heard, (MUCH, Some(ChannelMessage::Closed { end })));
+    }
+
+    #[test]
+    fn a_side_that_has_hung_up_wakes_nobody_while_the_launcher_does_not_read() {
+        let ((mut near, _launcher), (far, shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let (up, mut down) = (Way::new(Vec::new()), Way::new(frames(MUCH)));
+        assert_eq!(down.push(&mut near), Ok(()));
+        drop(shell);
+        let mut fds = polls(&cut, (&near, &up), (&far, &down));
+        assert!(!wait(&mut fds, Some(Instant::now())), "{fds:?}");
     }
 }

@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::channels::Cut;
 use crate::detached_session::{DetachedSession, Way};
+use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
 use crate::tasks;
 
@@ -24,6 +25,10 @@ use crate::tasks;
 const FULL: usize = 256 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// More than kernels keep of a connection that has ended.
+const MOST: usize = 16 << 20;
+/// How long a shell may read nothing of what its launcher said before it ended.
+const REST: Duration = Duration::from_secs(2);
 
 /// A shell that runs.
 pub(crate) struct Shell {
@@ -76,18 +81,18 @@ impl Shell {
     }
 
     /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a detached session it
-    /// outlives the host of its launcher.
+    /// outlives the host of its launcher. Returns the last words for a launcher of this host, which it may not have taken yet.
     pub(crate) fn serve(
         mut self,
         wire: Wire,
         arrived: Vec<u8>,
         cut: &Cut,
         session: Option<&DetachedSession>,
-    ) {
+    ) -> Option<LastWords> {
         let mut pump = Pump::new(wire, arrived);
         loop {
             match self.carry(&mut pump, cut, session) {
-                Parting::Finished => return,
+                Parting::Finished(end) => return pump.finish(end),
                 Parting::Ended => break,
                 Parting::Lost => {
                     // Bytes on their way to the shell are the beginning of something whose end will never come.
@@ -100,11 +105,19 @@ impl Shell {
         // Processes that read see the end; processes that write get an error.
         self.input = None;
         (self.output, self.former) = ([None, None], [None, None]);
-        drop(pump);
+        // A launcher on this host has no daemon between that could tell it why.
+        let end = cut.why().filter(|_| pump.is_local());
+        let mut last = end.map(|end| pump.conclude(end));
+        // It may not read for long, but its shell ends now.
+        let now = Instant::now();
+        last.iter_mut()
+            .for_each(|last| last.deliver_until(Some(now)));
         if !self.await_end(PATIENCE) {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
+        last.iter_mut().for_each(LastWords::try_deliver);
+        last
     }
 
     /// Carries bytes while both sides are there.
@@ -130,21 +143,19 @@ impl Shell {
                     .child
                     .wait()
                     .map_or(1, |status| status.code().unwrap_or(1));
-                pump.finish(ChannelEnd::ShellEnded { status });
-                return Parting::Finished;
+                return Parting::Finished(ChannelEnd::ShellEnded { status });
             }
             pump.wait(self, cut, session);
         }
-        // A launcher on this host has no daemon between that could tell it why.
-        if let Some(end) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
-            pump.finish(end);
+        if cut.why().is_some() {
+            return Parting::Ended;
         }
         // A launcher that has ended has said so, or its daemon has.
-        let lost = cut.why().is_none() && session.is_some() && !pump.has_said_end();
-        match lost {
-            true => Parting::Lost,
-            false => Parting::Ended,
+        if !pump.has_said_end() && session.is_some() {
+            return Parting::Lost;
         }
+        pump.feed_rest(self, cut);
+        Parting::Ended
     }
 
     /// The launcher's host is lost, or its connection has broken: the way to another launcher, if one comes to lead.
@@ -246,8 +257,8 @@ impl Shell {
 
 /// How a channel ended.
 enum Parting {
-    /// The shell has, and it was said.
-    Finished,
+    /// The shell has.
+    Finished(ChannelEnd),
     /// Its launcher has ended it, or whoever cut it.
     Ended,
     /// Its other end is gone without a word.
@@ -301,8 +312,7 @@ impl Claim {
     /// Tells the launcher that it does not have the session.
     fn end(self) {
         let sentence = "its agent does not follow now".to_owned();
-        let mut pump = Pump::new(self.wire, Vec::new());
-        pump.finish(ChannelEnd::HostGone { sentence });
+        Pump::new(self.wire, Vec::new()).finish(ChannelEnd::HostGone { sentence });
     }
 }
 
@@ -338,17 +348,48 @@ impl Pump {
         self.input.len() + self.arrived.unread().len() < FULL
     }
 
-    /// Whether the launcher's side has said that it ends: the last thing that comes.
+    fn is_local(&self) -> bool {
+        matches!(self.wire, Wire::Local(_))
+    }
+
+    /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
     fn has_said_end(&mut self) -> bool {
         let mut piece = [0; 32 << 10];
-        while let Ok(Some(count)) = self.wire.recv(&mut piece) {
+        while self.input.len() < MOST
+            && let Ok(Some(count)) = self.wire.recv(&mut piece)
+        {
             self.arrived.push(&piece[..count]);
             if self.unpack().is_err() {
                 return true;
             }
-            self.input.clear();
         }
         self.unpack().is_err() || self.ended
+    }
+
+    /// Gives the shell what its launcher said before it ended, as long as it takes some of it.
+    fn feed_rest(&mut self, shell: &mut Shell, cut: &Cut) {
+        let mut until = Instant::now() + REST;
+        loop {
+            let before = self.input.len();
+            self.feed(shell);
+            // A shell that cannot write may not read.
+            shell.discard();
+            let Some(input) = shell.input.as_ref().filter(|_| !self.input.is_empty()) else {
+                return;
+            };
+            if self.input.len() < before {
+                until = Instant::now() + REST;
+            }
+            let mut fds = vec![
+                PollFd::new(cut, PollFlags::IN),
+                PollFd::new(input, PollFlags::OUT),
+            ];
+            let open = shell.output.iter().flatten();
+            fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));
+            if !wait(&mut fds, Some(until)) || cut.why().is_some() {
+                return;
+            }
+        }
     }
 
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.
@@ -456,14 +497,22 @@ impl Pump {
         self.over |= gone;
     }
 
-    /// Sends what is left, and why that is all, to somebody who listens.
-    fn finish(&mut self, end: ChannelEnd) {
-        session::put(&ChannelMessage::Closed { end }, &mut self.out);
-        let until = Instant::now() + PATIENCE;
-        while self.send().is_ok() && (!self.out.is_empty() || !self.wire.is_flushed()) {
-            if !wait(&mut [PollFd::new(&self.wire, PollFlags::OUT)], Some(until)) {
-                return;
-            }
+    /// Tells somebody who listens what is left, and why that is all. Returns what a launcher of this host has not taken yet.
+    fn finish(self, end: ChannelEnd) -> Option<LastWords> {
+        let is_local = self.is_local();
+        let mut last = self.conclude(end);
+        match is_local {
+            true => last.try_deliver(),
+            false => last.deliver_until(Some(Instant::now() + PATIENCE)),
         }
+        Some(last).filter(|_| is_local)
+    }
+
+    fn conclude(mut self, end: ChannelEnd) -> LastWords {
+        session::put(&ChannelMessage::Closed { end }, &mut self.out);
+        LastWords::new(self.wire, self.out)
     }
 }
+
+#[cfg(test)]
+mod tests;

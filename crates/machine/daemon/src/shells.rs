@@ -13,6 +13,7 @@ use crate::ask::{Ask, Opening, Reply};
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
 use crate::detached_session::DetachedSession;
+use crate::last_words::LastWords;
 use crate::relay;
 use crate::sessions::refuse;
 use crate::shell::Shell;
@@ -48,15 +49,17 @@ pub(crate) fn open(
             Ok(Opened::Here(shell))
         }
         wanted => {
+            // Before it is said that there is a channel: one that ended without a word would look like the end of this daemon.
+            let cut = Cut::new().map_err(|error| format!("no channel can be opened: {error}"))?;
             let (far, successors) = far_shell(daemon, (host, peer), &job, wanted)?;
             let _ = talk.send_message(&FromDaemon::Opened { successors });
-            Ok(Opened::There(far, peer, job))
+            Ok(Opened::There(far, peer, job, cut))
         }
     });
     match opened {
         Ok(Opened::Here(shell)) => Some(shell.serve(daemon, talk)),
-        Ok(Opened::There(far, peer, job)) => {
-            carry(daemon, (talk, far), (host, peer), (job, caller))
+        Ok(Opened::There(far, peer, job, cut)) => {
+            Some(carry(daemon, (talk, far), (host, peer), (job, caller), cut))
         }
         Err(sentence) => {
             refuse(&mut talk, sentence);
@@ -67,7 +70,7 @@ pub(crate) fn open(
 
 enum Opened {
     Here(Started),
-    There(Talk, HostId, String),
+    There(Talk, HostId, String, Arc<Cut>),
 }
 
 fn waits_here(job: &str) -> String {
@@ -92,8 +95,8 @@ fn carry(
     (near, far): (Talk, Talk),
     (host, peer): (&str, HostId),
     (job, caller): (String, Pid),
-) -> Option<Rest> {
-    let cut = Cut::new().ok()?;
+    cut: Arc<Cut>,
+) -> Rest {
     let number = daemon.lock().channels.new_number();
     let channel = Channel {
         job,
@@ -104,12 +107,13 @@ fn carry(
     };
     register(daemon, number, channel);
     let (daemon, host) = (daemon.clone(), host.to_owned());
-    Some(Box::new(move || {
+    Box::new(move || {
         let ((near, first), (far, second)) = (near.into_parts(), far.into_parts());
-        relay::run(near, far, [first, second], (&host, peer), &cut);
+        let last = relay::run(near, far, [first, second], (&host, peer), &cut);
         daemon.lock().channels.remove(number);
         daemon.announce();
-    }))
+        last.into_iter().for_each(LastWords::deliver);
+    })
 }
 
 /// Has the daemon of another host start a shell, or hand over one that waits, with the hosts that its agent names. An error is a sentence.
@@ -195,9 +199,10 @@ impl Started {
         Box::new(move || {
             let (wire, arrived) = talk.into_parts();
             let session = self.session.as_deref();
-            self.shell.serve(wire, arrived, &self.cut, session);
+            let last = self.shell.serve(wire, arrived, &self.cut, session);
             daemon.lock().channels.remove(self.number);
             daemon.announce();
+            last.into_iter().for_each(LastWords::deliver);
         })
     }
 }

@@ -25,6 +25,11 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The longest pause, after many attempts without a report: a host that is cut off has to hear of it before a verdict is long past.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
+/// How long after another connection a daemon that has died may take to end this one: the kernel ends all of them at once.
+const VERDICT: Duration = Duration::from_secs(1);
+/// How long a daemon that tells nothing may be a dead one: longer than it takes to connect to it twice.
+const UNSURE: Duration = Duration::from_secs(5);
+
 /// A host that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
@@ -237,6 +242,14 @@ impl MembershipFeed {
     /// Will nothing more be said?
     pub(crate) fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Whether the daemon of this host has ended: another connection to it ended without a word so long ago. `None`: that is still to be
+    /// seen.
+    pub(crate) fn has_daemon_ended(&self, since: Duration) -> Option<bool> {
+        let tells = self.session.is_some() && self.has_reported;
+        let lives = since >= if tells { VERDICT } else { UNSURE };
+        (self.over || lives).then_some(self.over)
     }
 
     /// Nobody listens any more.
@@ -517,6 +530,21 @@ mod tests {
         assert!(feed.next().is_some());
         let remark = feed.take_remark().expect("a remark");
         assert!(remark.ends_with("again"), "{remark}");
+    }
+
+    #[test]
+    fn a_daemon_that_has_ended_is_told_from_one_that_has_ended_one_connection() {
+        let (mut feed, mut daemon) = feed();
+        tell(&mut daemon, &membership(vec![host("alpha", 1)]));
+        assert!(feed.next().is_some());
+        assert_eq!(feed.has_daemon_ended(Duration::ZERO), None);
+        assert_eq!(feed.has_daemon_ended(VERDICT), Some(false));
+        drop(daemon);
+        assert_eq!(feed.next(), None);
+        assert_eq!(feed.has_daemon_ended(VERDICT), None, "it is asked again");
+        assert_eq!(feed.has_daemon_ended(UNSURE), Some(false));
+        assert_eq!(feed.next(), None);
+        assert_eq!(feed.has_daemon_ended(Duration::ZERO), Some(true));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use regatta_wire::session::FromJob;
 
 use crate::channel::Link;
 use crate::channel::daemon_channel::DaemonChannel;
-use crate::channel::end::ChannelEnd;
+use crate::channel::end::{ChannelEnd, SEVERED};
 use crate::channel::messages::{Hello, Order};
 use crate::host_starter::HostSettings;
 use crate::plan::Across;
@@ -62,6 +62,8 @@ pub(crate) struct Remote {
     status: Option<i32>,
     /// When the end of the channel was seen.
     ended: Option<Instant>,
+    /// When the daemon of this host was seen to have hung up without a word.
+    severed: Option<Instant>,
     errors: Option<OwnedFd>,
     said: String,
     /// The settings of the request for it.
@@ -165,6 +167,7 @@ impl Remote {
             command: None,
             status: None,
             ended: None,
+            severed: None,
             errors: None,
             said: String::new(),
             settings: HostSettings::default(),
@@ -344,6 +347,39 @@ impl Remote {
         Some(ChannelEnd::Command { status, said })
     }
 
+    /// Why the host has to be given up, if it has. `has_daemon_ended` is asked whether the daemon of this host has ended, when that has
+    /// hung up without a word so long ago.
+    pub(crate) fn loss(
+        &mut self,
+        silence: Duration,
+        has_daemon_ended: impl FnOnce(Duration) -> Option<bool>,
+    ) -> Option<Loss> {
+        if !self.link.is_ended() {
+            let seconds = silence.as_secs_f32();
+            let why = || format!("it has been silent for {seconds} s (--host-timeout)");
+            return self.is_silent(silence).then(why).map(Loss::OfHost);
+        }
+        // The others must not wait for the command of one channel.
+        let end = self.end()?;
+        if end == ChannelEnd::OwnDaemon {
+            let since = *self.severed.get_or_insert_with(Instant::now);
+            match has_daemon_ended(since.elapsed()) {
+                Some(true) => {}
+                None if !self.is_silent(silence) => return None,
+                _ => return Some(Loss::OfHost(SEVERED.to_owned())),
+            }
+        }
+        Some(match end.is_of_this_host() {
+            true => Loss::OfThisHost(end.cause()),
+            false => Loss::OfHost(end.cause()),
+        })
+    }
+
+    /// Whether the daemon of this host has hung up without a word, and it is not known whether it has ended.
+    pub(crate) fn is_severed(&self) -> bool {
+        self.severed.is_some() && !self.lost
+    }
+
     /// Until nothing more is expected of a channel that has ended.
     pub(crate) fn until_concluded(&self) -> Option<Duration> {
         let since = self.ended.filter(|_| !self.lost)?;
@@ -397,6 +433,15 @@ impl Remote {
     }
 }
 
+/// Why a host is given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// It is lost to this one, for this cause.
+    OfHost(String),
+    /// This host is lost to the others, for this cause.
+    OfThisHost(String),
+}
+
 /// Ends all channels, and with them whatever their agents still hold; returns when their commands have ended.
 pub(crate) fn part(remotes: &mut [Remote]) {
     let until = Instant::now() + PATIENCE;
@@ -427,6 +472,7 @@ fn command_name(across: &Across) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::daemon_channel;
 
     fn open(script: &str) -> Remote {
         let across = Across {
@@ -460,6 +506,23 @@ mod tests {
         assert!(!remote.is_silent(silence), "it has been heard now");
         remote.heard = long_ago.expect("a clock that runs");
         assert!(remote.is_silent(silence), "nothing has come");
+    }
+
+    #[test]
+    fn one_channel_that_its_daemon_has_ended_without_a_word_is_the_loss_of_one_host() {
+        let (channel, daemon) = daemon_channel::tests::opened();
+        let mut remote = Remote::without_command("beta", 1, Link::of_daemons(channel));
+        let silence = Duration::from_secs(10);
+        assert_eq!(remote.loss(silence, |_| Some(true)), None);
+        drop(daemon);
+        while remote.read() {}
+        assert_eq!(remote.loss(silence, |_| None), None);
+        assert!(remote.is_severed());
+        let own = Loss::OfThisHost(ChannelEnd::OwnDaemon.cause());
+        assert_eq!(remote.loss(silence, |_| Some(true)), Some(own));
+        let one = Some(Loss::OfHost(SEVERED.to_owned()));
+        assert_eq!(remote.loss(silence, |_| Some(false)), one);
+        assert_eq!(remote.loss(Duration::ZERO, |_| None), one);
     }
 
     #[test]

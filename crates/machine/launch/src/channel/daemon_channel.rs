@@ -76,7 +76,7 @@ impl DaemonChannel {
         }
         let hung_up = self.session.as_ref().is_some_and(Session::is_ended);
         if hung_up {
-            // A daemon that lives says why it ends a channel.
+            // A daemon that lives says why it ends a channel; whether it has ended is for the membership feed to tell.
             self.end.get_or_insert(ChannelEnd::OwnDaemon);
         }
     }
@@ -203,13 +203,14 @@ impl From<Closed> for ChannelEnd {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::Read;
 
     use super::*;
     use crate::session::tests::{hello, pair, say};
 
-    fn opened() -> (DaemonChannel, std::os::unix::net::UnixStream) {
+    /// A channel that is open, and the daemon's end of it.
+    pub(crate) fn opened() -> (DaemonChannel, std::os::unix::net::UnixStream) {
         let (session, mut daemon) = pair();
         say(&mut daemon, &hello());
         let successors = vec!["r1".to_owned()];
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_hangs_up_without_a_word_has_ended() {
+    fn a_daemon_that_hangs_up_without_a_word_seems_to_have_ended() {
         let (mut channel, daemon) = opened();
         drop(daemon);
         assert_eq!(channel.read(&mut [0; 8]), None);

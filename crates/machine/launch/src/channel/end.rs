@@ -4,6 +4,10 @@ use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::rsh;
 
+/// Cause of the loss of a host whose channel alone ended as if the daemon of this host had ended.
+pub(crate) const SEVERED: &str =
+    "the daemon of this host has ended the channel to it, without a word of why";
+
 /// The end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChannelEnd {
@@ -15,7 +19,7 @@ pub(crate) enum ChannelEnd {
     HostLost(String),
     /// The daemons that carried it have ended it, for this reason.
     Daemons(String),
-    /// The daemon of this host has ended, and with it the channels to all others.
+    /// The daemon of this host has hung up without a word: it has ended, and with it the channels to all others, or only this channel is lost.
     OwnDaemon,
     /// This host was declared dead, for this reason, and goes on as another one.
     Renewed(String),

@@ -6,7 +6,7 @@ use super::Supervisor;
 use super::guests::RemoteCaller;
 use crate::channel::messages::{Order, Report};
 use crate::refusal::Refusal;
-use crate::remote::WINDOW;
+use crate::remote::{Loss, WINDOW};
 use crate::streams::Heard;
 use crate::tasks::Started;
 use regatta_job::registry::Piece;
@@ -261,21 +261,18 @@ impl Supervisor<'_> {
     /// Why a host has to be given up, if it has.
     fn is_gone(&mut self, index: usize) -> Option<String> {
         let silence = self.silence();
-        let remote = &mut self.remotes[index];
-        if remote.link.is_ended() {
-            // The others must not wait for the command of one channel.
-            let end = remote.end()?;
-            if end.is_of_this_host() {
-                self.handle_own_daemon(&end.cause());
+        let growing = self.growing.as_ref();
+        let ended = |since: Duration| match growing {
+            Some(growing) => growing.has_daemon_ended(since),
+            None => Some(true),
+        };
+        match self.remotes[index].loss(silence, ended)? {
+            Loss::OfHost(cause) => Some(cause),
+            Loss::OfThisHost(cause) => {
+                self.handle_own_daemon(&cause);
+                Some(cause)
             }
-            return Some(end.cause());
         }
-        remote.is_silent(silence).then(|| {
-            format!(
-                "it has been silent for {} s (--host-timeout)",
-                silence.as_secs_f32()
-            )
-        })
     }
 
     pub(super) fn host_lost(&mut self, index: usize, cause: &str) {

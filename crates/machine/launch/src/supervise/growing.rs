@@ -20,6 +20,7 @@ use regatta_wire::session::UnreachablePair;
 
 use super::Supervisor;
 use crate::arrivals::Channels;
+use crate::channel::end::ChannelEnd;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
 use crate::host_starter::Reached;
@@ -103,6 +104,12 @@ impl<'p> Growing<'p> {
         let job = self.across.growth.as_ref().map_or("", |growth| &growth.job);
         let news = self.news.as_mut();
         news.is_none_or(|news| news.send_unreachable(job, pairs))
+    }
+
+    /// Whether the daemon of this host has ended, where one has hung up on a channel so long ago. `None`: that is still to be seen.
+    pub(super) fn has_daemon_ended(&self, since: Duration) -> Option<bool> {
+        let news = self.news.as_ref();
+        news.map_or(Some(true), |news| news.has_daemon_ended(since))
     }
 
     /// The processes that carry channels: no signal of the job is theirs.
@@ -202,6 +209,10 @@ impl Supervisor<'_> {
         }
         let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
         if news.is_some_and(MembershipFeed::is_over) {
+            // Not before the job is left to others: it may go on there.
+            if !self.lifecycle.is_over() && self.remotes.iter().any(Remote::is_severed) {
+                self.handle_own_daemon(&ChannelEnd::OwnDaemon.cause());
+            }
             self.end_with_machine();
         }
         let Some(mut growing) = self.growing.take() else {

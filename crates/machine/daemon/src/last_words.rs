@@ -1,0 +1,91 @@
+//! The last bytes of a channel, with the reason for its end, on their way to a launcher of this host.
+//!
+//! A launcher that hears the end of its connection and no reason has to take the daemon of its host for dead. One that is stopped, or
+//! busy, reads later, so whoever serves a channel keeps these until they are read or the launcher has hung up.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::talk::{Wire, wait};
+
+/// How long a channel that has ended counts as one for a launcher that does not read. A daemon that ends waits for its channels.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LastWords {
+    to: Wire,
+    rest: Vec<u8>,
+}
+
+impl LastWords {
+    /// These whole frames, of which the first may be under way.
+    pub(crate) fn new(to: Wire, rest: Vec<u8>) -> LastWords {
+        LastWords { to, rest }
+    }
+
+    /// Sends them, for a short time only.
+    pub(crate) fn try_deliver(&mut self) {
+        self.deliver_until(Some(Instant::now() + PATIENCE));
+    }
+
+    /// Sends them as long as the other side lives.
+    pub(crate) fn deliver(mut self) {
+        self.deliver_until(None);
+    }
+
+    /// Sends them until then at most.
+    pub(crate) fn deliver_until(&mut self, until: Option<Instant>) {
+        while self.send().is_ok() && !(self.rest.is_empty() && self.to.is_flushed()) {
+            if !wait(&mut [PollFd::new(&self.to, PollFlags::OUT)], until) {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self) -> std::io::Result<()> {
+        while !self.rest.is_empty() {
+            match self.to.send(&self.rest)? {
+                0 => break,
+                count => drop(self.rest.drain(..count)),
+            }
+        }
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn last_words() -> (LastWords, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        let wire = Wire::local(ours).expect("a wire");
+        (LastWords::new(wire, vec![7; 4 << 20]), theirs)
+    }
+
+    #[test]
+    fn who_reads_late_hears_all() {
+        let (mut words, mut launcher) = last_words();
+        words.deliver_until(Some(Instant::now()));
+        let read = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            launcher.read_to_end(&mut all).map(|_| all.len())
+        });
+        words.deliver();
+        let read = read.join().expect("a reader").expect("bytes");
+        assert_eq!(read, 4 << 20);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_launcher_that_has_hung_up() {
+        let (mut words, launcher) = last_words();
+        words.deliver_until(Some(Instant::now()));
+        drop(launcher);
+        words.deliver();
+    }
+}
