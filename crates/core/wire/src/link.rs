@@ -42,7 +42,8 @@ pub enum Parcel {
     DeadlockProbe,
     /// The word says how many streams of the other side its receiver holds no longer, of all that there were.
     Released,
-    /// The first parcel of a connection each way; the word as in numbered ones.
+    /// The first parcel of a connection each way: the word says how many bytes of numbered parcels have come, the context how many of
+    /// these are not taken.
     Resume,
     /// The sender takes the other side's words for nonsense, and wants no more of them.
     Closed,

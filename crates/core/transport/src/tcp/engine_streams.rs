@@ -92,7 +92,7 @@ impl Streams for Tcp {
         let stream = link.outs.iter().position(|stream| stream.id == wire.id);
         let flow = match stream {
             Some(at) if link.outs[at].complete => {
-                link.outs.swap_remove(at);
+                link.end_out(at);
                 Flow::Finished
             }
             _ if moved => Flow::Moved,

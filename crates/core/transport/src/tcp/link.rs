@@ -247,9 +247,11 @@ impl Link {
         !self.outbox.is_settled() || !self.outs.is_empty()
     }
 
-    /// A new connection is there, and the peer has taken everything up to `position`.
-    pub(crate) fn resume(&mut self, position: u64) -> Result<(), Trouble> {
-        if !self.outbox.rewind(position)? {
+    /// A new connection is there, which the peer has begun with this head.
+    pub(crate) fn resume(&mut self, head: &Head) -> Result<(), Trouble> {
+        let taken = head.word.checked_sub(head.context.into());
+        let taken = taken.ok_or("a connection begins before what was taken")?;
+        if !self.outbox.rewind(head.word, taken)? {
             return Err(Trouble::Lost);
         }
         self.outs.iter_mut().for_each(OutStream::rewind);
@@ -776,6 +778,12 @@ impl Link {
         Ok(true)
     }
 
+    /// The receiver has all of a stream. Its memory is the user's again, though bytes of it may be on their way once more, after a cut.
+    pub(crate) fn end_out(&mut self, at: usize) {
+        let stream = self.outs.swap_remove(at);
+        self.outbox.let_go(stream.id);
+    }
+
     /// The sender gives a stream up.
     ///
     /// A peer that the table calls `dead` is not told: should it live, the engine's word that takes the message back never
@@ -818,14 +826,16 @@ impl Link {
         }
     }
 
-    /// The first parcel of a connection: how far this side has come, or that it will not go on.
+    /// The first parcel of a connection: how far this side has come, or that it will not go on. Bytes that have come and are not
+    /// taken are told apart: the peer sends them no more, and they still fill the room that it counts with.
     pub(crate) fn first_head(&self) -> [u8; HEAD] {
         let parcel = match self.fault {
             _ if self.is_cut_for_good() => Parcel::Disowned,
             None => Parcel::Resume,
             Some(_) => Parcel::Closed,
         };
-        Head::bare(parcel, 0, self.inbox.reached).encode()
+        let untaken = self.inbox.reached - self.inbox.taken;
+        Head::bare(parcel, untaken as u32, self.inbox.reached).encode()
     }
 }
 

@@ -299,10 +299,14 @@ fn a_connection_heard_of_late_is_only_lost() {
     );
     feed(&mut link, &mut theirs, &frame(0, HEAD as u64).encode());
     // A position from before the peer had that frame.
-    assert!(matches!(link.resume(0), Err(Trouble::Lost)));
-    assert!(link.resume(HEAD as u64).is_ok());
-    let more = link.resume(2 * HEAD as u64);
-    assert!(matches!(more, Err(Trouble::Corrupt(_))));
+    let begins = |untaken, word| Head::bare(Parcel::Resume, untaken, word);
+    assert!(matches!(link.resume(&begins(0, 0)), Err(Trouble::Lost)));
+    let size = HEAD as u64;
+    assert!(link.resume(&begins(0, size)).is_ok());
+    for (untaken, word) in [(0, 2 * size), (HEAD as u32, 2 * size), (HEAD as u32, 0)] {
+        let nonsense = link.resume(&begins(untaken, word));
+        assert!(matches!(nonsense, Err(Trouble::Corrupt(_))), "{nonsense:?}");
+    }
 }
 
 /// Not every failure to send comes from an end that the receiving side would see by itself.

@@ -8,6 +8,8 @@
 
 #[cfg(test)]
 mod calling_tests;
+#[cfg(test)]
+mod cut_tests;
 pub(crate) mod deadlock_probe;
 mod ending;
 mod engine_streams;
@@ -357,14 +359,14 @@ impl Tcp {
                 Err(_) => return self.retreat(peer),
             }
         }
-        let position = match Head::decode(&resuming.bytes) {
+        let begun = match Head::decode(&resuming.bytes) {
             _ if link.fault.is_some() || link.is_cut_for_good() => {
                 return link.trouble(Trouble::Lost);
             }
             Ok(head) if head.parcel == Parcel::Disowned => {
                 return link.trouble(Trouble::Disowned);
             }
-            Ok(head) if head.parcel == Parcel::Resume => head.word,
+            Ok(head) if head.parcel == Parcel::Resume => head,
             Ok(head) if head.parcel == Parcel::Closed => {
                 return link.trouble(Trouble::Corrupt(link::CLOSED));
             }
@@ -375,7 +377,7 @@ impl Tcp {
             let _ = dial::ask_now_and_then(&resuming.channel, false);
             link.phase = Phase::Open(resuming.channel);
         }
-        match link.resume(position) {
+        match link.resume(&begun) {
             Ok(()) => link.pump(1),
             Err(trouble) => link.trouble(trouble),
         }

@@ -60,6 +60,8 @@ pub(crate) struct Outbox {
     end: usize,
     /// Number of the byte at `start`, of all that were ever kept.
     base: u64,
+    /// As above, of the first byte that the peer had not received when a connection last began.
+    resumed: u64,
     urgent: Vec<u8>,
     urgent_sent: usize,
     chunk: Option<OnWire>,
@@ -81,6 +83,7 @@ impl Outbox {
             sent: 0,
             end: 0,
             base: 0,
+            resumed: 0,
             urgent: Vec::new(),
             urgent_sent: 0,
             chunk: None,
@@ -151,6 +154,13 @@ impl Outbox {
         self.urgent.len()
     }
 
+    /// Is a chunk on its way out of this memory?
+    #[cfg(test)]
+    pub(crate) fn reads(&self, memory: &std::ops::Range<*const u8>) -> bool {
+        let chunk = self.chunk.as_ref();
+        chunk.is_some_and(|chunk| memory.contains(&chunk.payload))
+    }
+
     /// Send a parcel that may be lost, in its turn but before others.
     pub(crate) fn urge(&mut self, head: &Head, body: &[u8]) {
         self.urgent.extend_from_slice(&head.encode());
@@ -174,18 +184,27 @@ impl Outbox {
         Ok(())
     }
 
-    /// On a new connection: go on after byte `position`. False: the peer is further than that, so what it said is old:
-    /// it has called again since, and this connection is only heard of late.
-    pub(crate) fn rewind(&mut self, position: u64) -> Result<bool, &'static str> {
+    /// On a new connection: go on after byte `received`, and keep what comes after byte `taken`. The peer has room for as much as
+    /// is kept, and what it has received and not taken fills some of it. False: the peer is further than that, so what it said is
+    /// old: it has called again since, and this connection is only heard of late.
+    pub(crate) fn rewind(&mut self, received: u64, taken: u64) -> Result<bool, &'static str> {
         self.forget_connection();
-        if position < self.base {
+        if received < self.resumed || taken < self.base {
             return Ok(false);
         }
         // It may have taken more than the last acknowledgement said, but not more than was kept.
         self.sent = self.end;
-        let done = self.acknowledged(position);
+        let untaken = self.acknowledged(taken).and_then(|()| {
+            let untaken = received.checked_sub(taken);
+            let kept = (self.end - self.start) as u64;
+            untaken
+                .filter(|&untaken| untaken <= kept)
+                .ok_or("a connection begins behind what was sent")
+        });
         self.sent = self.start;
-        done.map(|()| true)
+        self.sent += untaken? as usize;
+        self.resumed = received;
+        Ok(true)
     }
 
     /// The connection is lost, and what was on its way with it.

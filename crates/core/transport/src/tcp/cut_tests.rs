@@ -1,0 +1,116 @@
+//! Two links whose connection is cut, and a message that is under way meanwhile.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use regatta_connection::channel::Channel;
+use regatta_memory::views::Views;
+use regatta_wire::link::Head;
+use regatta_wire::{Frame, Kind};
+
+use super::link::Link;
+use super::phase::Phase;
+
+const EMPTY: Frame = Frame {
+    kind: Kind::Eager,
+    context: 0,
+    tag: 0,
+};
+/// Bytes of the message, more than a socket takes.
+const SIZE: usize = 1 << 20;
+
+/// Gives two links a new connection, in the place of the one that they may have.
+fn connect(links: &mut [Link; 2]) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    for link in links.iter_mut() {
+        link.read_out();
+        link.forget_connection();
+    }
+    let heads = links.each_ref().map(Link::first_head);
+    for (link, socket) in links.iter_mut().zip([ours, theirs]) {
+        link.phase = Phase::Open(Channel::plain(OwnedFd::from(socket)));
+    }
+    for (link, head) in links.iter_mut().zip(heads.iter().rev()) {
+        link.resume(&Head::decode(head).unwrap()).unwrap();
+        link.pump(1);
+    }
+}
+
+fn connected() -> [Link; 2] {
+    let mut links = [Link::new(), Link::new()];
+    connect(&mut links);
+    links
+}
+
+/// The memory of a message, or of the place where it goes.
+fn views(bytes: &mut [u8]) -> Views {
+    // SAFETY: the tests keep the bytes for as long as a link uses them.
+    unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// Sends and receives of the first link's stream, some of it; whether all has come.
+fn flow(links: &mut [Link; 2], id: u32, into: &Views) -> bool {
+    links[0].pump(1);
+    links[1].pull(id, into).unwrap();
+    links[1].pump(0);
+    let stream = links[1].in_stream(id).unwrap();
+    stream.release(into);
+    stream.extend();
+    stream.total.is_some()
+}
+
+#[test]
+fn nothing_is_sent_from_the_memory_of_a_message_that_its_receiver_has() {
+    let mut links = connected();
+    let (mut bytes, mut place) = (vec![7; SIZE], vec![0; SIZE]);
+    let (message, into) = (views(&mut bytes), views(&mut place));
+    let id = links[0].open_out(&message).unwrap();
+    links[1].attach_in(id).unwrap();
+    links[1].pump(0);
+    links[0].receive();
+    let enough = (0..10_000).any(|_| flow(&mut links, id, &into));
+    assert!(enough, "all has come");
+    links[1].release_in(id);
+    // The receiver's word that it has all is lost, so the sender begins again; then the word comes.
+    links.iter_mut().for_each(|link| {
+        link.forget_connection();
+        link.phase = Phase::Idle;
+    });
+    connect(&mut links);
+    links[0].pump(1);
+    assert!(links[0].outbox.reads(&bytes.as_ptr_range()));
+    links[1].pump(0);
+    links[0].receive();
+    assert!(links[0].outs[0].complete);
+    links[0].end_out(0);
+    assert!(!links[0].outbox.reads(&bytes.as_ptr_range()));
+}
+
+/// A receiver has room for the frames that its sender keeps, however often the connection is cut before they are taken.
+#[test]
+fn frames_that_wait_leave_room_for_a_message_after_any_number_of_cuts() {
+    let mut links = connected();
+    let (mut bytes, mut place) = (vec![7; SIZE], vec![0; SIZE]);
+    let (message, into) = (views(&mut bytes), views(&mut place));
+    let mut payload = vec![1; 8 << 10];
+    let payload = views(&mut payload);
+    let id = links[0].open_out(&message).unwrap();
+    links[1].attach_in(id).unwrap();
+    for _ in 0..4 {
+        for _ in 0..1000 {
+            while links[0].outbox.has_room(payload.len()) {
+                links[0].send(EMPTY, &payload);
+            }
+            links[0].pump(0);
+            links[1].receive();
+        }
+        connect(&mut links);
+    }
+    let enough = (0..10_000).any(|_| {
+        links[0].receive();
+        flow(&mut links, id, &into)
+    });
+    assert!(enough, "{:?}", links[1].in_stream(id));
+    assert!(place == bytes);
+    assert_eq!(links.each_ref().map(|link| link.fault), [None, None]);
+}
