@@ -46,6 +46,11 @@ impl Listener {
         })
     }
 
+    /// Lets nobody in for a moment.
+    pub fn pause(&mut self) {
+        self.paused = Some(Instant::now() + PAUSE);
+    }
+
     /// Nobody can be let in for a moment.
     pub fn is_paused(&self) -> bool {
         self.paused.is_some()
@@ -67,7 +72,7 @@ impl Listener {
             let socket = match accept_with(&self.socket, flags) {
                 Ok(socket) => socket,
                 Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-                    self.paused = Some(Instant::now() + PAUSE);
+                    self.pause();
                     break;
                 }
                 Err(_) => break,

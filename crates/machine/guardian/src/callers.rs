@@ -172,20 +172,7 @@ impl Porch {
     fn let_in(&mut self) -> bool {
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {
-                    return true;
-                }
-                _ if matches!(
-                    Errno::from_io_error(&error),
-                    Some(Errno::MFILE | Errno::NFILE)
-                ) =>
-                {
-                    self.closed = Some(Instant::now() + CLOSED);
-                    return true;
-                }
-                _ => return false,
-            },
+            Err(error) => return self.wait_or_close(&error),
         };
         if stream.set_nonblocking(true).is_ok() {
             if self.callers.len() >= self.bounds.places {
@@ -199,6 +186,20 @@ impl Porch {
             });
         }
         true
+    }
+
+    /// Nobody can be let in: not just now, for a while, or never again. False: never again.
+    fn wait_or_close(&mut self, error: &std::io::Error) -> bool {
+        match Errno::from_io_error(error) {
+            Some(Errno::WOULDBLOCK | Errno::CONNABORTED | Errno::INTR) => true,
+            // The socket does not listen any more.
+            Some(Errno::INVAL | Errno::BADF) => false,
+            // No descriptors or no memory, or an error of the network that belongs to one connection (accept(2)).
+            _ => {
+                self.closed = Some(Instant::now() + CLOSED);
+                true
+            }
+        }
     }
 
     fn make_room(&mut self) {

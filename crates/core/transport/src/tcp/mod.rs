@@ -64,6 +64,8 @@ pub(crate) struct Tcp {
     own: Own,
     epoll: Arc<OwnedFd>,
     listener: Listener,
+    /// Nobody is told of callers: they cannot be let in now.
+    deaf: bool,
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
@@ -103,6 +105,7 @@ impl Tcp {
             own: Own::new(&key, me, (tasks, job.capacity()), !trusted),
             epoll,
             listener,
+            deaf: false,
             links: Vec::new(),
             known: Vec::new(),
             parted: Vec::new(),
@@ -215,7 +218,22 @@ impl Tcp {
                 false => self.listener.dismiss(token),
             }
         }
+        self.watch_listener();
         self.restless = true;
+    }
+
+    /// A caller that waits while nobody can be let in would be an event without end.
+    fn watch_listener(&mut self) {
+        let paused = self.listener.is_paused();
+        if std::mem::replace(&mut self.deaf, paused) == paused {
+            return;
+        }
+        let flags = match paused {
+            true => epoll::EventFlags::empty(),
+            false => epoll::EventFlags::IN,
+        };
+        let data = epoll::EventData::new_u64(LISTENER);
+        let _ = epoll::modify(&self.epoll, self.listener.fd(), data, flags);
     }
 
     /// A guest has said something.
@@ -428,6 +446,7 @@ impl Tcp {
         let now = Instant::now();
         self.losses_seen = self.job.losses();
         let mut timed = self.listener.tidy(now);
+        self.watch_listener();
         let (mut blocked, mut waiting) = (false, false);
         for index in 0..self.known.len() {
             let peer = self.known[index];

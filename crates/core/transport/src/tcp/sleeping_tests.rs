@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use regatta_engine::{Frames, Streams};
 use regatta_memory::views::Scratch;
+use rustix::event::epoll;
 use rustix::net::sockopt;
 
 use super::calling_tests::{HERE, PATIENCE, WORD, task_on, until};
@@ -48,4 +49,30 @@ fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
     until(&mut receiver, "the word is there", |receiver| {
         receiver.next_ready(&mut 0) == Some(0)
     });
+}
+
+#[test]
+fn a_caller_that_cannot_be_let_in_wakes_nobody_until_it_can() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    let mut task = task_on(0, &listeners, false);
+    task.listener.pause();
+    let caller = std::net::TcpStream::connect(listeners[0].local_addr().unwrap()).unwrap();
+    let events = |task: &super::Tcp, limit: u64| {
+        let limit = rustix::event::Timespec {
+            tv_sec: limit as i64,
+            tv_nsec: 0,
+        };
+        let mut room = [const { std::mem::MaybeUninit::uninit() }; 4];
+        epoll::wait(&task.epoll, &mut room, Some(&limit))
+            .unwrap()
+            .0
+            .len()
+    };
+    assert_eq!(events(&task, PATIENCE.as_secs()), 1);
+    task.accept_guests();
+    assert_eq!(events(&task, 0), 0);
+    until(&mut task, "the pause is over", |task| {
+        task.listener.guest(super::GUESTS + 1).is_some()
+    });
+    drop(caller);
 }
