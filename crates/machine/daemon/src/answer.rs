@@ -64,6 +64,15 @@ fn open(daemon: &Daemon, talk: &mut Talk, caller: Option<Pid>) -> Option<Opening
         let _ = talk.send_line(&Reply::Refused(sentence));
         return None;
     }
+    let own = daemon.lock().membership.own().address();
+    if let Some(to) = opening.to.filter(|&to| to != own) {
+        let sentence = format!(
+            "the daemon of {} was reached at {to}, where another one was called: does something between the hosts redirect connections?",
+            daemon.charge.name
+        );
+        let _ = talk.send_line(&Reply::Refused(sentence));
+        return None;
+    }
     Some(opening)
 }
 
@@ -243,6 +252,32 @@ mod tests {
         };
         let sockets = Sockets::open(address).expect("ports");
         Daemon::new(charge, &sockets).expect("a daemon")
+    }
+
+    #[test]
+    fn a_daemon_does_nothing_that_another_one_was_asked() {
+        let daemon = daemon();
+        let own = daemon.lock().membership.own();
+        let elsewhere = (own.address().ip(), own.address().port() ^ 1).into();
+        for (to, is_meant) in [(elsewhere, false), (own.address(), true)] {
+            let (ours, theirs) = UnixStream::pair().expect("sockets");
+            let serving = daemon.clone();
+            let server = std::thread::spawn(move || {
+                let wire = Wire::local(ours).expect("a wire");
+                serve(&serving, wire, None);
+            });
+            let mut other = Talk::new(Wire::local(theirs).expect("a wire"), LIMIT);
+            let opening = Opening {
+                identity: identity(),
+                from: Some(own.into()),
+                to: Some(to),
+                ask: Ask::TasksHere,
+            };
+            other.send_line(&opening).expect("room");
+            let reply = other.receive::<Reply>().expect("an answer");
+            assert_eq!(matches!(reply, Reply::Tasks { .. }), is_meant, "{reply:?}");
+            server.join().expect("it goes");
+        }
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub(crate) struct Opening {
     /// Of a daemon: which one.
     #[serde(default)]
     pub from: Option<Name>,
+    /// Address of the daemon that is meant, by another daemon. All of a machine have one key, so a connection that somebody on the way
+    /// leads to another of them comes about.
+    #[serde(default)]
+    pub to: Option<SocketAddr>,
     pub ask: Ask,
 }
 
@@ -314,6 +318,7 @@ mod tests {
         let opening = Opening {
             identity: "0.1".to_owned(),
             from: Some(HostId::new("[fd00::1]:9".parse().unwrap(), 7, 8).into()),
+            to: Some("10.0.0.1:7".parse().unwrap()),
             ask: Ask::KillHere {
                 job: "alpha:1".to_owned(),
                 rank: Some(3),

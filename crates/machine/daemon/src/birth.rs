@@ -242,6 +242,7 @@ fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<()
         talk.send_line(&Opening {
             identity: identity(),
             from: Some(own.into()),
+            to: Some(address),
             ask: Ask::Reach { at: own.address() },
         })?;
         talk.receive::<Reply>()

@@ -282,6 +282,7 @@ fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
     talk.send_line(&Opening {
         identity: identity(),
         from: None,
+        to: None,
         ask: what,
     })
     .map_err(|error| lost(&error))?;

@@ -33,6 +33,7 @@ fn ask(
     talk.send_line(&Opening {
         identity: identity(),
         from: Some(own.into()),
+        to: Some(to.address()),
         ask,
     })?;
     Ok((talk.receive()?, talk))

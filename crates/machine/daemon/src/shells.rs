@@ -127,6 +127,7 @@ fn far_shell(
     let opening = Opening {
         identity: identity(),
         from: Some(daemon.lock().membership.own().into()),
+        to: Some(peer.address()),
         ask: match wanted {
             Wanted::New { detachable } => Ask::ShellHere { job, detachable },
             Wanted::Waiting => Ask::ClaimHere { job },
