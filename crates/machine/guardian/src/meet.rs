@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use regatta_segment::place::{Places, listen_at};
 use regatta_slurm::rendezvous::{Letter, Reply, Secret, Table};
 use regatta_slurm::{Step, credential, node_address};
+use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::callers::{self, Bounds, Callers};
@@ -321,8 +322,25 @@ fn receive(stream: TcpStream, whole: &[u8], step: &str, user: u32) -> Option<(Le
     let letter = Letter::decode(&bytes)?;
     (letter.step == step).then_some(())?;
     // This is the place: the answer comes when all are here.
-    write_letter(&stream, "", Instant::now() + PROMPT).ok()?;
+    write_letter(&stream, &here(&letter.nonce), Instant::now() + PROMPT).ok()?;
     Some((letter, stream))
+}
+
+/// The word that this is the place. Only a process of this user opens the letter and knows its nonce, so a stranger at one of the ports,
+/// which anybody can compute, keeps nobody from trying the others.
+fn here(nonce: &Secret) -> String {
+    let said = [b"regatta: this is the place", &nonce[..]].concat();
+    let proof = digest(&SHA256, &said);
+    proof
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whether the other end has opened the letter with this nonce.
+fn is_the_place(stream: &TcpStream, nonce: &Secret, until: Instant) -> bool {
+    read_letter(stream, until) == Some(here(nonce))
 }
 
 type Decided = (Places, Vec<SocketAddr>, Vec<SocketAddr>, Vec<TcpListener>);
@@ -425,9 +443,7 @@ fn call(
     };
     let sealed = credential::seal(&letter.encode(), user).map_err(|why| no_munge(step, &why))?;
     let prompt = Instant::now() + PROMPT;
-    if write_letter(&stream, &sealed, prompt).is_err()
-        || read_letter(&stream, prompt).as_deref() != Some("")
-    {
+    if write_letter(&stream, &sealed, prompt).is_err() || !is_the_place(&stream, &nonce, prompt) {
         return Ok(None);
     }
     // The first node gives up at about the same time; its reasons are the better ones.
@@ -531,6 +547,24 @@ mod tests {
             letter(2 << 20, b""),
         ] {
             assert_eq!(rest_of_call(&senseless), None, "{senseless:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_reader_of_the_letter_can_say_that_this_is_the_place() {
+        let nonce = [7; 32];
+        for (word, is_believed) in [
+            (String::new(), false),
+            (here(&[8; 32]), false),
+            (here(&nonce), true),
+        ] {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+            let address = listener.local_addr().expect("an address");
+            let caller = TcpStream::connect(address).expect("a listener");
+            let (stranger, _) = listener.accept().expect("a caller");
+            let until = Instant::now() + PROMPT;
+            write_letter(&stranger, &word, until).expect("room");
+            assert_eq!(is_the_place(&caller, &nonce, until), is_believed, "{word}");
         }
     }
 
