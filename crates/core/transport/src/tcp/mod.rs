@@ -7,6 +7,8 @@
 //! Whether a peer is gone is for the job's table to say, not for a connection.
 
 #[cfg(test)]
+mod any_cuts;
+#[cfg(test)]
 mod calling_tests;
 #[cfg(test)]
 mod cut_tests;

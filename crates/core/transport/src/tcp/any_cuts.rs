@@ -1,0 +1,332 @@
+//! Two links between which connections come and go at any time, also several at once that the two adopt in different order. Frames
+//! come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
+
+use std::collections::VecDeque;
+use std::io::IoSliceMut;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use proptest::prelude::*;
+use regatta_connection::channel::Channel;
+use regatta_memory::views::Views;
+use regatta_wire::link::{HEAD, Head, Parcel};
+use regatta_wire::{Frame, Kind};
+use rustix::net::sockopt;
+
+use super::link::{Link, Trouble, send_first};
+use super::phase::{Phase, Resuming};
+
+const STEPS: u32 = 6000;
+/// Connections that wait to be adopted.
+const PENDING: usize = 3;
+
+/// Choices that come again with the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+}
+
+/// Content of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Offer { id: u32, length: usize },
+    Withdrawn { id: u32 },
+    Declined { id: u32 },
+}
+
+/// The bytes of a message.
+fn bytes_of(id: u32, length: usize) -> Vec<u8> {
+    let at = |at: usize| (id as usize * 31 + at * 7 + (at >> 8)) as u8;
+    (0..length).map(at).collect()
+}
+
+fn views(bytes: &mut [u8]) -> Views {
+    // SAFETY: a side keeps the bytes until its link does not use them any more.
+    unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+struct Side {
+    link: Link,
+    pending: Vec<Channel>,
+    unsaid: VecDeque<Word>,
+    /// Frames sent, and frames taken.
+    sent: i32,
+    taken: i32,
+    /// Streams with their memory.
+    outs: Vec<(u32, Vec<u8>)>,
+    offers: Vec<(u32, usize)>,
+    ins: Vec<(u32, Vec<u8>)>,
+    /// Memory that the link must not read any more.
+    reused: Vec<Vec<u8>>,
+    complete: u32,
+}
+
+impl Side {
+    fn new() -> Side {
+        Side {
+            link: Link::new(),
+            pending: Vec::new(),
+            unsaid: VecDeque::new(),
+            sent: 0,
+            taken: 0,
+            outs: Vec::new(),
+            offers: Vec::new(),
+            ins: Vec::new(),
+            reused: Vec::new(),
+            complete: 0,
+        }
+    }
+
+    /// As `Tcp::adopt` does.
+    fn adopt(&mut self, mut channel: Channel) {
+        self.link.read_out();
+        self.link.forget_connection();
+        let said = send_first(&mut channel, &self.link.first_head());
+        self.link.phase = Phase::Resuming(Resuming {
+            channel,
+            bytes: [0; HEAD],
+            have: 0,
+            called: true,
+        });
+        match said {
+            Ok(()) => self.resume(),
+            Err(trouble) => self.link.trouble(trouble),
+        }
+    }
+
+    /// As `Tcp::resume` does.
+    fn resume(&mut self) {
+        let Phase::Resuming(resuming) = &mut self.link.phase else {
+            return;
+        };
+        while resuming.have < HEAD {
+            let place = &mut resuming.bytes[resuming.have..];
+            match resuming.channel.recv(&mut [IoSliceMut::new(place)]) {
+                Ok(Some(n)) => resuming.have += n,
+                Ok(None) => return,
+                Err(_) => return self.link.trouble(Trouble::Lost),
+            }
+        }
+        let head = Head::decode(&resuming.bytes).unwrap();
+        assert_eq!(head.parcel, Parcel::Resume);
+        if let Phase::Resuming(resuming) = std::mem::replace(&mut self.link.phase, Phase::Idle) {
+            self.link.phase = Phase::Open(resuming.channel);
+        }
+        match self.link.resume(&head) {
+            Ok(()) => self.link.pump(1),
+            Err(trouble) => self.link.trouble(trouble),
+        }
+    }
+
+    fn offer(&mut self, dice: &mut Dice) {
+        let most = [2000, 70_000, 600_000][dice.roll(3)];
+        let length = 1 + dice.roll(most);
+        let Some(id) = self.link.open_out(&Views::none()) else {
+            return;
+        };
+        let mut bytes = bytes_of(id, length);
+        let stream = self.link.outs.iter_mut().find(|one| one.id == id);
+        stream.unwrap().message = Some(views(&mut bytes));
+        self.outs.push((id, bytes));
+        self.unsaid.push_back(Word::Offer { id, length });
+    }
+
+    /// Sends the words that find room.
+    fn say(&mut self) {
+        while let Some(&word) = self.unsaid.front() {
+            let (kind, id, length) = match word {
+                Word::Offer { id, length } => (0, id, length),
+                Word::Withdrawn { id } => (1, id, 0),
+                Word::Declined { id } => (2, id, 0),
+            };
+            let mut body = vec![kind];
+            body.extend_from_slice(&id.to_le_bytes());
+            body.extend_from_slice(&(length as u32).to_le_bytes());
+            body.resize(body.len() + id as usize * 37 % 3000, 0);
+            if !self.link.outbox.has_room(body.len()) {
+                return;
+            }
+            let frame = Frame {
+                kind: Kind::Eager,
+                context: 5,
+                tag: self.sent,
+            };
+            self.sent += 1;
+            self.link.send(frame, &views(&mut body));
+            self.unsaid.pop_front();
+        }
+    }
+
+    /// Takes a frame, if one has come.
+    fn hear(&mut self) {
+        let Some(head) = self.link.front() else {
+            return;
+        };
+        assert_eq!(head.tag, self.taken, "a frame is lost or comes twice");
+        self.taken += 1;
+        let body = self.link.inbox.payload(&head);
+        let number = |at: usize| u32::from_le_bytes(*body[at..].first_chunk().unwrap());
+        let (kind, id, length) = (body[0], number(1), number(5) as usize);
+        self.link.take(&head);
+        match kind {
+            0 => self.offers.push((id, length)),
+            1 => {
+                if let Some(at) = self.offers.iter().position(|one| one.0 == id) {
+                    self.offers.remove(at);
+                    self.link.attach_in(id).unwrap();
+                }
+                self.ins.retain(|one| one.0 != id);
+                self.link.abandon_in(id);
+            }
+            _ => {
+                self.link.retract(id, false);
+                self.outs.retain(|one| one.0 != id);
+            }
+        }
+    }
+
+    /// Receives an offered message, or declines it.
+    fn receive(&mut self, dice: &mut Dice) {
+        if self.offers.is_empty() {
+            return;
+        }
+        let (id, length) = self.offers.remove(dice.roll(self.offers.len()));
+        if dice.roll(12) == 0 {
+            self.link.decline(id).unwrap();
+            return self.unsaid.push_back(Word::Declined { id });
+        }
+        self.link.attach_in(id).unwrap();
+        self.link.pump(0);
+        self.ins.push((id, vec![0; length]));
+    }
+
+    /// As `Tcp::fill` does.
+    fn fill(&mut self, at: usize) {
+        let id = self.outs[at].0;
+        let moved = self.link.try_pump(2).unwrap_or_else(|trouble| {
+            self.link.trouble(trouble);
+            false
+        });
+        if !moved {
+            self.link.receive();
+        }
+        let stream = self.link.outs.iter().position(|one| one.id == id);
+        let stream = stream.expect("a stream of ours");
+        if self.link.outs[stream].complete {
+            self.link.end_out(stream);
+            let (_, mut bytes) = self.outs.swap_remove(at);
+            assert!(!self.link.outbox.reads(&bytes.as_ptr_range()));
+            bytes.fill(0xee);
+            self.reused.push(bytes);
+            self.complete += 1;
+        }
+    }
+
+    /// As `Tcp::drain` does.
+    fn drain(&mut self, at: usize) {
+        let (id, place) = &mut self.ins[at];
+        let (id, into) = (*id, views(place));
+        self.link.in_stream(id).unwrap().release(&into);
+        if let Err(trouble) = self.link.pull(id, &into) {
+            self.link.trouble(trouble);
+        }
+        let stream = self.link.in_stream(id).unwrap();
+        stream.release(&into);
+        if stream.cancelled && stream.received < into.len() as u64 {
+            return;
+        }
+        stream.extend();
+        let end = stream.total;
+        if let Some(end) = end {
+            let (_, place) = self.ins.swap_remove(at);
+            assert_eq!(end, place.len() as u64);
+            assert!(place == bytes_of(id, place.len()), "a byte is out of place");
+            self.link.release_in(id);
+        }
+        self.link.pump(0);
+    }
+
+    /// The sender takes a message back that it has not offered yet, or that it has.
+    fn withdraw(&mut self, at: usize) {
+        let (id, bytes) = self.outs.swap_remove(at);
+        let is_it = |word: &Word| matches!(word, Word::Offer { id: offered, .. } if *offered == id);
+        match self.unsaid.iter().position(is_it) {
+            Some(unsaid) => {
+                self.unsaid.remove(unsaid);
+                self.link.retract(id, false);
+            }
+            None => {
+                self.link.abandon_out(id, false);
+                self.unsaid.push_back(Word::Withdrawn { id });
+            }
+        }
+        assert!(!self.link.outbox.reads(&bytes.as_ptr_range()));
+    }
+
+    fn look(&mut self) {
+        match self.link.phase {
+            Phase::Resuming(_) => self.resume(),
+            _ => self.link.receive(),
+        }
+        self.link.pump(0);
+    }
+
+    fn step(&mut self, dice: &mut Dice, calm: usize) {
+        match dice.roll(20) {
+            0..3 => self.offer(dice),
+            3..6 if !self.outs.is_empty() => self.fill(dice.roll(self.outs.len())),
+            6..9 if !self.ins.is_empty() => self.drain(dice.roll(self.ins.len())),
+            9..11 => self.receive(dice),
+            11..14 => (0..dice.roll(20)).for_each(|_| self.hear()),
+            14 if !self.outs.is_empty() && dice.roll(8) == 0 => {
+                self.withdraw(dice.roll(self.outs.len()));
+            }
+            15 if dice.roll(calm) == 0 => self.link.trouble(Trouble::Lost),
+            16 if !self.pending.is_empty() => {
+                let channel = self.pending.remove(dice.roll(self.pending.len()));
+                self.adopt(channel);
+            }
+            17 => self.say(),
+            _ => self.look(),
+        }
+        assert_eq!(self.link.fault, None);
+    }
+}
+
+/// A new connection for both, whose sockets take little or much at a time.
+fn connect(sides: &mut [Side; 2], dice: &mut Dice) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    for (side, socket) in sides.iter_mut().zip([ours, theirs]) {
+        socket.set_nonblocking(true).unwrap();
+        sockopt::set_socket_send_buffer_size(&socket, 2048 << dice.roll(8)).unwrap();
+        // One that is not adopted in time is given up.
+        if side.pending.len() == PENDING || dice.roll(3) > 0 {
+            side.pending.clear();
+        }
+        side.pending.push(Channel::plain(OwnedFd::from(socket)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn nothing_is_lost_doubled_or_out_of_place_whatever_is_cut(seed in 1u64.., calm in 3usize..300) {
+        let (mut dice, mut sides) = (Dice(seed), [Side::new(), Side::new()]);
+        for _ in 0..STEPS {
+            let at = dice.roll(2);
+            sides[at].step(&mut dice, calm);
+            let is_down = sides.iter().any(|side| !side.link.is_open());
+            let is_waiting = sides.iter().any(|side| !side.pending.is_empty());
+            if (is_down && !is_waiting && dice.roll(10) == 0) || dice.roll(100 * calm) == 0 {
+                connect(&mut sides, &mut dice);
+            }
+        }
+        prop_assert!(sides.iter().map(|side| side.complete).sum::<u32>() > 0);
+    }
+}
