@@ -274,7 +274,10 @@ impl Network {
         // One that has ended, or has only to give back its number, is not left behind: the former is a zombie, the latter has no
         // command line any more.
         let living = r"xargs -r ps -o stat=,pid=,args= -p | grep -v -e '^Z' -e '\[.*\]$' || true";
-        let mut left = self.order("wait; ls -A /dev/shm");
+        // `regatta down` returns a moment before the last daemon's process has ended.
+        let mut left = self.order(
+            "wait; for pid in $(pgrep regatta); do timeout 10 tail --pid=$pid -f /dev/null || true; done; ls -A /dev/shm",
+        );
         for n in 0..self.hosts {
             left += &self.order(&format!("ip netns pids h{n} | {living}"));
         }
