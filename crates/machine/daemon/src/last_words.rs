@@ -12,7 +12,7 @@ use crate::talk::{Wire, wait};
 /// How long a channel that has ended counts as one for a launcher that does not read. A daemon that ends waits for its channels.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// Bytes for the other end of a channel that is over, and the reason at their end.
 #[derive(Debug)]
 pub(crate) struct LastWords {
     to: Wire,
