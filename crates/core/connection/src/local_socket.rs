@@ -2,12 +2,13 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::ready;
 
@@ -34,6 +35,71 @@ pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
         )
     };
     (result == 0).then_some((found.pid as u32, found.uid))
+}
+
+/// The process at the other end, as a descriptor that is readable once it has ended. It is the process that [`peer`] names, never
+/// another one that has got its number since.
+///
+/// An error: the process has ended, or has no number here, as in another container.
+pub fn peer_process(socket: impl AsFd) -> io::Result<OwnedFd> {
+    let socket = socket.as_fd();
+    let number = number_of_peer(socket)?;
+    match peer_pidfd(socket) {
+        // A kernel before 6.5.
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
+            opened_by_number(socket, || pidfd_open(number, PidfdFlags::empty()))
+        }
+        opened => opened,
+    }
+}
+
+fn number_of_peer(socket: BorrowedFd) -> io::Result<Pid> {
+    let number = peer(socket).and_then(|(pid, _)| Pid::from_raw(i32::try_from(pid).ok()?));
+    number.ok_or(io::ErrorKind::NotFound.into())
+}
+
+/// The descriptor that the kernel makes of its own note of who is at the other end.
+fn peer_pidfd(socket: BorrowedFd) -> io::Result<OwnedFd> {
+    let mut found: libc::c_int = -1;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, the number of a descriptor.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            (&raw mut found).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if found < 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(found) })
+}
+
+/// A process that was opened by its number. Between the socket's note and `open` it can have ended, and its number gone
+/// to another process; then the other end is closed by now, unless a child of the process holds it.
+fn opened_by_number(
+    socket: BorrowedFd,
+    open: impl FnOnce() -> rustix::io::Result<OwnedFd>,
+) -> io::Result<OwnedFd> {
+    let process = open()?;
+    match has_hung_up(socket) {
+        true => Err(io::ErrorKind::NotFound.into()),
+        false => Ok(process),
+    }
+}
+
+/// Whether nobody holds the other end any more, though there may be something left to read.
+pub fn has_hung_up(socket: impl AsFd) -> bool {
+    let socket = socket.as_fd();
+    let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
+    ready::poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Waits until there is something to read, or nobody any more. False: neither, in time.
@@ -85,6 +151,43 @@ mod tests {
         assert_eq!(peer(&here), Some((std::process::id(), user)));
         let file = std::fs::File::open("/dev/null").expect("no socket");
         assert_eq!(peer(&file), None);
+    }
+
+    #[test]
+    fn the_process_at_the_other_end_is_opened() {
+        let (here, _there) = UnixStream::pair().expect("a pair");
+        let process = peer_process(&here).expect("this process");
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
+        let own = format!("Pid:\t{}\n", std::process::id());
+        assert!(info.expect("a descriptor").contains(&own));
+        let file = std::fs::File::open("/dev/null").expect("no socket");
+        assert!(peer_process(&file).is_err());
+    }
+
+    #[test]
+    fn a_process_that_has_got_the_number_of_the_caller_is_not_taken_for_it() {
+        let (here, there) = UnixStream::pair().expect("a pair");
+        let other = || pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+        opened_by_number(here.as_fd(), other).expect("the other end is held");
+        // The caller has said something, and ends while its number is looked for.
+        send(&there, b"x", &[]).expect("room");
+        let reused = opened_by_number(here.as_fd(), || {
+            drop(there);
+            other()
+        });
+        assert_eq!(
+            reused.map(drop).map_err(|error| error.kind()),
+            Err(io::ErrorKind::NotFound)
+        );
+    }
+
+    #[test]
+    fn an_end_that_was_closed_has_hung_up_whatever_is_left_to_read() {
+        let (here, there) = UnixStream::pair().expect("a pair");
+        send(&there, b"x", &[]).expect("room");
+        assert!(!has_hung_up(&here));
+        drop(there);
+        assert!(has_hung_up(&here));
     }
 
     #[test]

@@ -177,15 +177,6 @@ fn unseen(rank: u32) -> Refusal {
     ))
 }
 
-/// Whether nobody holds the other end any more.
-fn has_parted(line: &OwnedFd) -> bool {
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    matches!(
-        rustix::net::recv(line, &mut [0_u8; 1][..], flags),
-        Ok((0, _))
-    )
-}
-
 /// Reads a caller's hello. Strangers, and tasks that are here already, are sent away; a fault of the whole job is an error.
 fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
     let Some((pid, user)) = local_socket::peer(&line) else {
@@ -221,16 +212,14 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
         answer(&line, &Refusal::new(sentence));
         return Ok(None);
     }
-    let process = Pid::from_raw(pid as i32)
-        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-        .ok_or_else(|| {
-            let refusal = match has_parted(&line) {
-                true => ended_early(step, rank, pid),
-                false => unseen(rank),
-            };
-            answer(&line, &refusal);
-            refusal
-        })?;
+    let process = local_socket::peer_process(&line).map_err(|_| {
+        let refusal = match local_socket::has_hung_up(&line) {
+            true => ended_early(step, rank, pid),
+            false => unseen(rank),
+        };
+        answer(&line, &refusal);
+        refusal
+    })?;
     Ok(Some(Task {
         rank,
         pid,

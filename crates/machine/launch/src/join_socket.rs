@@ -10,13 +10,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
+use regatta_connection::local_socket;
 use regatta_segment::job::VERSION;
 use regatta_wire::frames::{self, Frames};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use rustix::process::{Pid, PidfdFlags, Resource};
+use rustix::process::Resource;
 
 use crate::launcher_on_demand::Guest;
 use crate::place::Claimed;
@@ -238,13 +239,9 @@ impl Caller {
     }
 
     fn arrive(self, program: Vec<u8>, ticket: Option<u32>) -> Option<Arrival> {
-        let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
-        let pid: Pid = peer.pid;
-        let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        let guest = Guest {
-            pid: pid.as_raw_nonzero().get() as u32,
-            fd,
-        };
+        let (pid, _) = local_socket::peer(&self.stream)?;
+        let fd = local_socket::peer_process(&self.stream).ok()?;
+        let guest = Guest { pid, fd };
         Some(Arrival {
             stream: self.stream,
             guest,
