@@ -16,6 +16,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use regatta_connection::ready;
+use regatta_slurm::rendezvous::Secret;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -28,6 +29,15 @@ const PIECE: usize = 64 << 10;
 const CHECKERS: usize = 4;
 /// How long nobody is let in when no descriptor is to be had.
 const CLOSED: Duration = Duration::from_millis(50);
+
+/// Greets a caller that is let in, before it has said anything: tells it a number that its proof must fit, drawn for it alone. None: it
+/// cannot be let in.
+pub(crate) type Challenge = fn(&TcpStream) -> Option<Secret>;
+
+/// A caller that is told nothing, because what it says is fresh by itself.
+pub(crate) fn no_challenge(_: &TcpStream) -> Option<Secret> {
+    Some(Secret::default())
+}
 
 /// How many more bytes a caller must send after these; 0: that is all, none: it makes no sense.
 pub(crate) type Need = fn(&[u8]) -> Option<usize>;
@@ -57,19 +67,25 @@ impl<T> Drop for Callers<T> {
 /// Somebody who has not said everything yet.
 struct Caller {
     stream: TcpStream,
+    challenge: Secret,
     said: Vec<u8>,
     until: Instant,
 }
 
-/// The bytes of a caller, for the threads that check it.
-type Claim = (TcpStream, Vec<u8>);
+/// A caller that has said everything, for the threads that check it.
+pub(crate) struct Claim {
+    pub stream: TcpStream,
+    pub challenge: Secret,
+    pub said: Vec<u8>,
+}
 
-/// Lets callers in, and passes on what `prove` makes of those who have said all that `need` demands.
+/// Lets callers in, challenges them, and passes on what `prove` makes of those who have said all that `need` demands.
 pub(crate) fn listen<T: Send + 'static>(
     listener: TcpListener,
     bounds: Bounds,
+    challenge: Challenge,
     need: Need,
-    prove: impl Fn(TcpStream, Vec<u8>) -> Option<T> + Send + Sync + 'static,
+    prove: impl Fn(Claim) -> Option<T> + Send + Sync + 'static,
 ) -> std::io::Result<Callers<T>> {
     listener.set_nonblocking(true)?;
     let listener = Arc::new(listener);
@@ -85,6 +101,7 @@ pub(crate) fn listen<T: Send + 'static>(
     let porch = Porch {
         listener: listener.clone(),
         bounds,
+        challenge,
         need,
         callers: Vec::new(),
         claims,
@@ -98,7 +115,7 @@ pub(crate) fn listen<T: Send + 'static>(
 fn check<T>(
     claimed: &Mutex<Receiver<Claim>>,
     held: &AtomicUsize,
-    prove: &(impl Fn(TcpStream, Vec<u8>) -> Option<T> + ?Sized),
+    prove: &(impl Fn(Claim) -> Option<T> + ?Sized),
     sender: &Sender<T>,
 ) {
     loop {
@@ -106,10 +123,10 @@ fn check<T>(
             Ok(claimed) => claimed.recv(),
             Err(_) => return,
         };
-        let Ok((stream, said)) = claim else { return };
-        let length = said.len();
+        let Ok(claim) = claim else { return };
+        let length = claim.said.len();
         // Nobody may want to know any more.
-        let _ = prove(stream, said).map(|heard| sender.send(heard));
+        let _ = prove(claim).map(|heard| sender.send(heard));
         held.fetch_sub(length, Ordering::Relaxed);
     }
 }
@@ -118,6 +135,7 @@ fn check<T>(
 struct Porch {
     listener: Arc<TcpListener>,
     bounds: Bounds,
+    challenge: Challenge,
     need: Need,
     /// Oldest first.
     callers: Vec<Caller>,
@@ -174,13 +192,15 @@ impl Porch {
             Ok((stream, _)) => stream,
             Err(error) => return self.wait_or_close(&error),
         };
-        if stream.set_nonblocking(true).is_ok() {
+        let challenged = stream.set_nonblocking(true).ok();
+        if let Some(challenge) = challenged.and_then(|()| (self.challenge)(&stream)) {
             if self.callers.len() >= self.bounds.places {
                 self.callers.remove(0);
             }
             let until = Instant::now() + self.bounds.limit;
             self.callers.push(Caller {
                 stream,
+                challenge,
                 said: Vec::new(),
                 until,
             });
@@ -240,10 +260,15 @@ fn read_caller(
                 && stream.set_nonblocking(false).is_ok()
             {
                 let said = std::mem::take(&mut caller.said);
-                let length = said.len();
+                let (challenge, length) = (caller.challenge, said.len());
                 held.fetch_add(length, Ordering::Relaxed);
+                let claim = Claim {
+                    stream,
+                    challenge,
+                    said,
+                };
                 // More claims wait than there are places: somebody sends nonsense as fast as it can be checked.
-                if claims.try_send((stream, said)).is_err() {
+                if claims.try_send(claim).is_err() {
                     held.fetch_sub(length, Ordering::Relaxed);
                 }
             }
@@ -271,8 +296,8 @@ mod tests {
     fn at_a_socket(bounds: Bounds, need: Need) -> (Callers<Vec<u8>>, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
-        let prove = |_: TcpStream, said: Vec<u8>| (said == PROOF).then_some(said);
-        let callers = listen(listener, bounds, need, prove).expect("callers");
+        let prove = |claim: Claim| (claim.said == PROOF).then_some(claim.said);
+        let callers = listen(listener, bounds, no_challenge, need, prove).expect("callers");
         (callers, address)
     }
 

@@ -11,7 +11,7 @@ use regatta_slurm::{Step, credential, node_address};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::callers::{self, Bounds, Callers};
+use crate::callers::{self, Bounds, Callers, Claim};
 use crate::mesh::{Mesh, Other};
 use crate::{OURS, Refusal, node};
 
@@ -237,8 +237,9 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
     let calls = callers::listen(
         listener,
         bounds(step),
+        callers::no_challenge,
         rest_of_call,
-        move |stream, whole| receive(stream, &whole, &id, user),
+        move |claim| receive(claim, &id, user),
     );
     let calls = calls.map_err(|error| no_socket(&error))?;
     let letters = read_letters(step, &calls, user, until)?;
@@ -269,7 +270,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
             .map_err(|why| no_munge(step, &why))?;
         // A node that is gone by now is found lost by all.
         let _ = write_letter(&stream, &sealed, Instant::now() + PROMPT);
-        mesh.others(Other::new(&places.key, 0, node, stream))?;
+        mesh.others(Other::new(&places.key, (0, node), &letter.nonce, stream))?;
     }
     Ok(Met {
         places,
@@ -316,8 +317,9 @@ fn send_refusals(letters: &Letters, refusal: &Refusal, user: u32) {
 }
 
 /// The letter of a caller, if it is one of this step. Nobody else is answered.
-fn receive(stream: TcpStream, whole: &[u8], step: &str, user: u32) -> Option<(Letter, TcpStream)> {
-    let sealed = std::str::from_utf8(whole.get(4..)?).ok()?;
+fn receive(claim: Claim, step: &str, user: u32) -> Option<(Letter, TcpStream)> {
+    let Claim { stream, said, .. } = claim;
+    let sealed = std::str::from_utf8(said.get(4..)?).ok()?;
     let bytes = credential::open(sealed, user).ok()?;
     let letter = Letter::decode(&bytes)?;
     (letter.step == step).then_some(())?;
@@ -488,18 +490,15 @@ fn join_mesh(
     }
     let (me, key) = (step.node, table.key);
     let mut mesh = Mesh::default();
-    mesh.others(Other::new(&key, me, 0, first))?;
-    let calls = callers::listen(
-        listener,
-        bounds(step),
-        Other::rest_of_call,
-        move |stream, whole| Other::called(&key, me, stream, &whole),
-    );
+    mesh.others(Other::new(&key, (me, 0), &table.nonce, first))?;
+    let calls = Other::listen(key, me, listener, bounds(step));
     let calls = calls.map_err(|error| no_socket(&error))?;
+    // A guardian that is called may be slow, and has as long as all have to come.
+    let until = until.max(Instant::now() + PROMPT);
     for (node, &guardian) in (0..me).zip(&table.guardians).skip(1) {
         let other = TcpStream::connect_timeout(&guardian, PROMPT)
             .ok()
-            .and_then(|stream| Other::call(&key, me, node, stream));
+            .and_then(|stream| Other::call(&key, (me, node), stream, until));
         mesh.others(Some(other.ok_or_else(|| unreached(step, node))?))?;
     }
     let mut expected: Vec<u32> = (me + 1..step.nodes.len() as u32).collect();

@@ -1,15 +1,29 @@
 //! The guardians of a job on several nodes, each connected to every other: who has left, who has died, which node is lost.
 //!
-//! Each message is proved with a key of its direction, and counted: nobody without the job's key can say
+//! Each message is proved with a key of its connection and its direction, and counted: nobody without the job's key can say
 //! anything, nor say again or leave out what was said. A connection on which a proof fails is a lost one.
+//!
+//! ```text
+//! caller                              callee
+//!                    <──  a nonce (32 bytes), drawn for this connection
+//! Record::Node, proof  ──>             who calls, and that it is there now
+//! records            <──>             records
+//! ```
+//!
+//! The nonce is in the keys of the connection. So nothing that was recorded from one connection is heard on another one, its first
+//! record neither. The first node is not called: its connections are those on which the nodes have sent it their letters, and the nonce is
+//! that of the letter, which nobody else has read.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use regatta_slurm::rendezvous::{RECORD, Record, Secret};
 use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::callers::{self, Bounds, Callers, Claim};
 
 /// How often each says that it is there.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
@@ -54,12 +68,13 @@ struct Proofs {
 }
 
 impl Proofs {
-    fn new(key: &Secret, from: u32, to: u32) -> Self {
+    fn new(key: &Secret, (from, to): (u32, u32), nonce: &Secret) -> Self {
         let job = hmac::Key::new(hmac::HMAC_SHA256, key);
         let label = [
             &b"regatta guardian"[..],
             &from.to_le_bytes(),
             &to.to_le_bytes(),
+            nonce,
         ]
         .concat();
         let derived = hmac::sign(&job, &label);
@@ -91,42 +106,59 @@ impl Proofs {
 }
 
 impl Other {
-    /// The guardian of `node`, which is known to be at the other end.
-    pub(crate) fn new(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
+    /// The guardian of `node`, which is known to be at the other end. Nothing else was ever said under the job's key and this nonce.
+    pub(crate) fn new(
+        key: &Secret,
+        (me, node): (u32, u32),
+        nonce: &Secret,
+        stream: TcpStream,
+    ) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         stream.set_nodelay(true).ok()?;
         Some(Self {
             node,
             stream,
-            ours: Proofs::new(key, me, node),
-            theirs: Proofs::new(key, node, me),
+            ours: Proofs::new(key, (me, node), nonce),
+            theirs: Proofs::new(key, (node, me), nonce),
             buffer: Vec::new(),
             heard: Instant::now(),
             lost: false,
         })
     }
 
-    /// Calls the guardian of `node`, and says who is there.
-    pub(crate) fn call(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
-        let mut other = Self::new(key, me, node, stream)?;
+    /// Says to the guardian of `node`, which has been called, who is there, when that has told its nonce.
+    pub(crate) fn call(
+        key: &Secret,
+        (me, node): (u32, u32),
+        stream: TcpStream,
+        until: Instant,
+    ) -> Option<Self> {
+        let nonce = read_nonce(&stream, until)?;
+        let mut other = Self::new(key, (me, node), &nonce, stream)?;
         other.send(Record::Node(me));
         (!other.lost).then_some(other)
     }
 
-    /// How many bytes a guardian that calls, and has said this, still has to say.
-    pub(crate) fn rest_of_call(said: &[u8]) -> Option<usize> {
-        WHOLE.checked_sub(said.len())
+    /// Hears the guardians that call here.
+    pub(crate) fn listen(
+        key: Secret,
+        me: u32,
+        listener: TcpListener,
+        bounds: Bounds,
+    ) -> std::io::Result<Callers<Self>> {
+        let prove = move |claim| Self::called(&key, me, claim);
+        callers::listen(listener, bounds, tell_nonce, rest_of_call, prove)
     }
 
-    /// The guardian that has called here and said this, if it is one.
-    pub(crate) fn called(key: &Secret, me: u32, stream: TcpStream, said: &[u8]) -> Option<Self> {
-        let whole: [u8; WHOLE] = said.try_into().ok()?;
+    /// The guardian that has called here, if it is one.
+    fn called(key: &Secret, me: u32, claim: Claim) -> Option<Self> {
+        let whole: [u8; WHOLE] = claim.said.try_into().ok()?;
         // Which key it must have follows from what it says; that it has it is then proved.
         let (bytes, _) = whole.split_first_chunk::<RECORD>()?;
         let Some(Record::Node(node)) = Record::decode(bytes) else {
             return None;
         };
-        let mut other = Self::new(key, me, node, stream)?;
+        let mut other = Self::new(key, (me, node), &claim.challenge, claim.stream)?;
         other.theirs.open(&whole)?;
         Some(other)
     }
@@ -171,6 +203,36 @@ impl Other {
             news.push(News::Told(self.node, record));
         }
     }
+}
+
+/// How many bytes a guardian that calls, and has said this, still has to say.
+fn rest_of_call(said: &[u8]) -> Option<usize> {
+    WHOLE.checked_sub(said.len())
+}
+
+/// Tells a caller the nonce of its connection. The socket's buffer is empty and takes it.
+fn tell_nonce(mut stream: &TcpStream) -> Option<Secret> {
+    let mut nonce = Secret::default();
+    SystemRandom::new().fill(&mut nonce).ok()?;
+    let told = stream.write(&nonce).ok()?;
+    (told == nonce.len()).then_some(nonce)
+}
+
+/// The nonce of a connection, from the guardian that was called.
+fn read_nonce(mut stream: &TcpStream, until: Instant) -> Option<Secret> {
+    let (mut nonce, mut have) = (Secret::default(), 0);
+    while have < nonce.len() {
+        let left = until.saturating_duration_since(Instant::now());
+        // No time at all is refused.
+        stream.set_read_timeout(Some(left)).ok()?;
+        match stream.read(&mut nonce[have..]) {
+            Ok(0) => return None,
+            Ok(count) => have += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    Some(nonce)
 }
 
 impl Mesh {
@@ -234,8 +296,13 @@ impl Mesh {
 mod tests {
     use super::*;
 
+    const KEY: Secret = [7; 32];
+    const NONCE: Secret = [8; 32];
+    const FAR: Duration = Duration::from_secs(60);
+
     fn proofs() -> (Proofs, Proofs) {
-        (Proofs::new(&[7; 32], 0, 1), Proofs::new(&[7; 32], 0, 1))
+        let proofs = || Proofs::new(&KEY, (0, 1), &NONCE);
+        (proofs(), proofs())
     }
 
     fn whole(bytes: Vec<u8>) -> [u8; WHOLE] {
@@ -259,8 +326,67 @@ mod tests {
         let mut changed = whole(said.sign(Record::Left(3)));
         changed[1] = 4;
         assert_eq!(heard.open(&changed), None);
-        let mut back = Proofs::new(&[7; 32], 1, 0);
+        let mut back = Proofs::new(&KEY, (1, 0), &NONCE);
         let (_, mut heard) = proofs();
         assert_eq!(heard.open(&whole(back.sign(Record::Left(3)))), None);
+    }
+
+    /// The guardian of node 1 listens, and where.
+    fn listens() -> (Callers<Other>, std::net::SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let bounds = Bounds {
+            places: 8,
+            limit: FAR,
+        };
+        (
+            Other::listen(KEY, 1, listener, bounds).expect("threads"),
+            address,
+        )
+    }
+
+    #[test]
+    fn who_has_the_key_is_heard_and_both_go_on() {
+        let (callers, address) = listens();
+        let stream = TcpStream::connect(address).expect("a listener");
+        let mut caller = Other::call(&KEY, (2, 1), stream, Instant::now() + FAR).expect("a nonce");
+        let mut callee = callers.heard.recv_timeout(FAR).expect("who has the key");
+        assert_eq!((caller.node(), callee.node()), (1, 2));
+        caller.send(Record::Left(3));
+        callee.send(Record::Dead(4));
+        for (other, is) in [
+            (&mut callee, Record::Left(3)),
+            (&mut caller, Record::Dead(4)),
+        ] {
+            let until = Instant::now() + FAR;
+            assert!(regatta_connection::local_socket::readable(
+                other.stream.as_fd(),
+                until
+            ));
+            let mut news = Vec::new();
+            other.receive(&mut news);
+            assert!(matches!(news[..], [News::Told(_, record)] if record == is));
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_recorded_is_not_heard_again() {
+        let (callers, address) = listens();
+        let until = Instant::now() + FAR;
+        let connect = || {
+            let stream = TcpStream::connect(address).expect("a listener");
+            let nonce = read_nonce(&stream, until).expect("a nonce");
+            (stream, nonce)
+        };
+        let (mut first, nonce) = connect();
+        let call = Proofs::new(&KEY, (2, 1), &nonce).sign(Record::Node(2));
+        first.write_all(&call).expect("room");
+        assert_eq!(callers.heard.recv_timeout(FAR).expect("fresh").node(), 2);
+        let (mut again, another) = connect();
+        assert_ne!(nonce, another);
+        again.write_all(&call).expect("room");
+        again.set_read_timeout(Some(FAR)).expect("a limit");
+        assert_eq!(again.read(&mut [0]).expect("its end"), 0, "it is sent away");
+        assert!(callers.heard.try_recv().is_err(), "it was heard again");
     }
 }

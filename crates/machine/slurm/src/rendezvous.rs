@@ -10,7 +10,7 @@ use regatta_wire::fields::{Bytes, Field, bytes_of, whole};
 use regatta_wire::{Malformed, choices, fields};
 
 /// Version of these messages.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// No message is longer.
 pub const LONGEST: usize = 8 << 20;
 /// So many bytes has a [`Record`].
