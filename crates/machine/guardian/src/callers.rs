@@ -301,6 +301,28 @@ mod tests {
         (callers, address)
     }
 
+    /// A reader of its own, with where it listens and what it passes on.
+    fn porch() -> (Porch, SocketAddr, Receiver<Claim>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        listener.set_nonblocking(true).expect("a listener");
+        let (claims, claimed) = mpsc::sync_channel(8);
+        let porch = Porch {
+            listener: Arc::new(listener),
+            bounds: Bounds {
+                places: 8,
+                limit: FAR,
+            },
+            challenge: no_challenge,
+            need: five,
+            callers: Vec::new(),
+            claims,
+            held: Arc::default(),
+            closed: None,
+        };
+        (porch, address, claimed)
+    }
+
     fn call(address: SocketAddr, said: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(address).expect("a connection");
         stream.write_all(said).expect("room");
@@ -369,6 +391,49 @@ mod tests {
         let _known = call(address, PROOF);
         let heard = callers.heard.recv_timeout(Duration::from_secs(60));
         assert_eq!(heard.expect("who knows the proof"), PROOF);
+    }
+
+    #[test]
+    fn a_caller_that_cannot_be_let_in_is_no_reason_to_close_the_socket_unless_that_has_ended() {
+        let (mut porch, _, _) = porch();
+        let mut goes_on = |errno: Errno| {
+            porch.closed = None;
+            let goes_on = porch.wait_or_close(&errno.into());
+            (goes_on, porch.closed.is_some())
+        };
+        for not_now in [Errno::WOULDBLOCK, Errno::CONNABORTED, Errno::INTR] {
+            assert_eq!(goes_on(not_now), (true, false), "{not_now}");
+        }
+        let for_a_while = [
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOBUFS,
+            Errno::NOMEM,
+            Errno::HOSTUNREACH,
+        ];
+        for errno in for_a_while {
+            assert_eq!(goes_on(errno), (true, true), "{errno}");
+        }
+        for never_again in [Errno::INVAL, Errno::BADF] {
+            assert_eq!(goes_on(never_again), (false, false), "{never_again}");
+        }
+        // The kernel's word on a socket that its owner has ended is one of these.
+        rustix::net::shutdown(&porch.listener, rustix::net::Shutdown::Both).expect("its end");
+        assert!(!porch.let_in());
+    }
+
+    #[test]
+    fn who_waits_while_there_are_no_descriptors_is_let_in_afterwards() {
+        let (mut porch, address, claimed) = porch();
+        assert!(porch.wait_or_close(&Errno::MFILE.into()));
+        let waits = Instant::now();
+        let _known = call(address, PROOF);
+        // Nothing wakes it before the pause is over, though somebody waits outside.
+        assert_eq!(porch.wait(), (false, Vec::new()));
+        assert!(waits.elapsed() >= CLOSED / 2, "a loop that never sleeps");
+        std::thread::spawn(move || porch.serve());
+        let heard = claimed.recv_timeout(Duration::from_secs(60));
+        assert_eq!(heard.expect("who waited").said, PROOF);
     }
 
     #[test]
