@@ -1,4 +1,8 @@
 //! The guardians of a step's nodes come together on the first node, and learn where everything is.
+//!
+//! *Encryption.* Each node says in its letter whether it trusts the network, and the first node does not encrypt only if all do,
+//! itself too. A node that does not trust the network takes no other answer: it refuses a job that is not encrypted, whatever the first
+//! node says. A node's wish is that of the task which has started its guardian (`REGATTA_TRUSTED_NETWORK`).
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -44,9 +48,10 @@ pub(crate) struct Met {
 /// Meets the guardians of the other nodes.
 pub(crate) fn together(step: &Step, until: Instant) -> Result<Met, Refusal> {
     let user = rustix::process::geteuid().as_raw();
+    let trusted = std::env::var_os("REGATTA_TRUSTED_NETWORK").is_some_and(|value| value == "1");
     match step.node {
-        0 => lead(step, user, until),
-        _ => follow(step, user, until),
+        0 => lead(step, user, trusted, until),
+        _ => follow(step, user, trusted, until),
     }
 }
 
@@ -228,7 +233,7 @@ fn read_letters(
 }
 
 /// The first node: hears all others, and tells everybody everything.
-fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
+fn lead(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, Refusal> {
     // Nobody waits for letters that it could not answer under seal.
     credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
     let listener = bind_rendezvous(step, user)?;
@@ -243,7 +248,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
     );
     let calls = calls.map_err(|error| no_socket(&error))?;
     let letters = read_letters(step, &calls, user, until)?;
-    let met = decide(step, &letters, rendezvous.port());
+    let met = decide(step, &letters, rendezvous.port(), trusted);
     let (places, addresses, guardians, listeners) = match met {
         Ok(decided) => decided,
         Err(refusal) => {
@@ -348,7 +353,7 @@ fn is_the_place(stream: &TcpStream, nonce: &Secret, until: Instant) -> bool {
 type Decided = (Places, Vec<SocketAddr>, Vec<SocketAddr>, Vec<TcpListener>);
 
 /// Where everything is, from what all nodes have said.
-fn decide(step: &Step, letters: &Letters, port: u16) -> Result<Decided, Refusal> {
+fn decide(step: &Step, letters: &Letters, port: u16, trusted: bool) -> Result<Decided, Refusal> {
     let nobody = || Refusal::new("no node has been heard");
     let (_, stream) = letters.values().next().ok_or_else(nobody)?;
     let here = local_address(stream)?;
@@ -386,13 +391,13 @@ fn decide(step: &Step, letters: &Letters, port: u16) -> Result<Decided, Refusal>
         most: step.size,
         host_of,
         key: secret()?,
-        trusted: std::env::var_os("REGATTA_TRUSTED_NETWORK").is_some_and(|value| value == "1"),
+        trusted: trusted && letters.values().all(|(letter, _)| letter.trusted),
     };
     Ok((places, addresses, guardians, listeners))
 }
 
 /// Any other node: finds the first, and is told everything.
-fn follow(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
+fn follow(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, Refusal> {
     // A task that cannot seal a letter need not look for its receiver.
     credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
     let first = node_address(&step.nodes[0]).map_err(Refusal::new)?;
@@ -400,7 +405,8 @@ fn follow(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
     while Instant::now() < until {
         for port in ports(step, user) {
             for &address in &first {
-                if let Some(met) = call(step, user, SocketAddr::new(address, port), until)? {
+                if let Some(met) = call(step, user, trusted, SocketAddr::new(address, port), until)?
+                {
                     return Ok(met);
                 }
             }
@@ -425,6 +431,7 @@ fn follow(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
 fn call(
     step: &Step,
     user: u32,
+    trusted: bool,
     address: SocketAddr,
     until: Instant,
 ) -> Result<Option<Met>, Refusal> {
@@ -440,6 +447,7 @@ fn call(
         step: step.id.clone(),
         node: step.node,
         nonce,
+        trusted,
         guardian: listener.local_addr().map_err(|error| no_socket(&error))?,
         ranks,
     };
@@ -455,7 +463,7 @@ fn call(
     let bytes = credential::open(&sealed, user).map_err(|why| no_munge(step, &why))?;
     match Reply::decode(&bytes) {
         Some(Reply::Table(table)) if table.nonce == nonce => {
-            join_mesh(step, table, stream, listener, listeners, until).map(Some)
+            join_mesh(step, trusted, table, stream, listener, listeners, until).map(Some)
         }
         Some(Reply::Refused {
             nonce: named,
@@ -463,6 +471,18 @@ fn call(
             sentence,
         }) if named == nonce => Err(Refusal { versions, sentence }),
         _ => Ok(None),
+    }
+}
+
+/// Nobody takes part in a job that keeps less secret than was asked for here.
+fn agree(step: &Step, trusted: bool, table: &Table) -> Result<(), Refusal> {
+    match table.trusted && !trusted {
+        false => Ok(()),
+        true => Err(Refusal::new(format!(
+            "the tasks of step {} on {} are to encrypt what they say to other nodes, and the first node says that nobody does: give \
+             REGATTA_TRUSTED_NETWORK the same value on all nodes",
+            step.id, step.nodes[step.node as usize]
+        ))),
     }
 }
 
@@ -477,6 +497,7 @@ fn unreached(step: &Step, node: u32) -> Refusal {
 /// Connects to all other guardians: calls those before this node, and is called by those after it.
 fn join_mesh(
     step: &Step,
+    trusted: bool,
     table: Table,
     first: TcpStream,
     listener: TcpListener,
@@ -488,6 +509,7 @@ fn join_mesh(
             "the first node has told something that does not fit this step",
         ));
     }
+    agree(step, trusted, &table)?;
     let (me, key) = (step.node, table.key);
     let mut mesh = Mesh::default();
     mesh.others(Other::new(&key, (me, 0), &table.nonce, first))?;
@@ -567,16 +589,84 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_step_has_a_few_ports_of_its_own() {
-        let step = |id: &str| Step {
+    fn step(id: &str) -> Step {
+        Step {
             id: id.to_owned(),
             rank: 0,
             size: 2,
             node: 0,
             nodes: vec!["n1".to_owned(), "n2".to_owned()],
             here: vec![0],
+        }
+    }
+
+    /// The decision of the first node when it and another one trust the network, or do not.
+    fn decided(first: bool, other: bool) -> bool {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let stream = TcpStream::connect(address).expect("a listener");
+        let letter = Letter {
+            versions: OURS,
+            step: "7.0".to_owned(),
+            node: 1,
+            nonce: [7; 32],
+            trusted: other,
+            guardian: address,
+            ranks: vec![(1, address)],
         };
+        let letters = Letters::from([(1, (letter, stream))]);
+        let (places, ..) = decide(&step("7.0"), &letters, 1, first).expect("places");
+        places.trusted
+    }
+
+    #[test]
+    fn what_is_said_is_encrypted_unless_all_nodes_trust_the_network() {
+        for first in [false, true] {
+            for other in [false, true] {
+                assert_eq!(decided(first, other), first && other, "{first} {other}");
+            }
+        }
+    }
+
+    /// Whether the second node takes the network for trusted, when it was told so or not, and the first node has decided so or not.
+    fn joined(trusted: bool, decided: bool) -> Result<bool, Refusal> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let first = TcpStream::connect(address).expect("a listener");
+        let step = Step {
+            node: 1,
+            ..step("7.0")
+        };
+        let table = Table {
+            nonce: [7; 32],
+            key: [9; 32],
+            trusted: decided,
+            guardians: vec![address; 2],
+            places: vec![(0, address), (1, address)],
+        };
+        let met = join_mesh(
+            &step,
+            trusted,
+            table,
+            first,
+            listener,
+            vec![],
+            Instant::now(),
+        )?;
+        Ok(met.places.trusted)
+    }
+
+    #[test]
+    fn a_node_that_wants_encryption_takes_part_in_nothing_less() {
+        let refused = joined(false, true).expect_err("in the clear");
+        assert!(refused.sentence.contains("REGATTA_TRUSTED_NETWORK"));
+        for (trusted, decided) in [(false, false), (true, false), (true, true)] {
+            assert_eq!(joined(trusted, decided), Ok(decided));
+        }
+    }
+
+    #[test]
+    fn a_step_has_a_few_ports_of_its_own() {
         let of = |id: &str, user| ports(&step(id), user).collect::<Vec<u16>>();
         assert_eq!(of("7.0", 1000), of("7.0", 1000));
         assert!(

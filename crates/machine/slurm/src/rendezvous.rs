@@ -88,6 +88,8 @@ pub struct Letter {
     pub node: u32,
     /// The answer must name it.
     pub nonce: Secret,
+    /// It trusts the network. If not, its tasks take part in no job that does.
+    pub trusted: bool,
     /// Where the other nodes find its guardian.
     pub guardian: SocketAddr,
     /// Its ranks, and where they listen.
@@ -117,7 +119,7 @@ pub struct Table {
     pub nonce: Secret,
     /// The key of the job.
     pub key: Secret,
-    /// The network is trusted.
+    /// All nodes trust the network.
     pub trusted: bool,
     /// The guardian of each node.
     pub guardians: Vec<SocketAddr>,
@@ -160,6 +162,7 @@ fields!(Letter {
     step,
     node,
     nonce,
+    trusted,
     guardian,
     ranks
 });
@@ -280,6 +283,7 @@ mod tests {
             step: "7.0".to_owned(),
             node: 1,
             nonce: [7; 32],
+            trusted: true,
             guardian: at(9),
             ranks: vec![
                 (2, at(10)),
@@ -347,6 +351,7 @@ mod tests {
             b"\x03\0\0\x007.0",
             &[1, 0, 0, 0],
             &[7; 32],
+            &[1],
             &address(9),
             &[1, 0, 0, 0, 2, 0, 0, 0],
             &address(10),
