@@ -34,6 +34,11 @@ fn begin(key: &Key, prologue: &[u8], called: bool) -> Result<HandshakeState, sno
     }
 }
 
+/// Overwrites the shared key, which the first message needs and nothing after it.
+fn forget_key(state: &mut HandshakeState) -> Result<(), snow::Error> {
+    state.set_psk(0, &[0; 32])
+}
+
 /// Writes the next message, which has no content.
 fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
     let mut message = [0; N];
@@ -52,6 +57,7 @@ impl Caller {
     pub fn begin(key: &Key, prologue: &[u8]) -> io::Result<(Caller, [u8; FIRST])> {
         let mut state = begin(key, prologue, true).map_err(failed)?;
         let first = write(&mut state)?;
+        forget_key(&mut state).map_err(failed)?;
         Ok((Caller(Box::new(state)), first))
     }
 
@@ -87,6 +93,7 @@ impl Callee {
     ) -> io::Result<(Callee, [u8; SECOND])> {
         let mut state = begin(key, prologue, false).map_err(failed)?;
         state.read_message(first, &mut []).map_err(failed)?;
+        forget_key(&mut state).map_err(failed)?;
         let second = write(&mut state)?;
         let state = state.into_transport_mode().map_err(failed)?;
         Ok((Callee(Box::new(state)), second))
@@ -108,6 +115,8 @@ impl Callee {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
+
     use crate::tests::exchange;
     use proptest::prelude::*;
 
@@ -156,6 +165,23 @@ pub(crate) mod tests {
         assert!(shake([&KEY, &KEY], [b"we", b"they"], &mut count).is_none());
         assert!(shake([&KEY, &KEY], [b"", b"0"], &mut count).is_none());
         assert_eq!(messages, 3, "only first messages were made");
+    }
+
+    /// It is on the heap for as long as the other end does not answer, and would be in a core dump.
+    #[test]
+    fn a_handshake_under_way_does_not_hold_the_shared_key() {
+        let key: Key = std::array::from_fn(|n| n as u8 ^ 0x5a);
+        let holds = |state: &HandshakeState| {
+            let (place, length) = (std::ptr::from_ref(state) as u64, size_of_val(state));
+            let mut bytes = vec![0; length];
+            let memory = std::fs::File::open("/proc/self/mem").unwrap();
+            memory.read_exact_at(&mut bytes, place).unwrap();
+            bytes.windows(key.len()).any(|window| window == key)
+        };
+        let unused = begin(&key, b"we", true).unwrap();
+        assert!(holds(&unused), "nothing is found in this way");
+        let (caller, _) = Caller::begin(&key, b"we").unwrap();
+        assert!(!holds(&caller.0));
     }
 
     /// Each of the messages, also a whole recorded handshake.
