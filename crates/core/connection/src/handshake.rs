@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use regatta_memory::undumped::Undumped;
 use regatta_secure::{Bounds, Callee, Caller, FIRST, Key, SECOND, THIRD};
 use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 use ring::hmac;
@@ -28,12 +29,18 @@ pub const VERSION: u32 = 6;
 /// A handshake that takes longer comes to nothing.
 pub const LIMIT: Duration = Duration::from_secs(2);
 
-/// A task's knowledge of itself and its job.
+/// Keys made from the job's key.
+struct Keys {
+    /// Of proofs.
+    proofs: hmac::Key,
+    /// Of Noise handshakes, and of no other use.
+    channel: Key,
+}
+
+/// A task's knowledge of itself and its job. What it knows of the key is in no core dump.
 #[derive(Debug)]
 pub struct Own {
-    key: hmac::Key,
-    /// The key of Noise handshakes: from the job's key, and of no other use.
-    channel_key: Key,
+    keys: Undumped<Keys>,
     /// This end's number among those that know the key.
     pub me: u32,
     /// Tasks the job began with: the same for all that belong to it.
@@ -50,10 +57,12 @@ pub struct Own {
 impl Own {
     /// End `me` of a job that began with `tasks` tasks and may have `most`.
     pub fn new(key: &Key, me: u32, (tasks, most): (u32, u32), encrypted: bool) -> Own {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let proofs = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let channel = [0; WORD];
+        let mut keys = Undumped::new(Keys { proofs, channel });
+        keys.channel = proof(&keys.proofs, "regatta channel", &[]);
         Own {
-            channel_key: proof(&key, "regatta channel", &[]),
-            key,
+            keys,
             me,
             tasks,
             most,
@@ -63,13 +72,19 @@ impl Own {
         }
     }
 
+    /// The address of the keys made from the job's key.
+    #[cfg(test)]
+    pub(crate) fn place_of_keys(&self) -> usize {
+        &raw const *self.keys as usize
+    }
+
     pub(crate) fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
-        proof(&self.key, label, said)
+        proof(&self.keys.proofs, label, said)
     }
 
     /// Takes the same time whatever differs.
     fn holds(&self, label: &str, said: &[u8], proof: &[u8]) -> bool {
-        hmac::verify(&self.key, &labelled(label, said), proof).is_ok()
+        hmac::verify(&self.keys.proofs, &labelled(label, said), proof).is_ok()
     }
 }
 
@@ -285,7 +300,7 @@ impl Shake {
         };
         let mut words = self.proved(own, "regatta hello", &hello.encode());
         if own.encrypted {
-            let (caller, first) = Caller::begin(&own.channel_key, &self.said)?;
+            let (caller, first) = Caller::begin(&own.keys.channel, &self.said)?;
             self.noise = Noise::Caller(caller);
             words.extend_from_slice(&first);
         }
@@ -345,7 +360,7 @@ impl Shake {
 
     fn heard_first(&mut self, own: &Own) -> io::Result<Option<End>> {
         let answer = self.buffer.first_chunk();
-        let answer = answer.map(|first| Callee::answer(&own.channel_key, &self.said, first));
+        let answer = answer.map(|first| Callee::answer(&own.keys.channel, &self.said, first));
         let Some(Ok((callee, second))) = answer else {
             return Ok(Some(End::Nothing));
         };

@@ -20,6 +20,13 @@ fn own(me: u32, encrypted: bool) -> Own {
     Own::new(&KEY, me, (2, 2), encrypted)
 }
 
+#[test]
+fn what_is_known_of_the_key_is_in_no_core_dump() {
+    let own = own(0, true);
+    let place = own.place_of_keys();
+    assert_eq!(regatta_memory::undumped::is_undumped(place), Some(true));
+}
+
 fn other_version(me: u32, encrypted: bool) -> Own {
     let mut own = own(me, encrypted);
     own.version = VERSION + 1;

@@ -28,6 +28,7 @@
 //! | [`held`] | the bytes of a message that waits |
 //! | [`combine`] | reduction operators on raw elements |
 //! | [`biased`] | a lock that costs its first thread nothing to speak of |
+//! | [`undumped`] | keys, in memory that no core dump has |
 
 pub mod bell;
 pub mod biased;
@@ -52,6 +53,7 @@ mod skipped;
 pub mod stack;
 mod sync;
 pub mod ticks;
+pub mod undumped;
 pub mod views;
 pub mod wake_request;
 

@@ -138,6 +138,15 @@ impl Segment {
         };
     }
 
+    /// A core dump of this process has all of the segment but the pages of its first `bytes`, where a key is.
+    pub fn keep_front_from_dumps(&self, bytes: usize) {
+        use rustix::mm::{Advice, madvise};
+        let front = bytes.min(self.window);
+        // SAFETY: the front of this segment's mapping; the advice changes nothing in this process. A kernel that does not know it
+        // has the pages in its dumps.
+        let _ = unsafe { madvise(self.base.as_ptr().cast(), front, Advice::LinuxDontDump) };
+    }
+
     /// The descriptor, to pass on.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

@@ -482,6 +482,7 @@ impl Job {
         geometry: Geometry,
     ) -> Result<Job, Corrupt> {
         let header = segment.at(HEADER_AT, size_of::<Header>())?.cast();
+        segment.keep_front_from_dumps(SLOTS_AT as usize);
         segment.keep_notes(NOTES_AT, size_of::<Slot>() as u64, capacity);
         let slots = segment.at(SLOTS_AT, capacity as usize * size_of::<Slot>())?;
         Ok(Job {

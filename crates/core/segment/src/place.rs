@@ -4,17 +4,71 @@
 //! everywhere, and a host's launcher writes into its table what it hears of tasks on other hosts (who has left, who
 //! has died). Rings and collective buffers are only used between tasks of one host; to the others lead connections to the
 //! addresses that stand in the table before any task starts. The job's key proves to both ends of a connection that
-//! the other belongs to the job; it lives in the segment, which only the job's own processes can open.
+//! the other belongs to the job; it lives in the segment, which only the job's own processes can open. No core dump has it: neither the
+//! page of the segment, nor a [`Key`].
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
+use regatta_memory::undumped::{Undumped, erase};
+use regatta_wire::Malformed;
+use regatta_wire::fields::{Bytes, Field};
+
 use crate::job::{Job, JobError};
 
-/// The secret of the tasks of one job.
-pub type Key = [u8; 32];
+/// The secret of the tasks of one job, or of another circle: in memory that no core dump has, and overwritten when it is dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key(Undumped<[u8; 32]>);
+
+impl Key {
+    /// A key that nobody else has. An error: the system gives no random numbers.
+    pub fn random() -> io::Result<Key> {
+        Key::filled(|bytes| {
+            rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;
+            Ok(())
+        })
+    }
+
+    /// These bytes, which are overwritten where they were.
+    pub fn taken(bytes: &mut [u8; 32]) -> Key {
+        let mut key = Undumped::new([0; 32]);
+        key.copy_from_slice(bytes);
+        erase(bytes);
+        Key(key)
+    }
+
+    /// The bytes are written in their place.
+    fn filled<E>(fill: impl FnOnce(&mut [u8; 32]) -> Result<(), E>) -> Result<Key, E> {
+        let mut key = Undumped::new([0; 32]);
+        fill(&mut key)?;
+        Ok(Key(key))
+    }
+}
+
+impl Deref for Key {
+    type Target = [u8; 32];
+
+    fn deref(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// In a message it is in the clear, as long as that is there.
+impl Field for Key {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&**self);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Key::filled(|bytes| {
+            bytes.copy_from_slice(from.split(32)?);
+            Ok(())
+        })
+    }
+}
 
 /// The knowledge of a host's launcher about the job before its tasks start.
 #[derive(Clone, Debug)]
@@ -116,16 +170,18 @@ impl Job {
     /// The job's key, and whether its network is trusted.
     pub fn key(&self) -> (Key, bool) {
         let header = self.header();
-        let mut key = Key::default();
+        let mut key = Undumped::new([0; 32]);
         for (word, bytes) in header.key.iter().zip(key.chunks_exact_mut(8)) {
             bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
-        (key, header.trusted.load(Ordering::Relaxed) != 0)
+        (Key(key), header.trusted.load(Ordering::Relaxed) != 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use regatta_memory::undumped::is_undumped;
+
     use super::*;
 
     #[test]
@@ -133,7 +189,7 @@ mod tests {
         let places = Places {
             here: 1,
             host_of: vec![0, 1, 1],
-            key: std::array::from_fn(|n| n as u8),
+            key: Key::taken(&mut std::array::from_fn(|n| n as u8)),
             trusted: true,
             most: 9,
         };
@@ -146,6 +202,38 @@ mod tests {
             let address = text.parse().unwrap();
             job.set_address(0, address);
             assert_eq!(job.address(0), Some(address));
+        }
+    }
+
+    #[test]
+    fn no_core_dump_has_the_key_and_it_is_a_field_like_its_bytes() {
+        let made = Key::random().unwrap();
+        let copies = [made.clone(), Key::taken(&mut made.0.clone())];
+        let bytes = regatta_wire::fields::bytes_of(&made);
+        assert_eq!(bytes, *made);
+        let read: Key = regatta_wire::fields::whole(&bytes).unwrap();
+        assert!(regatta_wire::fields::whole::<Key>(&bytes[1..]).is_err());
+        for key in copies.iter().chain([&made, &read]) {
+            assert_eq!(key, &made);
+            assert_eq!(is_undumped(key.as_ptr() as usize), Some(true));
+        }
+        assert_ne!(made, Key::random().unwrap());
+        let mut bytes = *made;
+        Key::taken(&mut bytes);
+        assert_eq!(bytes, [0; 32]);
+    }
+
+    #[test]
+    fn no_core_dump_has_the_page_of_the_segment_with_the_key() {
+        let job = Job::create(3).unwrap();
+        let joined = Job::open(job.fd().try_clone_to_owned().unwrap()).unwrap();
+        for job in [&job, &joined] {
+            job.keep_from_children();
+            let key = job.header().key.as_ptr() as usize;
+            assert_eq!(is_undumped(key), Some(true));
+            // The rest of the segment, which helps to understand a dump, is in it.
+            let behind = job.segment().at(8192, 1).unwrap();
+            assert_eq!(is_undumped(behind.as_ptr() as usize), Some(false));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0    the segment's own words
-//! 128  header
+//! 128  header, with the job's key: the page is in no core dump
 //! 768  a slot of 256 bytes for each task the job may ever have: state, place, world, bell, inlet
 //! ```
 

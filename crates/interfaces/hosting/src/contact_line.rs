@@ -48,7 +48,7 @@ impl ContactLine {
     pub(crate) fn key(&self) -> Key {
         let mut key = [0; WORD];
         key[..SECRET].copy_from_slice(&self.secret);
-        key
+        Key::taken(&mut key)
     }
 
     /// The line, without its end. Addresses that do not fit are left out.

@@ -232,6 +232,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
 
+    use regatta_segment::place::Key;
     use regatta_wire::session::{FromDaemon, FromJob, PROTOCOL};
 
     use super::*;
@@ -242,7 +243,7 @@ mod tests {
         let address = IpAddr::from(Ipv4Addr::LOCALHOST);
         let charge = Charge {
             machine: "nowhere".to_owned(),
-            key: [7; 32],
+            key: Key::taken(&mut [7; 32]),
             silence_ms: 1000,
             name: "alpha".to_owned(),
             cores: Some(1),

@@ -146,9 +146,24 @@ impl From<Name> for HostId {
     }
 }
 
+/// A key as serde has its bytes.
+mod key_bytes {
+    use regatta_segment::place::Key;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(key: &Key, to: S) -> Result<S::Ok, S::Error> {
+        (**key).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Key, D::Error> {
+        <[u8; 32]>::deserialize(from).map(|mut bytes| Key::taken(&mut bytes))
+    }
+}
+
 /// The knowledge that a host needs to join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinConfig {
+    #[serde(with = "key_bytes")]
     pub key: Key,
     pub silence_ms: u64,
     /// The host that was asked: what it is called, where it is, and whether it is the only one.
@@ -165,6 +180,7 @@ pub(crate) struct JoinConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Charge {
     pub machine: String,
+    #[serde(with = "key_bytes")]
     pub key: Key,
     pub silence_ms: u64,
     /// The name of its host, and the number of tasks it takes at once, if not one for each core.
@@ -328,7 +344,7 @@ mod tests {
         assert_eq!(decode::<Opening>(&encode(&opening)), Ok(opening));
         let charge = Birth::Begin(Charge {
             machine: "default".to_owned(),
-            key: [9; 32],
+            key: Key::taken(&mut [9; 32]),
             silence_ms: 2000,
             name: "alpha".to_owned(),
             cores: Some(4),

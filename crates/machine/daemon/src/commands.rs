@@ -70,10 +70,9 @@ pub fn begin(
             place.machine()
         )));
     }
-    let mut key = Key::default();
-    rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(|errno| {
+    let key = Key::random().map_err(|error| {
         Refusal::of_regatta(format!(
-            "the system gives no random numbers for a key: {errno}"
+            "the system gives no random numbers for a key: {error}"
         ))
     })?;
     let addresses = bootstrap::own_addresses(beginning.interface.as_ref());
@@ -186,7 +185,7 @@ fn begin_on(
     for (number, host) in (0..).zip(&across.hosts) {
         let charge = Charge {
             machine: place.machine().to_owned(),
-            key: config.key,
+            key: config.key.clone(),
             silence_ms: config.silence_ms,
             name: host.name.clone(),
             cores: host.slots,

@@ -214,7 +214,7 @@ impl Daemon {
         let others = state.membership.hosts();
         let others = others.map(|(host, _)| (state.journal.name(&host), host.address()));
         JoinConfig {
-            key: self.charge.key,
+            key: self.charge.key.clone(),
             silence_ms: self.charge.silence_ms,
             name: own.0.clone(),
             address: own.1,

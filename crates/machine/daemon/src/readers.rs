@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use regatta_segment::place::Key;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,7 +39,7 @@ struct Sent {
 /// Panics if the system gives no random numbers.
 pub fn seals(bytes: &[u8]) {
     const MOST: usize = 300;
-    let key = [7; 32];
+    let key = Key::taken(&mut [7; 32]);
     let (here, there): (SocketAddr, SocketAddr) =
         (([10, 0, 0, 1], 9).into(), ([10, 0, 0, 1], 10).into());
     let mut sealers = [(); 2].map(|()| Sealer::new(&key).expect("random numbers"));

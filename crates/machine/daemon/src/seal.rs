@@ -29,22 +29,27 @@ const HEAD: usize = 4 + SALT + 8;
 pub(crate) const ADDED: usize = HEAD + 16;
 /// How late a datagram may come, counted in datagrams of its sender.
 pub(crate) const WINDOW: u64 = 128;
-/// Senders that are remembered; each takes some hundred bytes, and only who knows the key becomes one.
+/// Senders that are remembered; each takes less than a hundred bytes, and only who knows the key becomes one.
 const MOST: usize = 1 << 16;
 
 type Salt = [u8; SALT];
 
 /// A key for one purpose. Nobody gets from one to another, or back to the machine's.
 pub(crate) fn derive(key: &Key, purpose: &str, salt: &[u8]) -> Key {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+    Key::taken(&mut derived(key, purpose, salt))
+}
+
+fn derived(key: &Key, purpose: &str, salt: &[u8]) -> [u8; 32] {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &**key);
     let words = [purpose.as_bytes(), &[0], salt].concat();
-    let mut derived = Key::default();
+    let mut derived = [0; 32];
     derived.copy_from_slice(hmac::sign(&key, &words).as_ref());
     derived
 }
 
-fn key_of(machine: &Key, salt: &Salt) -> LessSafeKey {
-    let bytes = derive(machine, "regatta datagram", salt);
+/// The cipher of a run of a daemon, made for each datagram: so the only key that is kept is the machine's, which no core dump has.
+fn cipher(machine: &Key, salt: &Salt) -> LessSafeKey {
+    let bytes = derived(machine, "regatta datagram", salt);
     // The algorithm's keys are of this length.
     let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes);
     LessSafeKey::new(key.expect("a key of 32 bytes"))
@@ -68,7 +73,7 @@ fn about(head: &[u8], to: SocketAddr) -> Aad<Vec<u8>> {
 /// Seals what one run of a daemon sends.
 pub(crate) struct Sealer {
     salt: Salt,
-    key: LessSafeKey,
+    machine: Key,
     next: u64,
 }
 
@@ -80,7 +85,7 @@ impl Sealer {
             .fill(&mut salt)
             .map_err(|_| std::io::Error::other("no random numbers"))?;
         Ok(Sealer {
-            key: key_of(machine, &salt),
+            machine: machine.clone(),
             salt,
             next: 0,
         })
@@ -95,7 +100,7 @@ impl Sealer {
         sealed.extend_from_slice(&self.next.to_be_bytes());
         let mut body = bytes.to_vec();
         let about = about(&sealed, to);
-        self.key
+        cipher(&self.machine, &self.salt)
             .seal_in_place_append_tag(nonce(self.next), about, &mut body)
             .expect("a datagram is shorter than the cipher's limit");
         sealed.extend_from_slice(&body);
@@ -105,7 +110,6 @@ impl Sealer {
 
 /// A sender, and which of its last numbers have come.
 struct Sender {
-    key: LessSafeKey,
     newest: u64,
     /// Bit n: the number `newest - n` has come.
     seen: u128,
@@ -147,7 +151,7 @@ pub(crate) struct Opener {
 impl Opener {
     pub(crate) fn new(machine: &Key) -> Opener {
         Opener {
-            machine: *machine,
+            machine: machine.clone(),
             senders: HashMap::new(),
             opened: 0,
         }
@@ -161,26 +165,22 @@ impl Opener {
         }
         let salt = Salt::try_from(&head[4..4 + SALT]).ok()?;
         let number = u64::from_be_bytes(head[4 + SALT..].try_into().ok()?);
+        let known = self.senders.get(&salt);
+        if known.is_some_and(|sender| !sender.expects(number)) {
+            return None;
+        }
+        let bytes = cipher(&self.machine, &salt)
+            .open_in_place(nonce(number), about(head, own), body)
+            .ok()?;
+        self.opened += 1;
         if let Some(sender) = self.senders.get_mut(&salt) {
-            if !sender.expects(number) {
-                return None;
-            }
-            let about = about(head, own);
-            let bytes = sender.key.open_in_place(nonce(number), about, body).ok()?;
             sender.note(number);
-            self.opened += 1;
             sender.heard = self.opened;
             return Some(bytes);
         }
         // An unknown sender is remembered only when its datagram opens: a stranger takes no memory.
-        let key = key_of(&self.machine, &salt);
-        let bytes = key
-            .open_in_place(nonce(number), about(head, own), body)
-            .ok()?;
         self.make_room();
-        self.opened += 1;
         let sender = Sender {
-            key,
             newest: number,
             seen: 1,
             heard: self.opened,
@@ -206,7 +206,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KEY: Key = [7; 32];
+    fn key() -> Key {
+        Key::taken(&mut [7; 32])
+    }
 
     fn here() -> SocketAddr {
         "10.0.0.1:4000".parse().expect("an address")
@@ -220,8 +222,8 @@ mod tests {
 
     #[test]
     fn what_was_sealed_opens_once_and_only_where_it_was_sent() {
-        let mut sealer = Sealer::new(&KEY).expect("a sealer");
-        let mut opener = Opener::new(&KEY);
+        let mut sealer = Sealer::new(&key()).expect("a sealer");
+        let mut opener = Opener::new(&key());
         let datagrams: Vec<Vec<u8>> = (0..20_u8).map(|n| sealer.seal(here(), &[n])).collect();
         assert!(datagrams.iter().all(|datagram| datagram.len() == ADDED + 1));
         // Out of order, each twice.
@@ -231,15 +233,15 @@ mod tests {
         }
         let elsewhere = "10.0.0.1:4001".parse().expect("an address");
         assert_eq!(opener.open(elsewhere, &mut datagrams[7].clone()), None);
-        let mut stranger = Opener::new(&[8; 32]);
+        let mut stranger = Opener::new(&Key::taken(&mut [8; 32]));
         assert_eq!(open(&mut stranger, &datagrams[7]), None);
         assert!(stranger.senders.is_empty());
     }
 
     #[test]
     fn what_comes_too_late_does_not_open() {
-        let mut sealer = Sealer::new(&KEY).expect("a sealer");
-        let mut opener = Opener::new(&KEY);
+        let mut sealer = Sealer::new(&key()).expect("a sealer");
+        let mut opener = Opener::new(&key());
         let datagrams: Vec<Vec<u8>> = (0..=WINDOW).map(|_| sealer.seal(here(), b"x")).collect();
         assert!(open(&mut opener, &datagrams[WINDOW as usize]).is_some());
         assert!(open(&mut opener, &datagrams[0]).is_none());
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn every_run_has_its_own_key_and_every_datagram_its_own_number() {
-        let (mut one, mut two) = (Sealer::new(&KEY).unwrap(), Sealer::new(&KEY).unwrap());
+        let (mut one, mut two) = (Sealer::new(&key()).unwrap(), Sealer::new(&key()).unwrap());
         assert_ne!(one.salt, two.salt);
         let (first, other, second) = (
             one.seal(here(), b"same"),
@@ -262,7 +264,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), marked: bool) {
-            let mut opener = Opener::new(&KEY);
+            let mut opener = Opener::new(&key());
             let mut bytes = bytes;
             if marked && bytes.len() >= 4 {
                 bytes[..4].copy_from_slice(&MARK);
@@ -273,17 +275,17 @@ mod tests {
 
         #[test]
         fn any_damage_is_noticed(at in 0..ADDED + 9, bit in 0..8_u8, cut: bool) {
-            let mut sealer = Sealer::new(&KEY).unwrap();
+            let mut sealer = Sealer::new(&key()).unwrap();
             let mut datagram = sealer.seal(here(), b"something");
             if cut { datagram.truncate(at) } else { datagram[at] ^= 1 << bit }
-            prop_assert_eq!(open(&mut Opener::new(&KEY), &datagram), None);
+            prop_assert_eq!(open(&mut Opener::new(&key()), &datagram), None);
         }
 
         #[test]
         fn each_number_opens_at_most_once(order in proptest::collection::vec(0..300_usize, 1..400)) {
-            let mut sealer = Sealer::new(&KEY).unwrap();
+            let mut sealer = Sealer::new(&key()).unwrap();
             let datagrams: Vec<Vec<u8>> = (0..300).map(|_| sealer.seal(here(), b"x")).collect();
-            let mut opener = Opener::new(&KEY);
+            let mut opener = Opener::new(&key());
             let mut came = std::collections::HashSet::new();
             let mut newest = 0;
             for n in order {

@@ -398,7 +398,7 @@ mod tests {
     /// The kernel of a busy host takes a connection long before the daemon comes to look at it.
     #[test]
     fn a_daemon_may_be_slow_to_greet() {
-        const KEY: regatta_segment::place::Key = [7; 32];
+        const KEY: [u8; 32] = [7; 32];
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         let daemon = std::thread::spawn(move || {

@@ -9,7 +9,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use regatta_segment::place::{Places, listen_at};
+use regatta_memory::undumped::erase;
+use regatta_segment::place::{Key, Places, listen_at};
 use regatta_slurm::rendezvous::{Letter, Reply, Secret, Table};
 use regatta_slurm::{Step, credential, node_address};
 use ring::digest::{SHA256, digest};
@@ -266,13 +267,14 @@ fn lead(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, Re
     for (node, (letter, stream)) in letters {
         let table = Table {
             nonce: letter.nonce,
-            key: places.key,
+            key: *places.key,
             trusted: places.trusted,
             guardians: guardians.clone(),
             places: shown.clone(),
         };
-        let sealed = credential::seal(&Reply::Table(table).encode(), user)
-            .map_err(|why| no_munge(step, &why))?;
+        let mut reply = Reply::Table(table).encode();
+        let sealed = credential::seal(&reply, user).map_err(|why| no_munge(step, &why))?;
+        erase(&mut reply);
         // A node that is gone by now is found lost by all.
         let _ = write_letter(&stream, &sealed, Instant::now() + PROMPT);
         mesh.others(Other::new(&places.key, (0, node), &letter.nonce, stream))?;
@@ -390,7 +392,7 @@ fn decide(step: &Step, letters: &Letters, port: u16, trusted: bool) -> Result<De
         here: 0,
         most: step.size,
         host_of,
-        key: secret()?,
+        key: Key::taken(&mut secret()?),
         trusted: trusted && letters.values().all(|(letter, _)| letter.trusted),
     };
     Ok((places, addresses, guardians, listeners))
@@ -460,8 +462,10 @@ fn call(
     let Some(sealed) = read_letter(&stream, until + PROMPT) else {
         return Ok(None);
     };
-    let bytes = credential::open(&sealed, user).map_err(|why| no_munge(step, &why))?;
-    match Reply::decode(&bytes) {
+    let mut bytes = credential::open(&sealed, user).map_err(|why| no_munge(step, &why))?;
+    let reply = Reply::decode(&bytes);
+    erase(&mut bytes);
+    match reply {
         Some(Reply::Table(table)) if table.nonce == nonce => {
             join_mesh(step, trusted, table, stream, listener, listeners, until).map(Some)
         }
@@ -498,7 +502,7 @@ fn unreached(step: &Step, node: u32) -> Refusal {
 fn join_mesh(
     step: &Step,
     trusted: bool,
-    table: Table,
+    mut table: Table,
     first: TcpStream,
     listener: TcpListener,
     listeners: Vec<TcpListener>,
@@ -510,10 +514,10 @@ fn join_mesh(
         ));
     }
     agree(step, trusted, &table)?;
-    let (me, key) = (step.node, table.key);
+    let (me, key) = (step.node, Key::taken(&mut table.key));
     let mut mesh = Mesh::default();
     mesh.others(Other::new(&key, (me, 0), &table.nonce, first))?;
-    let calls = Other::listen(key, me, listener, bounds(step));
+    let calls = Other::listen(key.clone(), me, listener, bounds(step));
     let calls = calls.map_err(|error| no_socket(&error))?;
     // A guardian that is called may be slow, and has as long as all have to come.
     let until = until.max(Instant::now() + PROMPT);

@@ -19,6 +19,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use regatta_memory::undumped::Undumped;
+use regatta_segment::place::Key;
 use regatta_slurm::rendezvous::{RECORD, Record, Secret};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -63,7 +65,7 @@ pub(crate) struct Other {
 
 /// One direction of a connection.
 struct Proofs {
-    key: hmac::Key,
+    key: Undumped<hmac::Key>,
     count: u64,
 }
 
@@ -79,7 +81,7 @@ impl Proofs {
         .concat();
         let derived = hmac::sign(&job, &label);
         Self {
-            key: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()),
+            key: Undumped::new(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())),
             count: 0,
         }
     }
@@ -141,7 +143,7 @@ impl Other {
 
     /// Hears the guardians that call here.
     pub(crate) fn listen(
-        key: Secret,
+        key: Key,
         me: u32,
         listener: TcpListener,
         bounds: Bounds,
@@ -340,7 +342,7 @@ mod tests {
             limit: FAR,
         };
         (
-            Other::listen(KEY, 1, listener, bounds).expect("threads"),
+            Other::listen(Key::taken(&mut { KEY }), 1, listener, bounds).expect("threads"),
             address,
         )
     }

@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStrExt;
 
 use regatta_job::hosts::Admission;
 use rustix::process::{Pid, Rlimit};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::bind::Share;
 use crate::channel::messages::{Order, Preparation};
@@ -236,14 +235,12 @@ fn describe(
 }
 
 /// A key that nobody else has.
-fn new_key() -> Result<Key, Refusal> {
-    let mut key = Key::default();
-    getrandom(&mut key, GetRandomFlags::empty()).map_err(|errno| {
+pub(crate) fn new_key() -> Result<Key, Refusal> {
+    Key::random().map_err(|error| {
         Refusal::of_regatta(format!(
-            "the system gives no random numbers for the job's key: {errno}"
+            "the system gives no random numbers for the job's key: {error}"
         ))
-    })?;
-    Ok(key)
+    })
 }
 
 /// The preparation of every host, without its own number, address and share.
@@ -282,7 +279,7 @@ fn prepare_here(plan: &Plan, before: Before, job: &Preparation) -> Result<Tasks,
     let places = Places {
         here: job.here,
         host_of: job.host_of.clone(),
-        key: job.key,
+        key: job.key.clone(),
         trusted: job.trusted,
         most: plan.most_tasks,
     };

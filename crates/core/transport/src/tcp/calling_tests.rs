@@ -13,7 +13,7 @@ use super::Tcp;
 use super::phase::Phase;
 use regatta_connection::dial;
 use regatta_segment::job::{Job, MOST_TASKS};
-use regatta_segment::place::{Places, listen_at};
+use regatta_segment::place::{Key, Places, listen_at};
 
 pub(super) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ pub(super) fn task_on(me: u32, listeners: &[TcpListener; 2], trusted: bool) -> T
     let places = Places {
         here: me,
         host_of: vec![0, 1],
-        key: [3; 32],
+        key: Key::taken(&mut [3; 32]),
         trusted,
         most: MOST_TASKS,
     };

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::tcp::engine_streams::route;
     use regatta_segment::job::{Cause, Job, MOST_TASKS};
-    use regatta_segment::place::Places;
+    use regatta_segment::place::{Key, Places};
 
     const PATIENCE: Duration = Duration::from_secs(20);
     const MANY: u32 = 20;
@@ -102,7 +102,7 @@ mod tests {
         let places = Places {
             here: u32::from(me != 0),
             host_of,
-            key: [3; 32],
+            key: Key::taken(&mut [3; 32]),
             trusted: true,
             most: MOST_TASKS,
         };

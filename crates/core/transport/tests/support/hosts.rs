@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use regatta_segment::job::{Job, JoinToken};
-use regatta_segment::place::Places;
+use regatta_segment::place::{Key, Places};
 use regatta_transport::paths::Paths;
 
 /// Two hosts, with their tables.
@@ -18,18 +18,19 @@ impl Hosts {
     /// A task on each. `seen` is where others find what listens at an address.
     pub fn new(
         trusted: bool,
-        key: [u8; 32],
+        mut key: [u8; 32],
         mut seen: impl FnMut(SocketAddr) -> SocketAddr,
     ) -> Hosts {
         let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
         let addresses = listeners
             .each_ref()
             .map(|listener| seen(listener.local_addr().unwrap()));
+        let key = Key::taken(&mut key);
         let jobs = [0, 1].map(|here| {
             let places = Places {
                 here,
                 host_of: vec![0, 1],
-                key,
+                key: key.clone(),
                 trusted,
                 most: regatta_segment::job::MOST_TASKS,
             };

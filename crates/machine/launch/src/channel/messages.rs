@@ -58,6 +58,7 @@ use regatta_wire::{Malformed, fields, messages};
 use crate::bind::Share;
 use crate::plan::Bind;
 use regatta_segment::job::{Cause, TaskState};
+use regatta_segment::place::Key;
 use regatta_wire::control::{Route, Spawn, Then, Why};
 use regatta_wire::world::World;
 
@@ -179,7 +180,7 @@ pub(crate) struct Preparation {
     /// The number of this host, and that of each rank's.
     pub here: u32,
     pub host_of: Vec<u32>,
-    pub key: [u8; 32],
+    pub key: Key,
     pub trusted: bool,
     /// Where the tasks are to listen.
     pub address: IpAddr,

@@ -55,7 +55,7 @@ fn preparation() -> impl Strategy<Value = Preparation> {
     let words = vec(bytes(), 0..4);
     let environment = vec((bytes(), bytes()), 0..4);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<bool>());
-    let key = any::<[u8; 32]>();
+    let key = any::<[u8; 32]>().prop_map(|mut key| Key::taken(&mut key));
     (
         vec(any::<u32>(), 0..9),
         address(),
