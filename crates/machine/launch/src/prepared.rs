@@ -14,8 +14,8 @@ use regatta_segment::place::listen_at;
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
-use crate::agent_join_socket::Newcomer;
 use crate::join_socket::Arrival;
+use crate::newcomers::Newcomer;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;

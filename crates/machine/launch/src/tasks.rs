@@ -1,8 +1,7 @@
 //! The tasks of one host: started, announced in the job's table, reaped.
 //!
-//! The common part of the loops of a launcher on one host, of a launcher of many, and of an agent. The owner of this is
-//! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks. Tasks that other
-//! tasks spawn are in `prepared.rs`.
+//! The owner of this is the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks.
+//! Tasks that other tasks spawn are in `prepared.rs`; what a loop does for all of them is in `worker.rs`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CString, OsString};
