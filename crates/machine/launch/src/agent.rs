@@ -42,7 +42,6 @@ use crate::{
     environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree, words,
 };
 use regatta_segment::job::{Cause, Job, TaskState};
-use regatta_segment::place::Places;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
 
@@ -460,24 +459,9 @@ impl Agent {
         // Everybody who wanted to has found us by now.
         self.beacon = None;
         self.template = Some(order.clone());
-        let here: Vec<u32> = (0..)
-            .zip(&order.host_of)
-            .filter(|&(_, &host)| host == order.here)
-            .map(|(rank, _)| rank)
-            .collect();
-        let recipe = recipe(&order, here.len() as u32, self.owner.group)?;
-        let places = Places {
-            here: order.here,
-            host_of: order.host_of,
-            key: order.key,
-            trusted: order.trusted,
-            most: order.most,
-        };
-        let has_first = here.first() == Some(&0);
-        let job = || Job::create_across(&places);
-        let mut tasks = Tasks::new(job, here, &order.bind, order.share, recipe)?;
-        let addresses = tasks.listen(order.address)?;
-        if has_first {
+        let group = self.owner.group;
+        let (mut tasks, addresses) = Tasks::prepared(&order, |count| recipe(&order, count, group))?;
+        if tasks.has(0) {
             let (feed, input) = Feed::new()?;
             tasks.set_input(input);
             self.feed = Some(feed);

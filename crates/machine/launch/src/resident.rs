@@ -14,16 +14,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use regatta_segment::job::{Job, MOST_TASKS};
-use regatta_segment::place::{Key, Places};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitOptions};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::bind::Share;
 use crate::channel::messages::Preparation;
 use crate::environment::{self, Variable};
-use crate::fleet::{Fleet, Ground};
+use crate::fleet::{Fleet, Ground, new_key};
 use crate::host_starter::NewHostStarter;
 use crate::hosts::Host;
 use crate::join_socket::{self, JoinSocket};
@@ -228,13 +226,7 @@ fn no_tasks(
         group,
         files: None,
     };
-    let places = Places {
-        here: 0,
-        host_of: vec![0],
-        key: template.key,
-        trusted: template.trusted,
-        most: MOST_TASKS,
-    };
+    let places = template.places();
     let mut tasks = Tasks::vacant(|| Job::create_across(&places), recipe)?;
     tasks.will_listen(template.address);
     Ok(tasks)
@@ -310,17 +302,11 @@ fn ground(
     across: &Across,
     environment: &[Variable],
 ) -> Result<Ground, Refusal> {
-    let mut key = Key::default();
-    getrandom(&mut key, GetRandomFlags::empty()).map_err(|errno| {
-        Refusal::of_regatta(format!(
-            "the system gives no random numbers for the job's key: {errno}"
-        ))
-    })?;
     let bytes = |text: &OsString| text.as_bytes().to_vec();
     let template = Preparation {
         here: 0,
         host_of: vec![0],
-        key,
+        key: new_key()?,
         trusted: false,
         address,
         program: Vec::new(),

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use crate::bind::{Placement, Share};
 use crate::caught::Caught;
+use crate::channel::messages::Preparation;
 use crate::controls::Controls;
 use crate::launcher_on_demand::Guest;
 use crate::plan::Bind;
@@ -190,6 +191,20 @@ impl Tasks {
             adopted: false,
             guests: BTreeMap::new(),
         })
+    }
+
+    /// The tasks of the host that a preparation is for, and where they will listen. `recipe` is for so many.
+    pub(crate) fn prepared(
+        job: &Preparation,
+        recipe: impl FnOnce(u32) -> Result<Recipe, Refusal>,
+    ) -> Result<(Self, Vec<(u32, SocketAddr)>), Refusal> {
+        let here = ranks_on(&job.host_of, job.here);
+        let recipe = recipe(here.len() as u32)?;
+        let places = job.places();
+        let segment = || Job::create_across(&places);
+        let mut tasks = Self::new(segment, here, &job.bind, job.share, recipe)?;
+        let addresses = tasks.listen(job.address)?;
+        Ok((tasks, addresses))
     }
 
     /// The only task of `job`, which runs already and asks on this socket.
@@ -555,6 +570,15 @@ pub(crate) fn left(ranks: &[u32], strays: impl FnOnce() -> String) -> String {
         [] => strays(),
         ranks => words::tasks(ranks),
     }
+}
+
+/// The tasks on a host, by the hosts of all tasks.
+pub(crate) fn ranks_on(host_of: &[u32], number: u32) -> Vec<u32> {
+    let ranks = (0..).zip(host_of);
+    ranks
+        .filter(|(_, host)| **host == number)
+        .map(|(rank, _)| rank)
+        .collect()
 }
 
 fn image(recipe: &Recipe) -> Image {

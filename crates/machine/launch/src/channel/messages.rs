@@ -60,6 +60,7 @@ use regatta_wire::{Malformed, fields, messages};
 use crate::bind::Share;
 use crate::plan::Bind;
 use regatta_segment::job::Cause;
+use regatta_segment::place::Places;
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
@@ -223,6 +224,19 @@ fields!(Preparation {
     unreachable,
     join_name
 });
+
+impl Preparation {
+    /// Where the tasks of the job are, for the table of this host.
+    pub(crate) fn places(&self) -> Places {
+        Places {
+            here: self.here,
+            host_of: self.host_of.clone(),
+            key: self.key,
+            trusted: self.trusted,
+            most: self.most,
+        }
+    }
+}
 
 /// An agent's knowledge that another launcher may lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
