@@ -41,7 +41,7 @@ use crate::worker::{self, Worker};
 use crate::{
     environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree, words,
 };
-use regatta_segment::job::{Cause, Job, TaskState};
+use regatta_segment::job::Cause;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
 
@@ -157,17 +157,6 @@ struct Agent {
     heard: Instant,
     spoken: Instant,
     wakes: Wakes,
-}
-
-/// Enters into the table that a task is no more.
-pub(crate) fn note_gone(job: &Job, rank: u32, cause: Option<Cause>) {
-    // A new launcher says again what an old one may have said.
-    let known = matches!(job.state(rank), TaskState::Dead | TaskState::Left);
-    match cause {
-        _ if known => {}
-        Some(cause) => job.mark_dead(rank, cause),
-        None => job.leave(rank),
-    }
 }
 
 impl Agent {
@@ -435,9 +424,7 @@ impl Agent {
             self.unentered.remove(0);
             let known = tasks.job().tasks();
             self.gone_early.retain(|&(rank, cause)| {
-                if rank < known {
-                    note_gone(tasks.job(), rank, cause);
-                }
+                tasks.note_gone(rank, cause);
                 rank >= known
             });
         }
@@ -448,10 +435,11 @@ impl Agent {
         if let Some(follower) = self.follower_mut() {
             follower.local.gone.push((rank, cause));
         }
-        match self.worker.tasks.as_ref().map(Tasks::job) {
-            Some(job) if rank < job.tasks() => note_gone(job, rank, cause),
-            Some(_) if !self.unentered.is_empty() => self.gone_early.push((rank, cause)),
-            _ => {}
+        let tasks = self.worker.tasks.as_ref();
+        let is_known = tasks.is_none_or(|tasks| rank < tasks.job().tasks());
+        match is_known || self.unentered.is_empty() {
+            true => self.worker.obey(Order::Gone { rank, cause }),
+            false => self.gone_early.push((rank, cause)),
         }
     }
 

@@ -486,13 +486,7 @@ impl<'p> Supervisor<'p> {
     /// Writes into every host's table that a task is no more. Its own host knows.
     fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.history.note_gone(rank, cause);
-        if let Some(tasks) = &self.worker.tasks {
-            match cause {
-                Some(cause) => tasks.job().mark_dead(rank, cause),
-                None if !tasks.has(rank) => tasks.job().leave(rank),
-                None => {}
-            }
-        }
+        self.worker.obey(Order::Gone { rank, cause });
         for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
             let _ = remote.send(&Order::Gone { rank, cause });
         }

@@ -27,7 +27,7 @@ use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
 use crate::{limits, program, summary, sys, tree, words};
-use regatta_segment::job::{Job, JoinToken, TaskState, VERSION};
+use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
 
@@ -479,16 +479,27 @@ impl Tasks {
             None => End::Exited(status.exit_status().unwrap_or_default()),
         };
         let state = self.job.state(rank);
-        if state == TaskState::Left {
-            // Known as gone; but now it is known that nothing of it runs.
-            self.job.mark_dead(rank, end.cause());
-        }
+        // Of one that has left it was known that it is gone; now it is known that nothing of it runs.
+        self.job.mark_dead(rank, end.cause());
         Some(Ended {
             rank,
             pid: pid.as_raw_nonzero().get() as u32,
             end,
             state,
         })
+    }
+
+    /// Enters into the table that a task of any host is no more, unless that is known: a new launcher says again what an old one may have
+    /// said.
+    pub(crate) fn note_gone(&self, rank: u32, cause: Option<Cause>) {
+        let is_there = |state: TaskState| !matches!(state, TaskState::Dead | TaskState::Left);
+        if rank >= self.job.tasks() || !is_there(self.job.state(rank)) {
+            return;
+        }
+        match cause {
+            Some(cause) => self.job.mark_dead(rank, cause),
+            None => self.job.leave(rank),
+        }
     }
 
     /// The ranks that are still to be started here.

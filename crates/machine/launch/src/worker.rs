@@ -180,6 +180,7 @@ impl Worker {
         match order {
             Order::Tell { task, bytes } => tasks.send(task, &bytes),
             Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
+            Order::Gone { rank, cause } => tasks.note_gone(rank, cause),
             Order::SignalTask { task, signal } => {
                 // It may have ended meanwhile, which is told anyway.
                 let _ = tasks.signal(task, signal);
@@ -250,7 +251,7 @@ mod tests {
 
     use regatta_job::spawn::SpawnedTasks;
     use regatta_job::{End, Ended};
-    use regatta_segment::job::{Job, TaskState};
+    use regatta_segment::job::{Cause, Job, TaskState};
     use regatta_wire::control::{Manner, Output, Place, Route, Spawn};
     use regatta_wire::world::World;
     use rustix::process::WaitOptions;
@@ -408,5 +409,18 @@ mod tests {
             _ => panic!("{report:?}"),
         };
         assert_eq!(refused.iter().map(of).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn a_task_is_gone_as_was_first_said_and_one_that_nobody_knows_never() {
+        let mut worker = worker();
+        prepare(&mut worker, "sh", "exit");
+        let (of_the_first, again) = (Some(Cause::Exited(3)), None);
+        for (rank, cause) in [(1, of_the_first), (1, again), (2, of_the_first)] {
+            worker.obey(Order::Gone { rank, cause });
+        }
+        let job = worker.tasks.as_ref().expect("tasks").job();
+        assert_eq!((job.state(1), job.tasks()), (TaskState::Dead, 2));
+        assert_eq!(job.cause(1), of_the_first);
     }
 }

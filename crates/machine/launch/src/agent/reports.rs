@@ -1,13 +1,11 @@
 //! Reports of what has happened to the tasks of this host, on their way to the launcher.
 
 use regatta_job::registry::{reply, too_long};
-use regatta_segment::job::TaskState;
 use regatta_wire::control::{Ask, LONGEST};
 use regatta_wire::fields::Message;
 
 use super::Agent;
 use crate::channel::messages::{Order, Report};
-use crate::tasks::Tasks;
 
 impl Agent {
     /// Sends them all, and keeps what the next launcher may have to know. A request that does not fit a report is refused here: the
@@ -29,11 +27,6 @@ impl Agent {
                 }
                 Report::Ended { task } => {
                     local.into_iter().for_each(|it| it.note_ended(*task));
-                    // The neighbours need not wait for the launcher to hear of it.
-                    let job = self.worker.tasks.as_ref().map(Tasks::job);
-                    if let Some(job) = job.filter(|_| task.state != TaskState::Left) {
-                        job.mark_dead(task.rank, task.end.cause());
-                    }
                 }
                 Report::Caught { piece } if piece.route.is_none() => {
                     let room = self.room.get();

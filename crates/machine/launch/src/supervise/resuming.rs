@@ -14,7 +14,6 @@ use super::growing::Growing;
 use super::history::History;
 use super::leadership;
 use super::{Parts, Supervisor};
-use crate::agent::note_gone;
 use crate::channel::Link;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
@@ -165,16 +164,7 @@ impl Successor for TakingOver<'_, '_> {
     }
 
     fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        let supervisor = &mut *self.supervisor;
-        supervisor.history.note_gone(rank, cause);
-        let job = supervisor.worker.tasks.as_ref().map(Tasks::job);
-        if let Some(job) = job.filter(|job| rank < job.tasks()) {
-            note_gone(job, rank, cause);
-        }
-        let others = supervisor.remotes.iter_mut();
-        for remote in others.filter(|remote| !remote.has(rank)) {
-            let _ = remote.send(&Order::Gone { rank, cause });
-        }
+        self.supervisor.notify_gone(rank, cause);
     }
 
     fn replicate(&mut self) {
