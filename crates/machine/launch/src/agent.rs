@@ -347,18 +347,11 @@ impl Agent {
                 }
             }
             Order::Lead { tasks, changes } => self.report_state(tasks, changes),
-            Order::Start { addresses } => {
-                if let Some(tasks) = &self.worker.tasks {
-                    tasks.locate(&addresses);
-                }
+            Order::Start { ref addresses } => {
                 if let Some(follower) = self.follower_mut() {
-                    follower.local.addresses = addresses;
+                    follower.local.addresses.clone_from(addresses);
                 }
-                self.worker.begun = true;
-            }
-            Order::Stop {} => {
                 self.worker.obey(order);
-                self.worker.begun = true;
             }
             Order::Enter { world } => {
                 let first = world.first;
@@ -383,10 +376,10 @@ impl Agent {
             }
             Order::Gone { rank, cause } => self.note_gone(rank, cause),
             Order::Signal { signal } => {
-                tasks::signal_orphans(signal, &[]);
-                let tasks = self.worker.tasks.as_ref();
-                if let (Some(tasks), Some(signal)) = (tasks, Signal::from_named_raw(signal)) {
-                    tasks.signal_guests(signal);
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    tasks::signal_orphans(signal);
+                    let tasks = self.worker.tasks.iter();
+                    tasks.for_each(|tasks| tasks.signal_guests(signal));
                 }
             }
             Order::Credit { bytes } => self.room.set(self.room.get() + bytes as usize),

@@ -308,9 +308,6 @@ fn prepare(
     listening.sort_unstable_by_key(|(rank, _)| *rank);
     // Every host has said it of its own tasks.
     let addresses: Vec<SocketAddr> = listening.into_iter().map(|(_, address)| address).collect();
-    if let Some(tasks) = &tasks {
-        tasks.locate(&addresses);
-    }
     let mut remotes = gathering.take();
     for remote in &mut remotes {
         remote.unstarted = ranks_on(&host_of, remote.number);

@@ -189,14 +189,9 @@ impl Tasks {
         }
     }
 
-    /// Nothing comes of a spawn.
-    pub(crate) fn forget_prepared(&mut self, spawn: u32) {
-        self.prepared.by_spawn.remove(&spawn);
-    }
-
-    /// Nothing comes of a spawn whose tasks have numbers.
+    /// Nothing comes of a spawn, whose tasks may have numbers.
     pub(crate) fn abandon(&mut self, spawn: u32, first: u32) {
-        self.forget_prepared(spawn);
+        self.prepared.by_spawn.remove(&spawn);
         if let Ok(world) = self.job().membership(first) {
             self.job().end_world(world.first);
         }

@@ -4,7 +4,7 @@
 //! it is labelled, and the channels to other hosts. [`Lifecycle`] decides the steps; this file carries them out, by orders to
 //! hosts: to this one through its [`Worker`], to the others through their agents.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -34,7 +34,7 @@ use crate::succession::rally::daemon_has_ended;
 use crate::tasks::{self, Started, Tasks};
 use crate::time_asleep::Wakes;
 use crate::worker::Worker;
-use crate::{fleet, front_process, program, summary, tree};
+use crate::{fleet, front_process, program, summary, tree, words};
 use clocks::Asked;
 use growing::Growing;
 use history::History;
@@ -233,7 +233,6 @@ impl<'p> Supervisor<'p> {
             _ => Some(Streams::new()?),
         });
         (worker.tasks, worker.join_socket) = (fleet.tasks.take(), fleet.join_socket.take());
-        worker.begun = true;
         let first_is_elsewhere = fleet.remotes.iter().any(|remote| remote.has(0));
         let input = match first_is_elsewhere {
             true => Some(Input::open(owner.group, &signals)?),
@@ -273,11 +272,13 @@ impl<'p> Supervisor<'p> {
             let addresses = fleet.addresses.clone();
             remote.send(&Order::Start { addresses })?;
         }
+        let addresses = fleet.addresses;
+        supervisor.worker.obey(Order::Start { addresses });
         Ok(supervisor)
     }
 
     fn run(&mut self) -> u8 {
-        let adopted = self.worker.tasks.iter().filter(|tasks| tasks.is_adopted());
+        let adopted = self.worker.tasks.iter().filter(|tasks| tasks.adopted);
         let first = adopted.flat_map(|tasks| tasks.guests.get(&0)).next();
         if let Some(pid) = first.map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
@@ -588,26 +589,15 @@ impl<'p> Supervisor<'p> {
 
 /// Processes that still run, for a sentence: tasks, or their leftovers.
 fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
-    let mut ranks: BTreeMap<u32, ()> = BTreeMap::new();
-    ranks.extend(tasks.iter().flat_map(Tasks::running).map(|rank| (rank, ())));
-    ranks.extend(
-        remotes
-            .iter()
-            .flat_map(|remote| remote.running.keys())
-            .map(|&rank| (rank, ())),
-    );
-    let ranks: Vec<u32> = ranks.into_keys().collect();
-    tasks::left(&ranks, || {
-        let here = tasks::strays(helpers);
-        let elsewhere = remotes
-            .iter()
-            .filter(|remote| !remote.settled && !remote.lost)
-            .map(|remote| format!("{} on {}", remote.strays, remote.name));
-        let all: Vec<String> = Some(here)
-            .filter(|here| !here.is_empty())
-            .into_iter()
-            .chain(elsewhere)
-            .collect();
-        all.join(" and ")
-    })
+    let here = tasks.iter().flat_map(Tasks::running);
+    let elsewhere = remotes.iter().flat_map(|remote| remote.running.keys());
+    let ranks: BTreeSet<u32> = here.chain(elsewhere.copied()).collect();
+    if !ranks.is_empty() {
+        return words::tasks(&Vec::from_iter(ranks));
+    }
+    let here = Some(tasks::strays(helpers)).filter(|here| !here.is_empty());
+    let unsettled = remotes.iter().filter(|it| !it.settled && !it.lost);
+    let elsewhere = unsettled.map(|remote| format!("{} on {}", remote.strays, remote.name));
+    let all: Vec<String> = here.into_iter().chain(elsewhere).collect();
+    all.join(" and ")
 }

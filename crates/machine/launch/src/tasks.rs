@@ -26,7 +26,7 @@ use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
-use crate::{limits, program, summary, sys, tree, words};
+use crate::{limits, program, summary, sys, tree};
 use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
@@ -236,11 +236,6 @@ impl Tasks {
         tasks.job.count_living(-1);
         tasks.next = 1;
         Ok(tasks)
-    }
-
-    /// Was task 0 not started by us?
-    pub(crate) fn is_adopted(&self) -> bool {
-        self.adopted
     }
 
     /// Opens a listening socket for each task, and returns where they are.
@@ -575,14 +570,6 @@ pub(crate) fn strays(others: &[Pid]) -> String {
     summary::few(&names)
 }
 
-/// Processes that still run, for a sentence: tasks, or their leftovers.
-pub(crate) fn left(ranks: &[u32], strays: impl FnOnce() -> String) -> String {
-    match ranks {
-        [] => strays(),
-        ranks => words::tasks(ranks),
-    }
-}
-
 /// The tasks on a host, by the hosts of all tasks.
 pub(crate) fn ranks_on(host_of: &[u32], number: u32) -> Vec<u32> {
     let ranks = (0..).zip(host_of);
@@ -618,11 +605,8 @@ pub(crate) fn image_of<'a>(
     )
 }
 
-/// Sends a signal to everything below an agent but what is `spared`.
-pub(crate) fn signal_orphans(number: i32, spared: &[Pid]) {
-    let Some(signal) = Signal::from_named_raw(number) else {
-        return;
-    };
+/// Sends a signal to everything below an agent.
+pub(crate) fn signal_orphans(signal: Signal) {
     // Nobody here could continue what a terminal's stop has stopped, so the kernel does not stop it: tasks of an agent are
     // an orphaned process group. This stop it obeys.
     let signal = if signal == Signal::TSTP {
@@ -630,5 +614,5 @@ pub(crate) fn signal_orphans(number: i32, spared: &[Pid]) {
     } else {
         signal
     };
-    crate::tree::signal_all(signal, spared);
+    tree::signal_all(signal, &[]);
 }

@@ -176,6 +176,7 @@ impl Worker {
 
     /// Carries out an order, if it is one for the tasks.
     pub(crate) fn obey(&mut self, order: Order) {
+        self.begun |= matches!(order, Order::Start { .. } | Order::Stop {});
         let Some(tasks) = &mut self.tasks else { return };
         match order {
             Order::Tell { task, bytes } => tasks.send(task, &bytes),
@@ -224,6 +225,7 @@ impl Worker {
                 let time = clock::now();
                 self.reports.push_back(Report::Clock { by, id, time });
             }
+            Order::Start { addresses } => tasks.locate(&addresses),
             Order::Stop {} => tasks.stop_starting(),
             _ => {}
         }
