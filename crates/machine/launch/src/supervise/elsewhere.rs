@@ -1,4 +1,4 @@
-//! The supervisor's side of its channels: what agents report, and what becomes of a host that is lost.
+//! Orders to the hosts of a job, this one like the others, what they report, and what becomes of one that is lost.
 
 use std::time::Duration;
 
