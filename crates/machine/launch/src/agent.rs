@@ -14,19 +14,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
-use regatta_job::Ended;
 use regatta_job::failover::{Follower, Replica};
-use regatta_job::registry::{Piece, shortened};
+use regatta_job::registry::shortened;
 use regatta_job::spawn::SpawnedTasks;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::time::Timespec;
 
-use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::host_starter::NewHostStarter;
+use crate::join_socket::JoinSocket;
 use crate::owner::{self, Owner};
 use crate::reach::{self, Beacon};
 use crate::refusal::Refusal;
@@ -38,18 +37,17 @@ use crate::succession::following::Following;
 use crate::succession::lead::AgentResources;
 use crate::tasks::{self, Recipe, Tasks};
 use crate::time_asleep::Wakes;
+use crate::worker::{self, Worker};
 use crate::{
-    clock, environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree,
-    words,
+    environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree, words,
 };
-use regatta_segment::job::{Cause, Job, TaskState};
-use regatta_segment::place::Places;
+use regatta_segment::job::Cause;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
 
 mod called;
 mod owner_lost;
-mod requests;
+mod reports;
 
 pub use called::serve_caller;
 
@@ -138,22 +136,17 @@ struct Agent {
     owner: Owner,
     beacon: Option<Beacon>,
     hello: Option<Hello>,
-    tasks: Option<Tasks>,
-    /// Where processes of this host come in that want to be tasks.
-    join_socket: Option<AgentJoinSocket>,
+    worker: Worker,
     /// Tasks for which the table has had no room, in their order, and those of them that are gone.
     unentered: Vec<World>,
     gone_early: Vec<(u32, Option<Cause>)>,
     /// How they were prepared, and what is kept in case the launcher's host is lost.
     template: Option<Preparation>,
     following: Option<Following>,
-    streams: Streams,
     /// So many bytes of output may still be sent.
     room: Cell<usize>,
     /// Standard input for task 0, when that is ours.
     feed: Option<Feed>,
-    /// The tasks may be started, or will never be.
-    begun: bool,
     /// How often this agent was told to start spawned tasks.
     starts: u32,
     told_strays: bool,
@@ -166,17 +159,6 @@ struct Agent {
     wakes: Wakes,
 }
 
-/// Enters into the table that a task is no more.
-pub(crate) fn note_gone(job: &Job, rank: u32, cause: Option<Cause>) {
-    // A new launcher says again what an old one may have said.
-    let known = matches!(job.state(rank), TaskState::Dead | TaskState::Left);
-    match cause {
-        _ if known => {}
-        Some(cause) => job.mark_dead(rank, cause),
-        None => job.leave(rank),
-    }
-}
-
 impl Agent {
     fn new(link: Link, signals: Signals, owner: Owner) -> Result<Self, Refusal> {
         Ok(Self {
@@ -185,16 +167,13 @@ impl Agent {
             owner,
             beacon: None,
             hello: None,
-            tasks: None,
-            join_socket: None,
+            worker: Worker::new(Some(Streams::new()?)),
             unentered: Vec::new(),
             gone_early: Vec::new(),
             template: None,
             following: None,
-            streams: Streams::new()?,
             room: Cell::new(0),
             feed: None,
-            begun: false,
             starts: 0,
             told_strays: false,
             settled: false,
@@ -222,7 +201,7 @@ impl Agent {
                 why.into_iter()
                     .for_each(|why| self.send_report(&Report::Farewell { why }));
                 // A process that is not below us is not killed with us.
-                let tasks = self.tasks.iter();
+                let tasks = self.worker.tasks.iter();
                 tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
                 return Ok(None);
             }
@@ -231,10 +210,11 @@ impl Agent {
                 return Ok(self.into_resources());
             }
             self.handle_orders()?;
-            self.start_some();
-            self.pass_on_requests();
-            self.reap();
-            self.handle_guests();
+            self.worker.start_some(self.signals.before());
+            self.worker.listen();
+            self.worker.reap();
+            self.handle_join_socket();
+            self.pass_on_reports();
             self.pump();
             self.settle();
             if self.spoken.elapsed() >= BEAT {
@@ -288,9 +268,7 @@ impl Agent {
     }
 
     fn wait(&self) {
-        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_prepared_to_start();
-        let busy = self.begun && self.tasks.as_ref().is_some_and(are_to_start);
-        let timeout = match busy {
+        let timeout = match self.worker.are_to_start() {
             true => Duration::ZERO,
             false => self.until_turn(),
         };
@@ -299,20 +277,8 @@ impl Agent {
             .polls(&self.signals)
             .chain(self.link.polls())
             .collect();
-        if self.room.get() > 0 {
-            fds.push(PollFd::from_borrowed_fd(self.streams.fd(), PollFlags::IN));
-        }
-        if let Some(tasks) = &self.tasks {
-            let caught = tasks.caught.fd();
-            let all = caught.into_iter().chain([tasks.controls.fd()]);
-            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-            fds.extend(tasks.guest_polls());
-        }
-        let join_socket = self
-            .join_socket
-            .iter()
-            .filter(|_| self.handles_join_socket());
-        fds.extend(join_socket.flat_map(AgentJoinSocket::polls));
+        let shows = self.room.get() > 0;
+        fds.extend(self.worker.polls(shows, self.has_begun_for_owner()));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.following.iter().flat_map(Following::polls));
         let timeout = Timespec::try_from(timeout).ok();
@@ -329,11 +295,6 @@ impl Agent {
         let _ = self.link.send(report);
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
-        let (status, sentence) = (u32::from(refusal.status), refusal.sentence);
-        self.send_report(&Report::Refused { status, sentence });
-    }
-
     fn handle_orders(&mut self) -> Result<(), Refusal> {
         self.link.flush();
         let astray = || Refusal::of_regatta("the agent was told something it does not understand");
@@ -343,10 +304,12 @@ impl Agent {
         loop {
             match self.link.next() {
                 Ok(Some(order)) => self.obey(order)?,
-                Ok(None) => return Ok(()),
+                Ok(None) => break,
                 Err(_) => return Err(astray()),
             }
         }
+        self.pass_on_reports();
+        Ok(())
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Refusal> {
@@ -357,7 +320,7 @@ impl Agent {
             }
             Order::Prepare { job } => match self.prepare(job) {
                 Ok(addresses) => self.send_report(&Report::Prepared { addresses }),
-                Err(refusal) => self.refuse(refusal),
+                Err(refusal) => self.send_report(&worker::refused(refusal)),
             },
             Order::Failover { plan } => self.following = Some(Following::new(plan)),
             Order::Succession { order } => {
@@ -384,26 +347,39 @@ impl Agent {
                 }
             }
             Order::Lead { tasks, changes } => self.report_state(tasks, changes),
-            Order::Start { addresses } => {
-                if let Some(tasks) = &self.tasks {
-                    tasks.locate(&addresses);
-                }
+            Order::Start { ref addresses } => {
                 if let Some(follower) = self.follower_mut() {
-                    follower.local.addresses = addresses;
+                    follower.local.addresses.clone_from(addresses);
                 }
-                self.begun = true;
+                self.worker.obey(order);
             }
-            Order::Stop {} => {
-                if let Some(tasks) = &mut self.tasks {
-                    tasks.stop_starting();
+            Order::Enter { world } => {
+                let first = world.first;
+                let refused = self.enter(world).err().map(shortened);
+                self.send_report(&Report::Entered { first, refused });
+            }
+            Order::StartSpawn {
+                share: SpawnedTasks { count: 1.., .. },
+            }
+            | Order::Admit { .. } => {
+                self.starts += 1;
+                (self.settled, self.told_strays) = (false, false);
+                self.worker.obey(order);
+            }
+            Order::Tell { task, ref bytes } => {
+                let follower = self.follower_mut();
+                let due = follower.and_then(|host| host.local.note_message(task, bytes));
+                self.worker.obey(order);
+                if let Some(count) = due {
+                    self.send_report(&Report::Heard { task, count });
                 }
-                self.begun = true;
             }
             Order::Gone { rank, cause } => self.note_gone(rank, cause),
             Order::Signal { signal } => {
-                tasks::signal_orphans(signal, &[]);
-                if let (Some(tasks), Some(signal)) = (&self.tasks, Signal::from_named_raw(signal)) {
-                    tasks.signal_guests(signal);
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    tasks::signal_orphans(signal);
+                    let tasks = self.worker.tasks.iter();
+                    tasks.for_each(|tasks| tasks.signal_guests(signal));
                 }
             }
             Order::Credit { bytes } => self.room.set(self.room.get() + bytes as usize),
@@ -412,95 +388,16 @@ impl Agent {
                     feed.push(&bytes);
                 }
             }
-            Order::Deaf { rank, stream } => {
-                self.streams.deafen(rank, stream as usize);
-                if let Some(tasks) = &mut self.tasks {
-                    tasks.caught.deafen(rank, stream);
-                }
-            }
-            Order::Clock { by, id } => {
-                let time = clock::now();
-                self.send_report(&Report::Clock { by, id, time });
-            }
-            // A charge is for the starter of a daemon.
-            Order::Beat {} | Order::Charge { .. } => {}
-            order => {
-                if let Some(tasks) = self.tasks.take() {
-                    self.tasks = Some(self.obey_for_tasks(order, tasks)?);
-                }
-            }
+            order => self.worker.obey(order),
         }
         Ok(())
     }
 
-    /// Carries out an order that tasks have asked for.
-    fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
-        match order {
-            Order::Tell { task, bytes } => {
-                let follower = self.follower_mut();
-                let due = follower.and_then(|host| host.local.note_message(task, &bytes));
-                tasks.send(task, &bytes);
-                if let Some(count) = due {
-                    self.send_report(&Report::Heard { task, count });
-                }
-            }
-            Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
-            Order::SignalTask { task, signal } => {
-                // It may have ended meanwhile, which is told anyway.
-                let _ = tasks.signal(task, signal);
-            }
-            Order::PrepareSpawn {
-                spawn,
-                count,
-                order,
-                route,
-            } => {
-                let (addresses, refused) = match tasks.prepare(spawn, count, &order, route) {
-                    Ok(addresses) => (addresses, None),
-                    Err(refused) => (Vec::new(), Some(shortened(refused))),
-                };
-                self.send_report(&Report::SpawnPrepared {
-                    spawn,
-                    addresses,
-                    refused,
-                });
-            }
-            Order::Enter { world } => {
-                let first = world.first;
-                let refused = self.enter(world, &mut tasks).err().map(shortened);
-                self.send_report(&Report::Entered { first, refused });
-            }
-            Order::StartSpawn {
-                spawn,
-                first,
-                count: 0,
-            } => tasks.abandon(spawn, first),
-            Order::StartSpawn {
-                spawn,
-                first,
-                count,
-            } => {
-                self.starts += 1;
-                (self.settled, self.told_strays) = (false, false);
-                tasks.start_prepared(SpawnedTasks {
-                    spawn,
-                    first,
-                    count,
-                });
-            }
-            Order::Admit { caller, task } => self.admit(caller, task, &mut tasks),
-            Order::TurnAway { caller, sentence } => {
-                if let Some(newcomer) = self.join_socket.as_mut().and_then(|it| it.take(caller)) {
-                    newcomer.arrival.refuse(sentence);
-                }
-            }
-            _ => {}
-        }
-        Ok(tasks)
-    }
-
     /// Enters tasks into the table, and before them those for which there was no room when they came: the table has no gaps.
-    fn enter(&mut self, world: World, tasks: &mut Tasks) -> Result<(), (Why, String)> {
+    fn enter(&mut self, world: World) -> Result<(), (Why, String)> {
+        let Some(tasks) = &mut self.worker.tasks else {
+            return Ok(());
+        };
         if self
             .unentered
             .iter()
@@ -520,9 +417,7 @@ impl Agent {
             self.unentered.remove(0);
             let known = tasks.job().tasks();
             self.gone_early.retain(|&(rank, cause)| {
-                if rank < known {
-                    note_gone(tasks.job(), rank, cause);
-                }
+                tasks.note_gone(rank, cause);
                 rank >= known
             });
         }
@@ -533,10 +428,11 @@ impl Agent {
         if let Some(follower) = self.follower_mut() {
             follower.local.gone.push((rank, cause));
         }
-        match self.tasks.as_ref().map(Tasks::job) {
-            Some(job) if rank < job.tasks() => note_gone(job, rank, cause),
-            Some(_) if !self.unentered.is_empty() => self.gone_early.push((rank, cause)),
-            _ => {}
+        let tasks = self.worker.tasks.as_ref();
+        let is_known = tasks.is_none_or(|tasks| rank < tasks.job().tasks());
+        match is_known || self.unentered.is_empty() {
+            true => self.worker.obey(Order::Gone { rank, cause }),
+            false => self.gone_early.push((rank, cause)),
         }
     }
 
@@ -544,127 +440,29 @@ impl Agent {
         // Everybody who wanted to has found us by now.
         self.beacon = None;
         self.template = Some(order.clone());
-        let here: Vec<u32> = (0..)
-            .zip(&order.host_of)
-            .filter(|&(_, &host)| host == order.here)
-            .map(|(rank, _)| rank)
-            .collect();
-        let recipe = recipe(&order, here.len() as u32, self.owner.group)?;
-        let places = Places {
-            here: order.here,
-            host_of: order.host_of,
-            key: order.key,
-            trusted: order.trusted,
-            most: order.most,
-        };
-        let has_first = here.first() == Some(&0);
-        let job = || Job::create_across(&places);
-        let mut tasks = Tasks::new(job, here, &order.bind, order.share, recipe)?;
-        let addresses = tasks.listen(order.address)?;
-        if has_first {
+        let group = self.owner.group;
+        let (mut tasks, addresses) = Tasks::prepared(&order, |count| recipe(&order, count, group))?;
+        if tasks.has(0) {
             let (feed, input) = Feed::new()?;
             tasks.set_input(input);
             self.feed = Some(feed);
         }
         if !order.join_name.is_empty() {
-            self.join_socket = AgentJoinSocket::open(&order.join_name);
+            self.worker.join_socket = JoinSocket::of_job(&order.join_name);
         }
-        self.tasks = Some(tasks);
+        self.worker.tasks = Some(tasks);
         self.room.set(order.window as usize);
         self.silence = Duration::from_millis(u64::from(order.silence));
         Ok(addresses)
     }
 
-    fn start_some(&mut self) {
-        let Some(tasks) = self.tasks.as_mut().filter(|_| self.begun) else {
-            return;
-        };
-        let mut started = Vec::new();
-        let result = tasks.start_some(Some(&mut self.streams), self.signals.before(), |task| {
-            started.push(task)
-        });
-        let outcomes = tasks.start_some_prepared(Some(&mut self.streams), self.signals.before());
-        for task in started {
-            self.send_report(&Report::Started {
-                rank: task.rank,
-                pid: task.pid,
-            });
-        }
-        for (task, started) in outcomes {
-            let (pid, refused) = match started {
-                Ok(started) => (started.pid, None),
-                Err(refused) => (0, Some(shortened(refused))),
-            };
-            self.send_report(&Report::SpawnStarted { task, pid, refused });
-        }
-        if let Err(refusal) = result {
-            self.refuse(refusal);
-        }
-    }
-
-    fn reap(&mut self) {
-        let (children, _) = tasks::reap();
-        for (pid, status) in children {
-            let without_owner = self.is_without_owner();
-            let Some(tasks) = &mut self.tasks else {
-                continue;
-            };
-            if let Some(ended) = tasks.ended(pid, status) {
-                // The neighbours need not wait for the launcher to hear of it.
-                tasks.job().mark_dead(ended.rank, ended.end.cause());
-                let (link, room) = (&mut self.link, &self.room);
-                tasks.caught.last_words(ended.rank, &mut |piece| {
-                    if !without_owner {
-                        send_caught(link, room, piece);
-                    }
-                });
-                self.report_ended(ended);
+    /// Has processes wait that have asked to join.
+    fn handle_join_socket(&mut self) {
+        if self.has_begun_for_owner() {
+            for caller in self.worker.callers() {
+                self.worker.let_wait(caller);
             }
         }
-    }
-
-    fn report_ended(&mut self, ended: Ended) {
-        if let Some(follower) = self.follower_mut() {
-            follower.local.note_ended(ended);
-        }
-        self.send_report(&Report::Ended {
-            rank: ended.rank,
-            pid: ended.pid,
-            end: ended.end,
-            state: ended.state,
-        });
-    }
-
-    /// Reports the processes that have asked to join, and which of those that came so have gone.
-    fn handle_guests(&mut self) {
-        let handles_join_socket = self.handles_join_socket();
-        let Some(tasks) = &mut self.tasks else { return };
-        let gone = tasks.take_gone_guests();
-        for ended in &gone {
-            if ended.state != TaskState::Left {
-                tasks.job().mark_dead(ended.rank, ended.end.cause());
-            }
-        }
-        let join_socket = self.join_socket.as_mut().filter(|_| handles_join_socket);
-        let requests =
-            join_socket.map_or_else(Vec::new, |join_socket| join_socket.handle_requests(tasks));
-        gone.into_iter().for_each(|ended| self.report_ended(ended));
-        requests.iter().for_each(|report| self.send_report(report));
-    }
-
-    /// The process that has asked to join is this task.
-    fn admit(&mut self, caller: u32, task: u32, tasks: &mut Tasks) {
-        self.starts += 1;
-        (self.settled, self.told_strays) = (false, false);
-        let newcomer = self.join_socket.as_mut().and_then(|it| it.take(caller));
-        let gone = || (Why::State, "there is no caller of that number".to_owned());
-        let admitted = newcomer.ok_or_else(gone);
-        let admitted = admitted.and_then(|newcomer| tasks.admit(task, &newcomer));
-        let (pid, refused) = match admitted {
-            Ok(started) => (started.pid, None),
-            Err(refused) => (0, Some(refused)),
-        };
-        self.send_report(&Report::SpawnStarted { task, pid, refused });
     }
 
     /// Sends what tasks have written, as far as the window allows.
@@ -673,12 +471,10 @@ impl Agent {
             return;
         }
         let (link, room) = (&mut self.link, &self.room);
-        self.streams.pump(|| room.get() > 0, &mut |heard| {
+        self.worker.pump(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
         });
-        if let Some(tasks) = &mut self.tasks {
-            tasks.pump_caught(&mut |piece| send_caught(link, room, piece));
-        }
+        self.pass_on_reports();
         if let Some(taken) = self
             .feed
             .as_mut()
@@ -693,10 +489,14 @@ impl Agent {
 
     /// Says so when nothing of the job is left here.
     fn settle(&mut self) {
-        let idle = self.begun
+        let idle = self.worker.begun
             && !self.settled
             && !self.is_without_owner()
-            && self.tasks.as_ref().is_none_or(|tasks| !tasks.are_left());
+            && self
+                .worker
+                .tasks
+                .as_ref()
+                .is_none_or(|tasks| !tasks.are_left());
         if !idle {
             return;
         }
@@ -712,14 +512,11 @@ impl Agent {
             return;
         }
         let (link, room) = (&mut self.link, &self.room);
-        if let Some(tasks) = &mut self.tasks {
-            tasks
-                .caught
-                .drain(&mut |piece| send_caught(link, room, piece));
-        }
-        if self.streams.drain(|| room.get() > 0, &mut |heard| {
+        let all = self.worker.drain(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
-        }) {
+        });
+        self.pass_on_reports();
+        if all {
             self.settled = true;
             let starts = self.starts;
             self.send_report(&Report::Settled { starts });
@@ -776,25 +573,4 @@ fn send_output(link: &mut Link, room: &Cell<usize>, heard: Heard) -> bool {
         bytes: bytes.to_vec(),
     });
     true
-}
-
-fn send_caught(link: &mut Link, room: &Cell<usize>, piece: Piece) {
-    let Piece {
-        task,
-        stream,
-        route,
-        bytes,
-        then,
-    } = piece;
-    let Some(route) = route else {
-        send_output(link, room, Heard::Bytes(task, stream as usize, &bytes));
-        return;
-    };
-    let _ = link.send(&Report::Caught {
-        task,
-        stream,
-        route,
-        bytes,
-        then,
-    });
 }

@@ -22,10 +22,10 @@ use crate::remote::{Remote, WINDOW};
 use crate::rsh::Role;
 use crate::signals::Signals;
 use crate::succession::failover_plan;
-use crate::tasks::{Recipe, Tasks};
+use crate::tasks::{Recipe, Tasks, ranks_on};
 use crate::{cores, environment, gather, hosts, limits, program, words};
 use regatta_segment::job::{Job, MOST_TASKS};
-use regatta_segment::place::{Key, Places};
+use regatta_segment::place::Key;
 
 /// Descriptors for each channel: both its directions, what its command says, and one to await its end.
 pub(crate) const PER_CHANNEL: u32 = 4;
@@ -271,31 +271,6 @@ fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation
     })
 }
 
-/// Makes the tasks of this host ready, by the preparation that another host would get.
-fn prepare_here(plan: &Plan, before: Before, job: &Preparation) -> Result<Tasks, Refusal> {
-    let here = ranks_on(&job.host_of, job.here);
-    let mut recipe = recipe(plan, here.len() as u32, files(plan) + 1, before.group)?;
-    recipe.files = before.files.or(recipe.files);
-    let places = Places {
-        here: job.here,
-        host_of: job.host_of.clone(),
-        key: job.key.clone(),
-        trusted: job.trusted,
-        most: plan.most_tasks,
-    };
-    let segment = || Job::create_across(&places);
-    Tasks::new(segment, here, &plan.bind, job.share, recipe)
-}
-
-/// The tasks on a host, by the hosts of all tasks.
-fn ranks_on(host_of: &[u32], number: u32) -> Vec<u32> {
-    let ranks = (0..).zip(host_of);
-    ranks
-        .filter(|(_, host)| **host == number)
-        .map(|(rank, _)| rank)
-        .collect()
-}
-
 /// Has every host make its tasks ready, and starts them when all have.
 fn prepare(
     plan: &Plan,
@@ -318,17 +293,18 @@ fn prepare(
     let mut listening = Vec::new();
     let mut tasks = None;
     if let Some(number) = gathering.own {
-        let job = job_of(number);
-        let ours = tasks.insert(prepare_here(plan, before, &job)?);
-        listening = ours.listen(job.address)?;
+        let recipe = |count: u32| {
+            let recipe = recipe(plan, count, files(plan) + 1, before.group)?;
+            let files = before.files.or(recipe.files);
+            Ok(Recipe { files, ..recipe })
+        };
+        let (ours, addresses) = Tasks::prepared(&job_of(number), recipe)?;
+        (tasks, listening) = (Some(ours), addresses);
     }
     listening.extend(gathering.prepared()?);
     listening.sort_unstable_by_key(|(rank, _)| *rank);
     // Every host has said it of its own tasks.
     let addresses: Vec<SocketAddr> = listening.into_iter().map(|(_, address)| address).collect();
-    if let Some(tasks) = &tasks {
-        tasks.locate(&addresses);
-    }
     let mut remotes = gathering.take();
     for remote in &mut remotes {
         remote.unstarted = ranks_on(&host_of, remote.number);

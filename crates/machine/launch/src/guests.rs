@@ -33,6 +33,9 @@ impl Tasks {
         for ended in &gone {
             self.guests.remove(&ended.rank);
             self.departed(ended.rank);
+            if ended.state != TaskState::Left {
+                self.job().mark_dead(ended.rank, ended.end.cause());
+            }
         }
         gone
     }

@@ -20,7 +20,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::Resource;
 
 use crate::launcher_on_demand::Guest;
-use crate::place::Claimed;
+use crate::place::{Claimed, Place};
 
 /// The end of a join socket's name, behind the name of the job.
 const SUFFIX: &str = ".job.socket";
@@ -77,6 +77,12 @@ impl JoinSocket {
             said: None,
             mishap: None,
         })
+    }
+
+    /// The one of the job of this name on this host. None: there is one already, of this job or of another one.
+    pub(crate) fn of_job(name: &str) -> Option<JoinSocket> {
+        let claimed = Place::of_job(name).and_then(|place| place.claim()).ok()?;
+        JoinSocket::new(claimed).ok()
     }
 
     /// The name of the job.

@@ -5,7 +5,6 @@
 #![deny(unsafe_code)]
 
 pub mod agent;
-mod agent_join_socket;
 mod arrivals;
 mod bind;
 pub mod bootstrap;
@@ -36,6 +35,7 @@ pub mod limits;
 mod lines;
 mod loaded;
 mod membership_feed;
+mod newcomers;
 mod nonblocking_output;
 mod output;
 mod owner;
@@ -62,6 +62,7 @@ mod sys;
 mod tasks;
 mod time_asleep;
 pub mod tree;
+mod worker;
 
 use std::io::Write;
 

@@ -14,8 +14,8 @@ use regatta_segment::place::listen_at;
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
-use crate::agent_join_socket::Newcomer;
 use crate::join_socket::Arrival;
+use crate::newcomers::Newcomer;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
@@ -189,14 +189,9 @@ impl Tasks {
         }
     }
 
-    /// Nothing comes of a spawn.
-    pub(crate) fn forget_prepared(&mut self, spawn: u32) {
-        self.prepared.by_spawn.remove(&spawn);
-    }
-
-    /// Nothing comes of a spawn whose tasks have numbers.
+    /// Nothing comes of a spawn, whose tasks may have numbers.
     pub(crate) fn abandon(&mut self, spawn: u32, first: u32) {
-        self.forget_prepared(spawn);
+        self.prepared.by_spawn.remove(&spawn);
         if let Ok(world) = self.job().membership(first) {
             self.job().end_world(world.first);
         }

@@ -9,12 +9,13 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
+use regatta_wire::control::Then;
 use regatta_wire::session::FromJob;
 
 use crate::channel::Link;
 use crate::channel::daemon_channel::DaemonChannel;
 use crate::channel::end::{ChannelEnd, SEVERED};
-use crate::channel::messages::{Hello, Order};
+use crate::channel::messages::{Hello, Order, Report};
 use crate::host_starter::HostSettings;
 use crate::plan::Across;
 use crate::refusal::Refusal;
@@ -29,6 +30,8 @@ pub(crate) const WINDOW: u32 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the command of a channel that has ended may take to end, and to say why.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// The reason to give up a host whose reports answer nothing.
+pub(crate) const UNASKED: &str = "its agent says what nobody asked for";
 /// Kept of what the command of a channel says.
 const SAID: usize = 4096;
 
@@ -178,6 +181,54 @@ impl Remote {
     /// Whether this is the host of a task.
     pub(crate) fn has(&self, rank: u32) -> bool {
         self.ranks.contains(&rank)
+    }
+
+    /// Takes note of what a report says of the host's tasks. An error is a reason to give the host up.
+    pub(crate) fn note(&mut self, report: &Report) -> Result<(), String> {
+        match report {
+            &Report::Started { rank, pid } => self.note_started(rank, Some(pid))?,
+            Report::SpawnStarted { task, pid, refused } => {
+                self.note_started(*task, refused.is_none().then_some(*pid))?;
+            }
+            Report::Ended { task } => {
+                let running = self.running.remove(&task.rank);
+                running.ok_or_else(|| stranger(task.rank))?;
+            }
+            Report::Output {
+                rank,
+                stream,
+                bytes,
+            } if self.has(*rank) && *stream < 2 => self.owed += bytes.len() as u32,
+            Report::Caught { piece }
+                if self.has(piece.task)
+                    && piece.stream < 2
+                    && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
+            {
+                if piece.route.is_none() {
+                    self.owed += piece.bytes.len() as u32;
+                }
+            }
+            Report::Asked { task, .. } | Report::Heard { task, .. } | Report::Hushed { task }
+                if self.has(*task) => {}
+            Report::Output { .. }
+            | Report::Caught { .. }
+            | Report::Asked { .. }
+            | Report::Heard { .. }
+            | Report::Hushed { .. } => return Err(UNASKED.to_owned()),
+            Report::Strays { names } => self.strays.clone_from(names),
+            Report::Settled { starts } => self.settled = *starts == self.starts,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// One of the tasks that were to start runs as this process, or will not start.
+    fn note_started(&mut self, rank: u32, pid: Option<u32>) -> Result<(), String> {
+        let at = self.unstarted.iter().position(|&task| task == rank);
+        self.unstarted
+            .swap_remove(at.ok_or_else(|| stranger(rank))?);
+        self.running.extend(pid.map(|pid| (rank, pid)));
+        Ok(())
     }
 
     /// Says something to the agent, unless it is gone.
@@ -465,12 +516,21 @@ pub(crate) fn part(remotes: &mut [Remote]) {
     }
 }
 
+fn stranger(rank: u32) -> String {
+    format!("its agent speaks of task {rank}, which is not there")
+}
+
 fn command_name(across: &Across) -> &str {
     across.rsh.as_ref().map_or("ssh", |words| &words[0])
 }
 
 #[cfg(test)]
 mod tests {
+    use regatta_job::registry::Piece;
+    use regatta_job::{End, Ended};
+    use regatta_segment::job::TaskState;
+    use regatta_wire::control::Why;
+
     use super::*;
     use crate::channel::daemon_channel;
 
@@ -506,6 +566,87 @@ mod tests {
         assert!(!remote.is_silent(silence), "it has been heard now");
         remote.heard = long_ago.expect("a clock that runs");
         assert!(remote.is_silent(silence), "nothing has come");
+    }
+
+    /// A host on which tasks 2 and 3 are to start.
+    fn host() -> Remote {
+        let mut remote = Remote::absent(1, "beta").expect("/dev/null");
+        remote.unstarted = vec![2, 3];
+        remote.ranks = [2, 3].into();
+        remote
+    }
+
+    #[test]
+    fn a_host_speaks_of_each_of_its_tasks_in_turn() {
+        let mut remote = host();
+        let started = Report::Started { rank: 2, pid: 77 };
+        let task = Ended {
+            rank: 2,
+            pid: 77,
+            end: End::Exited(0),
+            state: TaskState::Left,
+        };
+        let ended = Report::Ended { task };
+        let stranger = Err(stranger(2));
+        assert_eq!(remote.note(&ended), stranger, "it has not started");
+        assert_eq!(remote.note(&started), Ok(()));
+        assert_eq!(remote.note(&started), stranger, "it has started before");
+        assert_eq!(remote.running, [(2, 77)].into());
+        assert_eq!(remote.note(&ended), Ok(()));
+        assert_eq!(remote.note(&ended), stranger, "it has ended before");
+        let refused = Report::SpawnStarted {
+            task: 3,
+            pid: 0,
+            refused: Some((Why::System, String::new())),
+        };
+        assert_eq!(remote.note(&refused), Ok(()));
+        assert!(remote.unstarted.is_empty() && remote.running.is_empty());
+    }
+
+    #[test]
+    fn a_host_has_no_word_for_tasks_of_others_and_for_streams_that_there_are_not() {
+        let mut remote = host();
+        let output = |rank: u32, stream: u32| Report::Output {
+            rank,
+            stream,
+            bytes: vec![0; 9],
+        };
+        assert_eq!(remote.note(&output(2, 1)), Ok(()));
+        let caught = |then: Then| Report::Caught {
+            piece: Piece {
+                task: 3,
+                stream: 0,
+                route: None,
+                bytes: vec![0; 2],
+                then,
+            },
+        };
+        assert_eq!(remote.note(&caught(Then::Ended)), Ok(()));
+        let unasked = [
+            output(0, 1),
+            output(2, 2),
+            caught(Then::Closed),
+            Report::Asked {
+                task: 1,
+                bytes: Vec::new(),
+            },
+            Report::Heard { task: 1, count: 1 },
+            Report::Hushed { task: 1 },
+        ];
+        for report in unasked {
+            assert_eq!(remote.note(&report), Err(UNASKED.to_owned()), "{report:?}");
+        }
+        assert_eq!(remote.owed, 11);
+    }
+
+    #[test]
+    fn a_host_that_has_started_less_than_it_was_told_is_not_settled() {
+        let mut remote = host();
+        remote.starts = 2;
+        for (starts, settled) in [(1, false), (2, true)] {
+            assert_eq!(remote.note(&Report::Settled { starts }), Ok(()));
+            assert_eq!(remote.settled, settled);
+        }
     }
 
     #[test]

@@ -14,7 +14,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use regatta_segment::job::{Job, MOST_TASKS};
-use regatta_segment::place::Places;
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitOptions};
@@ -22,7 +21,7 @@ use rustix::process::{Pid, WaitOptions};
 use crate::bind::Share;
 use crate::channel::messages::Preparation;
 use crate::environment::{self, Variable};
-use crate::fleet::{self, Fleet, Ground};
+use crate::fleet::{Fleet, Ground, new_key};
 use crate::host_starter::NewHostStarter;
 use crate::hosts::Host;
 use crate::join_socket::{self, JoinSocket};
@@ -227,13 +226,7 @@ fn no_tasks(
         group,
         files: None,
     };
-    let places = Places {
-        here: 0,
-        host_of: vec![0],
-        key: template.key.clone(),
-        trusted: template.trusted,
-        most: MOST_TASKS,
-    };
+    let places = template.places();
     let mut tasks = Tasks::vacant(|| Job::create_across(&places), recipe)?;
     tasks.will_listen(template.address);
     Ok(tasks)
@@ -313,7 +306,7 @@ fn ground(
     let template = Preparation {
         here: 0,
         host_of: vec![0],
-        key: fleet::new_key()?,
+        key: new_key()?,
         trusted: false,
         address,
         program: Vec::new(),

@@ -1,10 +1,10 @@
 //! Starting the tasks of a job, and staying with them until nothing of it is left.
 //!
 //! One thread, one loop over one `poll`: signals (ended children among them), the front's leash, the tasks' output when
-//! it is labelled, and the channels to other hosts. [`Lifecycle`] decides the steps; this file carries them out, for
-//! tasks here through [`Tasks`], for those elsewhere through their hosts' agents.
+//! it is labelled, and the channels to other hosts. [`Lifecycle`] decides the steps; this file carries them out, by orders to
+//! hosts: to this one through its [`Worker`], to the others through their agents.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -15,16 +15,14 @@ use regatta_job::{
     Action, Barriers, End, Ended, Lifecycle, Reachability, Registry, ReplicatedRegistry, Spawns,
 };
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, Signal, WaitStatus};
+use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 use serde_json::json;
 
-use crate::agent_join_socket::{Newcomer, Newcomers};
 use crate::channel::Link;
-use crate::channel::messages::Order;
+use crate::channel::messages::{Order, Report};
 use crate::fleet::Fleet;
 use crate::input::Input;
-use crate::join_socket::JoinSocket;
 use crate::output::Output;
 use crate::owner::{self, Owner};
 use crate::plan::{Form, Plan};
@@ -35,10 +33,10 @@ use crate::streams::Streams;
 use crate::succession::rally::daemon_has_ended;
 use crate::tasks::{self, Started, Tasks};
 use crate::time_asleep::Wakes;
-use crate::{fleet, front_process, program, summary, tree};
+use crate::worker::Worker;
+use crate::{fleet, front_process, program, summary, tree, words};
 use clocks::Asked;
 use growing::Growing;
-use guests::RemoteCaller;
 use history::History;
 use outputs::Owed;
 use regatta_segment::job::{Cause, MOST_TASKS, TaskState};
@@ -114,7 +112,7 @@ struct Supervisor<'p> {
     /// How many tasks the job has, on all hosts.
     size: u32,
     /// The tasks of this host, if it has any.
-    tasks: Option<Tasks>,
+    worker: Worker,
     remotes: Vec<Remote>,
     /// The name of this host, if it has tasks and is one of several.
     here: Option<String>,
@@ -133,16 +131,10 @@ struct Supervisor<'p> {
     /// The task that starts the tasks of this host, if it is not us.
     starter: Option<Starter>,
     awaited: Awaited,
-    /// Where tasks come in that nobody of the job has started, if they may.
-    join_socket: Option<JoinSocket>,
     /// Closed when it is open.
     ready: Option<OwnedFd>,
-    /// Processes of other hosts that have asked to join before that.
-    early: Vec<RemoteCaller>,
-    /// Processes that have asked to join too late. They wait for the end.
-    late: Vec<Newcomer>,
-    /// The output of this host's tasks; none when they write to our own output.
-    streams: Option<Streams>,
+    /// Requests to join that came before that, and the hosts of these processes.
+    early: Vec<(u32, Report)>,
     output: Output,
     /// Our standard input, when it is for a task on another host.
     input: Option<Input>,
@@ -154,8 +146,6 @@ struct Supervisor<'p> {
     replication: Replication,
     /// Tasks that are being started for others.
     spawns: Spawns,
-    /// Processes of this host that want to become tasks.
-    newcomers: Newcomers,
     owed: Vec<Owed>,
     clocks: Vec<Asked>,
     started: Instant,
@@ -173,7 +163,7 @@ struct Parts<'p> {
     registry: ReplicatedRegistry,
     /// How many tasks the job began with.
     size: u32,
-    tasks: Option<Tasks>,
+    worker: Worker,
 }
 
 impl<'p> Parts<'p> {
@@ -186,7 +176,6 @@ impl<'p> Parts<'p> {
             leadership: None,
             tether: None,
             spawns: Spawns::new(self.plan.most_tasks),
-            newcomers: Newcomers::default(),
             clocks: Vec::new(),
             owed: Vec::new(),
             here: None,
@@ -195,18 +184,15 @@ impl<'p> Parts<'p> {
             growing: None,
             input: None,
             size: self.size,
-            tasks: self.tasks,
+            worker: self.worker,
             remotes: Vec::new(),
             wakes: Wakes::new(),
             reachability: Reachability::new(across.and_then(|across| across.unreachable)),
             starter: None,
             awaited: Awaited::default(),
-            join_socket: None,
             ready: None,
             early: Vec::new(),
-            late: Vec::new(),
             lifecycle: self.lifecycle,
-            streams: None,
             output: self.output,
             started: Instant::now(),
             childless: false,
@@ -240,12 +226,13 @@ impl<'p> Supervisor<'p> {
         signals: Signals,
         owner: Owner,
         output: Output,
-        fleet: Fleet,
+        mut fleet: Fleet,
     ) -> Result<Self, Refusal> {
-        let streams = match plan.form {
+        let mut worker = Worker::new(match plan.form {
             Form::Inherit => None,
             _ => Some(Streams::new()?),
-        };
+        });
+        (worker.tasks, worker.join_socket) = (fleet.tasks.take(), fleet.join_socket.take());
         let first_is_elsewhere = fleet.remotes.iter().any(|remote| remote.has(0));
         let input = match first_is_elsewhere {
             true => Some(Input::open(owner.group, &signals)?),
@@ -264,9 +251,7 @@ impl<'p> Supervisor<'p> {
             growing,
             input,
             remotes: fleet.remotes,
-            join_socket: fleet.join_socket,
             ready: fleet.ready,
-            streams,
             ..Parts {
                 plan,
                 signals,
@@ -276,7 +261,7 @@ impl<'p> Supervisor<'p> {
                     .across(fleet.names, fleet.host_of),
                 registry: ReplicatedRegistry::new(registry, leadership.is_some()),
                 size: fleet.size,
-                tasks: fleet.tasks,
+                worker,
             }
             .assemble()
         };
@@ -287,11 +272,13 @@ impl<'p> Supervisor<'p> {
             let addresses = fleet.addresses.clone();
             remote.send(&Order::Start { addresses })?;
         }
+        let addresses = fleet.addresses;
+        supervisor.worker.obey(Order::Start { addresses });
         Ok(supervisor)
     }
 
     fn run(&mut self) -> u8 {
-        let adopted = self.tasks.iter().filter(|tasks| tasks.is_adopted());
+        let adopted = self.worker.tasks.iter().filter(|tasks| tasks.adopted);
         let first = adopted.flat_map(|tasks| tasks.guests.get(&0)).next();
         if let Some(pid) = first.map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
@@ -299,16 +286,16 @@ impl<'p> Supervisor<'p> {
         // Nothing may happen before a process asks to join: it waits for this.
         self.handle_join_socket();
         loop {
-            self.start_some();
+            self.worker.start_some(self.signals.before());
             self.speak();
             self.wait();
             self.handle_signals();
             self.handle_hosts();
-            self.handle_tasks();
+            self.worker.listen();
+            self.speak();
             self.send_input();
             self.reap();
             self.handle_join_socket();
-            self.handle_guests();
             self.handle_starter();
             self.handle_host_starter();
             self.watch_reaches();
@@ -343,23 +330,6 @@ impl<'p> Supervisor<'p> {
                 .all(|remote| remote.settled || remote.lost)
     }
 
-    /// Starts the next few tasks of this host.
-    fn start_some(&mut self) {
-        let Some(tasks) = &mut self.tasks else { return };
-        let mut started = Vec::new();
-        let result = tasks.start_some(self.streams.as_mut(), self.signals.before(), |task| {
-            started.push(task);
-        });
-        let outcomes = tasks.start_some_prepared(self.streams.as_mut(), self.signals.before());
-        started.into_iter().for_each(|task| self.task_started(task));
-        outcomes
-            .into_iter()
-            .for_each(|outcome| self.spawn_started(outcome));
-        if let Err(refusal) = result {
-            self.cannot_start(&refusal);
-        }
-    }
-
     fn task_started(&mut self, Started { rank, pid }: Started) {
         self.lifecycle.task_started();
         self.registry.task_started(rank, pid);
@@ -384,9 +354,7 @@ impl<'p> Supervisor<'p> {
 
     /// Waits until something happens, or not at all while tasks are being started.
     fn wait(&self) {
-        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_prepared_to_start();
-        let starting = self.tasks.as_ref().is_some_and(are_to_start);
-        let timeout = if starting {
+        let timeout = if self.worker.are_to_start() {
             Some(Duration::ZERO)
         } else {
             let deadline = self
@@ -394,34 +362,23 @@ impl<'p> Supervisor<'p> {
                 .deadline()
                 .map(|at| at.saturating_sub(self.started.elapsed()));
             let step = self.growing.as_ref().and_then(Growing::until_step);
-            let look = self.tasks.as_ref().and_then(Tasks::until_look);
-            let join_socket = self.join_socket.as_ref().filter(|_| self.is_open());
+            let worker = Some(&self.worker).filter(|_| self.is_open());
             deadline
                 .into_iter()
                 .chain(self.until_beat())
                 .chain(self.until_reaches())
                 .chain(step)
-                .chain(look)
-                .chain(join_socket.and_then(JoinSocket::until_open))
+                .chain(worker.and_then(Worker::until_due))
                 .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();
-        if let Some(streams) = self.streams.as_ref().filter(|_| !self.output.is_full()) {
-            fds.push(PollFd::from_borrowed_fd(streams.fd(), PollFlags::IN));
-        }
-        if let Some(tasks) = &self.tasks {
-            let caught = tasks.caught.fd();
-            let all = caught.into_iter().chain([tasks.controls.fd()]);
-            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        }
+        let shows = !self.output.is_full();
+        fds.extend(self.worker.polls(shows, self.is_open()));
         fds.extend(
             self.output
                 .blocked()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
-        fds.extend(self.tasks.iter().flat_map(Tasks::guest_polls));
-        let join_socket = self.join_socket.iter().filter(|_| self.is_open());
-        fds.extend(join_socket.flat_map(JoinSocket::polls));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
         fds.extend(self.tether.iter().flat_map(Link::polls));
@@ -450,9 +407,14 @@ impl<'p> Supervisor<'p> {
     }
 
     fn reap(&mut self) {
-        let (children, none_left) = tasks::reap();
-        for (pid, status) in children {
-            self.child_ended(pid, status);
+        let (others, none_left) = self.worker.reap();
+        self.heed_own();
+        for (pid, status) in others {
+            self.input.iter_mut().for_each(|input| input.reaped(pid));
+            let growing = self.growing.iter_mut();
+            growing.for_each(|growing| growing.reaped(pid, status));
+            let remotes = self.remotes.iter_mut();
+            remotes.for_each(|remote| remote.reaped(pid, status));
         }
         // The commands that carry channels stay until the end.
         self.childless = none_left || self.lifecycle.is_over() && self.has_only_commands();
@@ -474,25 +436,6 @@ impl<'p> Supervisor<'p> {
             .collect()
     }
 
-    fn child_ended(&mut self, pid: Pid, status: WaitStatus) {
-        match self
-            .tasks
-            .as_mut()
-            .and_then(|tasks| tasks.ended(pid, status))
-        {
-            Some(ended) => self.task_ended(ended),
-            None => {
-                self.input.iter_mut().for_each(|input| input.reaped(pid));
-                self.growing
-                    .iter_mut()
-                    .for_each(|growing| growing.reaped(pid, status));
-                self.remotes
-                    .iter_mut()
-                    .for_each(|remote| remote.reaped(pid, status));
-            }
-        }
-    }
-
     fn task_ended(&mut self, task: Ended) {
         let Ended {
             rank,
@@ -510,10 +453,8 @@ impl<'p> Supervisor<'p> {
         }
         let mut actions = Vec::new();
         // The person who started a task by hand sees its end.
-        let by_hand = self
-            .tasks
-            .as_ref()
-            .is_some_and(|tasks| tasks.adopted && rank == 0);
+        let tasks = self.worker.tasks.as_ref();
+        let by_hand = tasks.is_some_and(|tasks| tasks.adopted && rank == 0);
         let excused = by_hand || self.plan.stays || self.registry.is_excused(rank);
         self.lifecycle.task_ended(
             self.started.elapsed(),
@@ -524,11 +465,16 @@ impl<'p> Supervisor<'p> {
         );
         // The tables before the news: who is told of an end finds it there.
         self.perform(actions);
-        self.pass_last_words(rank);
         self.shut_barriers_of(rank);
         self.forget_reach(rank);
         self.registry.task_ended(rank, end);
         self.hushed(rank);
+        if by_hand && state != TaskState::Left {
+            let mut actions = Vec::new();
+            self.lifecycle
+                .abandoned(self.started.elapsed(), &mut actions);
+            self.perform(actions);
+        }
     }
 
     /// The host of this number, if it is another one.
@@ -541,13 +487,7 @@ impl<'p> Supervisor<'p> {
     /// Writes into every host's table that a task is no more. Its own host knows.
     fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.history.note_gone(rank, cause);
-        if let Some(tasks) = &self.tasks {
-            match cause {
-                Some(cause) => tasks.job().mark_dead(rank, cause),
-                None if !tasks.has(rank) => tasks.job().leave(rank),
-                None => {}
-            }
-        }
+        self.worker.obey(Order::Gone { rank, cause });
         for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
             let _ = remote.send(&Order::Gone { rank, cause });
         }
@@ -555,28 +495,26 @@ impl<'p> Supervisor<'p> {
 
     /// Moves what the tasks have written to our own output.
     fn pump(&mut self) {
-        if let Some(streams) = &mut self.streams {
-            let output = std::cell::RefCell::new(&mut self.output);
-            let registry = &self.registry;
-            streams.pump(|| !output.borrow().is_full(), &mut |heard| {
+        let output = std::cell::RefCell::new(&mut self.output);
+        let registry = &self.registry;
+        self.worker
+            .pump(|| !output.borrow().is_full(), &mut |heard| {
                 let host = registry.host_of(heard.rank());
                 output.borrow_mut().pass(heard, host.unwrap_or_default())
             });
-        }
-        self.pass_caught();
+        self.heed_own();
+        self.repay_caught();
         self.output.flush();
     }
 
     /// Reads everything that is still in the pipes; nobody writes to them any more.
     fn drain(&mut self) {
-        if let Some(streams) = &mut self.streams {
-            let (output, registry) = (&mut self.output, &self.registry);
-            streams.drain(|| true, &mut |heard| {
-                let host = registry.host_of(heard.rank());
-                output.pass(heard, host.unwrap_or_default())
-            });
-        }
-        self.drain_caught();
+        let (output, registry) = (&mut self.output, &self.registry);
+        self.worker.drain(|| true, &mut |heard| {
+            let host = registry.host_of(heard.rank());
+            output.pass(heard, host.unwrap_or_default())
+        });
+        self.heed_own();
         self.output.flush();
     }
 
@@ -594,14 +532,14 @@ impl<'p> Supervisor<'p> {
             match action {
                 Action::Report(sentence) => self.output.report(&sentence),
                 Action::ReportEnding(reason) => {
-                    let left = left(&self.tasks, &self.remotes, &self.helpers());
+                    let left = left(&self.worker.tasks, &self.remotes, &self.helpers());
                     self.output.report(&reason.sentence(&left));
                 }
                 Action::MarkDead(rank, cause) => self.notify_gone(rank, Some(cause)),
                 Action::Signal(signal) => {
                     if let Some(signal) = Signal::from_named_raw(signal) {
                         tree::signal_all(signal, &self.helpers());
-                        let tasks = self.tasks.iter();
+                        let tasks = self.worker.tasks.iter();
                         tasks.for_each(|tasks| tasks.signal_guests(signal));
                     }
                     self.send_to_all(&Order::Signal { signal });
@@ -609,7 +547,7 @@ impl<'p> Supervisor<'p> {
                 Action::SignalElsewhere(signal) => self.send_to_all(&Order::Signal { signal }),
                 Action::StopStarting => {
                     self.end_spawns();
-                    self.tasks.iter_mut().for_each(Tasks::stop_starting);
+                    self.worker.obey(Order::Stop {});
                     self.send_to_all(&Order::Stop {});
                 }
             }
@@ -618,10 +556,8 @@ impl<'p> Supervisor<'p> {
 
     /// Says what can only be said when all is over.
     fn conclude(&mut self) {
-        let program = self
-            .tasks
-            .as_ref()
-            .map_or(Path::new(&self.plan.program), Tasks::program);
+        let tasks = self.worker.tasks.as_ref();
+        let program = tasks.map_or(Path::new(&self.plan.program), Tasks::program);
         if let Some(sentence) =
             summary::never_joined(&self.lifecycle, self.size, &self.plan.program, program)
         {
@@ -653,26 +589,15 @@ impl<'p> Supervisor<'p> {
 
 /// Processes that still run, for a sentence: tasks, or their leftovers.
 fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
-    let mut ranks: BTreeMap<u32, ()> = BTreeMap::new();
-    ranks.extend(tasks.iter().flat_map(Tasks::running).map(|rank| (rank, ())));
-    ranks.extend(
-        remotes
-            .iter()
-            .flat_map(|remote| remote.running.keys())
-            .map(|&rank| (rank, ())),
-    );
-    let ranks: Vec<u32> = ranks.into_keys().collect();
-    tasks::left(&ranks, || {
-        let here = tasks::strays(helpers);
-        let elsewhere = remotes
-            .iter()
-            .filter(|remote| !remote.settled && !remote.lost)
-            .map(|remote| format!("{} on {}", remote.strays, remote.name));
-        let all: Vec<String> = Some(here)
-            .filter(|here| !here.is_empty())
-            .into_iter()
-            .chain(elsewhere)
-            .collect();
-        all.join(" and ")
-    })
+    let here = tasks.iter().flat_map(Tasks::running);
+    let elsewhere = remotes.iter().flat_map(|remote| remote.running.keys());
+    let ranks: BTreeSet<u32> = here.chain(elsewhere.copied()).collect();
+    if !ranks.is_empty() {
+        return words::tasks(&Vec::from_iter(ranks));
+    }
+    let here = Some(tasks::strays(helpers)).filter(|here| !here.is_empty());
+    let unsettled = remotes.iter().filter(|it| !it.settled && !it.lost);
+    let elsewhere = unsettled.map(|remote| format!("{} on {}", remote.strays, remote.name));
+    let all: Vec<String> = here.into_iter().chain(elsewhere).collect();
+    all.join(" and ")
 }

@@ -1,8 +1,7 @@
 //! The tasks of one host: started, announced in the job's table, reaped.
 //!
-//! The common part of the loops of a launcher on one host, of a launcher of many, and of an agent. The owner of this is
-//! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks. Tasks that other
-//! tasks spawn are in `prepared.rs`.
+//! The owner of this is the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks.
+//! Tasks that other tasks spawn are in `prepared.rs`; what a loop does for all of them is in `worker.rs`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CString, OsString};
@@ -18,6 +17,7 @@ use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use crate::bind::{Placement, Share};
 use crate::caught::Caught;
+use crate::channel::messages::Preparation;
 use crate::controls::Controls;
 use crate::launcher_on_demand::Guest;
 use crate::plan::Bind;
@@ -26,8 +26,8 @@ use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
-use crate::{limits, program, summary, sys, tree, words};
-use regatta_segment::job::{Job, JoinToken, TaskState, VERSION};
+use crate::{limits, program, summary, sys, tree};
+use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
 
@@ -193,6 +193,20 @@ impl Tasks {
         })
     }
 
+    /// The tasks of the host that a preparation is for, and where they will listen. `recipe` is for so many.
+    pub(crate) fn prepared(
+        job: &Preparation,
+        recipe: impl FnOnce(u32) -> Result<Recipe, Refusal>,
+    ) -> Result<(Self, Vec<(u32, SocketAddr)>), Refusal> {
+        let here = ranks_on(&job.host_of, job.here);
+        let recipe = recipe(here.len() as u32)?;
+        let places = job.places();
+        let segment = || Job::create_across(&places);
+        let mut tasks = Self::new(segment, here, &job.bind, job.share, recipe)?;
+        let addresses = tasks.listen(job.address)?;
+        Ok((tasks, addresses))
+    }
+
     /// The only task of `job`, which runs already and asks on this socket.
     pub(crate) fn adopt(
         job: Job,
@@ -222,11 +236,6 @@ impl Tasks {
         tasks.job.count_living(-1);
         tasks.next = 1;
         Ok(tasks)
-    }
-
-    /// Was task 0 not started by us?
-    pub(crate) fn is_adopted(&self) -> bool {
-        self.adopted
     }
 
     /// Opens a listening socket for each task, and returns where they are.
@@ -465,16 +474,27 @@ impl Tasks {
             None => End::Exited(status.exit_status().unwrap_or_default()),
         };
         let state = self.job.state(rank);
-        if state == TaskState::Left {
-            // Known as gone; but now it is known that nothing of it runs.
-            self.job.mark_dead(rank, end.cause());
-        }
+        // Of one that has left it was known that it is gone; now it is known that nothing of it runs.
+        self.job.mark_dead(rank, end.cause());
         Some(Ended {
             rank,
             pid: pid.as_raw_nonzero().get() as u32,
             end,
             state,
         })
+    }
+
+    /// Enters into the table that a task of any host is no more, unless that is known: a new launcher says again what an old one may have
+    /// said.
+    pub(crate) fn note_gone(&self, rank: u32, cause: Option<Cause>) {
+        let is_there = |state: TaskState| !matches!(state, TaskState::Dead | TaskState::Left);
+        if rank >= self.job.tasks() || !is_there(self.job.state(rank)) {
+            return;
+        }
+        match cause {
+            Some(cause) => self.job.mark_dead(rank, cause),
+            None => self.job.leave(rank),
+        }
     }
 
     /// The ranks that are still to be started here.
@@ -550,12 +570,13 @@ pub(crate) fn strays(others: &[Pid]) -> String {
     summary::few(&names)
 }
 
-/// Processes that still run, for a sentence: tasks, or their leftovers.
-pub(crate) fn left(ranks: &[u32], strays: impl FnOnce() -> String) -> String {
-    match ranks {
-        [] => strays(),
-        ranks => words::tasks(ranks),
-    }
+/// The tasks on a host, by the hosts of all tasks.
+pub(crate) fn ranks_on(host_of: &[u32], number: u32) -> Vec<u32> {
+    let ranks = (0..).zip(host_of);
+    ranks
+        .filter(|(_, host)| **host == number)
+        .map(|(rank, _)| rank)
+        .collect()
 }
 
 fn image(recipe: &Recipe) -> Image {
@@ -584,11 +605,8 @@ pub(crate) fn image_of<'a>(
     )
 }
 
-/// Sends a signal to everything below an agent but what is `spared`.
-pub(crate) fn signal_orphans(number: i32, spared: &[Pid]) {
-    let Some(signal) = Signal::from_named_raw(number) else {
-        return;
-    };
+/// Sends a signal to everything below an agent.
+pub(crate) fn signal_orphans(signal: Signal) {
     // Nobody here could continue what a terminal's stop has stopped, so the kernel does not stop it: tasks of an agent are
     // an orphaned process group. This stop it obeys.
     let signal = if signal == Signal::TSTP {
@@ -596,5 +614,5 @@ pub(crate) fn signal_orphans(number: i32, spared: &[Pid]) {
     } else {
         signal
     };
-    crate::tree::signal_all(signal, spared);
+    tree::signal_all(signal, &[]);
 }

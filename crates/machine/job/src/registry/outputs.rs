@@ -1,13 +1,13 @@
 //! Which task receives the output of the tasks that it has started.
 
-use regatta_wire::Malformed;
 use regatta_wire::control::{Event, Output, Route, Tell, Then};
 use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::{Malformed, fields};
 
 use super::{Registry, TaskRecord};
 
 /// A piece of a task's output.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The task that wrote it.
     pub task: u32,
@@ -20,6 +20,13 @@ pub struct Piece {
     /// The output that follows on the stream.
     pub then: Then,
 }
+fields!(Piece {
+    task,
+    stream,
+    route,
+    bytes,
+    then
+});
 
 /// Where a task's output goes, and whether the task receives that of others.
 #[derive(Clone, Copy, Debug, Default)]

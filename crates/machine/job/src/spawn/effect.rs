@@ -1,5 +1,6 @@
 //! Things that the launcher has to do for a spawn.
 
+use regatta_wire::fields;
 use regatta_wire::world::World;
 
 use crate::registry::Refused;
@@ -14,6 +15,11 @@ pub struct SpawnedTasks {
     /// How many there are.
     pub count: u32,
 }
+fields!(SpawnedTasks {
+    spawn,
+    first,
+    count
+});
 
 impl SpawnedTasks {
     /// The numbers of the tasks.

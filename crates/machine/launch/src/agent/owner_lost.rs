@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use regatta_job::failover::{Follower, PIECE};
 
 use super::Agent;
-use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::{Report, State};
 use crate::refusal::Refusal;
@@ -14,6 +13,7 @@ use crate::remote::BEAT;
 use crate::succession;
 use crate::succession::following::{Following, Word};
 use crate::succession::lead::AgentResources;
+use crate::worker::Worker;
 
 impl Agent {
     /// Looks into what becomes of the launcher's host.
@@ -22,7 +22,7 @@ impl Agent {
             return Ok(());
         };
         following.look(self.heard.elapsed());
-        if self.begun && following.has_lost_owner() {
+        if self.worker.begun && following.has_lost_owner() {
             // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
@@ -46,34 +46,30 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether requests to join are taken now: a launcher is there for whom this agent has begun.
-    pub(super) fn handles_join_socket(&self) -> bool {
-        self.begun && !self.is_without_owner()
+    /// Whether a launcher is there for whom this agent has begun.
+    pub(super) fn has_begun_for_owner(&self) -> bool {
+        self.worker.begun && !self.is_without_owner()
     }
 
-    /// Until something is due although nothing arrives. A join socket that is not handled makes nothing due: it would stay so.
+    /// Until something is due although nothing arrives. What is not handled makes nothing due: it would stay so.
     pub(super) fn until_turn(&self) -> Duration {
-        let join_socket = self
-            .join_socket
-            .as_ref()
-            .filter(|_| self.handles_join_socket());
         let beat = BEAT.saturating_sub(self.spoken.elapsed());
-        let open = join_socket.and_then(AgentJoinSocket::until_open);
-        open.map_or(beat, |open| open.min(beat))
+        let worker = Some(&self.worker).filter(|_| self.has_begun_for_owner());
+        let due = worker.and_then(Worker::until_due);
+        due.map_or(beat, |due| due.min(beat))
     }
 
     pub(super) fn is_without_owner(&self) -> bool {
         self.follower().is_some_and(Follower::is_without_owner)
     }
 
-    pub(super) fn into_resources(self) -> Option<AgentResources> {
+    pub(super) fn into_resources(mut self) -> Option<AgentResources> {
         Some(AgentResources {
+            tasks: self.worker.tasks.take()?,
+            worker: self.worker,
             link: self.link,
             signals: self.signals,
             owner: self.owner,
-            tasks: self.tasks?,
-            join_socket: self.join_socket,
-            streams: self.streams,
             template: self.template?,
             following: self.following?,
         })
@@ -105,7 +101,7 @@ impl Agent {
         }
         self.called = false;
         let (Some(tasks), Some(hello), Some(following)) =
-            (&mut self.tasks, &self.hello, &self.following)
+            (&mut self.worker.tasks, &self.hello, &self.following)
         else {
             return;
         };
@@ -131,9 +127,8 @@ impl Agent {
         for (task, bytes) in requests {
             self.send_report(&Report::Asked { task, bytes });
         }
-        let waiting = self.join_socket.as_ref().map(AgentJoinSocket::waiting);
-        let waiting = waiting.unwrap_or_default();
-        waiting.iter().for_each(|report| self.send_report(report));
+        self.worker.report_waiting();
+        self.pass_on_reports();
         (self.settled, self.told_strays) = (false, false);
     }
 }
@@ -143,7 +138,9 @@ mod tests {
     use std::fs::File;
 
     use super::*;
+    use crate::join_socket::JoinSocket;
     use crate::owner::Owner;
+    use crate::place::Place;
     use crate::signals::Signals;
 
     #[test]
@@ -156,10 +153,13 @@ mod tests {
         };
         let signals = Signals::catch().expect("signals");
         let mut agent = Agent::new(link, signals, owner).expect("an agent");
-        agent.join_socket = Some(AgentJoinSocket::about_to_open("agent"));
-        agent.begun = true;
+        let claimed = Place::scratch("agent").claim().expect("a place");
+        let mut join_socket = JoinSocket::new(claimed).expect("a join socket");
+        join_socket.pause_for(Duration::ZERO);
+        agent.worker.join_socket = Some(join_socket);
+        agent.worker.begun = true;
         assert_eq!(agent.until_turn(), Duration::ZERO);
-        agent.begun = false;
+        agent.worker.begun = false;
         assert!(agent.until_turn() > Duration::ZERO);
     }
 }

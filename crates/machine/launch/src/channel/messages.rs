@@ -48,18 +48,20 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use regatta_job::End;
+use regatta_job::Ended;
 use regatta_job::failover::{FailoverPlan, Handover, SuccessionOrder};
 pub(crate) use regatta_job::hosts::{Hello, Sight, Target, Token};
+use regatta_job::registry::Piece;
+use regatta_job::spawn::SpawnedTasks;
 pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields, messages};
 
 use crate::bind::Share;
 use crate::plan::Bind;
-use regatta_segment::job::{Cause, TaskState};
-use regatta_segment::place::Key;
-use regatta_wire::control::{Route, Spawn, Then, Why};
+use regatta_segment::job::Cause;
+use regatta_segment::place::{Key, Places};
+use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
 messages! {
@@ -94,7 +96,7 @@ messages! {
         /// Enter these tasks, of whatever hosts, into the table.
         14 Enter { world: World }
         /// Start the tasks that are prepared; a count of 0: forget them.
-        15 StartSpawn { spawn: u32, first: u32, count: u32 }
+        15 StartSpawn { share: SpawnedTasks }
         /// So many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
         /// The knowledge of the next launcher, should the launcher's host be lost.
@@ -134,7 +136,7 @@ messages! {
         /// Bytes that a task wrote to its standard output (0) or error (1); none: it has closed it.
         6 Output { rank: u32, stream: u32, bytes: Vec<u8> }
         /// A task has ended.
-        7 Ended { rank: u32, pid: u32, end: End, state: TaskState }
+        7 Ended { task: Ended }
         /// All tasks have ended, but not these processes which they started.
         8 Strays { names: String }
         /// Nothing of the job is left here, and everything it wrote has been sent. So often `StartSpawn` or `Admit` has come before.
@@ -151,8 +153,8 @@ messages! {
         14 Entered { first: u32, refused: Option<(Why, String)> }
         /// The answer to `StartSpawn` and `Admit`, for each task.
         15 SpawnStarted { task: u32, pid: u32, refused: Option<(Why, String)> }
-        /// Bytes that a task wrote for another one.
-        16 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
+        /// Something that a task wrote for another one.
+        16 Caught { piece: Piece }
         /// A task has closed its socket: it hears nothing more.
         17 Hushed { task: u32 }
         /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
@@ -222,6 +224,19 @@ fields!(Preparation {
     unreachable,
     join_name
 });
+
+impl Preparation {
+    /// Where the tasks of the job are, for the table of this host.
+    pub(crate) fn places(&self) -> Places {
+        Places {
+            here: self.here,
+            host_of: self.host_of.clone(),
+            key: self.key.clone(),
+            trusted: self.trusted,
+            most: self.most,
+        }
+    }
+}
 
 /// An agent's knowledge that another launcher may lack.
 #[derive(Debug, Clone, PartialEq, Eq)]

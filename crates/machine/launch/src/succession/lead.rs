@@ -16,7 +16,6 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::following::Following;
 use super::rally::{Channels, Found, Rally, Seeker};
 use super::{LEADER, OWN, form, handover};
-use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::Preparation;
 use crate::fleet::Ground;
@@ -30,9 +29,9 @@ use crate::reach::Choice;
 use crate::refusal::Refusal;
 use crate::rsh::reach_command;
 use crate::signals::Signals;
-use crate::streams::Streams;
 use crate::supervise::resuming::{self, Outcome, Stock};
 use crate::tasks::Tasks;
+use crate::worker::Worker;
 
 /// All that an agent has, and hands over to itself when it becomes the launcher.
 pub(crate) struct AgentResources {
@@ -40,8 +39,8 @@ pub(crate) struct AgentResources {
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
-    pub join_socket: Option<AgentJoinSocket>,
-    pub streams: Streams,
+    /// The rest of what they need.
+    pub worker: Worker,
     pub template: Preparation,
     pub following: Following,
 }
@@ -289,8 +288,7 @@ fn take_stock(
         signals: resources.signals,
         owner: resources.owner,
         tasks,
-        join_socket: resources.join_socket,
-        streams: resources.streams,
+        worker: resources.worker,
         registry,
         takeover,
         ground: Ground {

@@ -61,7 +61,7 @@ impl Supervisor<'_> {
     /// that there.
     fn shut_barrier(&mut self, group: &str) {
         let shut = |supervisor: &mut Self| {
-            let tasks = supervisor.tasks.as_ref()?;
+            let tasks = supervisor.worker.tasks.as_ref()?;
             shut(&mut supervisor.barriers, tasks.job(), group)
         };
         // Should they all have come, they get a shared barrier again; it is shut as well.
@@ -81,14 +81,10 @@ impl Supervisor<'_> {
 
     /// All members of a group have met.
     pub(super) fn lend(&mut self, group: String, members: Vec<u32>) {
-        let is_here = |task: u32| {
-            let host = self.registry.host_of(task);
-            host.is_some_and(|host| self.remotes.iter().all(|remote| remote.number != host))
-        };
-        if !Barriers::may_share(&members, is_here) {
+        if !Barriers::may_share(&members, |task| !self.is_elsewhere(task)) {
             return;
         }
-        if let Some(tasks) = &self.tasks {
+        if let Some(tasks) = &self.worker.tasks {
             let barrier = lend(&mut self.barriers, tasks.job(), group, members.clone());
             self.registry.share_barrier(&members, barrier);
         }

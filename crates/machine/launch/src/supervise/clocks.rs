@@ -4,9 +4,8 @@ use regatta_wire::control::Why;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::clock;
 
-/// A question that the agent of a host has not answered yet.
+/// A question that a host has not answered yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     host: u32,
@@ -17,12 +16,8 @@ pub(super) struct Asked {
 impl Supervisor<'_> {
     /// Asks a host what time it is, for a task.
     pub(super) fn ask_clock(&mut self, by: u32, id: u32, host: u32) {
-        let Some(remote) = self.remote(host) else {
-            self.registry.reply(by, id, Ok(clock::now()));
-            return;
-        };
         // If that fails the host is about to be lost.
-        let _ = remote.send(&Order::Clock { by, id });
+        let _ = self.order(host, Order::Clock { by, id });
         self.clocks.push(Asked { host, by, id });
     }
 

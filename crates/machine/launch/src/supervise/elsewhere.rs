@@ -1,23 +1,51 @@
-//! The supervisor's side of its channels: what agents report, and what becomes of a host that is lost.
+//! Orders to the hosts of a job, this one like the others, what they report, and what becomes of one that is lost.
 
 use std::time::Duration;
 
 use super::Supervisor;
-use super::guests::RemoteCaller;
 use crate::channel::messages::{Order, Report};
 use crate::refusal::Refusal;
-use crate::remote::{Loss, WINDOW};
-use crate::streams::Heard;
+use crate::remote::{Loss, UNASKED, WINDOW};
 use crate::tasks::Started;
-use regatta_job::registry::Piece;
-use regatta_job::{End, Ended};
-use regatta_wire::control::Then;
+use regatta_job::End;
 
 /// Messages of one host that are handled before the loop looks at what else happened.
 const BATCH: usize = 64;
 
 impl Supervisor<'_> {
-    /// Says something to every host.
+    /// Whether a task is on another host.
+    pub(super) fn is_elsewhere(&self, task: u32) -> bool {
+        let host = self.registry.host_of(task);
+        host.is_some_and(|host| self.remotes.iter().any(|remote| remote.number == host))
+    }
+
+    /// Gives a host an order: another one, or this one.
+    pub(super) fn order(&mut self, host: u32, order: Order) -> Result<(), Refusal> {
+        match self.remote(host) {
+            Some(remote) => remote.send(&order),
+            None => {
+                self.worker.obey(order);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives an order to the host of a task.
+    pub(super) fn order_for(&mut self, task: u32, order: Order) {
+        let host = self.registry.host_of(task).unwrap_or(self.number);
+        // Orders for one task fit every frame.
+        let _ = self.order(host, order);
+    }
+
+    /// Heeds what has happened on this host.
+    pub(super) fn heed_own(&mut self) {
+        while let Some(report) = self.worker.next_report() {
+            // This host is not given up, for whatever reason.
+            let _ = self.heed(self.number, report);
+        }
+    }
+
+    /// Says something to every other host.
     pub(super) fn send_to_all(&mut self, order: &Order) {
         for remote in &mut self.remotes {
             // Orders while a job runs fit every frame.
@@ -111,141 +139,73 @@ impl Supervisor<'_> {
 
     fn handle_report(&mut self, index: usize, report: Report) -> Result<(), String> {
         let remote = &mut self.remotes[index];
-        let stranger = |rank: u32| format!("its agent speaks of task {rank}, which is not there");
+        remote.note(&report)?;
+        let host = remote.number;
+        self.heed(host, report)
+    }
+
+    /// Heeds what a host reports, this one or another. An error is a reason to give that one up.
+    pub(super) fn heed(&mut self, host: u32, report: Report) -> Result<(), String> {
         match report {
-            Report::Started { rank, pid } => {
-                let at = remote
-                    .unstarted
-                    .iter()
-                    .position(|&unstarted| unstarted == rank);
-                remote
-                    .unstarted
-                    .swap_remove(at.ok_or_else(|| stranger(rank))?);
-                remote.running.insert(rank, pid);
-                self.task_started(Started { rank, pid });
-            }
+            Report::Started { rank, pid } => self.task_started(Started { rank, pid }),
             Report::Output {
                 rank,
                 stream,
                 bytes,
-            } if remote.has(rank) && stream < 2 => {
-                remote.owed += bytes.len() as u32;
-                let which = stream as usize;
-                let heard = match bytes.is_empty() {
-                    true => Heard::End(rank, which),
-                    false => Heard::Bytes(rank, which, &bytes),
-                };
-                let host = self.registry.host_of(rank).unwrap_or_default();
-                if !self.output.pass(heard, host) && !bytes.is_empty() {
-                    let _ = remote.send(&Order::Deaf { rank, stream });
-                }
-            }
-            Report::Ended {
-                rank,
-                pid,
-                end,
-                state,
-            } => {
-                remote.running.remove(&rank).ok_or_else(|| stranger(rank))?;
-                self.task_ended(Ended {
-                    rank,
-                    pid,
-                    end,
-                    state,
-                });
-            }
+            } => self.pass_output(host, (rank, stream), &bytes),
+            Report::Ended { task } => self.task_ended(task),
             Report::Refused { status, sentence } => {
-                let sentence = format!("on the host {}: {sentence}", remote.name);
+                let sentence = self.named(host, sentence);
                 self.cannot_start(&Refusal::new(status as u8, sentence));
             }
-            Report::Strays { names } => remote.strays = names,
-            Report::Settled { starts } => remote.settled = starts == remote.starts,
-            Report::Asked { task, bytes } if remote.has(task) => self.asked(task, &bytes),
-            Report::Caught {
-                task,
-                stream,
-                route,
-                bytes,
-                then,
-            } if remote.has(task) && stream < 2 && (then != Then::Closed || bytes.is_empty()) => {
-                self.caught(Piece {
-                    task,
-                    stream,
-                    route: Some(route),
-                    bytes,
-                    then,
-                })
-            }
-            Report::Heard { task, count } if remote.has(task) => {
-                self.registry.acknowledged(task, count)
-            }
+            Report::Asked { task, bytes } => self.asked(task, &bytes),
+            Report::Caught { piece } => self.caught(piece),
+            Report::Heard { task, count } => self.registry.acknowledged(task, count),
             Report::Copied { changes } => {
                 let words = self.replication.confirm(changes);
                 self.pass_on(words);
             }
-            Report::Hushed { task } if remote.has(task) => self.hushed(task),
+            Report::Hushed { task } => self.hushed(task),
             Report::SpawnPrepared {
                 spawn,
                 addresses,
                 refused,
             } => {
-                let host = remote.number;
-                let ready = match refused {
-                    Some(refused) => Err(refused),
-                    None => Ok(addresses),
-                };
+                let ready = refused.map_or(Ok(addresses), Err);
                 self.spawn_prepared(host, spawn, ready);
             }
             Report::Entered { first, refused } => {
-                let host = remote.number;
-                let refused = refused.map(|(why, sentence)| {
-                    (why, format!("on the host {}: {sentence}", remote.name))
-                });
+                let refused = refused.map(|(why, sentence)| (why, self.named(host, sentence)));
                 self.spawn_entered(host, first, refused)?;
             }
             Report::SpawnStarted { task, pid, refused } => {
-                let at = remote
-                    .unstarted
-                    .iter()
-                    .position(|&unstarted| unstarted == task);
-                remote
-                    .unstarted
-                    .swap_remove(at.ok_or_else(|| stranger(task))?);
-                let started = match refused {
-                    Some(refused) => Err(refused),
-                    None => {
-                        remote.running.insert(task, pid);
-                        Ok(Started { rank: task, pid })
-                    }
-                };
-                self.spawn_started((task, started));
+                let started = Started { rank: task, pid };
+                self.spawn_started((task, refused.map_or(Ok(started), Err)));
             }
+            Report::JoinRequested { .. } if !self.is_open() => self.early.push((host, report)),
             Report::JoinRequested {
                 caller,
                 program,
                 address,
-            } => {
-                let host = remote.number;
-                self.join_requested(RemoteCaller {
-                    host,
-                    number: caller,
-                    program,
-                    address,
-                });
-            }
-            Report::Clock { by, id, time } => {
-                let host = remote.number;
-                self.clock_told(host, by, id, time);
-            }
+            } => self.join((host, caller), program, address),
+            Report::Clock { by, id, time } => self.clock_told(host, by, id, time),
             Report::Taken { bytes } => self
                 .input
                 .iter_mut()
                 .for_each(|input| input.taken(bytes as usize)),
-            Report::Beat {} => {}
+            Report::Beat {} | Report::Strays { .. } | Report::Settled { .. } => {}
             Report::Farewell { why } => return Err(why),
-            _ => return Err("its agent says what nobody asked for".to_owned()),
+            _ => return Err(UNASKED.to_owned()),
         }
         Ok(())
+    }
+
+    /// A sentence of a host, with its name if it is another one.
+    fn named(&mut self, host: u32, sentence: String) -> String {
+        match self.remote(host) {
+            Some(remote) => format!("on the host {}: {sentence}", remote.name),
+            None => sentence,
+        }
     }
 
     /// Sends what there is of our standard input to the host of task 0.

@@ -87,13 +87,10 @@ impl Supervisor<'_> {
             .for_each(send);
     }
 
-    /// Sends messages that have waited to tasks on other hosts.
+    /// Sends messages that have waited to tasks.
     pub(super) fn pass_on(&mut self, messages: Vec<(u32, Vec<u8>)>) {
         for (task, bytes) in messages {
-            let host = self.registry.host_of(task);
-            if let Some(remote) = host.and_then(|host| self.remote(host)) {
-                let _ = remote.send(&Order::Tell { task, bytes });
-            }
+            self.order_for(task, Order::Tell { task, bytes });
         }
     }
 

@@ -16,34 +16,16 @@ pub(super) struct Owed {
 }
 
 impl Supervisor<'_> {
-    /// Passes on what tasks of this host have written for others.
-    pub(super) fn pass_caught(&mut self) {
-        let mut pieces = Vec::new();
-        if let Some(tasks) = &mut self.tasks {
-            tasks.pump_caught(&mut |piece| pieces.push(piece));
+    /// Shows what a task of a host has written to a stream of the job's output; nothing: that is its end.
+    pub(super) fn pass_output(&mut self, host: u32, (rank, stream): (u32, u32), bytes: &[u8]) {
+        let which = stream as usize;
+        let heard = match bytes.is_empty() {
+            true => Heard::End(rank, which),
+            false => Heard::Bytes(rank, which, bytes),
+        };
+        if !self.output.pass(heard, host) && !bytes.is_empty() {
+            let _ = self.order(host, Order::Deaf { rank, stream });
         }
-        pieces.into_iter().for_each(|piece| self.caught(piece));
-        self.repay_caught();
-    }
-
-    /// Passes on the last output of a task of this host, before its end is reported.
-    pub(super) fn pass_last_words(&mut self, task: u32) {
-        let mut pieces = Vec::new();
-        if let Some(tasks) = &mut self.tasks {
-            tasks
-                .caught
-                .last_words(task, &mut |piece| pieces.push(piece));
-        }
-        pieces.into_iter().for_each(|piece| self.caught(piece));
-    }
-
-    /// The rest, when nobody writes any more.
-    pub(super) fn drain_caught(&mut self) {
-        let mut pieces = Vec::new();
-        if let Some(tasks) = &mut self.tasks {
-            tasks.caught.drain(&mut |piece| pieces.push(piece));
-        }
-        pieces.into_iter().for_each(|piece| self.caught(piece));
     }
 
     /// A task of some host has written this.
@@ -54,13 +36,10 @@ impl Supervisor<'_> {
         let (task, stream) = (piece.task, piece.stream);
         let host = self.registry.host_of(task).unwrap_or_default();
         if !piece.bytes.is_empty() {
-            let heard = Heard::Bytes(task, stream as usize, &piece.bytes);
-            if !self.output.pass(heard, host) {
-                self.deafen(task, stream);
-            }
+            self.pass_output(host, (task, stream), &piece.bytes);
         }
         if piece.then == Then::Closed {
-            self.output.pass(Heard::End(task, stream as usize), host);
+            self.pass_output(host, (task, stream), &[]);
         }
         if let Some(route) = piece.route.filter(|_| !piece.bytes.is_empty()) {
             self.owed.push(Owed {
@@ -71,32 +50,13 @@ impl Supervisor<'_> {
         }
     }
 
-    fn deafen(&mut self, task: u32, stream: u32) {
-        let host = self.registry.host_of(task);
-        if let Some(remote) = host.and_then(|host| self.remote(host)) {
-            let _ = remote.send(&Order::Deaf { rank: task, stream });
-        } else if let Some(tasks) = &mut self.tasks {
-            tasks.caught.deafen(task, stream);
-        }
-    }
-
     /// Lets hosts go on whose tasks' output went the job's way, unless too much waits to be written there.
-    fn repay_caught(&mut self) {
+    pub(super) fn repay_caught(&mut self) {
         if self.output.is_full() {
             return;
         }
         for Owed { task, by, bytes } in std::mem::take(&mut self.owed) {
-            self.taken(by, task, bytes);
-        }
-    }
-
-    /// A task has received so much of what another one has written.
-    pub(super) fn taken(&mut self, by: u32, task: u32, bytes: u32) {
-        let host = self.registry.host_of(task);
-        if let Some(remote) = host.and_then(|host| self.remote(host)) {
-            let _ = remote.send(&Order::Taken { by, bytes });
-        } else if let Some(tasks) = &mut self.tasks {
-            tasks.caught.taken(by, bytes as usize);
+            self.order_for(task, Order::Taken { by, bytes });
         }
     }
 
@@ -105,10 +65,8 @@ impl Supervisor<'_> {
         if !self.registry.stop_output_to(by) {
             return;
         }
-        if let Some(tasks) = &mut self.tasks {
-            tasks.caught.taken(by, usize::MAX);
-        }
         let bytes = u32::MAX;
+        self.worker.obey(Order::Taken { by, bytes });
         self.send_to_all(&Order::Taken { by, bytes });
     }
 }

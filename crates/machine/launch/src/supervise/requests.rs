@@ -11,19 +11,6 @@ use crate::cores;
 use crate::fleet::Fleet;
 
 impl Supervisor<'_> {
-    /// Handles the requests of the tasks of this host, and sends the messages that come of them.
-    pub(super) fn handle_tasks(&mut self) {
-        let (mut asked, mut ended) = (Vec::new(), Vec::new());
-        if let Some(tasks) = &mut self.tasks {
-            ended = tasks.read_requests(|task, bytes| asked.push((task, bytes.to_vec())));
-        }
-        for (task, bytes) in asked {
-            self.asked(task, &bytes);
-        }
-        ended.into_iter().for_each(|task| self.hushed(task));
-        self.speak();
-    }
-
     /// Handles a request of a task, unless a shared barrier has counted it already.
     pub(super) fn asked(&mut self, task: u32, bytes: &[u8]) {
         if self.is_new(task, bytes) {
@@ -54,7 +41,9 @@ impl Supervisor<'_> {
                 status,
             }) => self.said_to_have_ended(by, id, task, status),
             Some(Effect::ReadClock { by, id, host }) => self.ask_clock(by, id, host),
-            Some(Effect::OutputReceived { by, task, bytes }) => self.taken(by, task, bytes),
+            Some(Effect::OutputReceived { by, task, bytes }) => {
+                self.order_for(task, Order::Taken { by, bytes });
+            }
             Some(Effect::Reachability {
                 by,
                 task,
@@ -70,19 +59,15 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn signal(&mut self, task: u32, signal: i32) {
-        let host = self.registry.host_of(task);
-        if let Some(remote) = host.and_then(|host| self.remote(host)) {
-            let _ = remote.send(&Order::SignalTask { task, signal });
-        } else if let Some(tasks) = &self.tasks {
-            tasks.signal(task, signal);
-        }
+        self.order_for(task, Order::SignalTask { task, signal });
     }
 
-    /// Sends the registry's changes to its copies, and then its messages to the tasks.
+    /// Heeds what has happened on this host, sends the registry's changes to its copies, and then its messages to the tasks.
     pub(super) fn speak(&mut self) {
+        self.heed_own();
         self.spread();
         // Before any task reads what came of it: an answer that a task of this host keeps holds as long as this is the same.
-        if let Some(tasks) = &self.tasks {
+        if let Some(tasks) = &self.worker.tasks {
             tasks.job().set_groups(self.registry.groups_version());
         }
         for (task, message) in self.registry.take_messages() {
@@ -109,13 +94,11 @@ impl Supervisor<'_> {
         if host.is_some_and(|host| self.must_wait(host)) {
             let changes = self.registry.last_change();
             self.replication.keep(changes, task, bytes);
-        } else if let Some(remote) = host.and_then(|host| self.remote(host)) {
-            let _ = remote.send(&Order::Tell { task, bytes });
-        } else if let Some(tasks) = &mut self.tasks {
-            tasks.send(task, &bytes);
-            return true;
+            return false;
         }
-        false
+        let here = host.is_none_or(|host| self.remote(host).is_none());
+        let _ = self.order(host.unwrap_or(self.number), Order::Tell { task, bytes });
+        here
     }
 }
 

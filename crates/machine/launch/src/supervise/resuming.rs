@@ -14,8 +14,6 @@ use super::growing::Growing;
 use super::history::History;
 use super::leadership;
 use super::{Parts, Supervisor};
-use crate::agent::note_gone;
-use crate::agent_join_socket::{AgentJoinSocket, Newcomer};
 use crate::channel::Link;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
@@ -25,8 +23,8 @@ use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::remote::Remote;
 use crate::signals::Signals;
-use crate::streams::Streams;
 use crate::tasks::Tasks;
+use crate::worker::Worker;
 
 /// All that is known of the job.
 pub(crate) struct Stock {
@@ -35,8 +33,8 @@ pub(crate) struct Stock {
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
-    pub join_socket: Option<AgentJoinSocket>,
-    pub streams: Streams,
+    /// The rest of what they need.
+    pub worker: Worker,
     /// The latest replica.
     pub registry: Registry,
     pub takeover: Takeover,
@@ -58,8 +56,8 @@ pub(crate) enum Outcome {
 
 /// Goes on with a job to its end, or until that is left to others.
 pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcome, Refusal> {
-    let (mut supervisor, takeover, waiting) = Supervisor::resumed(plan, output, stock)?;
-    supervisor.catch_up(takeover, waiting);
+    let (mut supervisor, takeover) = Supervisor::resumed(plan, output, stock)?;
+    supervisor.catch_up(takeover);
     let status = supervisor.run();
     let left = supervisor
         .leadership
@@ -80,12 +78,8 @@ fn absentee(registry: &Registry, host: &HostRecord) -> Result<Remote, Refusal> {
 }
 
 impl<'p> Supervisor<'p> {
-    /// The supervisor, what it takes over, and the processes of this host that have asked to join.
-    fn resumed(
-        plan: &'p Plan,
-        output: Output,
-        stock: Stock,
-    ) -> Result<(Self, Takeover, Vec<Newcomer>), Refusal> {
+    /// The supervisor, and what it takes over.
+    fn resumed(plan: &'p Plan, output: Output, stock: Stock) -> Result<(Self, Takeover), Refusal> {
         let (registry, here, takeover) = (&stock.registry, &stock.here, stock.takeover);
         let first_tasks = stock.tasks.job().first();
         let across = plan.across.as_ref();
@@ -101,6 +95,8 @@ impl<'p> Supervisor<'p> {
             // Nobody may hear of it as one that leads next.
             remote.lost = takeover.lost.contains_key(&remote.number);
         }
+        let mut worker = stock.worker;
+        worker.tasks = Some(stock.tasks);
         let mut growing = Growing::begin(across, Some(stock.ground), plan.stays);
         growing.iter_mut().for_each(Growing::is_gathered);
         let mut history = History::new(growing.is_some(), plan.stays);
@@ -110,8 +106,6 @@ impl<'p> Supervisor<'p> {
         let runs = candidates.map(|candidate| (candidate.number, candidate.run));
         let growth = across.and_then(|across| across.growth.as_ref());
         let leadership = leadership::of(growth, runs.collect());
-        let mut join_socket = stock.join_socket;
-        let waiting = join_socket.as_mut().map(AgentJoinSocket::take_all);
         let supervisor = Self {
             here: Some(here.name.clone()),
             number: here.number,
@@ -120,8 +114,6 @@ impl<'p> Supervisor<'p> {
             leadership,
             tether: Some(stock.tether),
             remotes,
-            join_socket: join_socket.map(|join_socket| join_socket.socket),
-            streams: Some(stock.streams),
             ..Parts {
                 plan,
                 signals: stock.signals,
@@ -130,15 +122,15 @@ impl<'p> Supervisor<'p> {
                 lifecycle,
                 registry: ReplicatedRegistry::new(stock.registry, true),
                 size: first_tasks,
-                tasks: Some(stock.tasks),
+                worker,
             }
             .assemble()
         };
-        Ok((supervisor, takeover, waiting.unwrap_or_default()))
+        Ok((supervisor, takeover))
     }
 
     /// Makes one job of all that is known.
-    fn catch_up(&mut self, takeover: Takeover, waiting: Vec<Newcomer>) {
+    fn catch_up(&mut self, takeover: Takeover) {
         // Decisions that come of the take-over follow this one, and replace it in the registry.
         let mut actions = Vec::new();
         let (now, decision) = (self.started.elapsed(), self.registry.decision());
@@ -150,9 +142,7 @@ impl<'p> Supervisor<'p> {
         self.perform(actions);
         self.hosts_changed();
         self.speak();
-        waiting
-            .into_iter()
-            .for_each(|newcomer| self.let_in(newcomer));
+        self.worker.report_waiting();
     }
 }
 
@@ -174,16 +164,7 @@ impl Successor for TakingOver<'_, '_> {
     }
 
     fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        let supervisor = &mut *self.supervisor;
-        supervisor.history.note_gone(rank, cause);
-        let job = supervisor.tasks.as_ref().map(Tasks::job);
-        if let Some(job) = job.filter(|job| rank < job.tasks()) {
-            note_gone(job, rank, cause);
-        }
-        let others = supervisor.remotes.iter_mut();
-        for remote in others.filter(|remote| !remote.has(rank)) {
-            let _ = remote.send(&Order::Gone { rank, cause });
-        }
+        self.supervisor.notify_gone(rank, cause);
     }
 
     fn replicate(&mut self) {

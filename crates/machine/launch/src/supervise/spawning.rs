@@ -84,7 +84,7 @@ impl Supervisor<'_> {
         match effect {
             SpawnEffect::Prepare { spawn, host, count } => self.have_prepared(host, spawn, count),
             SpawnEffect::EnterHere { spawn, world } => {
-                let entered = self.tasks.as_mut().map(|tasks| tasks.enter(&world));
+                let entered = self.worker.tasks.as_mut().map(|tasks| tasks.enter(&world));
                 let outcome = entered.unwrap_or(Ok(()));
                 let outcome = outcome.map_err(|error| (Why::Memory, error.to_string()));
                 let (registry, lifecycle) = (&mut self.registry, &mut self.lifecycle);
@@ -100,16 +100,13 @@ impl Supervisor<'_> {
             } => self.have_admitted(host, process, task),
             SpawnEffect::Abandon { host, share } => self.abandon(host, share),
             SpawnEffect::Forget { spawn, host } => {
-                if let Some(remote) = self.remote(host) {
-                    let (first, count) = (u32::MAX, 0);
-                    let _ = remote.send(&Order::StartSpawn {
-                        spawn,
-                        first,
-                        count,
-                    });
-                } else if let Some(tasks) = &mut self.tasks {
-                    tasks.forget_prepared(spawn);
-                }
+                let (first, count) = (u32::MAX, 0);
+                let share = SpawnedTasks {
+                    spawn,
+                    first,
+                    count,
+                };
+                let _ = self.order(host, Order::StartSpawn { share });
             }
             SpawnEffect::TurnAway {
                 host,
@@ -123,9 +120,9 @@ impl Supervisor<'_> {
         let Some((order, route)) = self.spawns.order(spawn) else {
             return;
         };
-        let mut remotes = self.remotes.iter_mut();
-        let prepared = if let Some(remote) = remotes.find(|remote| remote.number == host) {
-            let mut order = order.clone();
+        let mut order = order.clone();
+        let mut remotes = self.remotes.iter();
+        if let Some(remote) = remotes.find(|remote| remote.number == host) {
             // The host's own options count more than those of the task that requests it.
             if let Some(programs) = &remote.settings.programs {
                 order.search = Some(programs.clone().into_bytes());
@@ -134,20 +131,16 @@ impl Supervisor<'_> {
             {
                 *through = debugger.clone().into_bytes();
             }
-            let sent = remote.send(&Order::PrepareSpawn {
-                spawn,
-                count,
-                order,
-                route,
-            });
-            let refused = sent.err();
-            refused.map(|refusal| Err((Why::Memory, refusal.sentence)))
-        } else {
-            let tasks = self.tasks.as_mut();
-            tasks.map(|tasks| tasks.prepare(spawn, count, order, route))
+        }
+        let order = Order::PrepareSpawn {
+            spawn,
+            count,
+            order,
+            route,
         };
-        if let Some(prepared) = prepared {
-            self.spawns.prepared(host, spawn, prepared);
+        if let Err(refusal) = self.order(host, order) {
+            let refused = Err((Why::Memory, refusal.sentence));
+            self.spawns.prepared(host, spawn, refused);
         }
     }
 
@@ -163,100 +156,55 @@ impl Supervisor<'_> {
     }
 
     fn have_started(&mut self, host: u32, share: SpawnedTasks) {
-        let SpawnedTasks {
-            spawn,
-            first,
-            count,
-        } = share;
-        if self.remote(host).is_some() {
-            let order = Order::StartSpawn {
-                spawn,
-                first,
-                count,
-            };
-            return self.order_start(host, share, &order);
-        }
-        if self.starter.is_some() {
+        if self.starter.is_some() && self.remote(host).is_none() {
             let outcomes = self.start_by_starter(share);
             return outcomes
                 .into_iter()
                 .for_each(|outcome| self.note_outcome(outcome));
         }
-        if let Some(tasks) = &mut self.tasks {
-            tasks.start_prepared(share);
-        }
+        self.order_start(host, share, Order::StartSpawn { share });
     }
 
     fn have_admitted(&mut self, host: u32, process: u32, task: u32) {
-        if self.remote(host).is_some() {
-            let share = SpawnedTasks {
-                spawn: 0,
-                first: task,
-                count: 1,
-            };
-            let caller = process;
-            return self.order_start(host, share, &Order::Admit { caller, task });
-        }
-        let newcomer = self.newcomers.take(process);
-        let outcome = match (newcomer, &mut self.tasks) {
-            (Some(newcomer), Some(tasks)) => tasks.admit(task, &newcomer),
-            _ => Err((Why::State, "the process waits no more".to_owned())),
+        let share = SpawnedTasks {
+            spawn: 0,
+            first: task,
+            count: 1,
         };
-        self.note_outcome((task, outcome));
+        let caller = process;
+        self.order_start(host, share, Order::Admit { caller, task });
     }
 
-    /// Has another host start tasks, by this order.
-    fn order_start(&mut self, host: u32, share: SpawnedTasks, order: &Order) {
-        let Some(remote) = self.remote(host) else {
-            return;
-        };
-        if remote.lost {
+    /// Has a host start tasks, by this order.
+    fn order_start(&mut self, host: u32, share: SpawnedTasks, order: Order) {
+        let remote = self.remote(host);
+        if remote.as_ref().is_some_and(|remote| remote.lost) {
             let sentence = "the host was lost before it could start tasks";
             let lost = || (Why::Host, sentence.to_owned());
             return share
                 .tasks()
                 .for_each(|task| self.note_outcome((task, Err(lost()))));
         }
-        remote.ranks.extend(share.tasks());
-        remote.unstarted.extend(share.tasks());
-        remote.starts += 1;
-        remote.settled = false;
-        let _ = remote.send(order);
+        if let Some(remote) = remote {
+            remote.ranks.extend(share.tasks());
+            remote.unstarted.extend(share.tasks());
+            remote.starts += 1;
+            remote.settled = false;
+        }
+        let _ = self.order(host, order);
     }
 
     /// Has a host forget tasks that have numbers.
     fn abandon(&mut self, host: u32, share: SpawnedTasks) {
-        let SpawnedTasks { spawn, first, .. } = share;
-        if let Some(remote) = self.remote(host) {
-            let count = 0;
-            let _ = remote.send(&Order::StartSpawn {
-                spawn,
-                first,
-                count,
-            });
-        } else if let Some(tasks) = &mut self.tasks {
-            tasks.abandon(spawn, first);
-        }
+        let none = SpawnedTasks { count: 0, ..share };
+        let _ = self.order(host, Order::StartSpawn { share: none });
         share.tasks().for_each(|task| self.never_started(task));
     }
 
-    fn turn_away(&mut self, host: u32, process: u32, (_, sentence): Refused) {
-        let is_ending = self.lifecycle.is_ending();
-        match self.remote(host) {
-            Some(_) if is_ending => {}
-            Some(remote) => {
-                let caller = process;
-                let _ = remote.send(&Order::TurnAway { caller, sentence });
-            }
-            None => {
-                let newcomer = self.newcomers.take(process);
-                match newcomer {
-                    // A process that comes too late sees the end of the job, and may begin the next one.
-                    Some(newcomer) if is_ending => self.late.push(newcomer),
-                    Some(newcomer) => newcomer.arrival.refuse(sentence),
-                    None => {}
-                }
-            }
+    fn turn_away(&mut self, host: u32, caller: u32, (_, sentence): Refused) {
+        // A process that comes too late sees the end of the job, and may begin the next one.
+        if !self.lifecycle.is_ending() {
+            let _ = self.order(host, Order::TurnAway { caller, sentence });
         }
     }
 

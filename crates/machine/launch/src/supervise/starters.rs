@@ -13,7 +13,7 @@ use regatta_job::{End, Ended};
 use regatta_wire::control::{Tell, Why};
 
 use super::Supervisor;
-use crate::join_socket::Arrival;
+use crate::join_socket::{Arrival, JoinSocket};
 use crate::prepared::StartOutcome;
 use crate::tasks::Started;
 
@@ -54,9 +54,7 @@ impl Supervisor<'_> {
     }
 
     fn may_start(&mut self, by: u32) -> Result<(), Refused> {
-        let host = self.registry.host_of(by);
-        let elsewhere = host.is_some_and(|host| self.remote(host).is_some());
-        if self.join_socket.is_none() || elsewhere {
+        if self.worker.join_socket.is_none() || self.is_elsewhere(by) {
             let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
             return Err((Why::Host, sentence.to_owned()));
         }
@@ -76,7 +74,12 @@ impl Supervisor<'_> {
             .spawns
             .order(share.spawn)
             .map(|(order, _)| order.clone());
-        let handed = self.tasks.as_mut().and_then(|tasks| tasks.hand_over(share));
+        let handed = self
+            .worker
+            .tasks
+            .as_mut()
+            .and_then(|tasks| tasks.hand_over(share));
+        let join_socket = self.worker.join_socket.as_ref();
         let (
             Some(Starter { task: to, watch }),
             Some((file, mut listeners)),
@@ -85,7 +88,7 @@ impl Supervisor<'_> {
         ) = (
             self.starter,
             handed,
-            self.join_socket.as_ref().and_then(|socket| socket.name()),
+            join_socket.and_then(JoinSocket::name),
             order,
         )
         else {
@@ -126,7 +129,7 @@ impl Supervisor<'_> {
         let Some(Vacancy { rank, listener }) = vacancy else {
             return Some(arrival);
         };
-        let tasks = self.tasks.as_mut()?;
+        let tasks = self.worker.tasks.as_mut()?;
         match tasks.receive(rank, &arrival, listener.as_ref()) {
             Ok(started) => self.registry.task_started(rank, started.pid),
             Err(_) => self.never_came(rank, End::Lost),
@@ -177,7 +180,9 @@ impl Supervisor<'_> {
     }
 
     fn never_came(&mut self, rank: u32, end: End) {
-        let Some(tasks) = &mut self.tasks else { return };
+        let Some(tasks) = &mut self.worker.tasks else {
+            return;
+        };
         tasks.later_ended(rank);
         let state = tasks.job().state(rank);
         self.task_ended(Ended {

@@ -4,11 +4,12 @@ use crate::bind::Share;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use regatta_job::Ended;
+use regatta_job::End;
 use regatta_job::failover::Candidate;
 use regatta_job::hosts::Interface;
 
 use super::*;
+use regatta_segment::job::TaskState;
 use regatta_wire::control::{Manner, Output, Place};
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -234,9 +235,11 @@ fn order() -> impl Strategy<Value = Order> {
         any::<(u32, u64)>().prop_map(|(tasks, changes)| Order::Lead { tasks, changes }),
         (any::<u32>(), any::<u32>()).prop_map(|(by, id)| Order::Clock { by, id }),
         any::<[u32; 3]>().prop_map(|[spawn, first, count]| Order::StartSpawn {
-            spawn,
-            first,
-            count
+            share: SpawnedTasks {
+                spawn,
+                first,
+                count
+            }
         }),
         (any::<u32>(), any::<u32>()).prop_map(|(rank, stream)| Order::Deaf { rank, stream }),
     ]
@@ -346,12 +349,13 @@ fn report() -> impl Strategy<Value = Report> {
             bytes
         }),
         (any::<u32>(), any::<u32>(), end(), state).prop_map(|(rank, pid, end, state)| {
-            Report::Ended {
+            let task = Ended {
                 rank,
                 pid,
                 end,
                 state,
-            }
+            };
+            Report::Ended { task }
         }),
         ".{0,30}".prop_map(|names| Report::Strays { names }),
         any::<u32>().prop_map(|starts| Report::Settled { starts }),

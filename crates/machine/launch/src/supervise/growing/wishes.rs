@@ -84,12 +84,6 @@ impl Supervisor<'_> {
         self.growing = Some(growing);
     }
 
-    /// Whether a task is on another host.
-    fn is_elsewhere(&mut self, task: u32) -> bool {
-        let host = self.registry.host_of(task);
-        host.is_some_and(|host| self.remote(host).is_some())
-    }
-
     /// Goes on with the requests that came before it was known which hosts the machine has.
     pub(super) fn change_hosts_now_listed(&mut self) {
         let growing = self.growing.iter_mut();
