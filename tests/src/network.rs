@@ -274,7 +274,7 @@ impl Network {
         // One that has ended, or has only to give back its number, is not left behind: the former is a zombie, the latter has no
         // command line any more.
         let living = r"xargs -r ps -o stat=,pid=,args= -p | grep -v -e '^Z' -e '\[.*\]$' || true";
-        // `regatta down` returns a moment before the last daemon's process has ended.
+        // `regatta down` knows the end of the other hosts' daemons by their connections: a moment before their processes have ended.
         let mut left = self.order(
             "wait; for pid in $(pgrep regatta); do timeout 10 tail --pid=$pid -f /dev/null || true; done; ls -A /dev/shm",
         );

@@ -229,31 +229,12 @@ fn await_news(daemon: &Arc<Daemon>, talk: &Talk, moment: Moment) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
 
-    use regatta_segment::place::Key;
     use regatta_wire::session::{FromDaemon, FromJob, PROTOCOL};
 
     use super::*;
-    use crate::ask::Charge;
-    use crate::sockets::Sockets;
-
-    fn daemon() -> Arc<Daemon> {
-        let address = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let charge = Charge {
-            machine: "nowhere".to_owned(),
-            key: Key::taken(&mut [7; 32]),
-            silence_ms: 1000,
-            name: "alpha".to_owned(),
-            cores: Some(1),
-            address,
-            contacts: Vec::new(),
-            tied: false,
-        };
-        let sockets = Sockets::open(address).expect("ports");
-        Daemon::new(charge, &sockets).expect("a daemon")
-    }
+    use crate::daemon::tests::daemon;
 
     #[test]
     fn a_daemon_does_nothing_that_another_one_was_asked() {

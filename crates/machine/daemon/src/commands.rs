@@ -16,6 +16,7 @@ use crate::answer::LIMIT;
 use crate::ask::{self, Ask, Birth, Charge, JoinConfig, Leader, Opening, Reply, Report, Task};
 use crate::birth;
 use crate::leftover;
+use crate::own_daemon::{self, OwnDaemon};
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::Place;
 
@@ -278,14 +279,18 @@ fn ask_here(place: &Place, what: Ask, limit: Duration) -> Result<Reply, Refusal>
 
 fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
     let mut talk = connect(place, limit)?;
-    talk.send_line(&Opening {
+    ask_on(&mut talk, what)?;
+    Ok(talk)
+}
+
+fn ask_on(talk: &mut Talk, what: Ask) -> Result<(), Refusal> {
+    let opening = Opening {
         identity: identity(),
         from: None,
         to: None,
         ask: what,
-    })
-    .map_err(|error| lost(&error))?;
-    Ok(talk)
+    };
+    talk.send_line(&opening).map_err(|error| lost(&error))
 }
 
 fn connect(place: &Place, limit: Duration) -> Result<Talk, Refusal> {
@@ -330,22 +335,26 @@ pub fn remove(place: &Place, host: &str) -> Result<(), Refusal> {
     expect_done(ask_here(place, what, Duration::from_secs(30))?).map(|_| ())
 }
 
-/// Has the daemon of this host leave, and waits until it has ended.
+/// Has the daemon of this host leave, and waits until its process has ended.
 pub(crate) fn leave(place: &Place, limit: Duration) -> Result<(), Refusal> {
-    let mut talk = open(place, Ask::Leave, limit)?;
-    expect_done(talk.receive().map_err(|error| lost(&error))?)?;
-    // The daemon's end is the end of the connection.
-    let _ = talk.receive::<Reply>();
-    Ok(())
+    end(place, Ask::Leave, limit).map(drop)
 }
 
-/// Ends the machine; returns what is worth knowing.
+/// Ends the machine, and returns when the process of this host's daemon has ended; with what is worth knowing.
 pub fn down(place: &Place) -> Result<Option<String>, Refusal> {
-    let limit = Duration::from_secs(40);
-    let mut talk = open(place, Ask::Down, limit)?;
+    end(place, Ask::Down, Duration::from_secs(40))
+}
+
+/// Asks the daemon of this host for its end, which it has to answer within this time, and waits for that.
+fn end(place: &Place, what: Ask, limit: Duration) -> Result<Option<String>, Refusal> {
+    let mut talk = connect(place, limit)?;
+    let daemon = OwnDaemon::of(&talk);
+    ask_on(&mut talk, what)?;
     let note = expect_done(talk.receive().map_err(|error| lost(&error))?)?;
-    // The daemon's end is the end of the connection.
-    let _ = talk.receive::<Reply>();
+    own_daemon::await_end(talk, daemon, own_daemon::END).map_err(|refusal| match &note {
+        Some(note) => Refusal::of_regatta(format!("{}. {note}", refusal.sentence)),
+        None => refusal,
+    })?;
     Ok(note)
 }
 

@@ -425,3 +425,29 @@ fn membership(charge: &Charge, address: SocketAddr, now: Duration) -> std::io::R
     let seed = u64::from_le_bytes(seed);
     Ok(Membership::new(own, facts(charge), settings, seed, now))
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::net::Ipv4Addr;
+
+    use regatta_segment::place::Key;
+
+    use super::*;
+
+    /// A daemon of a machine that has not begun, which nobody drives.
+    pub(crate) fn daemon() -> Arc<Daemon> {
+        let address = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let charge = Charge {
+            machine: "nowhere".to_owned(),
+            key: Key::taken(&mut [7; 32]),
+            silence_ms: 1000,
+            name: "alpha".to_owned(),
+            cores: Some(1),
+            address,
+            contacts: Vec::new(),
+            tied: false,
+        };
+        let sockets = Sockets::open(address).expect("ports");
+        Daemon::new(charge, &sockets).expect("a daemon")
+    }
+}

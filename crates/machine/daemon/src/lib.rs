@@ -18,6 +18,7 @@ mod everybody;
 mod journal;
 mod last_words;
 mod leftover;
+mod own_daemon;
 pub mod readers;
 mod relay;
 mod seal;

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use regatta_membership::HostId;
+use regatta_wire::Malformed;
 use regatta_wire::session::{self, ChannelEnd, ChannelMessage};
 use rustix::event::{PollFd, PollFlags};
 
@@ -14,6 +15,8 @@ use crate::witness;
 
 /// Waits in each direction, at most about that much. Whole frames fit.
 const FULL: usize = 256 << 10;
+/// More than kernels keep of a connection that has ended.
+const MOST: usize = 16 << 20;
 /// How long the other daemon may take nothing of what is left, or take to hang up after the last word.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it may take until it is known why a daemon that lives has hung up: it may have declared this host dead.
@@ -51,7 +54,8 @@ pub(crate) fn run(
             });
         }
         if down.ended || sent_up == Err(Broken::Receiver) {
-            break Some(why_hung_up(&near, (host, peer), cut));
+            down.pull_rest(&mut far);
+            break Some(why_hung_up(&near, &down, (host, peer), cut));
         }
         let mut fds = polls(cut, (&near, &up), (&far, &down));
         wait(&mut fds, None);
@@ -65,6 +69,7 @@ pub(crate) fn run(
         up.end(&mut far);
         return None;
     };
+    down.pull_rest(&mut far);
     let mut last = down.conclude(near, why);
     last.try_deliver();
     up.end(&mut far);
@@ -90,10 +95,11 @@ fn polls<'a>(
 }
 
 /// Why the other side has hung up. If its daemon still listens, the reason is about to come; but nobody waits for it longer than
-/// the launcher listens.
-fn why_hung_up(near: &Wire, (host, peer): (&str, HostId), cut: &Cut) -> ChannelEnd {
-    let ended = cut.why().is_none() && witness::is_daemon_gone(peer);
-    if !ended {
+/// the launcher listens, nor if the other side has said it.
+fn why_hung_up(near: &Wire, down: &Way, (host, peer): (&str, HostId), cut: &Cut) -> ChannelEnd {
+    let is_unknown = !down.closed && cut.why().is_none();
+    let ended = is_unknown && witness::is_daemon_gone(peer);
+    if is_unknown && !ended {
         let until = Instant::now() + VERDICT;
         let near = PollFd::from_borrowed_fd(near.as_fd(), PollFlags::empty());
         wait(&mut [PollFd::new(cut, PollFlags::IN), near], Some(until));
@@ -155,8 +161,19 @@ impl Way {
     }
 
     fn pull(&mut self, from: &mut Wire) {
+        self.pull_up_to(FULL, from);
+    }
+
+    /// Takes all that has come on a connection that is over, although the launcher has not read what came before.
+    fn pull_rest(&mut self, from: &mut Wire) {
+        self.pull_up_to(MOST, from);
+        // Nonsense is not passed on.
+        let _ = self.count_whole();
+    }
+
+    fn pull_up_to(&mut self, most: usize, from: &mut Wire) {
         let mut piece = [0; 32 << 10];
-        while self.waiting.len() < FULL && !self.ended {
+        while self.waiting.len() < most && !self.ended {
             match from.recv(&mut piece) {
                 Ok(Some(count)) => self.waiting.extend_from_slice(&piece[..count]),
                 Ok(None) => return,
@@ -166,11 +183,15 @@ impl Way {
     }
 
     fn push(&mut self, to: &mut Wire) -> Result<(), Broken> {
-        let more = session::whole(&self.waiting[self.whole..]);
-        let (more, closes) = more.map_err(|_| Broken::Sender)?;
+        self.count_whole().map_err(|_| Broken::Sender)?;
+        self.send(to).map_err(|_| Broken::Receiver)
+    }
+
+    fn count_whole(&mut self) -> Result<(), Malformed> {
+        let (more, closes) = session::whole(&self.waiting[self.whole..])?;
         self.whole += more;
         self.closed |= closes;
-        self.send(to).map_err(|_| Broken::Receiver)
+        Ok(())
     }
 
     fn send(&mut self, to: &mut Wire) -> std::io::Result<()> {
@@ -365,6 +386,58 @@ mod tests {
         last.expect("last words").deliver();
         let heard = launcher.join().expect("a launcher");
         assert_eq!(heard, (MUCH, Some(ChannelMessage::Closed { end })));
+    }
+
+    /// A channel whose launcher has read nothing of much, when more has come of the other side, which has hung up then; and what the
+    /// launcher hears in the end.
+    fn hear_after_hang_up(
+        last: Option<ChannelEnd>,
+        before: impl FnOnce(&mut UnixStream, &Cut),
+    ) -> (usize, Option<ChannelMessage>) {
+        let ((near, mut launcher), (far, mut shell)) = (wire(), wire());
+        let cut = Cut::new().expect("a cut");
+        let mut said = frames(session::PIECE);
+        let closed = last.map(|end| ChannelMessage::Closed { end });
+        closed.iter().for_each(|end| session::put(end, &mut said));
+        shell.write_all(&said).expect("room");
+        drop(shell);
+        before(&mut launcher, &cut);
+        let last = run(near, far, [Vec::new(), frames(MUCH)], beta(), &cut);
+        let launcher = std::thread::spawn(|| hear(launcher));
+        last.expect("last words").deliver();
+        launcher.join().expect("a launcher")
+    }
+
+    #[test]
+    fn bytes_that_came_before_a_host_took_no_more_come_before_the_reason() {
+        let say = |launcher: &mut UnixStream, _: &Cut| {
+            launcher.write_all(&frames(9)).expect("room");
+        };
+        let heard = hear_after_hang_up(None, say);
+        let sentence = "the host beta has hung up: its daemon has ended".to_owned();
+        let end = ChannelEnd::HostGone { sentence };
+        let all = MUCH + session::PIECE;
+        assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
+    }
+
+    #[test]
+    fn the_end_of_a_shell_whose_host_takes_no_more_is_told_and_not_that_it_has_hung_up() {
+        let say = |launcher: &mut UnixStream, _: &Cut| {
+            launcher.write_all(&frames(9)).expect("room");
+        };
+        let end = ChannelEnd::ShellEnded { status: 3 };
+        let heard = hear_after_hang_up(Some(end.clone()), say);
+        let all = MUCH + session::PIECE;
+        assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
+    }
+
+    #[test]
+    fn bytes_that_came_before_a_host_was_lost_come_before_its_loss() {
+        let cause = "it has been silent".to_owned();
+        let end = ChannelEnd::HostLost { cause };
+        let heard = hear_after_hang_up(None, |_, cut| cut.cut(&end));
+        let all = MUCH + session::PIECE;
+        assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
     #[test]

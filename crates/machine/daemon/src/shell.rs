@@ -13,7 +13,7 @@ use regatta_wire::frames::Frames;
 use regatta_wire::session::{self, ChannelEnd, ChannelMessage, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
 use crate::channels::Cut;
 use crate::detached_session::{DetachedSession, Way};
@@ -92,7 +92,11 @@ impl Shell {
         let mut pump = Pump::new(wire, arrived);
         loop {
             match self.carry(&mut pump, cut, session) {
-                Parting::Finished(end) => return pump.finish(end),
+                Parting::Finished(end) => {
+                    let last = pump.finish(end, cut, session);
+                    let _ = self.child.wait();
+                    return last;
+                }
                 Parting::Ended => break,
                 Parting::Lost => {
                     // Bytes on their way to the shell are the beginning of something whose end will never come.
@@ -139,10 +143,7 @@ impl Shell {
             }
             let silent = self.output.iter().all(Option::is_none);
             if silent && self.await_end(Duration::ZERO) {
-                let status = self
-                    .child
-                    .wait()
-                    .map_or(1, |status| status.code().unwrap_or(1));
+                let status = self.status();
                 return Parting::Finished(ChannelEnd::ShellEnded { status });
             }
             pump.wait(self, cut, session);
@@ -243,6 +244,14 @@ impl Shell {
         }
     }
 
+    /// The status with which it has ended. It is reaped later: the channel goes by its number, which nobody else may get before.
+    fn status(&self) -> i32 {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let ended = rustix::process::waitid(WaitId::Pid(self.pid()), options);
+        let status = ended.ok().flatten().and_then(|ended| ended.exit_status());
+        status.unwrap_or(1)
+    }
+
     /// Whether it ends within this time.
     fn await_end(&self, limit: Duration) -> bool {
         let Ok(fd) = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()) else {
@@ -312,7 +321,8 @@ impl Claim {
     /// Tells the launcher that it does not have the session.
     fn end(self) {
         let sentence = "its agent does not follow now".to_owned();
-        Pump::new(self.wire, Vec::new()).finish(ChannelEnd::HostGone { sentence });
+        let end = ChannelEnd::HostGone { sentence };
+        Pump::new(self.wire, Vec::new()).conclude(end).try_deliver();
     }
 }
 
@@ -498,14 +508,54 @@ impl Pump {
     }
 
     /// Tells somebody who listens what is left, and why that is all. Returns what a launcher of this host has not taken yet.
-    fn finish(self, end: ChannelEnd) -> Option<LastWords> {
-        let is_local = self.is_local();
-        let mut last = self.conclude(end);
-        match is_local {
-            true => last.try_deliver(),
-            false => last.deliver_until(Some(Instant::now() + PATIENCE)),
+    fn finish(
+        mut self,
+        end: ChannelEnd,
+        cut: &Cut,
+        session: Option<&DetachedSession>,
+    ) -> Option<LastWords> {
+        if !self.is_local() {
+            session::put(&ChannelMessage::Closed { end }, &mut self.out);
+            self.hand_over(cut, session);
+            return None;
         }
-        Some(last).filter(|_| is_local)
+        let mut last = self.conclude(end);
+        last.try_deliver();
+        Some(last)
+    }
+
+    /// Hands the last words to the daemon of the launcher's host, and returns when that has hung up, which it does when it has them
+    /// all: closed with something unread, or spoken to afterwards, a connection would lose what is still on its way. A host may stand
+    /// still for long, so no time ends this, but the verdict of the machine, or the end of this daemon.
+    fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>) {
+        let mut piece = [0; 32 << 10];
+        loop {
+            session.iter().for_each(|session| session.hush());
+            let is_lost = session.is_some_and(DetachedSession::has_lost_owner);
+            if is_lost || cut.why().is_some() || self.send().is_err() {
+                return;
+            }
+            let is_sent = self.out.is_empty() && self.wire.is_flushed();
+            if is_sent {
+                let _ = rustix::net::shutdown(&self.wire, Shutdown::Write);
+            }
+            match self.wire.recv(&mut piece) {
+                // Nobody is left who wants it.
+                Ok(Some(_)) => continue,
+                Ok(None) => {}
+                Err(_) => return,
+            }
+            let flags = match is_sent {
+                true => PollFlags::IN,
+                false => PollFlags::IN | PollFlags::OUT,
+            };
+            let mut fds = vec![
+                PollFd::new(&self.wire, flags),
+                PollFd::new(cut, PollFlags::IN),
+            ];
+            fds.extend(session.map(|session| PollFd::new(session, PollFlags::IN)));
+            wait(&mut fds, None);
+        }
     }
 
     fn conclude(mut self, end: ChannelEnd) -> LastWords {

@@ -1,11 +1,12 @@
 //! Shells for jobs: started here or on other hosts, and claimed by launchers that come after others.
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_launch::identity;
 use regatta_membership::HostId;
-use regatta_wire::session::FromDaemon;
+use regatta_wire::session::{ChannelEnd, FromDaemon};
 use rustix::process::Pid;
 
 use crate::answer::{LIMIT, Rest};
@@ -50,17 +51,15 @@ pub(crate) fn open(
         }
         wanted => {
             // Before it is said that there is a channel: one that ended without a word would look like the end of this daemon.
-            let cut = Cut::new().map_err(|error| format!("no channel can be opened: {error}"))?;
-            let (far, successors) = far_shell(daemon, (host, peer), &job, wanted)?;
+            let way = WayThere::begin(daemon, peer, (job, caller))?;
+            let (far, successors) = way.open(daemon, host, wanted)?;
             let _ = talk.send_message(&FromDaemon::Opened { successors });
-            Ok(Opened::There(far, peer, job, cut))
+            Ok(Opened::There(way, far))
         }
     });
     match opened {
         Ok(Opened::Here(shell)) => Some(shell.serve(daemon, talk)),
-        Ok(Opened::There(far, peer, job, cut)) => {
-            Some(carry(daemon, (talk, far), (host, peer), (job, caller), cut))
-        }
+        Ok(Opened::There(way, far)) => Some(way.carry(daemon, (talk, far), host)),
         Err(sentence) => {
             refuse(&mut talk, sentence);
             None
@@ -70,7 +69,7 @@ pub(crate) fn open(
 
 enum Opened {
     Here(Started),
-    There(Talk, HostId, String, Arc<Cut>),
+    There(WayThere, Talk),
 }
 
 fn waits_here(job: &str) -> String {
@@ -89,60 +88,113 @@ fn find(daemon: &Daemon, host: &str) -> Result<(HostId, HostId), String> {
     Ok((own, found))
 }
 
-/// Carries the bytes of a shell on another host.
-fn carry(
-    daemon: &Arc<Daemon>,
-    (near, far): (Talk, Talk),
-    (host, peer): (&str, HostId),
-    (job, caller): (String, Pid),
+/// A channel to another host. It is known to all before that host is asked for a shell: should it be lost, or this daemon end, nobody
+/// waits for the answer.
+struct WayThere {
+    number: u64,
+    job: String,
+    peer: HostId,
     cut: Arc<Cut>,
-) -> Rest {
-    let number = daemon.lock().channels.new_number();
-    let channel = Channel {
-        job,
-        end: End::Launcher(caller),
-        peer,
-        cut: cut.clone(),
-        session: None,
-    };
-    register(daemon, number, channel);
-    let (daemon, host) = (daemon.clone(), host.to_owned());
-    Box::new(move || {
-        let ((near, first), (far, second)) = (near.into_parts(), far.into_parts());
-        let last = relay::run(near, far, [first, second], (&host, peer), &cut);
-        daemon.lock().channels.remove(number);
-        daemon.announce();
-        last.into_iter().for_each(LastWords::deliver);
-    })
 }
 
-/// Has the daemon of another host start a shell, or hand over one that waits, with the hosts that its agent names. An error is a sentence.
-fn far_shell(
-    daemon: &Daemon,
-    (host, peer): (&str, HostId),
-    job: &str,
-    wanted: Wanted,
-) -> Result<(Talk, Vec<String>), String> {
-    let job = job.to_owned();
-    let opening = Opening {
-        identity: identity(),
-        from: Some(daemon.lock().membership.own().into()),
-        to: Some(peer.address()),
-        ask: match wanted {
-            Wanted::New { detachable } => Ask::ShellHere { job, detachable },
-            Wanted::Waiting => Ask::ClaimHere { job },
-        },
-    };
-    let far = Talk::call(peer.address(), &daemon.keys, LIMIT).and_then(|mut far| {
-        far.send_line(&opening)?;
-        Ok((far.receive::<Reply>()?, far))
-    });
-    match far {
-        Ok((Reply::Done, far)) => Ok((far, Vec::new())),
-        Ok((Reply::Claimed { successors }, far)) => Ok((far, successors)),
-        Ok((Reply::Refused(sentence), _)) => Err(format!("on the host {host}: {sentence}")),
-        Ok(_) => Err(format!("the host {host} says what is not understood")),
-        Err(error) => Err(talk::explain(host, &error).sentence),
+impl WayThere {
+    /// An error is a sentence.
+    fn begin(
+        daemon: &Arc<Daemon>,
+        peer: HostId,
+        (job, caller): (String, Pid),
+    ) -> Result<WayThere, String> {
+        let cut = Cut::new().map_err(|error| format!("no channel can be opened: {error}"))?;
+        let number = daemon.lock().channels.new_number();
+        let channel = Channel {
+            job: job.clone(),
+            end: End::Launcher(caller),
+            peer,
+            cut: cut.clone(),
+            session: None,
+        };
+        register(daemon, number, channel);
+        Ok(WayThere {
+            number,
+            job,
+            peer,
+            cut,
+        })
+    }
+
+    /// Has the other host start a shell, or hand over one that waits, with the hosts that its agent names. An error is a sentence, and
+    /// the end of the channel.
+    fn open(
+        &self,
+        daemon: &Daemon,
+        host: &str,
+        wanted: Wanted,
+    ) -> Result<(Talk, Vec<String>), String> {
+        let opened = self.far_shell(daemon, host, wanted);
+        if opened.is_err() {
+            self.end(daemon);
+        }
+        opened
+    }
+
+    fn far_shell(
+        &self,
+        daemon: &Daemon,
+        host: &str,
+        wanted: Wanted,
+    ) -> Result<(Talk, Vec<String>), String> {
+        let job = self.job.clone();
+        let opening = Opening {
+            identity: identity(),
+            from: Some(daemon.lock().membership.own().into()),
+            to: Some(self.peer.address()),
+            ask: match wanted {
+                Wanted::New { detachable } => Ask::ShellHere { job, detachable },
+                Wanted::Waiting => Ask::ClaimHere { job },
+            },
+        };
+        let (address, cut) = (self.peer.address(), self.cut.as_fd());
+        let called = Talk::call_unless(address, &daemon.keys, LIMIT, Some(cut));
+        let far = called.and_then(|mut far| {
+            far.send_line(&opening)?;
+            Ok((far.receive_unless::<Reply>(cut)?, far))
+        });
+        match far {
+            Ok((Reply::Done, far)) => Ok((far, Vec::new())),
+            Ok((Reply::Claimed { successors }, far)) => Ok((far, successors)),
+            Ok((Reply::Refused(sentence), _)) => Err(format!("on the host {host}: {sentence}")),
+            Ok(_) => Err(format!("the host {host} says what is not understood")),
+            Err(error) => Err(match self.cut.why() {
+                Some(why) => why_cut(host, why),
+                None => talk::explain(host, &error).sentence,
+            }),
+        }
+    }
+
+    /// Carries the bytes of the shell.
+    fn carry(self, daemon: &Arc<Daemon>, (near, far): (Talk, Talk), host: &str) -> Rest {
+        let (daemon, host) = (daemon.clone(), host.to_owned());
+        Box::new(move || {
+            let ((near, first), (far, second)) = (near.into_parts(), far.into_parts());
+            let last = relay::run(near, far, [first, second], (&host, self.peer), &self.cut);
+            self.end(&daemon);
+            last.into_iter().for_each(LastWords::deliver);
+        })
+    }
+
+    fn end(&self, daemon: &Daemon) {
+        daemon.lock().channels.remove(self.number);
+        daemon.announce();
+    }
+}
+
+/// The sentence for a launcher whose channel was cut before it was there.
+fn why_cut(host: &str, why: ChannelEnd) -> String {
+    match why {
+        ChannelEnd::HostLost { cause } => format!("the host {host} is lost: {cause}"),
+        ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
+        ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
+        ChannelEnd::ShellEnded { .. } => format!("the shell on the host {host} has ended"),
     }
 }
 
@@ -257,7 +309,88 @@ fn register(daemon: &Arc<Daemon>, number: u64, channel: Channel) {
     let (peer, cut) = (channel.peer, channel.cut.clone());
     state.channels.add(number, channel);
     let own = state.membership.own();
-    if state.over || peer != own && !state.membership.hosts().any(|(host, _)| host == peer) {
+    if state.over {
+        let sentence = "the daemon of this host ends".to_owned();
+        cut.cut(&ChannelEnd::Cut { sentence });
+    } else if peer != own && !state.membership.hosts().any(|(host, _)| host == peer) {
         cut.cut(&state.journal.channel_end(&peer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::daemon::tests::daemon;
+
+    /// A host of which only the kernel answers, and a channel on its way there, of which all know.
+    fn way_to_silence(daemon: &Arc<Daemon>) -> (TcpListener, WayThere) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let peer = HostId::new(listener.local_addr().expect("its address"), 1, 1);
+        let (job, cut) = ("alpha:1".to_owned(), Cut::new().expect("a cut"));
+        let number = daemon.lock().channels.new_number();
+        let channel = Channel {
+            job: job.clone(),
+            end: End::Launcher(rustix::process::getpid()),
+            peer,
+            cut: cut.clone(),
+            session: None,
+        };
+        daemon.lock().channels.add(number, channel);
+        let way = WayThere {
+            number,
+            job,
+            peer,
+            cut,
+        };
+        (listener, way)
+    }
+
+    #[test]
+    fn a_launcher_is_refused_at_once_when_a_host_is_lost_that_is_asked_for_a_shell() {
+        for wanted in [Wanted::New { detachable: true }, Wanted::Waiting] {
+            let daemon = daemon();
+            let (listener, way) = way_to_silence(&daemon);
+            let (machine, peer) = (daemon.clone(), way.peer);
+            let verdict = std::thread::spawn(move || {
+                let called = listener.accept().expect("a call");
+                let cause = "it has been silent".to_owned();
+                let why = ChannelEnd::HostLost { cause };
+                machine.lock().channels.lose(peer, &why);
+                called
+            });
+            let began = Instant::now();
+            let refused = way.open(&daemon, "beta", wanted).err();
+            assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+            let sentence = "the host beta is lost: it has been silent";
+            assert_eq!(refused.as_deref(), Some(sentence));
+            assert_eq!(daemon.lock().channels.all().count(), 0);
+            verdict.join().expect("a verdict");
+        }
+    }
+
+    #[test]
+    fn a_daemon_that_ends_waits_for_no_host_that_is_asked_for_a_shell() {
+        let daemon = daemon();
+        let (_listener, way) = way_to_silence(&daemon);
+        daemon.lock().channels.let_go("the virtual machine ends");
+        let began = Instant::now();
+        let wanted = Wanted::New { detachable: true };
+        let refused = way.open(&daemon, "beta", wanted).err();
+        assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+        assert_eq!(refused.as_deref(), Some("the virtual machine ends"));
+    }
+
+    #[test]
+    fn a_channel_to_a_host_that_has_just_gone_is_cut_before_it_is_there() {
+        let daemon = daemon();
+        let peer = HostId::new("127.0.0.1:9".parse().expect("an address"), 1, 1);
+        let launcher = ("alpha:1".to_owned(), rustix::process::getpid());
+        let way = WayThere::begin(&daemon, peer, launcher).expect("a channel");
+        let refused = way.open(&daemon, "beta", Wanted::Waiting).err();
+        let sentence = "the host at 127.0.0.1:9 is gone";
+        assert_eq!(refused.as_deref(), Some(sentence));
     }
 }

@@ -109,6 +109,23 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> bool {
     ) || left.is_none()
 }
 
+/// Waits for this one. An error: the time is over, or the other one could be read before (`Interrupted`).
+fn wait_unless(
+    own: PollFd<'_>,
+    until: Option<Instant>,
+    other: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let other = other.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let mut fds: Vec<PollFd> = std::iter::once(own).chain(other).collect();
+    if !wait(&mut fds, until) {
+        return Err(ErrorKind::TimedOut.into());
+    }
+    match fds.iter().skip(1).any(|fd| !fd.revents().is_empty()) {
+        true => Err(ErrorKind::Interrupted.into()),
+        false => Ok(()),
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Talk {
@@ -130,11 +147,21 @@ impl Talk {
     /// Calls a daemon, and returns when both have proved that they belong to the machine. A daemon whose host takes the
     /// connection has the whole limit to answer.
     pub(crate) fn call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
+        Talk::call_unless(address, keys, limit, None)
+    }
+
+    /// As above, unless this can be read before: then the error is `Interrupted`.
+    pub(crate) fn call_unless(
+        address: SocketAddr,
+        keys: &Keys,
+        limit: Duration,
+        other: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Talk> {
         let until = Instant::now() + limit;
         let mut was_unreachable = false;
         loop {
             let begun = Instant::now();
-            let called = Talk::try_call(address, keys, limit, until);
+            let called = Talk::try_call(address, keys, until, other);
             let again = match called.as_ref().map_err(io::Error::kind) {
                 // Just after a network has come back the kernel may still be finding out that a host was away before. The next
                 // attempt makes it ask anew.
@@ -143,7 +170,7 @@ impl Talk {
                 _ => false,
             };
             if !again || Instant::now() >= until {
-                return called;
+                return called.map(|wire| Talk::new(wire, limit));
             }
         }
     }
@@ -151,27 +178,22 @@ impl Talk {
     fn try_call(
         address: SocketAddr,
         keys: &Keys,
-        limit: Duration,
         until: Instant,
-    ) -> io::Result<Talk> {
+        other: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Wire> {
         let mut call = Call::to(address)?.limited_to(until);
         let connected = until.min(Instant::now() + CONNECTION);
         loop {
             let flags = PollFlags::IN | PollFlags::OUT;
-            let mut begun = [PollFd::new(&call, flags)];
             // A connected socket can be written at once, so this waits for the connection only.
-            if !wait(&mut begun, Some(connected)) {
-                return Err(ErrorKind::TimedOut.into());
-            }
+            wait_unless(PollFd::new(&call, flags), Some(connected), other)?;
             // No route, or nobody listens: the kernel knows.
             if let Ok(Err(errno)) = rustix::net::sockopt::socket_error(&call) {
                 return Err(errno.into());
             }
             call = match call.advance(keys) {
                 Greeting::Under(call) => call,
-                Greeting::Met(conversation) => {
-                    return Ok(Talk::new(Wire::Far(Box::new(conversation)), limit));
-                }
+                Greeting::Met(conversation) => return Ok(Wire::Far(Box::new(conversation))),
                 Greeting::Version => return Err(ErrorKind::Unsupported.into()),
                 Greeting::Nothing if Instant::now() >= until => {
                     return Err(ErrorKind::TimedOut.into());
@@ -179,9 +201,8 @@ impl Talk {
                 Greeting::Nothing => return Err(ErrorKind::ConnectionRefused.into()),
             };
             // Once connected it can always be written: from here on only what is read counts.
-            let mut answer = [PollFd::new(&call, PollFlags::IN)];
-            if rustix::net::getpeername(&call).is_ok() && !wait(&mut answer, Some(until)) {
-                return Err(ErrorKind::TimedOut.into());
+            if rustix::net::getpeername(&call).is_ok() {
+                wait_unless(PollFd::new(&call, PollFlags::IN), Some(until), other)?;
             }
         }
     }
@@ -304,17 +325,7 @@ impl Talk {
             }
             match self.wire.recv(&mut piece)? {
                 Some(count) => self.arrived.extend_from_slice(&piece[..count]),
-                None => {
-                    let own = PollFd::new(&self.wire, PollFlags::IN);
-                    let other = other.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-                    let mut fds: Vec<PollFd> = std::iter::once(own).chain(other).collect();
-                    if !wait(&mut fds, self.until) {
-                        return Err(ErrorKind::TimedOut.into());
-                    }
-                    if fds.iter().skip(1).any(|fd| !fd.revents().is_empty()) {
-                        return Err(ErrorKind::Interrupted.into());
-                    }
-                }
+                None => wait_unless(PollFd::new(&self.wire, PollFlags::IN), self.until, other)?,
             }
         }
     }

@@ -414,6 +414,18 @@ fn a_daemon_that_was_left_over_makes_way_for_a_new_machine() {
 }
 
 #[test]
+fn a_machine_that_is_down_has_left_nothing_on_its_host_and_makes_way_at_once() {
+    let lan = Lan::new(&["alpha", "beta"]);
+    for _ in 0..5 {
+        lan.good("alpha", &["up", "--as", "alpha", "beta"]);
+        let daemon = lan.daemon("alpha");
+        lan.good("alpha", &["down"]);
+        assert!(daemon.has_ended(), "{daemon:?} outlives `regatta down`");
+    }
+    lan.assert_clean();
+}
+
+#[test]
 fn machines_live_side_by_side() {
     let lan = trio();
     lan.good("beta", &["up", "--vm", "other", "--as", "beta", "gamma"]);

@@ -2,19 +2,17 @@
 //! come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
 
 use std::collections::VecDeque;
-use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
 use regatta_connection::channel::Channel;
 use regatta_memory::views::Views;
-use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 use rustix::net::sockopt;
 
-use super::link::{Link, Trouble, send_first};
-use super::phase::{Phase, Resuming};
+use super::link::{Link, Trouble};
+use super::phase::Phase;
 
 const STEPS: u32 = 6000;
 /// Connections that wait to be adopted.
@@ -83,44 +81,17 @@ impl Side {
         }
     }
 
-    /// As `Tcp::adopt` does.
-    fn adopt(&mut self, mut channel: Channel) {
-        self.link.read_out();
-        self.link.forget_connection();
-        let said = send_first(&mut channel, &self.link.first_head());
-        self.link.phase = Phase::Resuming(Resuming {
-            channel,
-            bytes: [0; HEAD],
-            have: 0,
-            called: true,
-        });
-        match said {
-            Ok(()) => self.resume(),
+    fn adopt(&mut self, channel: Channel) {
+        match self.link.adopt(channel, true) {
+            Ok(()) => self.begin(),
             Err(trouble) => self.link.trouble(trouble),
         }
     }
 
-    /// As `Tcp::resume` does.
-    fn resume(&mut self) {
-        let Phase::Resuming(resuming) = &mut self.link.phase else {
-            return;
-        };
-        while resuming.have < HEAD {
-            let place = &mut resuming.bytes[resuming.have..];
-            match resuming.channel.recv(&mut [IoSliceMut::new(place)]) {
-                Ok(Some(n)) => resuming.have += n,
-                Ok(None) => return,
-                Err(_) => return self.link.trouble(Trouble::Lost),
-            }
-        }
-        let head = Head::decode(&resuming.bytes).unwrap();
-        assert_eq!(head.parcel, Parcel::Resume);
-        if let Phase::Resuming(resuming) = std::mem::replace(&mut self.link.phase, Phase::Idle) {
-            self.link.phase = Phase::Open(resuming.channel);
-        }
-        match self.link.resume(&head) {
-            Ok(()) => self.link.pump(1),
-            Err(trouble) => self.link.trouble(trouble),
+    /// A connection that ends before it has begun is not tried again here.
+    fn begin(&mut self) {
+        if self.link.begin().is_err() {
+            self.link.trouble(Trouble::Lost);
         }
     }
 
@@ -271,7 +242,7 @@ impl Side {
 
     fn look(&mut self) {
         match self.link.phase {
-            Phase::Resuming(_) => self.resume(),
+            Phase::Resuming(_) => self.begin(),
             _ => self.link.receive(),
         }
         self.link.pump(0);

@@ -41,12 +41,11 @@ use regatta_connection::dial;
 use regatta_connection::handshake::{End, Own, Shake};
 use regatta_connection::listener::{GUESTS, Listener};
 use regatta_engine::{Fault, Peer};
-use regatta_wire::link::{HEAD, Head, Parcel};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
-use link::{Link, Trouble, send_first};
-use phase::{Phase, Resuming, rest};
+use link::{Link, Trouble};
+use phase::{Phase, rest};
 use progress_thread::ProgressThread;
 use regatta_segment::job::{Job, TaskState};
 use socket_waiter::SocketWaiter;
@@ -322,7 +321,7 @@ impl Tcp {
     }
 
     /// Both sides of a connection know each other: it becomes the link's, unless this task's own is to stand.
-    fn adopt(&mut self, peer: Peer, mut channel: Channel, called: bool) {
+    fn adopt(&mut self, peer: Peer, channel: Channel, called: bool) {
         debug_assert_eq!(channel.is_secure(), self.own.encrypted);
         let mine_stands = self.own.me < peer;
         // One that broke the protocol is told so, and nothing else.
@@ -340,22 +339,13 @@ impl Tcp {
         }
         link.stall.begin_again();
         let _ = dial::ask_now_and_then(&channel, true);
-        // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
-        link.read_out();
-        link.forget_connection();
-        let said = send_first(&mut channel, &link.first_head());
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
         let Some(link) = self.link(peer) else {
             return;
         };
-        link.phase = Phase::Resuming(Resuming {
-            channel,
-            bytes: [0; HEAD],
-            have: 0,
-            called,
-        });
+        let said = link.adopt(channel, called);
         self.restless = true;
         match said.is_ok() && watched.is_ok() {
             true => self.resume(peer),
@@ -363,43 +353,10 @@ impl Tcp {
         }
     }
 
-    /// Wait for the first parcel of a connection, no byte further.
+    /// Hears how the peer begins a connection.
     fn resume(&mut self, peer: Peer) {
-        let Some(link) = self.link(peer) else {
-            return;
-        };
-        let Phase::Resuming(resuming) = &mut link.phase else {
-            return;
-        };
-        while resuming.have < HEAD {
-            let place = &mut resuming.bytes[resuming.have..];
-            match resuming.channel.recv(&mut [io::IoSliceMut::new(place)]) {
-                Ok(Some(n)) => resuming.have += n,
-                Ok(None) => return,
-                Err(_) => return self.retreat(peer),
-            }
-        }
-        let begun = match Head::decode(&resuming.bytes) {
-            _ if link.fault.is_some() || link.is_cut_for_good() => {
-                return link.trouble(Trouble::Lost);
-            }
-            Ok(head) if head.parcel == Parcel::Disowned => {
-                return link.trouble(Trouble::Disowned);
-            }
-            Ok(head) if head.parcel == Parcel::Resume => head,
-            Ok(head) if head.parcel == Parcel::Closed => {
-                return link.trouble(Trouble::Corrupt(link::CLOSED));
-            }
-            _ => return link.trouble(Trouble::Corrupt("a connection begins with nonsense")),
-        };
-        let phase = std::mem::replace(&mut link.phase, Phase::Idle);
-        if let Phase::Resuming(resuming) = phase {
-            let _ = dial::ask_now_and_then(&resuming.channel, false);
-            link.phase = Phase::Open(resuming.channel);
-        }
-        match link.resume(&begun) {
-            Ok(()) => link.pump(1),
-            Err(trouble) => link.trouble(trouble),
+        if self.link(peer).is_some_and(|link| link.begin().is_err()) {
+            self.retreat(peer);
         }
     }
 

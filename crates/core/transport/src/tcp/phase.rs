@@ -1,11 +1,16 @@
 //! Where a link stands with its connection.
 
+use std::io::{self, IoSliceMut};
 use std::time::{Duration, Instant};
 
-use regatta_wire::link::HEAD;
-
 use regatta_connection::channel::Channel;
+use regatta_connection::dial;
 use regatta_connection::handshake::Shake;
+use regatta_wire::link::{HEAD, Head, Parcel};
+
+use super::link::{CLOSED, Link, Trouble, send_first};
+
+const NONSENSE: &str = "a connection begins with nonsense";
 
 /// See the module.
 #[derive(Debug)]
@@ -26,10 +31,10 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct Resuming {
     pub(crate) channel: Channel,
-    pub(crate) bytes: [u8; HEAD],
-    pub(crate) have: usize,
+    bytes: [u8; HEAD],
+    have: usize,
     /// This task called.
-    pub(crate) called: bool,
+    called: bool,
 }
 
 impl Phase {
@@ -41,6 +46,62 @@ impl Phase {
             Phase::Resuming(resuming) => resuming.called,
             _ => false,
         }
+    }
+}
+
+impl Link {
+    /// Takes a connection whose ends know each other in the place of the one before, and says how far this side got there.
+    pub(super) fn adopt(&mut self, mut channel: Channel, called: bool) -> Result<(), Trouble> {
+        // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
+        self.read_out();
+        self.forget_connection();
+        let said = send_first(&mut channel, &self.first_head());
+        self.phase = Phase::Resuming(Resuming {
+            channel,
+            bytes: [0; HEAD],
+            have: 0,
+            called,
+        });
+        said
+    }
+
+    /// Receives the first parcel of a connection as far as it has come, no byte further; behind it parcels flow. An error: the
+    /// connection has ended before.
+    pub(super) fn begin(&mut self) -> io::Result<()> {
+        let Phase::Resuming(resuming) = &mut self.phase else {
+            return Ok(());
+        };
+        while resuming.have < HEAD {
+            let place = &mut resuming.bytes[resuming.have..];
+            match resuming.channel.recv(&mut [IoSliceMut::new(place)])? {
+                Some(n) => resuming.have += n,
+                None => return Ok(()),
+            }
+        }
+        let first = Head::decode(&resuming.bytes).ok();
+        if let Err(trouble) = self.begin_with(first) {
+            self.trouble(trouble);
+        }
+        Ok(())
+    }
+
+    fn begin_with(&mut self, first: Option<Head>) -> Result<(), Trouble> {
+        if self.fault.is_some() || self.is_cut_for_good() {
+            return Err(Trouble::Lost);
+        }
+        let first = first.ok_or(NONSENSE)?;
+        match first.parcel {
+            Parcel::Resume => {}
+            Parcel::Disowned => return Err(Trouble::Disowned),
+            Parcel::Closed => return Err(CLOSED.into()),
+            _ => return Err(NONSENSE.into()),
+        }
+        if let Phase::Resuming(resuming) = std::mem::replace(&mut self.phase, Phase::Idle) {
+            let _ = dial::ask_now_and_then(&resuming.channel, false);
+            self.phase = Phase::Open(resuming.channel);
+        }
+        self.resume(&first)?;
+        self.try_pump(1).map(drop)
     }
 }
 

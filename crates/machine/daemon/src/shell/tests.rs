@@ -1,9 +1,14 @@
-//! The end of a channel at a shell, towards a launcher of this host.
+//! The end of a channel at a shell, towards a launcher of this host, or the daemon of another one.
 
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 
+use regatta_connection::calls::{CallListener, Keys};
+use rustix::net::sockopt;
+
 use super::*;
+use crate::talk::Talk;
 
 /// More than a socket and a pump take.
 const MUCH: usize = 4 << 20;
@@ -12,6 +17,31 @@ const MUCH: usize = 4 << 20;
 fn wire() -> (Wire, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("sockets");
     (Wire::local(ours).expect("a wire"), theirs)
+}
+
+/// A wire to the daemon of another host, and that one's end of it.
+fn far_wire() -> (Wire, Wire) {
+    const KEY: [u8; 32] = [7; 32];
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let calling = std::thread::spawn(move || {
+        let call = Talk::call(address, &Keys::new(&KEY), Duration::from_secs(10));
+        call.expect("a connection").into_parts().0
+    });
+    let keys = Keys::new(&KEY);
+    let mut listener = CallListener::new(listener.into()).expect("a listener");
+    let ours = loop {
+        if let Some(ours) = listener.attend(&keys).pop() {
+            break ours;
+        }
+        let fds = listener.fds();
+        let mut fds: Vec<_> = fds
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        wait(&mut fds, None);
+    };
+    let theirs = calling.join().expect("a caller");
+    (Wire::Far(Box::new(ours)), theirs)
 }
 
 /// Frames with so many bytes of data.
@@ -44,7 +74,8 @@ fn a_launcher_that_reads_late_hears_all_and_how_its_shell_has_ended() {
     let mut pump = Pump::new(wire, Vec::new());
     pump.out = frames(MUCH);
     let end = ChannelEnd::ShellEnded { status: 3 };
-    let last = pump.finish(end.clone());
+    let cut = Cut::new().expect("a cut");
+    let last = pump.finish(end.clone(), &cut, None);
     let launcher = std::thread::spawn(move || {
         let mut all = Vec::new();
         launcher.read_to_end(&mut all).map(|_| all)
@@ -87,4 +118,71 @@ fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
     let bytes = counted.split_whitespace().last();
     let all = (MUCH + session::PIECE).to_string();
     assert_eq!(bytes, Some(all.as_str()));
+}
+
+#[test]
+fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has_ended() {
+    const SOME: usize = 3 * session::PIECE;
+    let (ours, mut theirs) = far_wire();
+    // So that the kernel takes all of it at once.
+    sockopt::set_socket_send_buffer_size(ours.as_fd(), 2 * SOME).expect("a buffer");
+    let mut pump = Pump::new(ours, Vec::new());
+    pump.out = frames(SOME);
+    let end = ChannelEnd::ShellEnded { status: 3 };
+    let mut said = frames(SOME);
+    session::put(&ChannelMessage::Closed { end: end.clone() }, &mut said);
+    theirs.send(b"a beat that nobody reads").expect("room");
+    let finished = std::thread::spawn(move || {
+        let cut = Cut::new().expect("a cut");
+        pump.finish(end, &cut, None)
+    });
+    // A connection that was reset would say so.
+    let late = Instant::now() + Duration::from_millis(300);
+    wait(&mut [PollFd::new(&theirs, PollFlags::empty())], Some(late));
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        match theirs.recv(&mut piece) {
+            Ok(Some(count)) => heard.extend_from_slice(&piece[..count]),
+            Ok(None) => _ = wait(&mut [PollFd::new(&theirs, PollFlags::IN)], None),
+            Err(_) => break,
+        }
+    }
+    assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
+    assert!(
+        !finished.is_finished(),
+        "it does not wait until all is read"
+    );
+    drop(theirs);
+    assert!(finished.join().expect("it ends").is_none());
+}
+
+#[test]
+fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_that_up() {
+    let give_up: [fn(&Cut, &DetachedSession); 2] = [
+        |cut, _| {
+            let cause = "it has been silent".to_owned();
+            cut.cut(&ChannelEnd::HostLost { cause });
+        },
+        |_, session| session.owner_is_lost(),
+    ];
+    for give_up in give_up {
+        let (ours, theirs) = far_wire();
+        let mut pump = Pump::new(ours, Vec::new());
+        // More than kernels keep of a connection.
+        pump.out = frames(4 * MUCH);
+        let cut = Cut::new().expect("a cut");
+        let session = DetachedSession::new(Duration::ZERO).expect("a session");
+        let (began, (tell, told)) = (Instant::now(), std::sync::mpsc::channel());
+        std::thread::scope(|scope| {
+            let (cut, session) = (&*cut, &*session);
+            scope.spawn(move || {
+                tell.send(()).expect("a listener");
+                pump.finish(ChannelEnd::ShellEnded { status: 3 }, cut, Some(session))
+            });
+            told.recv().expect("it begins");
+            give_up(cut, session);
+        });
+        assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+        drop(theirs);
+    }
 }

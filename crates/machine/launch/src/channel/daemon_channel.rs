@@ -243,6 +243,22 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_channel_that_is_cut_before_it_is_there_ends_with_the_reason() {
+        let (session, mut daemon) = pair();
+        say(&mut daemon, &hello());
+        let sentence = "the host beta is lost: silent".to_owned();
+        let refused = FromDaemon::Refused {
+            sentence: sentence.clone(),
+        };
+        say(&mut daemon, &refused);
+        drop(daemon);
+        let mut channel = DaemonChannel::over(Ok(session));
+        assert_eq!(channel.read(&mut [0; 8]), None);
+        let end = ChannelEnd::Daemons(sentence);
+        assert_eq!((channel.end(), channel.successors()), (Some(&end), None));
+    }
+
+    #[test]
     fn a_daemon_that_hangs_up_without_a_word_seems_to_have_ended() {
         let (mut channel, daemon) = opened();
         drop(daemon);

@@ -221,6 +221,15 @@ impl Process {
         self.signal(Signal::KILL);
     }
 
+    /// Whether it has ended by now.
+    pub fn has_ended(&self) -> bool {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)).expect("poll") == 1
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid, signal).expect("a living process");
     }
