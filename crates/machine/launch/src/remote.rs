@@ -204,9 +204,12 @@ impl Remote {
                     && piece.stream < 2
                     && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
             {
-                if piece.route.is_none() {
-                    self.owed += piece.bytes.len() as u32;
-                }
+                let is_for_the_output = piece.route.is_none();
+                self.owed += if is_for_the_output {
+                    piece.bytes.len() as u32
+                } else {
+                    0
+                };
             }
             Report::Asked { task, .. } | Report::Heard { task, .. } | Report::Hushed { task }
                 if self.has(*task) => {}
