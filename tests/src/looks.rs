@@ -9,10 +9,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::{Errno, read};
-use rustix::time::Timespec;
 
 /// Limit of a wait for something that takes milliseconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -3,9 +3,12 @@
 //!
 //! Races between hosts need namespaces, like the tests of hosts: where there are none they fail.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use regatta_tests::{Job, Running, look_until};
+use regatta_tests::{Job, Running, await_files, look_until};
 use rustix::process::Signal;
 
 /// A folder for results, removed at the end.
@@ -207,11 +210,94 @@ fn an_interrupted_race_ends_with_what_it_has() {
     let out = Out::new("interrupted");
     let running = under_way(&out);
     running.signal(Signal::INT);
-    running.end().passed();
+    running.end().ended_with(130);
     assert!(
         out.read("results.json")
             .contains("the race was interrupted")
     );
+}
+
+/// A peer whose launcher ignores the request to end, and has a child with a session of its own that does so too. Its last one writes
+/// a file when all run.
+const DEAF: &str = "#!/bin/sh
+trap '' TERM
+setsid sh -c 'echo up >\"$0\"; sleep 1000; sleep 1000' \"${0%/*}/started\" &
+sleep 1000
+sleep 1000
+";
+/// A compiler that makes an empty program.
+const COMPILER: &str = "#!/bin/sh
+while [ \"$1\" != -o ]; do shift; done
+: >\"$2\"
+";
+
+/// A race on one host of `limit` and a peer that does nothing and does not end, once all processes of that run.
+fn hanging(out: &Out, more: &[&str]) -> Running {
+    let bin = out.0.join("peers/mpich/bin");
+    std::fs::create_dir_all(&bin).expect("a folder");
+    for (name, text) in [("mpirun", DEAF), ("mpicc", COMPILER)] {
+        let file = bin.join(name);
+        std::fs::write(&file, text).expect("a script");
+        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("its owner");
+    }
+    let (peers, folder) = (out.0.join("peers"), out.0.display().to_string());
+    let peers = peers.display().to_string();
+    let more = [more, &["--peers", &peers, "--tasks", "2"]].concat();
+    let running = race(out, "local", "mpich,limit", &more);
+    // A folder that is left behind is seen there.
+    let running = running.env("TMPDIR", &folder).start();
+    await_files(&bin, || bin.join("started").exists().then_some(()));
+    running
+}
+
+fn leaves_no_folder(out: &Out) -> bool {
+    let all = std::fs::read_dir(&out.0).expect("the results' folder");
+    let names = all.flatten().map(|entry| entry.file_name());
+    names
+        .into_iter()
+        .all(|name| !name.to_string_lossy().starts_with("regatta-race-"))
+}
+
+const HEAT: [&str; 4] = ["--operation", "one-to-one", "--bytes", "8"];
+/// Launched one after the other, and not tied to the race: their time is taken from outside.
+const JOIN_LEAVE: [&str; 4] = ["--operation", "join-leave", "--suite", "start"];
+
+#[test]
+fn a_launcher_that_ignores_signals_does_not_outlive_a_killed_race() {
+    for (name, points) in [("killed-heat", HEAT), ("killed-launch", JOIN_LEAVE)] {
+        let out = Out::new(name);
+        let running = hanging(&out, &points);
+        running.signal(Signal::KILL);
+        // Looks for processes left behind.
+        running.end().ended_with(137);
+        assert!(leaves_no_folder(&out));
+    }
+}
+
+#[test]
+fn an_interrupted_race_has_the_status_of_the_signal_and_waits_for_nobody() {
+    for (name, signal, status) in [("int", Signal::INT, 130), ("term", Signal::TERM, 143)] {
+        let out = Out::new(name);
+        let running = hanging(&out, &HEAT);
+        let asked = Instant::now();
+        running.signal(signal);
+        let said = "interrupted before anything was measured";
+        running.end().ended_with(status).said(said);
+        // A launch may take 40.
+        assert!(asked.elapsed() < Duration::from_secs(15));
+        assert!(leaves_no_folder(&out));
+    }
+}
+
+#[test]
+fn a_second_interruption_ends_a_race_at_once_and_leaves_nothing() {
+    let out = Out::new("twice");
+    let running = hanging(&out, &JOIN_LEAVE);
+    running.signal(Signal::INT);
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert!([130, 143].contains(&ended.status), "{}", ended.story());
+    assert!(leaves_no_folder(&out));
 }
 
 #[test]

@@ -5,13 +5,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use crate::discover::Competitor;
 use crate::network::Network;
+use crate::process::Supervisor;
 use crate::regatta_pvm;
 use crate::settings::Family;
+
+/// How long a compiler may take.
+const LIMIT: Duration = Duration::from_secs(120);
 
 macro_rules! texts {
     ($($path:literal),* $(,)?) => {
@@ -69,7 +74,7 @@ impl Sources {
     }
 
     /// Compile the primitives for one environment; the path of the program.
-    pub fn compile(&self, competitor: &Competitor) -> Result<PathBuf> {
+    pub fn compile(&self, supervisor: &Supervisor, competitor: &Competitor) -> Result<PathBuf> {
         let name = match competitor.family {
             Family::RegattaPvm => regatta_pvm::program(competitor),
             _ => &competitor.name,
@@ -97,15 +102,22 @@ impl Sources {
                     .iter()
                     .map(|(name, value)| (name, value)),
             );
-        let output = command
-            .output()
+        let finished = supervisor
+            .run(&mut command, LIMIT)
             .with_context(|| format!("cannot run {}", competitor.compiler.display()))?;
-        if !output.status.success() {
+        if finished.timed_out {
+            bail!(
+                "{} did not end within {:.0} s",
+                competitor.compiler.display(),
+                LIMIT.as_secs_f64()
+            );
+        }
+        if !finished.success {
             bail!(
                 "{} could not compile the programs for {}:\n{}",
                 competitor.compiler.display(),
                 competitor.name,
-                String::from_utf8_lossy(&output.stderr).trim_end()
+                finished.stderr.trim_end()
             );
         }
         Ok(program)
@@ -154,7 +166,7 @@ fn adapter(family: Family, network: Network) -> &'static str {
 }
 
 /// The library file a program was linked with, as the loader will find it.
-pub fn library_of(program: &Path, competitor: &Competitor) -> String {
+pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competitor) -> String {
     let mut command = Command::new("ldd");
     command.arg(program).envs(
         competitor
@@ -162,9 +174,9 @@ pub fn library_of(program: &Path, competitor: &Competitor) -> String {
             .iter()
             .map(|(name, value)| (name, value)),
     );
-    let text = command
-        .output()
-        .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
+    let text = supervisor
+        .run(&mut command, LIMIT)
+        .map(|finished| finished.stdout)
         .unwrap_or_default();
     let wanted: &[&str] = match competitor.family {
         Family::Regatta => &["libregatta"],

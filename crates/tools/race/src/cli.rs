@@ -13,6 +13,7 @@ use crate::network::{Network, hosts, inside};
 use crate::plan::{self, Effort, Wishes};
 use crate::results::Results;
 use crate::settings::Family;
+use crate::stop::Stop;
 use crate::{compare, family, ping_pong, prepare, race, reference, report, settings, table};
 
 /// Race Regatta against the message-passing libraries on this machine.
@@ -188,10 +189,9 @@ impl Options {
         notes.extend(peer_notes(&competitors));
         notes.extend(family::notes(&competitors, &self.wishes(), self.network));
         notes.extend(leave_out(&mut competitors, self.network));
-        let twin = if self.aa {
-            Some(twin(&mut competitors, self.delay)?)
-        } else {
-            None
+        let twin = match self.aa {
+            true => Some(twin(&mut competitors, self.delay)?),
+            false => None,
         };
         let race = race::Race {
             competitors,
@@ -203,15 +203,25 @@ impl Options {
             notes,
             command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         };
-        let results = race.run()?;
+        let stop = Stop::on_signals()?;
+        let results = match (race.run(&stop), interrupted(&stop)) {
+            (Ok(results), _) => results,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(status)) => {
+                eprintln!("regatta: race: {error:#}");
+                return Ok(status);
+            }
+        };
         write(&out, &results)?;
         match self.json {
             true => println!("{}", results.to_json()),
             false => print(&results, &out),
         }
-        Ok(twin.map_or(ExitCode::SUCCESS, |(a, b)| {
-            judge_twins(&results, &a, &b, self.delay)
-        }))
+        Ok(match (interrupted(&stop), twin) {
+            (Some(status), _) => status,
+            (None, Some((a, b))) => judge_twins(&results, &a, &b, self.delay),
+            (None, None) => ExitCode::SUCCESS,
+        })
     }
 
     /// Refuses names and numbers that no race could have.
@@ -229,6 +239,9 @@ impl Options {
             &self.operation,
             &[&plan::OPERATIONS[..], &others, &ping_pong::OPERATIONS].concat(),
         )?;
+        if self.budget.is_some_and(|ms| !(ms.is_finite() && ms > 0.0)) {
+            bail!("--budget takes a number of milliseconds above 0");
+        }
         self.check_tasks()?;
         family::check_tasks(&self.operation, &self.tasks)
     }
@@ -281,6 +294,12 @@ impl Options {
             _ => Ok(()),
         }
     }
+}
+
+/// The status of a command that a signal has interrupted, as shells have it.
+fn interrupted(stop: &Stop) -> Option<ExitCode> {
+    stop.asked()
+        .map(|signal| ExitCode::from((128 + signal) as u8))
 }
 
 fn now() -> u64 {

@@ -90,6 +90,19 @@ pub fn rows(
     rows
 }
 
+/// The flag of a point that was still to be measured when the race was interrupted.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// Flags the points of an interrupted race that were not reached: they have not failed.
+pub fn flag_interrupted(rows: &mut [Row]) {
+    let failed = |row: &Row| row.flags.iter().any(|flag| flag.contains("launches:"));
+    for row in rows {
+        if !row.measured() && !failed(row) {
+            row.flags = vec![INTERRUPTED.to_owned()];
+        }
+    }
+}
+
 fn of_group(outcomes: &[Outcome], group: usize) -> Vec<&Outcome> {
     outcomes
         .iter()
@@ -383,6 +396,18 @@ mod tests {
         .remove(0);
         assert_eq!((row.metric, row.unit.as_str()), (Metric::Rate, "1/s"));
         assert!(row.p99 < row.median && row.minimum == 5e6, "{row:?}");
+    }
+
+    #[test]
+    fn a_point_that_an_interrupted_race_did_not_reach_has_not_failed() {
+        let mut failed = outcome(0, "ring", &[1.0], 50.0);
+        failed.measured.output.points.clear();
+        failed.failure = Some("time-out after 60 s".to_owned());
+        let groups = [group("ring"), group("barrier")];
+        let mut rows = rows(&groups, &limit(), &[failed], Network::Local);
+        flag_interrupted(&mut rows);
+        assert!(rows[0].flags[0].contains("time-out"), "{rows:?}");
+        assert_eq!(rows[1].flags, [INTERRUPTED]);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::stop::Stop;
+
 /// Process ids of the tasks that wrote themselves into the hold file, by rank.
 pub fn tasks(hold: &Path) -> Vec<(u32, i32)> {
     let text = fs::read_to_string(hold).unwrap_or_default();
@@ -37,8 +39,8 @@ fn kib(text: &str, name: &str) -> Option<f64> {
 }
 
 /// Mean processor time the blocked tasks take, in per cent of one processor, watched for a while.
-/// Task 0 is left out: it waits for the driver, not for a message.
-pub fn processor(tasks: &[(u32, i32)], watch: Duration) -> Option<f64> {
+/// Task 0 is left out: it waits for the driver, not for a message. None also when the race is to stop.
+pub fn processor(tasks: &[(u32, i32)], watch: Duration, stop: &Stop) -> Option<f64> {
     let blocked: Vec<i32> = tasks
         .iter()
         .filter(|(rank, _)| *rank > 0)
@@ -47,7 +49,9 @@ pub fn processor(tasks: &[(u32, i32)], watch: Duration) -> Option<f64> {
     let used = || blocked.iter().map(|pid| used_ns(*pid)).sum::<Option<f64>>();
     let start = Instant::now();
     let before = used()?;
-    std::thread::sleep(watch);
+    if stop.wait(watch) {
+        return None;
+    }
     let after = used()?;
     let elapsed = start.elapsed().as_secs_f64() * 1e9;
     (!blocked.is_empty()).then(|| (after - before) / elapsed / blocked.len() as f64 * 100.0)
@@ -87,6 +91,7 @@ mod tests {
         let per_cent = processor(
             &[(0, 1), (1, child.id() as i32)],
             Duration::from_millis(200),
+            &Stop::new().unwrap(),
         );
         child.kill().unwrap();
         child.wait().unwrap();

@@ -34,4 +34,7 @@ pub mod run;
 pub mod settings;
 pub mod speed;
 pub mod stats;
+pub mod stop;
 pub mod table;
+pub mod tree;
+pub mod watchdog;

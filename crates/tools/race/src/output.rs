@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Output {
             "path" => output.path = rest.trim().to_owned(),
             "clock" => output.clock_ns = rest.trim().parse().unwrap_or(0.0),
             "processors" => output.processors = pairs(rest),
-            "point" => output.points.extend(point(rest)),
+            "point" => output.add(point(rest)),
             "done" => output.done = true,
             _ => {}
         }
@@ -68,10 +68,24 @@ fn point(text: &str) -> Option<Point> {
         batch: words.next()?.parse().ok()?,
         us: words.map(str::parse).collect::<Result<_, _>>().ok()?,
     };
-    (!point.us.is_empty()).then_some(point)
+    let known = !point.us.is_empty() && point.us.iter().all(|us| us.is_finite());
+    known.then_some(point)
 }
 
 impl Output {
+    /// A point that is printed again is the same point, not one of another launch.
+    fn add(&mut self, point: Option<Point>) {
+        let Some(point) = point else {
+            return;
+        };
+        let same =
+            |kept: &&mut Point| kept.operation == point.operation && kept.bytes == point.bytes;
+        match self.points.iter_mut().find(same) {
+            Some(kept) => kept.us.extend(point.us),
+            None => self.points.push(point),
+        }
+    }
+
     /// Has each task one processor of its own?
     pub fn pinned_apart(&self) -> bool {
         let firsts: std::collections::BTreeSet<i32> = self.processors.iter().map(|p| p.1).collect();
@@ -95,6 +109,21 @@ mod tests {
         assert!(!output.done);
         assert_eq!(output.points.len(), 2);
         assert_eq!(output.points[0].us, [0.1, 0.11]);
+    }
+
+    #[test]
+    fn a_time_that_is_no_number_makes_its_point_worthless() {
+        for us in ["inf", "1 nan 2", "-inf", ""] {
+            let output = parse(&format!("point ring 8 1 {us}\n"));
+            assert!(output.points.is_empty(), "{us}: {output:?}");
+        }
+    }
+
+    #[test]
+    fn a_point_that_is_printed_twice_is_one_point() {
+        let output = parse("point ring 8 1 1 2\npoint ring 8 1 3\npoint ring 16 1 4\n");
+        let samples: Vec<usize> = output.points.iter().map(|point| point.us.len()).collect();
+        assert_eq!(samples, [3, 1]);
     }
 
     #[test]

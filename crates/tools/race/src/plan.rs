@@ -195,6 +195,17 @@ fn launches(wishes: &Wishes, suite: &str, work: &Work) -> u32 {
     })
 }
 
+/// Without what has come before: a point that is raced twice in one launch would look like a point of two.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}
+
 /// All groups of a race.
 pub fn groups(wishes: &Wishes, competitors: &[Competitor], ground: Ground) -> Vec<Group> {
     let mut groups = Vec::new();
@@ -232,7 +243,7 @@ impl OnePlan<'_> {
     }
 
     fn task_numbers(&self) -> Vec<u32> {
-        let mut numbers = self.wishes.tasks.clone();
+        let mut numbers = distinct(self.wishes.tasks.iter().copied());
         if numbers.is_empty() {
             numbers = match self.ground.network {
                 Network::Local => std::iter::once(2).chain(MANY_TASKS).collect(),
@@ -296,11 +307,11 @@ impl OnePlan<'_> {
             "global-sum" | "global-max" => 8,
             name => ping_pong::unit(name),
         };
-        sizes
+        let fitting = sizes
             .iter()
             .map(|bytes| bytes / unit * unit)
-            .filter(|&bytes| bytes >= smallest && bytes * blocks <= most)
-            .collect()
+            .filter(|bytes| *bytes >= smallest && bytes.saturating_mul(blocks) <= most);
+        distinct(fitting)
     }
 
     fn primitives(&self, tasks: u32, groups: &mut Vec<Group>) {
@@ -371,7 +382,7 @@ impl OnePlan<'_> {
         };
         let numbers = |usual: &[u32]| match self.wishes.tasks.as_slice() {
             [] => usual.to_vec(),
-            tasks => tasks.to_vec(),
+            tasks => distinct(tasks.iter().copied()),
         };
         let mut add = |suite, work: Work, usual: &[u32]| {
             if !self.wants_suite(suite) || !asked(work.operation()) {
@@ -501,6 +512,31 @@ mod tests {
     fn limit() -> Vec<Competitor> {
         let found = discover(Path::new("/nonexistent")).competitors;
         found.into_iter().filter(|c| c.name == "limit").collect()
+    }
+
+    #[test]
+    fn what_is_asked_for_twice_is_raced_once() {
+        let wishes = Wishes {
+            operations: vec!["global-sum".into(), "idle".into()],
+            tasks: vec![2, 2],
+            bytes: vec![8, 9, 8],
+            ..wishes()
+        };
+        let groups = groups(&wishes, &limit(), Ground::local(2));
+        let work: Vec<&Work> = groups.iter().map(|group| &group.work).collect();
+        let sums = Work::Points(vec![("global-sum".to_owned(), vec![8])]);
+        assert_eq!(work, [&sums, &Work::IdleMemory]);
+    }
+
+    #[test]
+    fn a_size_that_overflows_is_too_large() {
+        let wishes = Wishes {
+            operations: vec!["message-rate".into()],
+            tasks: vec![2],
+            bytes: vec![1 << 52, u64::MAX],
+            ..wishes()
+        };
+        assert!(groups(&wishes, &limit(), Ground::local(2)).is_empty());
     }
 
     #[test]

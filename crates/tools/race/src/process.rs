@@ -1,28 +1,96 @@
-//! Starting a program, reading its lines, and getting rid of all of it when it takes too long.
+//! Starting a program, reading its lines, and getting rid of all of it when it takes too long or the race is to stop.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read, copy, sink};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
-/// How long a launcher may take to end its tasks after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
+use crate::stop::{Stop, Woken};
+use crate::tree::{self, GRACE, HASTE, Tree};
+
+/// The most that is kept of a program's output, in bytes: it may print without end.
+const MOST: u64 = 64 << 20;
+/// The last bytes of its errors that are kept.
+const LAST_WORDS: usize = 1 << 20;
+/// How long a line is awaited between two looks whether the race is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Starts the programs of a race: marks them, so that all of them can be found, and knows when the race is to stop.
+pub struct Supervisor {
+    stop: Arc<Stop>,
+    /// Marks of all its programs begin so.
+    beginning: String,
+    next: AtomicU32,
+}
+
+impl Supervisor {
+    /// For a race with this request to stop.
+    pub fn new(stop: &Arc<Stop>) -> Supervisor {
+        Supervisor {
+            stop: Arc::clone(stop),
+            beginning: format!("{}-{:016x}.", std::process::id(), fastrand::u64(..)),
+            next: AtomicU32::new(0),
+        }
+    }
+
+    /// The race's request to stop.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// The beginning of all its programs' marks; no other race has it.
+    pub fn beginning(&self) -> &str {
+        &self.beginning
+    }
+
+    /// Starts a command as it is.
+    pub fn spawn(&self, command: &mut Command) -> Result<Tree> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}{number}", self.beginning);
+        Tree::start(command, mark, &self.stop)
+    }
+
+    /// Starts a command with its output captured and nothing to read.
+    pub fn start(&self, command: &mut Command) -> Result<Running> {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let started = Instant::now();
+        Running::of(self.spawn(command)?, started)
+    }
+
+    /// Starts, waits, and gives back everything.
+    pub fn run(&self, command: &mut Command, limit: Duration) -> Result<Finished> {
+        self.start(command)?.finish(limit)
+    }
+
+    /// Ends what programs have left behind that have ended long ago.
+    pub fn end_leftovers(&self) {
+        let patience = if self.stop.is_asked() { HASTE } else { GRACE };
+        tree::end_leftovers(&self.beginning, patience);
+    }
+
+    /// Numbers of all processes that its programs have started and that still run.
+    pub fn processes(&self) -> Vec<i32> {
+        tree::with_mark(&self.beginning)
+    }
+}
 
 /// A program under way.
 pub struct Running {
-    child: Child,
+    tree: Tree,
     started: Instant,
     lines: Receiver<String>,
-    errors: JoinHandle<String>,
+    /// Closed once its standard error is.
+    errors: Receiver<()>,
+    /// The end of its standard error so far.
+    last_words: Arc<Mutex<Vec<u8>>>,
 }
 
 /// A program that has ended.
@@ -36,26 +104,20 @@ pub struct Finished {
     pub success: bool,
     /// It took too long and was ended.
     pub timed_out: bool,
+    /// It was ended because the race is to stop.
+    pub interrupted: bool,
     /// From its start to its end.
     pub seconds: f64,
 }
 
 impl Running {
-    /// Start a command with its output captured and nothing to read.
-    pub fn start(command: &mut Command) -> Result<Running> {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let started = Instant::now();
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
-        let stdout = child.stdout.take().context("no pipe")?;
-        let mut stderr = child.stderr.take().context("no pipe")?;
+    fn of(mut tree: Tree, started: Instant) -> Result<Running> {
+        let stdout = tree.child().stdout.take().context("no pipe")?;
+        let stderr = tree.child().stderr.take().context("no pipe")?;
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            let mut first = BufReader::new(stdout.take(MOST));
+            for line in first.by_ref().split(b'\n').map_while(Result::ok) {
                 if sender
                     .send(String::from_utf8_lossy(&line).into_owned())
                     .is_err()
@@ -63,41 +125,50 @@ impl Running {
                     break;
                 }
             }
+            // A program that prints more than that is not held up, but not heard either.
+            let _ = copy(&mut first.into_inner().into_inner(), &mut sink());
         });
-        let errors = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = stderr.read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
+        let last_words = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&last_words);
+        let (open, errors) = channel();
+        std::thread::spawn(move || {
+            keep_last(stderr, &kept);
+            drop(open);
         });
         Ok(Running {
-            child,
+            tree,
             started,
             lines,
             errors,
+            last_words,
         })
     }
 
-    /// Wait for the line `wanted`; false if the program ends or the time is up before.
+    /// Waits for the line `wanted`; false if the program ends, the time is up or the race is to stop before.
     pub fn await_line(&self, wanted: &str, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            match self
-                .lines
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(rest.min(LOOK)) {
                 Ok(line) if line == wanted => return true,
                 Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) if rest > LOOK && !self.stop().is_asked() => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
             }
         }
     }
 
-    /// Process id of the program itself.
-    pub fn id(&self) -> u32 {
-        self.child.id()
+    /// The program itself and all it has started.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
     }
 
-    /// Wait for the end, at most so long after the start; then everything it started is ended.
+    /// The race's request to stop.
+    pub fn stop(&self) -> &Stop {
+        self.tree.stop()
+    }
+
+    /// Waits for the end, at most so long after the start; then everything it started is ended.
     pub fn finish(self, limit: Duration) -> Result<Finished> {
         let rest = limit.saturating_sub(self.started.elapsed());
         self.finish_within(rest)
@@ -105,31 +176,98 @@ impl Running {
 
     /// As [`Running::finish`], counted from now.
     pub fn finish_within(mut self, rest: Duration) -> Result<Finished> {
-        let timed_out = !await_end(Pid::from_child(&self.child), rest)?;
+        let woken = self.tree.await_end(Instant::now() + rest)?;
         let seconds = self.started.elapsed().as_secs_f64();
-        if timed_out {
-            end_tree(&mut self.child);
+        if !matches!(woken, Woken::Ready(_)) {
+            self.tree.end();
         }
-        let status = self.child.wait()?;
-        let mut stdout = String::new();
-        for line in self.lines.iter() {
-            stdout.push_str(&line);
-            stdout.push('\n');
-        }
-        let stderr = self.errors.join().unwrap_or_default();
-        Ok(Finished {
-            stdout,
-            stderr,
-            success: status.success() && !timed_out,
-            timed_out,
-            seconds,
-        })
+        Ok(self.finished(woken, seconds))
     }
 
-    /// End the program and everything it started.
+    /// Lets programs end by themselves in the time given, although the race is to stop, and ends the others, all at once.
+    pub fn finish_together(mut all: Vec<Running>, patience: Duration) -> Vec<Finished> {
+        let deadline = Instant::now() + patience;
+        let end_of = |one: &Running| match one.tree.ends_by(deadline) {
+            true => Woken::Ready(0),
+            false => Woken::Stopped,
+        };
+        let ends: Vec<Woken> = all.iter().map(end_of).collect();
+        let mut left: Vec<&mut Tree> = all
+            .iter_mut()
+            .zip(&ends)
+            .filter(|(_, end)| **end == Woken::Stopped)
+            .map(|(one, _)| &mut one.tree)
+            .collect();
+        tree::end_together(&mut left);
+        let finished = |(mut one, end): (Running, Woken)| {
+            let seconds = one.started.elapsed().as_secs_f64();
+            one.finished(end, seconds)
+        };
+        all.into_iter().zip(ends).map(finished).collect()
+    }
+
+    /// All that a program has said that has ended for this reason.
+    fn finished(&mut self, woken: Woken, seconds: f64) -> Finished {
+        let status = self.tree.child().try_wait().ok().flatten();
+        let mut stdout = String::new();
+        let patience = if self.stop().is_asked() { HASTE } else { GRACE };
+        if !self.hear(&mut stdout, patience) {
+            // A process that has outlived the program keeps a pipe open.
+            self.tree.end_rest();
+            self.hear(&mut stdout, HASTE);
+        }
+        let stderr = self.last_words.lock().map(|text| text.clone());
+        Finished {
+            stdout,
+            stderr: String::from_utf8_lossy(&stderr.unwrap_or_default()).into_owned(),
+            success: matches!(woken, Woken::Ready(_))
+                && status.is_some_and(|status| status.success()),
+            timed_out: woken == Woken::Late,
+            interrupted: woken == Woken::Stopped,
+            seconds,
+        }
+    }
+
+    /// Takes in its output; false: a pipe is still open when the time is up.
+    fn hear(&self, stdout: &mut String, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        let rest = || deadline.saturating_duration_since(Instant::now());
+        let error = loop {
+            match self.lines.recv_timeout(rest()) {
+                Ok(line) => {
+                    stdout.push_str(&line);
+                    stdout.push('\n');
+                }
+                Err(error) => break error,
+            }
+        };
+        error == RecvTimeoutError::Disconnected
+            && self.errors.recv_timeout(rest()) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Ends the program and everything it started.
     pub fn end(mut self) {
-        end_tree(&mut self.child);
-        let _ = self.child.wait();
+        self.tree.end();
+    }
+}
+
+/// Reads to the end and keeps the last [`LAST_WORDS`] bytes, or some more.
+fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 4096];
+    loop {
+        let bytes = match from.read(&mut piece) {
+            Ok(bytes @ 1..) => bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            _ => return,
+        };
+        let Ok(mut kept) = kept.lock() else {
+            return;
+        };
+        kept.extend_from_slice(&piece[..bytes]);
+        if kept.len() > 2 * LAST_WORDS {
+            let surplus = kept.len() - LAST_WORDS;
+            kept.drain(..surplus);
+        }
     }
 }
 
@@ -171,125 +309,25 @@ fn setpriv() -> Option<PathBuf> {
     tried.is_ok_and(|status| status.success()).then_some(found)
 }
 
-/// Start, wait, and give back everything.
-pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
-    Running::start(command)?.finish(limit)
-}
-
-/// Wait for the end of a child; false when the time is up before.
-pub fn await_end(child: Pid, limit: Duration) -> Result<bool> {
-    let descriptor = pidfd_open(child, PidfdFlags::empty()).context("cannot watch a process")?;
-    let deadline = Instant::now() + limit;
-    loop {
-        let rest = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: rest.as_secs() as i64,
-            tv_nsec: i64::from(rest.subsec_nanos()),
-        };
-        let mut watched = [PollFd::new(&descriptor, PollFlags::IN)];
-        match poll(&mut watched, Some(&timeout)) {
-            Ok(0) => return Ok(false),
-            Ok(_) => return Ok(true),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Ask, wait a little, then kill; the tasks too, wherever their launcher left them.
-fn end_tree(child: &mut Child) {
-    let pid = Pid::from_child(child);
-    let mut tree = descendants(pid.as_raw_nonzero().get());
-    let _ = kill_process(pid, Signal::TERM);
-    if !await_end(pid, GRACE).unwrap_or(false) {
-        tree.extend(descendants(pid.as_raw_nonzero().get()));
-        let _ = kill_process(pid, Signal::KILL);
-    }
-    // Once it is reaped its children are this process's.
-    let _ = child.wait();
-    end_all(&tree);
-}
-
-/// Kill processes whose launcher has ended, and reap those that have become children of this process.
-pub fn end_all(pids: &BTreeSet<i32>) {
-    let me = std::process::id() as i32;
-    for &raw in pids {
-        let Some(pid) = Pid::from_raw(raw) else {
-            continue;
-        };
-        // A process that has another parent by now was taken over by init, and may have ended since: then
-        // its number may belong to somebody else. Only our own descendants are ended.
-        let parent = parent_of(raw);
-        if parent.is_some_and(|parent| parent == me || pids.contains(&parent)) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
-    for &raw in pids {
-        if let Some(pid) = Pid::from_raw(raw).filter(|_| parent_of(raw) == Some(me)) {
-            let _ = waitpid(Some(pid), WaitOptions::empty());
-        }
-    }
-}
-
-/// Every process with its parent, by the kernel's table.
-fn parents() -> Vec<(i32, i32)> {
-    let mut parents = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<i32>().ok());
-        parents.extend(pid.and_then(|pid| Some((pid, parent_of(pid)?))));
-    }
-    parents
-}
-
-/// The children of this process.
-pub fn children() -> BTreeSet<i32> {
-    let me = std::process::id() as i32;
-    let mine = parents().into_iter().filter(|(_, parent)| *parent == me);
-    mine.map(|(pid, _)| pid).collect()
-}
-
-/// All processes below one.
-pub fn descendants(root: i32) -> BTreeSet<i32> {
-    let parents = parents();
-    let mut found = BTreeSet::new();
-    let mut frontier = vec![root];
-    while let Some(parent) = frontier.pop() {
-        let children = parents
-            .iter()
-            .filter(|(_, p)| *p == parent)
-            .map(|(pid, _)| *pid);
-        frontier.extend(children.filter(|pid| found.insert(*pid)));
-    }
-    found
-}
-
-fn parent_of(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the parent is the second word after it.
-    stat.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
-}
-
-/// Orphans of launchers shall become children of this process, so that they can be found and reaped.
-pub fn adopt_orphans() {
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::{adopt_orphans, parent_of};
+
+    const LONG: Duration = Duration::from_secs(60);
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
+    }
+
+    fn supervisor() -> Supervisor {
+        Supervisor::new(&Stop::new().unwrap())
+    }
+
+    fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
+        supervisor().run(command, limit)
     }
 
     #[test]
@@ -323,10 +361,11 @@ mod tests {
 
     #[test]
     fn a_program_that_is_tied_to_its_starter_ends_with_it() {
+        let supervisor = Arc::new(supervisor());
         let mut command = shell("echo $VARIABLE; pwd; echo up; exec sleep 1000");
         command.env("VARIABLE", "value").current_dir("/");
         let starter = std::thread::spawn(move || {
-            let running = Running::start(&mut tied(command)).unwrap();
+            let running = supervisor.start(&mut tied(command)).unwrap();
             assert!(running.await_line("value", Duration::from_secs(10)));
             assert!(running.await_line("/", Duration::from_secs(10)));
             assert!(running.await_line("up", Duration::from_secs(10)));
@@ -339,9 +378,56 @@ mod tests {
 
     #[test]
     fn a_line_is_awaited() {
-        let running = Running::start(&mut shell("echo a; echo b")).unwrap();
+        let running = supervisor().start(&mut shell("echo a; echo b")).unwrap();
         assert!(running.await_line("b", Duration::from_secs(10)));
         assert!(!running.await_line("c", Duration::from_secs(10)));
         assert!(running.finish(Duration::from_secs(10)).unwrap().success);
+    }
+
+    #[test]
+    fn a_program_that_hangs_ends_soon_once_the_race_is_to_stop() {
+        adopt_orphans();
+        let supervisor = supervisor();
+        let deaf = "trap '' TERM; (setsid setsid sleep 1000 &); echo up; sleep 1000; sleep 1000";
+        let (one, other) = (shell(deaf), shell(deaf));
+        let all = [one, other].map(|mut command| supervisor.start(&mut command).unwrap());
+        for one in &all {
+            assert!(one.await_line("up", LONG));
+        }
+        let began = Instant::now();
+        supervisor.stop().ask(2);
+        assert!(
+            !all[0].await_line("more", LONG),
+            "a wait for a line goes on"
+        );
+        let [first, second] = all;
+        let finished = first.finish_within(LONG).unwrap();
+        assert!(finished.interrupted && !finished.timed_out && !finished.success);
+        let finished = Running::finish_together(vec![second], Duration::from_millis(1));
+        assert!(finished[0].interrupted);
+        assert!(began.elapsed() < LONG / 4, "{:?}", began.elapsed());
+        assert!(supervisor.processes().is_empty());
+    }
+
+    #[test]
+    fn a_pipe_that_others_keep_open_holds_nobody_up() {
+        adopt_orphans();
+        let began = Instant::now();
+        let supervisor = supervisor();
+        let mut command = shell("echo whole; echo words >&2; setsid sleep 1000 &");
+        let finished = supervisor.run(&mut command, LONG).unwrap();
+        assert!(finished.success && began.elapsed() < LONG / 2);
+        let said = (finished.stdout.as_str(), finished.stderr.as_str());
+        assert_eq!(said, ("whole\n", "words\n"));
+        assert!(supervisor.processes().is_empty());
+    }
+
+    #[test]
+    fn errors_without_end_are_kept_by_their_last_words() {
+        let long = std::iter::repeat_n(b'x', 5 * LAST_WORDS).chain(*b"the reason");
+        let kept = Mutex::new(Vec::new());
+        keep_last(&long.collect::<Vec<u8>>()[..], &kept);
+        let kept = kept.into_inner().unwrap();
+        assert!(kept.len() <= 2 * LAST_WORDS && kept.ends_with(b"xthe reason"));
     }
 }

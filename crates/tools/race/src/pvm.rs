@@ -5,20 +5,23 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use anyhow::{Result, bail};
 
 use crate::discover::Competitor;
 use crate::network::Network;
 use crate::network::hosts::Hosts;
-use crate::process;
+use crate::process::{self, Supervisor};
+use crate::tree::Tree;
+
+/// How often a daemon that has been started is looked at.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// A running daemon; dropping it ends the virtual machine and all its tasks.
 pub struct VirtualMachine {
-    daemon: Child,
+    daemon: Tree,
     folder: PathBuf,
     /// Where each host's daemon writes its address; the first one's is `folder`.
     folders: Vec<PathBuf>,
@@ -50,6 +53,7 @@ fn command(daemon: &Path, hosts: Option<&Hosts>, name: &str) -> Command {
 impl VirtualMachine {
     /// Start a daemon below `work` and wait until it takes tasks.
     pub fn start(
+        supervisor: &Supervisor,
         competitor: &Competitor,
         work: &Path,
         hosts: Option<&Hosts>,
@@ -84,17 +88,12 @@ impl VirtualMachine {
                     .map(|(name, value)| (name, value)),
             )
             .env("PVM_TMP", &folder);
-        let daemon = process::tied(daemon)
+        let mut daemon = process::tied(daemon);
+        daemon
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| {
-                format!(
-                    "cannot start the PVM daemon {}",
-                    competitor.launcher.display()
-                )
-            })?;
+            .stderr(Stdio::null());
+        let daemon = supervisor.spawn(&mut daemon)?;
         let mut machine = VirtualMachine {
             daemon,
             folder,
@@ -116,8 +115,11 @@ impl VirtualMachine {
             |folder: &PathBuf| fs::metadata(folder.join(&file)).is_ok_and(|m| m.len() > 0);
         let deadline = Instant::now() + Duration::from_secs(10);
         while !self.folders.iter().all(written) {
-            if let Some(status) = self.daemon.try_wait()? {
+            if let Some(status) = self.daemon.child().try_wait()? {
                 bail!("the PVM daemon ended at once ({status}): {}", self.log());
+            }
+            if self.daemon.stop().wait(LOOK) {
+                bail!("the race is to stop");
             }
             if Instant::now() > deadline {
                 bail!(
@@ -125,7 +127,6 @@ impl VirtualMachine {
                     self.log()
                 );
             }
-            std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
     }
@@ -141,17 +142,8 @@ impl VirtualMachine {
 
 impl Drop for VirtualMachine {
     fn drop(&mut self) {
-        let pid = Pid::from_child(&self.daemon);
-        let tasks = process::descendants(pid.as_raw_nonzero().get());
         // The daemon ends its tasks and removes its files on SIGTERM.
-        let _ = kill_process(pid, Signal::TERM);
-        let deadline = Instant::now() + Duration::from_secs(2);
-        while matches!(self.daemon.try_wait(), Ok(None)) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-        process::end_all(&tasks);
+        self.daemon.end();
         for folder in &self.folders {
             let _ = fs::remove_dir_all(folder);
         }

@@ -1,14 +1,14 @@
 //! A whole race: compile, launch in order, launch again what the machine spoiled, make up results.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::build::{self, Sources};
 use crate::discover::{self, Competitor};
@@ -17,12 +17,15 @@ use crate::network::Network;
 use crate::network::{hosts::Hosts, settings as network_settings};
 use crate::plan::Ground;
 use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
+use crate::process::Supervisor;
 use crate::progress::Progress;
 use crate::results::{Environment, Ratio, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
 use crate::settings::Family;
 use crate::speed::Pair;
-use crate::{collect, machine, process, regatta_pvm, settings, stats};
+use crate::stop::Stop;
+use crate::watchdog::Watchdog;
+use crate::{collect, machine, regatta_pvm, settings, stats, tree};
 
 /// A quick race ends its rounds of launches when this is over; at least [`FEWEST_ROUNDS`] are run.
 const QUICK: Duration = Duration::from_secs(80);
@@ -35,6 +38,12 @@ const AGAIN: f64 = 0.2;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(500);
+/// How many names are tried for the race's folder.
+const MOST_FOLDERS: u32 = 1000;
+
+/// The end of a race that was asked to stop.
+const INTERRUPTED: &str = "the race was interrupted: what was measured until then is kept, and the measurement that was under way is lost";
+const NOTHING_YET: &str = "the race was interrupted before anything was measured";
 
 /// All that defines a race.
 pub struct Race {
@@ -65,49 +74,47 @@ fn longest_launch(effort: Effort) -> Duration {
     })
 }
 
-/// Set by the first Ctrl-C, which ends the race with the results so far; the second ends the command.
-fn interrupted_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))?;
-        signal_hook::flag::register(signal, Arc::clone(&flag))?;
-    }
-    Ok(flag)
-}
-
 /// A folder for the time of the race; removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Between hosts it is in memory that is gone with the race's namespaces.
+    /// Between hosts it is in memory that is gone with the race's namespaces. Programs are made in it and run: it is new, and nobody
+    /// else may look into it or write there.
     fn create(hosts: Option<&Hosts>) -> Result<Folder> {
-        let folder = match hosts {
-            Some(hosts) => hosts.file("work"),
-            None => {
-                // A process may run several races.
-                static NUMBER: AtomicU32 = AtomicU32::new(0);
-                let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-                let name = format!("regatta-race-{}-{number}", std::process::id());
-                std::env::temp_dir().join(name)
-            }
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        let temporary = |number| {
+            let name = format!("regatta-race-{}-{number}", std::process::id());
+            std::env::temp_dir().join(name)
         };
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
-        Ok(Folder(folder))
+        // A process may run several races, and folders of others may have such a name.
+        for number in 0..MOST_FOLDERS {
+            let folder = match hosts {
+                Some(hosts) => hosts.file("work"),
+                None => temporary(number),
+            };
+            match builder.create(&folder) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => {
+                    made.with_context(|| format!("cannot create {}", folder.display()))?;
+                    return Ok(Folder(folder));
+                }
+            }
+        }
+        bail!("there are too many folders like {}", temporary(0).display());
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl Race {
-    /// Run the race.
-    pub fn run(mut self) -> Result<Results> {
-        process::adopt_orphans();
-        let interrupted = interrupted_flag()?;
+    /// Runs the race, until it is over or is asked to stop: then with what was measured until then, and an error if that is nothing.
+    pub fn run(mut self, stop: &Arc<Stop>) -> Result<Results> {
+        tree::adopt_orphans();
         let started = (SystemTime::now(), Instant::now());
         let made = match self.network {
             Network::Local => None,
@@ -115,9 +122,39 @@ impl Race {
         };
         self.notes.extend(made.as_ref().map(Hosts::describe));
         let work = Folder::create(made.as_ref())?;
-        let programs = self.compile(&work.0)?;
-        let pair = Pair::here();
-        let ground = match &made {
+        let supervisor = Supervisor::new(stop);
+        // Between hosts everything ends with the race's namespaces.
+        let watchdog = match made {
+            None => Watchdog::start(supervisor.beginning(), &work.0),
+            Some(_) => None,
+        };
+        let programs = self.compile(&supervisor, &work.0)?;
+        let groups = self.groups(&programs, made.as_ref())?;
+        let runner = Runner {
+            work: work.0.clone(),
+            competitors: std::mem::take(&mut self.competitors),
+            programs,
+            hosts: made,
+            pair: Pair::here(),
+            budget: plan::budget(&self.wishes),
+            limit: longest_launch(self.wishes.effort),
+            supervisor,
+        };
+        let libraries = libraries(&runner);
+        let (outcomes, ratios) = self.launch_all(&runner, &groups);
+        runner.supervisor.end_leftovers();
+        drop(watchdog);
+        if stop.is_asked() && outcomes.is_empty() {
+            bail!("{NOTHING_YET}");
+        }
+        let mut results = self.results(&runner, &groups, &outcomes, &libraries, started);
+        results.ratios = ratios;
+        Ok(results)
+    }
+
+    /// The groups of environments whose programs are there.
+    fn groups(&self, programs: &[Option<PathBuf>], hosts: Option<&Hosts>) -> Result<Vec<Group>> {
+        let ground = match hosts {
             None => Ground::local(crate::speed::allowed().len().max(1) as u32),
             Some(hosts) => Ground {
                 network: self.network,
@@ -133,37 +170,18 @@ impl Race {
             let why: String = self.notes.iter().map(|note| format!("\n{note}")).collect();
             bail!("nothing to race: no environment that is here does what was asked for{why}");
         }
-        let libraries: Vec<String> = self
-            .competitors
-            .iter()
-            .zip(&programs)
-            .map(|(c, program)| {
-                program
-                    .as_deref()
-                    .map_or_else(String::new, |p| build::library_of(p, c))
-            })
-            .collect();
-        let runner = Runner {
-            work: work.0.clone(),
-            competitors: std::mem::take(&mut self.competitors),
-            programs,
-            hosts: made,
-            pair,
-            budget: plan::budget(&self.wishes),
-            limit: longest_launch(self.wishes.effort),
-        };
-        let (outcomes, ratios) = self.launch_all(&runner, &groups, &interrupted);
-        let mut results = self.results(&runner, &groups, &outcomes, &libraries, started);
-        results.ratios = ratios;
-        Ok(results)
+        Ok(groups)
     }
 
     /// A program per environment; a note for each that cannot be had.
-    fn compile(&mut self, work: &Path) -> Result<Vec<Option<PathBuf>>> {
+    fn compile(&mut self, supervisor: &Supervisor, work: &Path) -> Result<Vec<Option<PathBuf>>> {
         let sources = Sources::write(work, self.network)?;
         let mut programs = Vec::new();
         for competitor in &mut self.competitors {
-            let program = sources.compile(competitor);
+            let program = sources.compile(supervisor, competitor);
+            if supervisor.stop().is_asked() {
+                bail!("{NOTHING_YET}");
+            }
             if competitor.family == Family::RegattaPvm {
                 competitor
                     .variables
@@ -178,12 +196,8 @@ impl Race {
         Ok(programs)
     }
 
-    fn launch_all(
-        &mut self,
-        runner: &Runner,
-        groups: &[Group],
-        stop: &AtomicBool,
-    ) -> (Vec<Outcome>, Vec<Ratio>) {
+    fn launch_all(&mut self, runner: &Runner, groups: &[Group]) -> (Vec<Outcome>, Vec<Ratio>) {
+        let stop = runner.stop();
         let in_turns = |index: &usize| {
             let group = &groups[*index];
             let family = runner.competitors[group.competitor].family;
@@ -194,7 +208,7 @@ impl Race {
         order.retain(|launch| launched.contains(&launch.group));
         let mut progress = Progress::new(order.len(), self.quiet);
         let duet = Duet::new(runner, groups, &self.wishes, self.seed);
-        let played = duet.play(&playing, &mut progress, stop);
+        let played = duet.play(&playing, &mut progress);
         self.notes.extend(played.notes);
         // Launches one after the other have a time of their own.
         let started = Instant::now();
@@ -213,14 +227,14 @@ impl Race {
                 ));
                 break;
             }
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_asked() {
                 break;
             }
             field.launch(launch, &mut progress);
         }
-        self.repeat(&mut field, &mut progress, started, stop);
-        if stop.load(Ordering::Relaxed) {
-            self.notes.push("the race was interrupted".to_owned());
+        self.repeat(&mut field, &mut progress, started);
+        if stop.is_asked() {
+            self.notes.push(INTERRUPTED.to_owned());
         }
         progress.finish();
         let mut outcomes = played.outcomes;
@@ -229,13 +243,8 @@ impl Race {
     }
 
     /// Launch again, within bounds, what ran while the machine was another one.
-    fn repeat(
-        &mut self,
-        field: &mut Field<'_>,
-        progress: &mut Progress,
-        started: Instant,
-        stop: &AtomicBool,
-    ) {
+    fn repeat(&mut self, field: &mut Field<'_>, progress: &mut Progress, started: Instant) {
+        let stop = field.runner.stop();
         let usual = collect::usual_line_ns(&field.outcomes);
         let spoiled: Vec<Launch> = field
             .outcomes
@@ -243,7 +252,7 @@ impl Race {
             .filter(|o| !collect::steady(o, usual))
             .map(|o| o.launch)
             .collect();
-        if spoiled.is_empty() || stop.load(Ordering::Relaxed) {
+        if spoiled.is_empty() || stop.is_asked() {
             return;
         }
         let most = (field.outcomes.len() as f64 * AGAIN).ceil() as usize;
@@ -251,7 +260,7 @@ impl Race {
         let (mut repeated, mut patience) = (0, PATIENCE);
         for launch in spoiled.iter().take(most) {
             let late = self.wishes.effort == Effort::Quick && started.elapsed() > QUICK;
-            if late || !field.await_usual(usual, &mut patience, stop) {
+            if late || !field.await_usual(usual, &mut patience) {
                 break;
             }
             field.launch(*launch, progress);
@@ -264,14 +273,12 @@ impl Race {
         ));
     }
 
-    fn results(
-        mut self,
-        runner: &Runner,
-        groups: &[Group],
+    /// This machine, as it was during the race.
+    fn conditions(
+        &self,
         outcomes: &[Outcome],
-        libraries: &[String],
         started: (SystemTime, Instant),
-    ) -> Results {
+    ) -> crate::results::Machine {
         let lines: Vec<f64> = outcomes
             .iter()
             .flat_map(|o| o.line_ns)
@@ -289,7 +296,7 @@ impl Race {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
         machine.seconds = started.1.elapsed().as_secs_f64();
-        machine.command = self.command;
+        machine.command = self.command.clone();
         machine.seed = self.seed;
         machine.clock_ns = known(stats::median(&clocks));
         machine.line_ns = known(stats::median(&lines));
@@ -297,6 +304,18 @@ impl Race {
             known(stats::quantile(&lines, 0.05)),
             known(stats::quantile(&lines, 0.95)),
         ];
+        machine
+    }
+
+    fn results(
+        mut self,
+        runner: &Runner,
+        groups: &[Group],
+        outcomes: &[Outcome],
+        libraries: &[String],
+        started: (SystemTime, Instant),
+    ) -> Results {
+        let machine = self.conditions(outcomes, started);
         let taking_part = |index: &usize| groups.iter().any(|group| group.competitor == *index);
         let environments = (0..runner.competitors.len())
             .filter(taking_part)
@@ -311,7 +330,10 @@ impl Race {
                 )
             })
             .collect();
-        let rows = collect::rows(groups, &runner.competitors, outcomes, self.network);
+        let mut rows = collect::rows(groups, &runner.competitors, outcomes, self.network);
+        if runner.stop().is_asked() {
+            collect::flag_interrupted(&mut rows);
+        }
         self.notes.extend(evidence(runner, groups, outcomes));
         Results {
             schema: SCHEMA.to_owned(),
@@ -322,6 +344,16 @@ impl Race {
             notes: self.notes,
         }
     }
+}
+
+/// The library file of each environment's program.
+fn libraries(runner: &Runner) -> Vec<String> {
+    let all = runner.competitors.iter().zip(&runner.programs);
+    let library = |(competitor, program): (&Competitor, &Option<PathBuf>)| match program {
+        Some(program) => build::library_of(&runner.supervisor, program, competitor),
+        None => String::new(),
+    };
+    all.map(library).collect()
 }
 
 fn environment(
@@ -414,7 +446,9 @@ impl Field<'_> {
             return;
         }
         progress.begin(&name);
-        let outcome = self.runner.launch(group, launch);
+        let Some(outcome) = self.runner.launch(group, launch) else {
+            return;
+        };
         if let Some(failure) = &outcome.failure {
             *self.failures.entry(launch.group).or_default() += 1;
             progress.print(&format!("{name}: {failure}"));
@@ -424,9 +458,10 @@ impl Field<'_> {
     }
 
     /// Wait while the machine is not what it usually was; false when patience has run out, or the race is to stop.
-    fn await_usual(&self, usual: f64, patience: &mut Duration, stop: &AtomicBool) -> bool {
+    fn await_usual(&self, usual: f64, patience: &mut Duration) -> bool {
+        let stop = self.runner.stop();
         loop {
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_asked() {
                 return false;
             }
             let now = self.runner.line_ns();
@@ -437,7 +472,7 @@ impl Field<'_> {
                 return false;
             }
             *patience -= LOOK;
-            std::thread::sleep(LOOK);
+            stop.wait(LOOK);
         }
     }
 

@@ -7,14 +7,16 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::Pid;
 
 use crate::discover::Competitor;
-use crate::process;
+use crate::process::Supervisor;
 use crate::settings::Family;
+use crate::stop::Woken;
+use crate::tree::{self, Tree};
 
 /// The library as it is built and installed.
 const LIBRARY: &str = "libpvm3.so";
@@ -23,7 +25,9 @@ const NAMES: [&str; 4] = ["libpvm3.so", "libpvm3.so.3", "libgpvm3.so", "libgpvm3
 /// Below the folder of libregatta.so: an original PVM keeps its names.
 const INSTALLED: &str = "regatta-pvm";
 const HEADER: &str = include_str!("../../../interfaces/pvm/include/pvm3.h");
-/// How long the machine may take to end its tasks.
+/// How long the machine may take to begin,
+const BEGIN: Duration = Duration::from_secs(30);
+/// and to end its tasks.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Regatta's libraries of PVM beside its own, and PVM's program if that is here.
@@ -106,16 +110,18 @@ pub fn loader(programs: &Path) -> (String, String) {
 pub struct Machine {
     /// Its job ends when this is closed, so also when the race is killed.
     leash: Option<ChildStdin>,
+    /// The command that has started it, with all that came of it.
+    tree: Tree,
     job: Pid,
     id: String,
 }
 
 impl Machine {
     /// Begin it and wait until it takes tasks. Who calls adopts orphans.
-    pub fn start(competitor: &Competitor, work: &Path) -> Result<Machine> {
+    pub fn start(supervisor: &Supervisor, competitor: &Competitor, work: &Path) -> Result<Machine> {
         let id = format!("race-{}", std::process::id());
         let log = work.join("regatta-pvm.log");
-        let before = process::children();
+        let before = tree::children();
         let mut command = Command::new(&competitor.launcher);
         command
             .args(["resident", "--leash", &format!("pvm.{id}")])
@@ -128,19 +134,29 @@ impl Machine {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(File::create(&log)?);
-        let what = || format!("cannot start {}", competitor.launcher.display());
-        let mut starter = command.spawn().with_context(what)?;
-        let leash = starter.stdin.take();
-        // It returns when the machine can be entered, which then is ours: an orphan.
-        let status = starter.wait()?;
+        let mut starter = supervisor.spawn(&mut command)?;
+        let leash = starter.child().stdin.take();
         let said = || fs::read_to_string(&log).unwrap_or_default();
+        // It returns when the machine can be entered, which then is ours: an orphan.
+        match starter.await_end(Instant::now() + BEGIN)? {
+            Woken::Ready(_) => {}
+            woken => {
+                drop(leash);
+                starter.end();
+                bail!(
+                    "the virtual machine of regatta-pvm did not start ({woken:?}): {}",
+                    said().trim()
+                );
+            }
+        }
+        let status = starter.child().wait()?;
         if !status.success() {
             bail!(
                 "the virtual machine of regatta-pvm did not start ({status}): {}",
                 said().trim()
             );
         }
-        let fresh = process::children();
+        let fresh = tree::children();
         let job = fresh
             .difference(&before)
             .find_map(|pid| Pid::from_raw(*pid));
@@ -150,7 +166,12 @@ impl Machine {
                 said().trim()
             )
         })?;
-        Ok(Machine { leash, job, id })
+        Ok(Machine {
+            leash,
+            tree: starter,
+            job,
+            id,
+        })
     }
 
     /// The variable that tells tasks which machine is theirs.
@@ -161,13 +182,11 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        let tasks = process::descendants(self.job.as_raw_nonzero().get());
+        let tasks = tree::descendants(self.job.as_raw_nonzero().get());
         drop(self.leash.take());
-        if !process::await_end(self.job, GRACE).unwrap_or(false) {
-            let _ = kill_process(self.job, Signal::KILL);
-        }
-        let _ = waitpid(Some(self.job), WaitOptions::empty());
-        process::end_all(&tasks);
+        tree::end_adopted(self.job, GRACE, self.tree.stop());
+        tree::end_all(&tasks);
+        self.tree.end_rest();
     }
 }
 

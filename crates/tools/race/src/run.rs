@@ -15,14 +15,18 @@ use crate::network::hosts::{Hosts, Passed};
 use crate::network::{crossing, launch as between_hosts};
 use crate::output::{self, Output};
 use crate::plan::{self, Group, Launch, Work};
-use crate::process::{self, Finished, Running};
+use crate::process::{self, Finished, Supervisor};
 use crate::pvm::VirtualMachine;
 use crate::regatta_pvm;
 use crate::settings::Family;
 use crate::speed::{self, Pair};
+use crate::stop::Stop;
 
 /// How long a blocked task is watched.
 const WATCH: Duration = Duration::from_secs(2);
+
+/// How many letters of a program's last words are kept as the reason of a failure.
+const LONGEST_REASON: usize = 300;
 
 /// Carries out launches, one at a time.
 pub struct Runner {
@@ -40,6 +44,8 @@ pub struct Runner {
     pub budget: f64,
     /// Longest time of one launch.
     pub limit: Duration,
+    /// Starts the programs, and knows when the race is to stop.
+    pub supervisor: Supervisor,
 }
 
 /// The result of one launch.
@@ -74,12 +80,35 @@ pub struct Measured {
     pub due: u64,
 }
 
+impl Outcome {
+    /// Neither a figure nor a failure.
+    pub fn is_empty(&self) -> bool {
+        self.failure.is_none() && self.measured.is_empty()
+    }
+}
+
+impl Measured {
+    fn is_empty(&self) -> bool {
+        let figures = [
+            self.job.is_some(),
+            self.memory.is_some(),
+            self.processor.is_some(),
+        ];
+        self.output.points.is_empty() && !figures.contains(&true)
+    }
+}
+
 impl Runner {
-    /// Carry out one launch of a group.
-    pub fn launch(&self, group: &Group, launch: Launch) -> Outcome {
+    /// Carries out one launch of a group. None: the race is to stop, and the launch had given nothing yet.
+    pub fn launch(&self, group: &Group, launch: Launch) -> Option<Outcome> {
         let before = self.line_ns();
         let shared = shared_files();
-        let (measured, failure, seconds) = match self.attempt(group, launch) {
+        let attempt = self.attempt(group, launch);
+        let cut_short = match &attempt {
+            Ok((_, finished)) => finished.interrupted,
+            Err(_) => self.stop().is_asked(),
+        };
+        let (measured, failure, seconds) = match attempt {
             Ok((mut measured, finished)) => {
                 let around = short_cut(&measured);
                 if around.is_some() {
@@ -90,16 +119,23 @@ impl Runner {
             }
             Err(error) => (Measured::default(), Some(format!("{error:#}")), 0.0),
         };
-        if failure.is_some() {
+        if failure.is_some() || cut_short {
             remove_left_behind(&shared);
         }
-        Outcome {
+        let after = if cut_short { before } else { self.line_ns() };
+        let outcome = Outcome {
             launch,
-            line_ns: [before, self.line_ns()],
+            line_ns: [before, after],
             measured,
-            failure,
+            failure: failure.filter(|_| !cut_short),
             seconds,
-        }
+        };
+        (!cut_short || !outcome.is_empty()).then_some(outcome)
+    }
+
+    /// The race's request to stop.
+    pub fn stop(&self) -> &Stop {
+        self.supervisor.stop()
     }
 
     /// The machine's speed now, ns; 0 where it cannot be measured.
@@ -111,6 +147,7 @@ impl Runner {
         let competitor = &self.competitors[group.competitor];
         let pvm = match competitor.family {
             Family::Pvm => Some(VirtualMachine::start(
+                &self.supervisor,
                 competitor,
                 &self.work,
                 self.hosts.as_ref(),
@@ -118,7 +155,11 @@ impl Runner {
             _ => None,
         };
         let regatta_pvm = match competitor.family {
-            Family::RegattaPvm => Some(regatta_pvm::Machine::start(competitor, &self.work)?),
+            Family::RegattaPvm => Some(regatta_pvm::Machine::start(
+                &self.supervisor,
+                competitor,
+                &self.work,
+            )?),
             _ => None,
         };
         let hold = self.work.join("hold");
@@ -134,13 +175,14 @@ impl Runner {
             Work::Points(_) | Work::JoinLeave | Work::Spawn | Work::Notify => {
                 let passed = || self.hosts.as_ref().map(Hosts::passed).unwrap_or_default();
                 let before = passed();
-                let finished = Running::start(&mut command)?.finish(self.limit)?;
+                let finished = self.supervisor.run(&mut command, self.limit)?;
                 let after = passed();
                 let output = output::parse(&finished.stdout);
                 let due = self.hosts.as_ref().map_or(0, |hosts| {
                     crossing::least(&output.points, group.tasks, hosts.number())
                 });
-                let job = (group.work == Work::JoinLeave).then_some(finished.seconds);
+                let job = (group.work == Work::JoinLeave && !finished.interrupted)
+                    .then_some(finished.seconds);
                 Ok((
                     Measured {
                         output,
@@ -233,13 +275,13 @@ impl Runner {
         hold: &Path,
     ) -> Result<(Measured, Finished)> {
         fs::write(hold, "")?;
-        let running = Running::start(command)?;
+        let running = self.supervisor.start(command)?;
         let mut measured = Measured::default();
         if running.await_line("idle", self.limit) {
             let tasks = idle::tasks(hold);
             match group.work {
                 Work::IdleMemory => measured.memory = idle::memory(&tasks),
-                _ => measured.processor = idle::processor(&tasks, WATCH),
+                _ => measured.processor = idle::processor(&tasks, WATCH, self.stop()),
             }
         }
         fs::remove_file(hold)?;
@@ -290,10 +332,11 @@ pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<S
         .lines()
         .rev()
         .find(|line| !line.trim().is_empty() && !line.starts_with("---"));
-    Some(format!(
-        "failed: {}",
-        last.unwrap_or("it ended early without a word").trim()
-    ))
+    let last = last.unwrap_or("it ended early without a word").trim();
+    // It comes from another program, and goes into tables and reports.
+    let shown = last.chars().filter(|letter| !letter.is_control());
+    let shown: String = shown.take(LONGEST_REASON).collect();
+    Some(format!("failed: {shown}"))
 }
 
 const SHARED: &str = "/dev/shm";
@@ -346,6 +389,7 @@ mod tests {
             pair: None,
             budget: 5.0,
             limit: Duration::from_secs(1),
+            supervisor: Supervisor::new(&Stop::new().unwrap()),
         };
         let operation = match work {
             Work::Points(_) => "one-to-one",
@@ -432,6 +476,7 @@ mod tests {
             stderr: stderr.to_owned(),
             success: false,
             timed_out,
+            interrupted: false,
             seconds: 3.0,
         };
         let output = Output::default();
@@ -441,5 +486,10 @@ mod tests {
             "failed: the reason"
         );
         assert_eq!(told(&finished("", true)), "time-out after 3 s");
+        let long = format!("\u{1b}[2J{}", "x".repeat(1000));
+        assert_eq!(
+            told(&finished(&long, false)),
+            format!("failed: [2J{}", "x".repeat(LONGEST_REASON - 3))
+        );
     }
 }

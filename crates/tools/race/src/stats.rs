@@ -101,11 +101,12 @@ pub fn ratio_interval(a: &Row, b: &Row) -> [f64; 2] {
 /// `a` against `b`, of which the launches were independent.
 pub fn verdict(a: &Row, b: &Row) -> Verdict {
     let ci95 = ratio_interval(a, b);
-    match ci95.iter().all(|end| end.is_finite()) {
-        true => judge(ci95),
+    // An end may be infinite: something against nothing has a side as well.
+    match ci95.iter().any(|end| end.is_nan()) {
+        false => judge(ci95),
         // Nothing is as good as nothing.
-        false if a.median == b.median => Verdict::Tie,
-        false => Verdict::Open,
+        true if a.median == b.median => Verdict::Tie,
+        true => Verdict::Open,
     }
 }
 
@@ -185,6 +186,22 @@ mod tests {
         let b = row_of("b", &[1.3, 1.31, 1.32, 1.3, 1.31]);
         assert_eq!(verdict(&a, &b), Verdict::Faster);
         assert_eq!(verdict(&b, &a), Verdict::Slower);
+    }
+
+    #[test]
+    fn equal_medians_of_mere_noise_are_no_tie() {
+        let a = row_of("a", &[1.0, 3.0]);
+        let b = row_of("b", &[1.0, 3.0]);
+        assert_eq!((a.ci95, verdict(&a, &b)), ([0.0, 5.0], Verdict::Open));
+    }
+
+    #[test]
+    fn something_against_nothing_has_a_side_and_nothing_against_nothing_has_none() {
+        let a = row_of("a", &[2.0; 5]);
+        let b = row_of("b", &[0.0; 5]);
+        assert_eq!(verdict(&a, &b), Verdict::Slower);
+        assert_eq!(verdict(&b, &a), Verdict::Faster);
+        assert_eq!(verdict(&b, &b.clone()), Verdict::Tie);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::collect::INTERRUPTED;
 use crate::results::{Metric, Point, Results, Row};
 use crate::stats::{self, Verdict};
 
@@ -176,7 +177,8 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
 
 fn cell(results: &Results, row: &Row, mine: Option<&Row>) -> String {
     if !row.measured() {
-        return "failed".to_owned();
+        let reached = !row.flags.iter().any(|flag| flag == INTERRUPTED);
+        return if reached { "failed" } else { "-" }.to_owned();
     }
     let value = quantity(row.metric, row.median);
     let noted = row

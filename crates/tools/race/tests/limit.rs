@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use regatta_race::network::Network;
 use regatta_race::plan::{Effort, Wishes};
 use regatta_race::results::Results;
+use regatta_race::stop::Stop;
 use regatta_race::{compare, discover, race, speed};
 
 fn wishes() -> Wishes {
@@ -51,7 +52,9 @@ fn limit_races_itself_and_leaves_nothing() {
     }
     let race = limit_against_itself();
     let before = Instant::now();
-    let results = race.run().expect("the race runs");
+    let results = race
+        .run(&Stop::on_signals().expect("signals are heard"))
+        .expect("the race runs");
     assert!(
         before.elapsed() < Duration::from_secs(180),
         "{:?}",

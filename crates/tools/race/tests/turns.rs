@@ -8,6 +8,7 @@ use std::path::Path;
 use regatta_race::network::Network;
 use regatta_race::plan::{Effort, Wishes};
 use regatta_race::results::Results;
+use regatta_race::stop::Stop;
 use regatta_race::{discover, race, speed};
 
 fn limit_against_itself() -> race::Race {
@@ -42,7 +43,9 @@ fn environments_that_take_turns_are_compared_by_the_ratios_of_their_turns() {
         skipped::skip("with one processor there is nothing to race between");
         return;
     }
-    let results = limit_against_itself().run().expect("the race runs");
+    let results = limit_against_itself()
+        .run(&Stop::on_signals().expect("signals are heard"))
+        .expect("the race runs");
     assert_eq!(results.ratios.len(), 3, "{:#?}", results.ratios);
     for ratio in &results.ratios {
         assert_eq!((ratio.launches, ratio.rounds), (2, 12), "{ratio:?}");

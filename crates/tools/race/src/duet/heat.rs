@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -10,7 +9,9 @@ use super::Place;
 use super::player::{Player, Point};
 use crate::output;
 use crate::plan::{Group, Launch, Work};
+use crate::process::Finished;
 use crate::run::{Measured, Outcome, Runner, failure_of};
+use crate::stop::Stop;
 
 /// Groups with common points, one of each environment.
 pub(super) struct Heat {
@@ -119,13 +120,12 @@ impl<'a> Stage<'a> {
         members: &[usize],
         points: &[Point],
         seed: u64,
-        stop: &AtomicBool,
     ) -> Stage<'a> {
         let line_ns = runner.line_ns();
         let began = std::time::Instant::now();
         let mut parts = Vec::new();
         for &index in members {
-            if stop.load(Ordering::Relaxed) {
+            if runner.stop().is_asked() {
                 break;
             }
             let group = Group {
@@ -134,6 +134,8 @@ impl<'a> Stage<'a> {
             };
             let (player, failure) = match enter(runner, &group, index, seed) {
                 Ok(player) => (Some(player), None),
+                // It may have been well.
+                Err(_) if runner.stop().is_asked() => (None, None),
                 Err(error) => (None, Some(format!("failed: {error:#}"))),
             };
             parts.push(Part {
@@ -174,12 +176,14 @@ impl<'a> Stage<'a> {
             };
             match player.prepare(point, seconds) {
                 Ok(length) => part.length = known(part.competitor, length).max(1),
+                Err(_) if self.runner.stop().is_asked() => return,
                 Err(error) => part.fail(&error),
             }
         }
     }
 
-    /// A turn of each environment, in an order drawn anew; microseconds of an operation, by environment.
+    /// A turn of each environment, in an order drawn anew; microseconds of an operation, by environment. A round that the race's end
+    /// cuts short has the turns that were over.
     pub(super) fn round(
         &mut self,
         point: &Point,
@@ -198,23 +202,43 @@ impl<'a> Stage<'a> {
                     part.keep(point, us);
                     times.insert(part.competitor, us);
                 }
+                Err(_) if self.runner.stop().is_asked() => break,
                 Err(error) => part.fail(&error),
             }
         }
         times
     }
 
-    /// Lets all leave; a launch of each.
+    /// Lets all leave; a launch of each. When the race is to stop they leave together, and soon.
     pub(super) fn finish(self, round: u32) -> Vec<Outcome> {
         let (before, began) = (self.line_ns, self.began);
+        let stop = self.runner.stop();
         let mut outcomes = Vec::new();
-        for part in self.parts {
-            outcomes.push(part.outcome(round, before, began));
+        let mut hasty = Vec::new();
+        for mut part in self.parts {
+            match part.player.take() {
+                Some(player) if stop.is_asked() => hasty.push((part, player)),
+                player => {
+                    let finished = player.map(Player::finish);
+                    outcomes.push(part.outcome(finished, stop, round, before));
+                }
+            }
         }
-        let after = self.runner.line_ns();
+        let (parts, players): (Vec<Part>, Vec<Player>) = hasty.into_iter().unzip();
+        let all = parts.into_iter().zip(Player::leave_together(players));
+        for (part, finished) in all {
+            outcomes.push(part.outcome(Some(Ok(finished)), stop, round, before));
+        }
+        let after = match stop.is_asked() {
+            true => before,
+            false => self.runner.line_ns(),
+        };
         for outcome in &mut outcomes {
             outcome.line_ns[1] = after;
+            outcome.seconds = began.elapsed().as_secs_f64();
         }
+        // A launch that the race's end has cut short before it gave anything is none.
+        outcomes.retain(|outcome| !(stop.is_asked() && outcome.is_empty()));
         outcomes
     }
 }
@@ -241,18 +265,26 @@ impl Part {
         }
     }
 
-    fn outcome(self, round: u32, before: f64, began: std::time::Instant) -> Outcome {
+    /// A launch that has ended like this; what ends because the race is to stop has not failed.
+    fn outcome(
+        self,
+        finished: Option<Result<Finished>>,
+        stop: &Stop,
+        round: u32,
+        line_ns: f64,
+    ) -> Outcome {
         let mut measured = Measured::default();
         let mut failure = self.failure;
-        if let Some(player) = self.player {
-            match player.finish() {
-                Ok(finished) => {
-                    measured.output = output::parse(&finished.stdout);
+        match finished {
+            Some(Ok(finished)) => {
+                measured.output = output::parse(&finished.stdout);
+                if !stop.is_asked() {
                     let work = Work::Points(Vec::new());
                     failure = failure.or_else(|| failure_of(&finished, &measured.output, &work));
                 }
-                Err(error) => failure = Some(format!("failed: {error:#}")),
             }
+            Some(Err(error)) => failure = Some(format!("failed: {error:#}")),
+            None => {}
         }
         measured.output.points = self.points;
         Outcome {
@@ -261,10 +293,10 @@ impl Part {
                 round,
                 seed: 0,
             },
-            line_ns: [before; 2],
+            line_ns: [line_ns; 2],
             measured,
             failure,
-            seconds: began.elapsed().as_secs_f64(),
+            seconds: 0.0,
         }
     }
 }
@@ -291,5 +323,13 @@ fn enter(runner: &Runner, group: &Group, index: usize, seed: u64) -> Result<Play
     let listener = UnixListener::bind(&socket)
         .with_context(|| format!("cannot listen at {}", socket.display()))?;
     let mut command = runner.duet_command(group, seed, &socket)?;
-    Player::start(&mut command, listener, &socket, group.tasks, runner.limit)
+    let (tasks, limit) = (group.tasks, runner.limit);
+    Player::start(
+        &runner.supervisor,
+        &mut command,
+        listener,
+        &socket,
+        tasks,
+        limit,
+    )
 }

@@ -13,9 +13,9 @@
 mod heat;
 pub mod player;
 pub mod ratio;
+mod task;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::network::Network;
@@ -132,7 +132,7 @@ impl<'a> Duet<'a> {
     }
 
     /// Plays all heats of the groups with these indices.
-    pub fn play(mut self, playing: &[usize], progress: &mut Progress, stop: &AtomicBool) -> Played {
+    pub fn play(mut self, playing: &[usize], progress: &mut Progress) -> Played {
         let heats = Heat::all(self.groups, playing);
         let mut played = Played::default();
         let began = Instant::now();
@@ -142,7 +142,7 @@ impl<'a> Duet<'a> {
             let mut ran = false;
             for heat in &heats {
                 let late = round >= fewest && began.elapsed() > self.pace.budget;
-                if late || stop.load(Ordering::Relaxed) {
+                if late || self.runner.stop().is_asked() {
                     continue;
                 }
                 let points = self.open_points(heat, round < fewest);
@@ -150,7 +150,7 @@ impl<'a> Duet<'a> {
                     ran = true;
                     played
                         .outcomes
-                        .extend(self.run(heat, &points, round, progress, stop));
+                        .extend(self.run(heat, &points, round, progress));
                 }
             }
             if !ran {
@@ -246,7 +246,6 @@ impl<'a> Duet<'a> {
         points: &[Point],
         round: u32,
         progress: &mut Progress,
-        stop: &AtomicBool,
     ) -> Vec<Outcome> {
         let name = heat.name();
         progress.begin(&name);
@@ -263,10 +262,9 @@ impl<'a> Duet<'a> {
             &members,
             points,
             self.random.u64(..),
-            stop,
         );
         for point in points {
-            if stop.load(Ordering::Relaxed) {
+            if self.runner.stop().is_asked() {
                 break;
             }
             self.take_turns(&mut stage, &heat.place(point), round == 0);
@@ -303,6 +301,7 @@ impl<'a> Duet<'a> {
             first,
         );
         let rounds: Rounds = (0..self.pace.rounds)
+            .take_while(|_| !self.runner.stop().is_asked())
             .map(|_| stage.round(point, &mut self.random))
             .collect();
         let record = self.records.entry(place.clone()).or_default();
@@ -317,9 +316,15 @@ mod tests {
 
     use super::*;
     use crate::discover::Competitor;
+    use crate::process::Supervisor;
     use crate::settings;
+    use crate::stop::Stop;
 
-    fn runner() -> Runner {
+    fn runner(stop: bool) -> Runner {
+        let request = Stop::new().expect("a pair of sockets");
+        if stop {
+            request.ask(2);
+        }
         let competitor = Competitor {
             name: "limit".to_owned(),
             family: Family::Limit,
@@ -339,12 +344,12 @@ mod tests {
             pair: None,
             budget: 5.0,
             limit: Duration::from_secs(1),
+            supervisor: Supervisor::new(&request),
         }
     }
 
     #[test]
     fn a_heat_begins_no_point_when_the_race_is_to_stop() {
-        let runner = runner();
         let groups = [Group {
             competitor: 0,
             suite: "primitives",
@@ -367,11 +372,12 @@ mod tests {
             panic!("one heat");
         };
         let measured = |stop: bool| {
+            let runner = runner(stop);
             let mut duet = Duet::new(&runner, &groups, &wishes, 1);
             // Its program would not start: points are gone through without it.
             duet.failures.insert(0, MOST_FAILURES);
-            let (mut progress, stop) = (Progress::new(0, true), AtomicBool::new(stop));
-            duet.run(heat, heat.points(), 0, &mut progress, &stop);
+            let mut progress = Progress::new(0, true);
+            duet.run(heat, heat.points(), 0, &mut progress);
             duet.records.len()
         };
         assert_eq!((measured(false), measured(true)), (3, 0));

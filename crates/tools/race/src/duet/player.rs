@@ -3,18 +3,21 @@
 //! Each task connects to a socket of the driver's; `programs/primitives/duet.h` has the words. A job that does not answer in time
 //! is ended with all its processes.
 
-use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::event::PollFlags;
 
-use crate::process::{Finished, Running};
+use super::task::Task;
+use crate::process::{Finished, Running, Supervisor};
+use crate::stop::Woken;
+
+/// How long the tasks of all jobs may take to leave once the race is to stop.
+const LEAVE: Duration = Duration::from_millis(200);
 
 /// A point as the program names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +31,7 @@ pub struct Point {
 /// A job that waits for its turns.
 pub struct Player {
     running: Option<Running>,
-    tasks: Vec<BufReader<UnixStream>>,
+    tasks: Vec<Task>,
     limit: Duration,
     /// Its socket, which goes with it.
     socket: PathBuf,
@@ -38,6 +41,7 @@ impl Player {
     /// Starts the job and waits until all its tasks have come. `command` gets the socket's path as its last argument but those of
     /// the program.
     pub fn start(
+        supervisor: &Supervisor,
         command: &mut Command,
         listener: UnixListener,
         socket: &Path,
@@ -45,18 +49,21 @@ impl Player {
         limit: Duration,
     ) -> Result<Player> {
         let mut player = Player {
-            running: Some(Running::start(command)?),
+            running: Some(supervisor.start(command)?),
             tasks: Vec::new(),
             limit,
             socket: socket.to_owned(),
         };
         let deadline = Instant::now() + limit;
+        // A task that is awaited may go away again.
+        listener.set_nonblocking(true)?;
         while player.tasks.len() < tasks as usize {
             player.await_task(&listener, deadline)?;
-            let (task, _) = listener.accept()?;
-            task.set_read_timeout(Some(limit))?;
-            task.set_write_timeout(Some(limit))?;
-            player.tasks.push(BufReader::new(task));
+            match listener.accept() {
+                Ok((task, _)) => player.tasks.push(Task::new(task)?),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         for words in player.answers("task")? {
             let all = words.rsplit(' ').next().and_then(|n| n.parse().ok());
@@ -67,25 +74,24 @@ impl Player {
         Ok(player)
     }
 
-    /// Waits for a task at the listener; an error if the job ends before, or the time is up.
+    fn running(&self) -> Result<&Running> {
+        self.running.as_ref().context("it has ended")
+    }
+
+    /// Waits for a task at the listener; an error if the job ends before, the time is up or the race is to stop.
     fn await_task(&self, listener: &UnixListener, deadline: Instant) -> Result<()> {
-        let child = self.running.as_ref().map_or(0, Running::id);
-        let child = Pid::from_raw(child as i32).context("no process")?;
-        let ended = pidfd_open(child, PidfdFlags::empty()).context("cannot watch a process")?;
-        let rest = deadline.saturating_duration_since(Instant::now());
-        let rest = Timespec::try_from(rest).unwrap_or(Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        });
-        let mut fds = [
-            PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN),
+        let running = self.running()?;
+        let ended = running.tree().watch()?;
+        let fds = [
+            (listener.as_fd(), PollFlags::IN),
+            (ended.as_fd(), PollFlags::IN),
         ];
-        poll(&mut fds, Some(&rest)).context("cannot wait for the tasks of a job")?;
-        match fds.map(|fd| !fd.revents().is_empty()) {
-            [true, _] => Ok(()),
-            [_, true] => bail!("it ended before all its tasks had come"),
-            _ => bail!("not all of its tasks came in time"),
+        let woken = running.stop().await_ready(&fds, deadline);
+        match woken.context("cannot wait for the tasks of a job")? {
+            Woken::Ready(0) => Ok(()),
+            Woken::Ready(_) => bail!("it ended before all its tasks had come"),
+            Woken::Late => bail!("not all of its tasks came in time"),
+            Woken::Stopped => bail!("the race is to stop"),
         }
     }
 
@@ -108,10 +114,10 @@ impl Player {
 
     fn say(&mut self, what: &str, point: &Point, number: f64) -> Result<()> {
         let line = format!("{what} {} {} {number}\n", point.operation, point.bytes);
+        let deadline = Instant::now() + self.limit;
+        let running = self.running.as_ref().context("it has ended")?;
         for task in &mut self.tasks {
-            task.get_mut()
-                .write_all(line.as_bytes())
-                .context("a task does not listen any more")?;
+            task.say(&line, deadline, running.stop())?;
         }
         Ok(())
     }
@@ -119,14 +125,19 @@ impl Player {
     /// A line of each task; the words behind the first, which is `word`.
     fn answers(&mut self, word: &str) -> Result<Vec<String>> {
         let mut all = Vec::with_capacity(self.tasks.len());
+        let deadline = Instant::now() + self.limit;
+        let running = self.running.as_ref().context("it has ended")?;
         for task in &mut self.tasks {
-            let mut line = String::new();
-            task.read_line(&mut line)
-                .with_context(|| format!("no answer within {:.0} s", self.limit.as_secs_f64()))?;
-            match line.trim_end().strip_prefix(word) {
+            let line = task.line(deadline, running.stop()).map_err(|error| {
+                let seconds = self.limit.as_secs_f64();
+                match Instant::now() < deadline {
+                    true => error,
+                    false => error.context(format!("no answer within {seconds:.0} s")),
+                }
+            })?;
+            match line.strip_prefix(word) {
                 Some(rest) => all.push(rest.trim_start().to_owned()),
-                None if line.is_empty() => bail!("a task has ended"),
-                None => bail!("a task said {:?}", line.trim_end()),
+                None => bail!("a task said {line:?}"),
             }
         }
         Ok(all)
@@ -134,20 +145,31 @@ impl Player {
 
     fn numbers(&mut self, word: &str) -> Result<Vec<f64>> {
         let parse = |text: String| {
-            text.parse()
-                .with_context(|| format!("a task said {text:?}"))
+            let number = text.parse::<f64>().ok();
+            let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+            number.with_context(|| format!("a task said {text:?}"))
         };
         self.answers(word)?.into_iter().map(parse).collect()
     }
 
+    fn say_end(&mut self) {
+        for task in &mut self.tasks {
+            task.say_now("end\n");
+        }
+    }
+
     /// Lets the job leave; all that it has printed.
     pub fn finish(mut self) -> Result<Finished> {
-        for task in &mut self.tasks {
-            // One that has ended says so in its status.
-            let _ = task.get_mut().write_all(b"end\n");
-        }
+        self.say_end();
         let running = self.running.take().context("it has ended")?;
         running.finish_within(self.limit)
+    }
+
+    /// Lets several jobs leave because the race is to stop; those that do not leave at once are ended, all in the time of one.
+    pub fn leave_together(mut players: Vec<Player>) -> Vec<Finished> {
+        players.iter_mut().for_each(Player::say_end);
+        let all = players.iter_mut().filter_map(|one| one.running.take());
+        Running::finish_together(all.collect(), LEAVE)
     }
 }
 
@@ -162,7 +184,15 @@ impl Drop for Player {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+
     use super::*;
+    use crate::stop::Stop;
+
+    fn supervisor() -> Supervisor {
+        Supervisor::new(&Stop::new().expect("a pair of sockets"))
+    }
 
     /// A job of `tasks` tasks which are threads of this test, each doing `act`; the process that was launched only waits.
     fn play(name: &str, tasks: u32, act: fn(UnixStream)) -> Result<Player> {
@@ -178,6 +208,7 @@ mod tests {
         let mut command = Command::new("sleep");
         command.arg("1000");
         Player::start(
+            &supervisor(),
             &mut command,
             listener,
             &socket,
@@ -256,10 +287,48 @@ mod tests {
         let mut command = Command::new("true");
         let limit = Duration::from_secs(100);
         let began = Instant::now();
-        let refused = Player::start(&mut command, listener, &socket, 1, limit).err();
+        let refused = Player::start(&supervisor(), &mut command, listener, &socket, 1, limit).err();
         assert!(refused.is_some_and(|error| error.to_string().contains("ended before")));
         assert!(began.elapsed() < limit / 2);
         assert!(!socket.exists(), "it leaves nothing");
+    }
+
+    #[test]
+    fn a_number_that_is_none_makes_the_others_worthless() {
+        let lying = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 2\ntook nan\ntook inf\n");
+            let _ = stream.read_to_end_of_words();
+        };
+        let mut player = play("lying", 2, lying).expect("it comes");
+        assert!(player.slice(&point(), 1).is_err());
+        assert!(player.slice(&point(), 1).is_err());
+    }
+
+    /// A heat that is to stop while a job has been launched and has said nothing.
+    #[test]
+    fn a_job_that_says_nothing_is_not_awaited_once_the_race_is_to_stop() {
+        let socket =
+            std::env::temp_dir().join(format!("regatta-player-mute-{}", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a place");
+        let supervisor = supervisor();
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' TERM; sleep 1000; sleep 1000"]);
+        let limit = Duration::from_secs(100);
+        let began = Instant::now();
+        let refused = std::thread::scope(|scope| {
+            let start = || Player::start(&supervisor, &mut command, listener, &socket, 1, limit);
+            let starting = scope.spawn(start);
+            // Its task comes and says nothing: what is awaited next is its first word.
+            let task = UnixStream::connect(&socket).expect("it listens");
+            supervisor.stop().ask(2);
+            let refused = starting.join().expect("no panic").err();
+            drop(task);
+            refused
+        });
+        assert!(refused.is_some_and(|error| error.to_string().contains("is to stop")));
+        assert!(began.elapsed() < limit / 4, "{:?}", began.elapsed());
+        assert!(supervisor.processes().is_empty());
     }
 
     /// Keeps the connection open until the other side closes it.

@@ -8,9 +8,13 @@ use crate::ping_pong;
 
 /// Bytes that all samples of these points brought to other hosts, at the least; ranks are dealt to hosts in blocks.
 pub fn least(points: &[Point], tasks: u32, hosts: u32) -> u64 {
-    let runs = |point: &Point| point.batch * point.us.len() as u64;
-    let each = |point: &Point| runs(point) * of_one(&point.operation, point.bytes, tasks, hosts);
-    points.iter().map(each).sum()
+    // The programs tell the numbers: a sum that is too large must not become a small one.
+    let runs = |point: &Point| point.batch.saturating_mul(point.us.len() as u64);
+    let one = |point: &Point| of_one(&point.operation, point.bytes, tasks, hosts);
+    let each = points
+        .iter()
+        .map(|point| runs(point).saturating_mul(one(point)));
+    each.fold(0, u64::saturating_add)
 }
 
 fn of_one(operation: &str, bytes: u64, tasks: u32, hosts: u32) -> u64 {
@@ -18,15 +22,16 @@ fn of_one(operation: &str, bytes: u64, tasks: u32, hosts: u32) -> u64 {
     let elsewhere = tasks - tasks / hosts.max(1);
     // An empty message is at least a byte of some head.
     let bytes = bytes.max(1);
+    let times = |number: u64| number.saturating_mul(bytes);
     match operation {
-        "one-to-one" => 2 * bytes,
-        name if ping_pong::is_one(name) => 2 * bytes,
-        "exchange" if tasks == hosts => tasks * bytes,
-        "message-rate" => 64 * bytes,
-        "broadcast" => (hosts - 1) * bytes,
-        "concatenation" => hosts * elsewhere * bytes,
-        "complete-exchange" => tasks * elsewhere * bytes,
-        "ring" | "barrier" | "global-sum" | "global-max" => hosts * bytes,
+        "one-to-one" => times(2),
+        name if ping_pong::is_one(name) => times(2),
+        "exchange" if tasks == hosts => times(tasks),
+        "message-rate" => times(64),
+        "broadcast" => times(hosts - 1),
+        "concatenation" => times(hosts * elsewhere),
+        "complete-exchange" => times(tasks * elsewhere),
+        "ring" | "barrier" | "global-sum" | "global-max" => times(hosts),
         _ => 0,
     }
 }
@@ -59,6 +64,15 @@ mod tests {
             0,
             "neighbours are on one host"
         );
+    }
+
+    #[test]
+    fn numbers_that_no_program_can_mean_make_no_small_sum() {
+        let mut absurd = point("ring", u64::MAX);
+        assert_eq!(least(std::slice::from_ref(&absurd), 2, 2), u64::MAX);
+        absurd.bytes = 1;
+        absurd.batch = u64::MAX / 2;
+        assert_eq!(least(&[absurd.clone(), absurd], 2, 2), u64::MAX);
     }
 
     #[test]

@@ -15,9 +15,10 @@ use signal_hook::iterator::Signals;
 /// Says to the command that it is the one inside.
 const INSIDE: &str = "REGATTA_RACE_INSIDE";
 
-/// Is this the race inside?
+/// Is this the race inside? The variable alone is not enough: a race that took itself for the one inside would mount over the /run of
+/// its host.
 pub fn is_inside() -> bool {
-    std::env::var_os(INSIDE).is_some()
+    std::env::var_os(INSIDE).is_some() && std::process::id() == 1
 }
 
 /// The command that runs another one in namespaces of its own.
@@ -67,8 +68,8 @@ pub fn run() -> Result<ExitCode> {
         .context("cannot run unshare")?;
     let mut pipe = child.stdin.take().context("no pipe")?;
     std::thread::spawn(move || {
-        for _ in signals.forever() {
-            if pipe.write_all(b"!").is_err() {
+        for signal in signals.forever() {
+            if pipe.write_all(&[signal as u8]).is_err() {
                 break;
             }
         }
@@ -84,7 +85,11 @@ pub fn follow() {
     std::thread::spawn(|| {
         let mut byte = [0];
         while let Ok(1) = std::io::stdin().read(&mut byte) {
-            let _ = signal_hook::low_level::raise(SIGINT);
+            let signal = match i32::from(byte[0]) {
+                SIGTERM => SIGTERM,
+                _ => SIGINT,
+            };
+            let _ = signal_hook::low_level::raise(signal);
         }
         std::process::exit(1);
     });

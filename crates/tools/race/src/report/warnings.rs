@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::page;
 use super::text::{bytes, count, digits, html};
+use crate::collect::INTERRUPTED;
 use crate::results::{Results, Row};
 
 /// The cache line may vary by this factor before the machine counts as unsteady.
@@ -15,7 +16,11 @@ const FEW: &str = "few-launches";
 const LEFT_OUT: &str = "unsteady-launches-left-out";
 
 /// The meanings of flags, by their beginnings.
-const MEANINGS: [(&str, &str); 5] = [
+const MEANINGS: [(&str, &str); 6] = [
+    (
+        INTERRUPTED,
+        "the race was interrupted before this was measured",
+    ),
     (
         "time-out",
         "the launch did not end in its time; such a row has no value",
@@ -42,12 +47,16 @@ pub fn doubtful(row: &Row) -> bool {
 
 /// One line at the top if there is anything to warn of.
 pub fn summary(results: &Results) -> String {
-    let number = |wanted: fn(&Row) -> bool| results.rows.iter().filter(|row| wanted(row)).count();
+    let number =
+        |wanted: &dyn Fn(&Row) -> bool| results.rows.iter().filter(|row| wanted(row)).count();
     let points = |number: usize| count(number as u64, "point");
-    let failed = number(|row| !row.measured());
-    let doubted = number(|row| row.measured() && doubtful(row));
+    let reached = |row: &Row| !row.flags.iter().any(|flag| flag == INTERRUPTED);
+    let failed = number(&|row| !row.measured() && reached(row));
+    let missed = number(&|row| !reached(row));
+    let doubted = number(&|row| row.measured() && doubtful(row));
     let mut parts = Vec::new();
     parts.extend((failed > 0).then(|| format!("{} failed", points(failed))));
+    parts.extend((missed > 0).then(|| format!("{} not measured", points(missed))));
     parts.extend((doubted > 0).then(|| format!("{} in doubt", points(doubted))));
     parts.extend(unsteady(results).map(|_| "the machine was not steady".to_owned()));
     parts.extend((!results.notes.is_empty()).then(|| count(results.notes.len() as u64, "note")));

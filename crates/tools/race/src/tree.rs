@@ -1,0 +1,327 @@
+//! All processes that come of one command, and their end.
+//!
+//! Each command gets a *mark*: a variable that all it starts inherit. So its processes are found when their parents have ended, and when
+//! they have a session of their own. Those whose variables are not to be read (programs of other users) are found as its descendants.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::event::PollFlags;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid,
+};
+
+use crate::stop::{Stop, Woken, poll_until};
+
+/// The variable that carries the mark.
+pub const MARK: &str = "RACE_MARK";
+/// How long a launcher may take to end its tasks after SIGTERM,
+pub const GRACE: Duration = Duration::from_secs(2);
+/// and when the race is to stop.
+pub const HASTE: Duration = Duration::from_millis(500);
+/// How long the kernel may take to end a process that was killed.
+const KILLED: Duration = Duration::from_millis(200);
+/// How long a mark is looked for until nobody has it.
+const LOOKING: Duration = Duration::from_secs(1);
+
+/// A command under way, with all it has started.
+pub struct Tree {
+    child: Child,
+    mark: String,
+    stop: Arc<Stop>,
+}
+
+impl Tree {
+    /// Starts a command, which gets this mark.
+    pub fn start(command: &mut Command, mark: String, stop: &Arc<Stop>) -> Result<Tree> {
+        let child = command
+            .env(MARK, &mark)
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
+        Ok(Tree {
+            child,
+            mark,
+            stop: Arc::clone(stop),
+        })
+    }
+
+    /// The process that was started.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Number of the process that was started.
+    pub fn id(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// The race's request to stop.
+    pub fn stop(&self) -> &Arc<Stop> {
+        &self.stop
+    }
+
+    /// Watches the process that was started: readable once it has ended.
+    pub fn watch(&self) -> Result<OwnedFd> {
+        pidfd_open(self.id(), PidfdFlags::empty()).context("cannot watch a process")
+    }
+
+    /// Waits for the end of the process that was started.
+    pub fn await_end(&self, deadline: Instant) -> Result<Woken> {
+        let ended = self.watch()?;
+        Ok(self
+            .stop
+            .await_ready(&[(ended.as_fd(), PollFlags::IN)], deadline)?)
+    }
+
+    /// Does the process that was started end by then, even if the race is to stop?
+    pub fn ends_by(&self, deadline: Instant) -> bool {
+        self.watch().is_ok_and(|ended| ends_by(&ended, deadline))
+    }
+
+    /// Asks, waits a little, then kills: all of it, wherever it is.
+    pub fn end(&mut self) {
+        end_together(&mut [self]);
+    }
+
+    /// Kills those that have outlived the process that was started.
+    pub fn end_rest(&self) {
+        end_marked(&|mark| mark == self.mark);
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end();
+        }
+    }
+}
+
+/// Ends several commands with all they have started, in the time of one.
+pub fn end_together(trees: &mut [&mut Tree]) {
+    let mut patience = Patience::of(GRACE);
+    let mut below = BTreeSet::new();
+    let mut running = Vec::new();
+    for tree in &mut *trees {
+        // The number of a process that has been reaped may be another's.
+        if let Ok(None) = tree.child.try_wait()
+            && let Ok(process) = tree.watch()
+        {
+            below.extend(descendants(tree.id().as_raw_nonzero().get()));
+            let _ = pidfd_send_signal(&process, Signal::TERM);
+            running.push((tree, process));
+        }
+    }
+    for (tree, process) in running {
+        if !patience.await_end(&process, &tree.stop) {
+            below.extend(descendants(tree.id().as_raw_nonzero().get()));
+            let _ = pidfd_send_signal(&process, Signal::KILL);
+        }
+        // Once it is reaped its children are this process's.
+        if ends_by(&process, Instant::now() + KILLED) {
+            let _ = tree.child.try_wait();
+        }
+    }
+    end_all(&below);
+    end_marked(&|mark| trees.iter().any(|tree| tree.mark == mark));
+}
+
+/// Waits for the end of a process that has become a child of this one, and kills it if that takes too long.
+pub fn end_adopted(pid: Pid, grace: Duration, stop: &Stop) {
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return;
+    };
+    if !Patience::of(grace).await_end(&process, stop) {
+        let _ = pidfd_send_signal(&process, Signal::KILL);
+    }
+    if ends_by(&process, Instant::now() + KILLED) {
+        reap(pid);
+    }
+}
+
+/// The time that several processes have to end; short once the race is to stop.
+struct Patience {
+    deadline: Instant,
+    hasty: bool,
+}
+
+impl Patience {
+    fn of(time: Duration) -> Patience {
+        Patience {
+            deadline: Instant::now() + time,
+            hasty: false,
+        }
+    }
+
+    /// Waits for the end of a process; false: it has not come in time.
+    fn await_end(&mut self, process: &OwnedFd, stop: &Stop) -> bool {
+        let watched = [(process.as_fd(), PollFlags::IN)];
+        if !self.hasty
+            && stop
+                .await_ready(&watched, self.deadline)
+                .is_ok_and(|woken| woken == Woken::Stopped)
+        {
+            self.hasty = true;
+            self.deadline = self.deadline.min(Instant::now() + HASTE);
+        }
+        ends_by(process, self.deadline)
+    }
+}
+
+/// Does this process end by then?
+fn ends_by(process: &OwnedFd, deadline: Instant) -> bool {
+    let watched = [(process.as_fd(), PollFlags::IN)];
+    poll_until(&watched, deadline).is_ok_and(|ready| ready.is_some())
+}
+
+/// A process with a mark.
+struct Marked {
+    pid: Pid,
+    process: OwnedFd,
+}
+
+/// The processes whose mark is one of those.
+fn marked(wanted: &dyn Fn(&str) -> bool) -> Vec<Marked> {
+    let name = format!("{MARK}=");
+    let of_entry = |entry: fs::DirEntry| {
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        // The descriptor first: it stays with the process whose variables are then read.
+        let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let variables = fs::read(entry.path().join("environ")).ok()?;
+        let found = variables.split(|&byte| byte == 0).any(|variable| {
+            let mark = variable.strip_prefix(name.as_bytes());
+            mark.is_some_and(|mark| std::str::from_utf8(mark).is_ok_and(wanted))
+        });
+        found.then_some(Marked { pid, process })
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(of_entry).collect()
+}
+
+/// Kills all that have one of these marks, and those that they start meanwhile.
+fn end_marked(wanted: &dyn Fn(&str) -> bool) {
+    let late = Instant::now() + LOOKING;
+    while Instant::now() < late {
+        let found = marked(wanted);
+        if found.is_empty() {
+            return;
+        }
+        for one in &found {
+            let _ = pidfd_send_signal(&one.process, Signal::KILL);
+        }
+        let deadline = Instant::now() + KILLED;
+        for one in &found {
+            if ends_by(&one.process, deadline) {
+                reap(one.pid);
+            }
+        }
+    }
+}
+
+/// Lets all whose mark begins so end by themselves in the time given, and kills those that do not.
+pub fn end_leftovers(beginning: &str, patience: Duration) {
+    let wanted = |mark: &str| mark.starts_with(beginning);
+    let deadline = Instant::now() + patience;
+    for one in marked(&wanted) {
+        ends_by(&one.process, deadline);
+    }
+    end_marked(&wanted);
+}
+
+/// Numbers of the processes whose mark begins so.
+pub fn with_mark(beginning: &str) -> Vec<i32> {
+    let found = marked(&|mark| mark.starts_with(beginning));
+    let number = |one: Marked| one.pid.as_raw_nonzero().get();
+    found.into_iter().map(number).collect()
+}
+
+/// Takes note of the end of a process that has become a child of this one.
+fn reap(pid: Pid) {
+    if parent_of(pid.as_raw_nonzero().get()) == Some(std::process::id() as i32) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+/// Kills processes whose launcher has ended, and reaps those that have become children of this process.
+pub fn end_all(pids: &BTreeSet<i32>) {
+    let me = std::process::id() as i32;
+    let mut killed = Vec::new();
+    for &raw in pids {
+        let Some(pid) = Pid::from_raw(raw) else {
+            continue;
+        };
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        // A process that has another parent by now was taken over by init, and may have ended since: then
+        // its number may belong to somebody else. Only our own descendants are ended.
+        let parent = parent_of(raw);
+        if parent.is_some_and(|parent| parent == me || pids.contains(&parent)) {
+            let _ = pidfd_send_signal(&process, Signal::KILL);
+            killed.push(Marked { pid, process });
+        }
+    }
+    let deadline = Instant::now() + KILLED;
+    for one in killed {
+        if ends_by(&one.process, deadline) {
+            reap(one.pid);
+        }
+    }
+}
+
+/// Every process with its parent, by the kernel's table.
+fn parents() -> Vec<(i32, i32)> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok());
+        parents.extend(pid.and_then(|pid| Some((pid, parent_of(pid)?))));
+    }
+    parents
+}
+
+/// The children of this process.
+pub fn children() -> BTreeSet<i32> {
+    let me = std::process::id() as i32;
+    let mine = parents().into_iter().filter(|(_, parent)| *parent == me);
+    mine.map(|(pid, _)| pid).collect()
+}
+
+/// All processes below one.
+pub fn descendants(root: i32) -> BTreeSet<i32> {
+    let parents = parents();
+    let mut found = BTreeSet::new();
+    let mut frontier = vec![root];
+    while let Some(parent) = frontier.pop() {
+        let children = parents
+            .iter()
+            .filter(|(_, p)| *p == parent)
+            .map(|(pid, _)| *pid);
+        frontier.extend(children.filter(|pid| found.insert(*pid)));
+    }
+    found
+}
+
+/// Parent of a process; none: there is no such process.
+pub fn parent_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the parent is the second word after it.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+/// Orphans of launchers shall become children of this process, so that they can be found and reaped.
+pub fn adopt_orphans() {
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
