@@ -189,7 +189,8 @@ fn under_way(out: &Out) -> Running {
         "500",
     ];
     let running = race(out, "hosts", "limit,regatta", &points).start();
-    let is_raced = |line: &String| line.contains("primitives-regatta");
+    let is_compiled = |line: &String| line.contains(" -o ");
+    let is_raced = |line: &String| line.contains("primitives-regatta") && !is_compiled(line);
     look_until("a program is raced", || {
         running.processes().iter().any(is_raced).then_some(())
     });
