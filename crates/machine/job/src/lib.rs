@@ -23,11 +23,15 @@
 //! [`Spawns`] takes each request for more tasks through its steps on all hosts that it concerns: prepare, enter, start. It gives the tasks
 //! their numbers, in the registry and the lifecycle.
 //!
-//! # Hosts, barriers, reachability
+//! # Hosts, clocks, barriers, reachability
 //!
-//! [`HostRequests`] answers tasks that request hosts. [`Barriers`] knows the shared barriers that are lent to named groups, and which of them
+//! [`HostRequests`] answers tasks that request hosts, [`Clocks`] those that ask a host what time it is. [`Barriers`] knows the shared barriers that are lent to named groups, and which of them
 //! a request shuts. [`Reachability`] knows the pairs of tasks that cannot reach each other: what the user reads of them, and when they are
 //! given up.
+//!
+//! # Credit
+//!
+//! The [`credits`] module says how much output may be on its way from a host, and what is repaid to whom.
 //!
 //! # Replication
 //!
@@ -54,6 +58,8 @@
 #![forbid(unsafe_code)]
 
 pub mod barriers;
+mod clocks;
+pub mod credits;
 mod end;
 pub mod failover;
 pub mod hosting;
@@ -65,6 +71,8 @@ pub mod spawn;
 pub mod words;
 
 pub use barriers::Barriers;
+pub use clocks::Clocks;
+pub use credits::Credits;
 pub use end::{End, Ended, Failure};
 pub use hosting::HostRequests;
 pub use lifecycle::{Action, Lifecycle, OnFailure, Policy};

@@ -9,11 +9,12 @@
 //! Like the launcher it is three processes, so that no death of one or two of them leaves anything behind: the outer one waits for the
 //! inner one, which is the tasks' parent and speaks on the channel, and the one between ends what the inner one leaves. All are subreapers.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
+use regatta_job::credits::SendWindow;
 use regatta_job::failover::{Follower, Replica};
 use regatta_job::registry::shortened;
 use regatta_job::spawn::SpawnedTasks;
@@ -143,8 +144,8 @@ struct Agent {
     /// How they were prepared, and what is kept in case the launcher's host is lost.
     template: Option<Preparation>,
     following: Option<Following>,
-    /// So many bytes of output may still be sent.
-    room: Cell<usize>,
+    /// Output that may be on its way.
+    window: RefCell<SendWindow>,
     /// Standard input for task 0, when that is ours.
     feed: Option<Feed>,
     /// How often this agent was told to start spawned tasks.
@@ -172,7 +173,7 @@ impl Agent {
             gone_early: Vec::new(),
             template: None,
             following: None,
-            room: Cell::new(0),
+            window: RefCell::default(),
             feed: None,
             starts: 0,
             told_strays: false,
@@ -277,7 +278,7 @@ impl Agent {
             .polls(&self.signals)
             .chain(self.link.polls())
             .collect();
-        let shows = self.room.get() > 0;
+        let shows = self.window.borrow().has_room();
         fds.extend(self.worker.polls(shows, self.has_begun_for_owner()));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.following.iter().flat_map(Following::polls));
@@ -382,7 +383,7 @@ impl Agent {
                     tasks.for_each(|tasks| tasks.signal_guests(signal));
                 }
             }
-            Order::Credit { bytes } => self.room.set(self.room.get() + bytes as usize),
+            Order::Credit { bytes } => self.window.borrow_mut().repaid(bytes as usize),
             Order::Input { bytes } => {
                 if let Some(feed) = &mut self.feed {
                     feed.push(&bytes);
@@ -451,7 +452,7 @@ impl Agent {
             self.worker.join_socket = JoinSocket::of_job(&order.join_name);
         }
         self.worker.tasks = Some(tasks);
-        self.room.set(order.window as usize);
+        *self.window.borrow_mut() = SendWindow::open(order.window as usize);
         self.silence = Duration::from_millis(u64::from(order.silence));
         Ok(addresses)
     }
@@ -470,10 +471,11 @@ impl Agent {
         if self.is_without_owner() {
             return;
         }
-        let (link, room) = (&mut self.link, &self.room);
-        self.worker.pump(|| room.get() > 0, &mut |heard| {
-            send_output(link, room, heard)
-        });
+        let (link, window) = (&mut self.link, &self.window);
+        self.worker
+            .pump(|| window.borrow().has_room(), &mut |heard| {
+                send_output(link, window, heard)
+            });
         self.pass_on_reports();
         if let Some(taken) = self
             .feed
@@ -511,10 +513,12 @@ impl Agent {
             }
             return;
         }
-        let (link, room) = (&mut self.link, &self.room);
-        let all = self.worker.drain(|| room.get() > 0, &mut |heard| {
-            send_output(link, room, heard)
-        });
+        let (link, window) = (&mut self.link, &self.window);
+        let all = self
+            .worker
+            .drain(|| window.borrow().has_room(), &mut |heard| {
+                send_output(link, window, heard)
+            });
         self.pass_on_reports();
         if all {
             self.settled = true;
@@ -560,13 +564,13 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
     })
 }
 
-fn send_output(link: &mut Link, room: &Cell<usize>, heard: Heard) -> bool {
+fn send_output(link: &mut Link, window: &RefCell<SendWindow>, heard: Heard) -> bool {
     let (rank, which, bytes) = match heard {
         Heard::Bytes(rank, which, bytes) => (rank, which, bytes),
         Heard::End(rank, which) => (rank, which, &[][..]),
     };
     // The window may be overrun by the last piece, which bounds it all the same.
-    room.set(room.get().saturating_sub(bytes.len()));
+    window.borrow_mut().sent(bytes.len());
     let _ = link.send(&Report::Output {
         rank,
         stream: which as u32,

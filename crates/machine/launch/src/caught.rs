@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use regatta_job::credits::ReceiverWindows;
 use regatta_job::registry::Piece;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -18,22 +19,11 @@ use regatta_wire::control::{Route, Then};
 const EVENTS: usize = 64;
 /// Read at once.
 const PIECE: usize = 64 << 10;
-/// So many bytes of this host may be on their way to one task.
-const WINDOW: usize = 256 << 10;
-/// So many more, if their writers have ended.
-const LAST_WORDS: usize = 4 << 20;
 
 #[derive(Debug)]
 struct Source {
     fd: OwnedFd,
     route: Route,
-}
-
-/// The bytes on their way to one task, and the sources that wait until they are fewer.
-#[derive(Debug, Default)]
-struct Window {
-    under_way: usize,
-    parked: Vec<u64>,
 }
 
 /// See the module.
@@ -42,7 +32,7 @@ pub(crate) struct Caught {
     /// Made when it is first needed.
     epoll: Option<OwnedFd>,
     sources: HashMap<u64, Source>,
-    windows: HashMap<u32, Window>,
+    windows: ReceiverWindows,
     buffer: Vec<u8>,
 }
 
@@ -134,45 +124,40 @@ impl Caught {
         let (Some(source), Some(epoll)) = (self.sources.get(&key), &self.epoll) else {
             return false;
         };
-        let window = self.windows.entry(source.route.to).or_default();
-        let full = window.under_way >= WINDOW && epoll::delete(epoll, &source.fd).is_ok();
+        let to = source.route.to;
+        let full = self.windows.is_full(to) && epoll::delete(epoll, &source.fd).is_ok();
         if full {
-            window.parked.push(key);
+            self.windows.wait(to, key);
         }
         full
     }
 
     /// A task has received so much, or receives no more: then that is no matter.
     pub(crate) fn taken(&mut self, by: u32, bytes: usize) {
-        let Some(window) = self.windows.get_mut(&by) else {
-            return;
-        };
-        window.under_way = window.under_way.saturating_sub(bytes);
-        if window.under_way >= WINDOW {
-            return;
-        }
-        for key in std::mem::take(&mut window.parked) {
+        let again = self.windows.received(by, bytes);
+        self.read_again(again);
+    }
+
+    fn read_again(&self, keys: Vec<u64>) {
+        for key in keys {
             if let (Some(source), Some(epoll)) = (self.sources.get(&key), &self.epoll) {
                 // It was looked at before, so there is room for it.
                 let _ = epoll::add(epoll, &source.fd, EventData::new_u64(key), EventFlags::IN);
             }
-        }
-        if window.under_way == 0 {
-            self.windows.remove(&by);
         }
     }
 
     /// So many bytes of ours go the way of a task's errors: to whom.
     pub(crate) fn on_behalf_of(&mut self, task: u32, bytes: usize) -> Option<Route> {
         let route = self.sources.get(&key(task, 1))?.route;
-        self.windows.entry(route.to).or_default().under_way += bytes;
+        self.windows.sent(route.to, bytes);
         Some(route)
     }
 
     /// All output on its way is lost, or has arrived.
     pub(crate) fn all_taken(&mut self) {
-        let all: Vec<u32> = self.windows.keys().copied().collect();
-        all.into_iter().for_each(|by| self.taken(by, usize::MAX));
+        let again = self.windows.all_received();
+        self.read_again(again);
     }
 
     /// A task has ended: what it wrote is read now, and no more than that.
@@ -185,8 +170,7 @@ impl Caught {
             let mut left = rustix::io::ioctl_fionread(&source.fd).unwrap_or(0) as usize;
             let route = source.route;
             while left > 0 {
-                let on_its_way = self.windows.get(&route.to).map_or(0, |w| w.under_way);
-                let count = self.read(key, on_its_way < WINDOW + LAST_WORDS, hear);
+                let count = self.read(key, self.windows.takes_last_output(route.to), hear);
                 left = if count == 0 {
                     0
                 } else {
@@ -235,7 +219,7 @@ impl Caught {
         };
         let route = Some(source.route).filter(|_| routed);
         if let Some(route) = route {
-            self.windows.entry(route.to).or_default().under_way += count;
+            self.windows.sent(route.to, count);
         }
         hear(Piece {
             task: (key >> 1) as u32,
@@ -305,7 +289,7 @@ mod tests {
             }
             heard += pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>();
         }
-        assert!((WINDOW..WINDOW + PIECE).contains(&heard), "{heard}");
+        assert!((256 << 10..(256 << 10) + PIECE).contains(&heard), "{heard}");
         assert!(pumped(&mut caught).is_empty());
         caught.taken(3, PIECE);
         let pieces = pumped(&mut caught);
@@ -335,10 +319,10 @@ mod tests {
             });
             assert_eq!((ends, routed + others - before), (2, written));
         }
-        assert!((LAST_WORDS..LAST_WORDS + WINDOW + PIECE + 1).contains(&routed));
+        assert!((4 << 20..(4 << 20) + (256 << 10) + PIECE + 1).contains(&routed));
         assert!(others > 0 && caught.sources.is_empty());
         caught.taken(3, usize::MAX);
-        assert!(caught.windows.is_empty());
+        assert!(caught.windows.are_whole());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
+use regatta_job::credits::HOST_WINDOW;
 use regatta_job::hosts::Admission;
 use rustix::process::{Pid, Rlimit};
 
@@ -18,7 +19,7 @@ use crate::output::Output;
 use crate::owner::Owner;
 use crate::plan::{Across, Form, Plan};
 use crate::refusal::Refusal;
-use crate::remote::{Remote, WINDOW};
+use crate::remote::Remote;
 use crate::rsh::Role;
 use crate::signals::Signals;
 use crate::succession::failover_plan;
@@ -263,7 +264,7 @@ fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation
         directory: directory(across)?.as_bytes().to_vec(),
         bind: plan.bind.clone(),
         share: Share::default(),
-        window: WINDOW,
+        window: HOST_WINDOW,
         most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),

@@ -6,6 +6,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
+use regatta_job::credits::SendWindow;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -25,8 +26,7 @@ pub(crate) struct Input {
     /// None: it has ended, or nobody wants it any more.
     pipe: Option<OwnedFd>,
     reader: Option<Pid>,
-    /// How many bytes have been sent and not been dealt with.
-    on_their_way: usize,
+    window: SendWindow,
     buffer: Vec<u8>,
 }
 
@@ -57,17 +57,17 @@ impl Input {
         Ok(Self {
             pipe: Some(ours),
             reader: Some(reader),
-            on_their_way: 0,
+            window: SendWindow::open(WINDOW),
             buffer: limits::buffer(streams::PIECE)?,
         })
     }
 
     /// The next piece, if there is one and there is room for it; an empty one is the end.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
-        let pipe = self.pipe.as_ref().filter(|_| self.on_their_way < WINDOW)?;
+        let pipe = self.pipe.as_ref().filter(|_| self.window.has_room())?;
         match rustix::io::read(pipe, &mut self.buffer[..]) {
             Ok(count) if count > 0 => {
-                self.on_their_way += count;
+                self.window.sent(count);
                 Some(self.buffer[..count].to_vec())
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
@@ -80,7 +80,7 @@ impl Input {
 
     /// So many bytes have been dealt with.
     pub(crate) fn taken(&mut self, bytes: usize) {
-        self.on_their_way = self.on_their_way.saturating_sub(bytes);
+        self.window.repaid(bytes);
     }
 
     /// Nobody wants more of it.
@@ -103,7 +103,7 @@ impl Input {
 
     /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let pipe = self.pipe.as_ref().filter(|_| self.on_their_way < WINDOW);
+        let pipe = self.pipe.as_ref().filter(|_| self.window.has_room());
         pipe.into_iter()
             .map(|pipe| PollFd::new(pipe, PollFlags::IN))
     }
@@ -120,7 +120,7 @@ mod tests {
         let input = Input {
             pipe: Some(ours),
             reader: None,
-            on_their_way: 0,
+            window: SendWindow::open(WINDOW),
             buffer: vec![0; 1024],
         };
         (input, theirs)
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn nothing_is_read_while_a_window_of_bytes_has_not_been_dealt_with() {
         let (mut input, theirs) = input();
-        input.on_their_way = WINDOW - 1;
+        input.window.sent(WINDOW - 1);
         rustix::io::write(&theirs, &[7; 1024 + 9]).expect("room");
         assert_eq!(input.next().map(|piece| piece.len()), Some(1024));
         assert_eq!((input.next(), input.polls().count()), (None, 0));
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn more_bytes_dealt_with_than_were_sent_open_the_window_no_further() {
         let (mut input, _theirs) = input();
-        input.on_their_way = 5;
+        input.window.sent(5);
         input.taken(usize::MAX);
-        assert_eq!(input.on_their_way, 0);
+        assert_eq!(input.window.on_their_way(), 0);
     }
 }

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
+use regatta_job::Credits;
 use regatta_wire::control::Then;
 use regatta_wire::session::FromJob;
 
@@ -24,8 +25,6 @@ use crate::{rsh, sys};
 
 /// How often either side of a channel says that it is there.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
-/// So many bytes of output may be on their way from one host.
-pub(crate) const WINDOW: u32 = 1 << 20;
 /// How long the commands that carried the channels have to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the command of a channel that has ended may take to end, and to say why.
@@ -58,8 +57,6 @@ pub(crate) struct Remote {
     /// When we last heard it, and when we last said something.
     pub heard: Instant,
     spoken: Instant,
-    /// Output that was dealt with and not yet said to be.
-    pub owed: u32,
     /// The command that carries the channel, until it is reaped, and how it ended.
     command: Option<Pid>,
     status: Option<i32>,
@@ -166,7 +163,6 @@ impl Remote {
             lost: false,
             heard: Instant::now(),
             spoken: Instant::now(),
-            owed: 0,
             command: None,
             status: None,
             ended: None,
@@ -184,7 +180,7 @@ impl Remote {
     }
 
     /// Takes note of what a report says of the host's tasks. An error is a reason to give the host up.
-    pub(crate) fn note(&mut self, report: &Report) -> Result<(), String> {
+    pub(crate) fn note(&mut self, report: &Report, credits: &mut Credits) -> Result<(), String> {
         match report {
             &Report::Started { rank, pid } => self.note_started(rank, Some(pid))?,
             Report::SpawnStarted { task, pid, refused } => {
@@ -198,18 +194,16 @@ impl Remote {
                 rank,
                 stream,
                 bytes,
-            } if self.has(*rank) && *stream < 2 => self.owed += bytes.len() as u32,
+            } if self.has(*rank) && *stream < 2 => credits.host_sent(self.number, bytes.len()),
             Report::Caught { piece }
                 if self.has(piece.task)
                     && piece.stream < 2
                     && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
             {
                 let is_for_the_output = piece.route.is_none();
-                self.owed += if is_for_the_output {
-                    piece.bytes.len() as u32
-                } else {
-                    0
-                };
+                if is_for_the_output {
+                    credits.host_sent(self.number, piece.bytes.len());
+                }
             }
             Report::Asked { task, .. } | Report::Heard { task, .. } | Report::Hushed { task }
                 if self.has(*task) => {}
@@ -581,7 +575,7 @@ mod tests {
 
     #[test]
     fn a_host_speaks_of_each_of_its_tasks_in_turn() {
-        let mut remote = host();
+        let (mut remote, mut credits) = (host(), Credits::default());
         let started = Report::Started { rank: 2, pid: 77 };
         let task = Ended {
             rank: 2,
@@ -591,30 +585,42 @@ mod tests {
         };
         let ended = Report::Ended { task };
         let stranger = Err(stranger(2));
-        assert_eq!(remote.note(&ended), stranger, "it has not started");
-        assert_eq!(remote.note(&started), Ok(()));
-        assert_eq!(remote.note(&started), stranger, "it has started before");
+        assert_eq!(
+            remote.note(&ended, &mut credits),
+            stranger,
+            "it has not started"
+        );
+        assert_eq!(remote.note(&started, &mut credits), Ok(()));
+        assert_eq!(
+            remote.note(&started, &mut credits),
+            stranger,
+            "it has started before"
+        );
         assert_eq!(remote.running, [(2, 77)].into());
-        assert_eq!(remote.note(&ended), Ok(()));
-        assert_eq!(remote.note(&ended), stranger, "it has ended before");
+        assert_eq!(remote.note(&ended, &mut credits), Ok(()));
+        assert_eq!(
+            remote.note(&ended, &mut credits),
+            stranger,
+            "it has ended before"
+        );
         let refused = Report::SpawnStarted {
             task: 3,
             pid: 0,
             refused: Some((Why::System, String::new())),
         };
-        assert_eq!(remote.note(&refused), Ok(()));
+        assert_eq!(remote.note(&refused, &mut credits), Ok(()));
         assert!(remote.unstarted.is_empty() && remote.running.is_empty());
     }
 
     #[test]
     fn a_host_has_no_word_for_tasks_of_others_and_for_streams_that_there_are_not() {
-        let mut remote = host();
+        let (mut remote, mut credits) = (host(), Credits::default());
         let output = |rank: u32, stream: u32| Report::Output {
             rank,
             stream,
             bytes: vec![0; 9],
         };
-        assert_eq!(remote.note(&output(2, 1)), Ok(()));
+        assert_eq!(remote.note(&output(2, 1), &mut credits), Ok(()));
         let caught = |then: Then| Report::Caught {
             piece: Piece {
                 task: 3,
@@ -624,7 +630,7 @@ mod tests {
                 then,
             },
         };
-        assert_eq!(remote.note(&caught(Then::Ended)), Ok(()));
+        assert_eq!(remote.note(&caught(Then::Ended), &mut credits), Ok(()));
         let unasked = [
             output(0, 1),
             output(2, 2),
@@ -637,17 +643,24 @@ mod tests {
             Report::Hushed { task: 1 },
         ];
         for report in unasked {
-            assert_eq!(remote.note(&report), Err(UNASKED.to_owned()), "{report:?}");
+            assert_eq!(
+                remote.note(&report, &mut credits),
+                Err(UNASKED.to_owned()),
+                "{report:?}"
+            );
         }
-        assert_eq!(remote.owed, 11);
+        assert_eq!(credits.owed(1), 11);
     }
 
     #[test]
     fn a_host_that_has_started_less_than_it_was_told_is_not_settled() {
-        let mut remote = host();
+        let (mut remote, mut credits) = (host(), Credits::default());
         remote.starts = 2;
         for (starts, settled) in [(1, false), (2, true)] {
-            assert_eq!(remote.note(&Report::Settled { starts }), Ok(()));
+            assert_eq!(
+                remote.note(&Report::Settled { starts }, &mut credits),
+                Ok(())
+            );
             assert_eq!(remote.settled, settled);
         }
     }

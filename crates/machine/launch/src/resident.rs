@@ -13,6 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use regatta_job::credits::HOST_WINDOW;
 use regatta_segment::job::{Job, MOST_TASKS};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
@@ -30,7 +31,6 @@ use crate::owner::Owner;
 use crate::place::Claimed;
 use crate::plan::{Across, Bind, Form, Growth, OnFailure, Plan};
 use crate::refusal::Refusal;
-use crate::remote::WINDOW;
 use crate::rsh::reach_command;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
@@ -318,7 +318,7 @@ fn ground(
         directory: HOME.as_bytes().to_vec(),
         bind: Bind::Free,
         share: Share::default(),
-        window: WINDOW,
+        window: HOST_WINDOW,
         most: MOST_TASKS,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use regatta_job::failover::{Leadership, Replication};
 use regatta_job::{
-    Action, Barriers, End, Ended, Lifecycle, Reachability, Registry, ReplicatedRegistry, Spawns,
+    Action, Barriers, Clocks, Credits, End, Ended, Lifecycle, Reachability, Registry,
+    ReplicatedRegistry, Spawns,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal};
@@ -35,15 +36,12 @@ use crate::tasks::{self, Started, Tasks};
 use crate::time_asleep::Wakes;
 use crate::worker::Worker;
 use crate::{fleet, front_process, program, summary, tree, words};
-use clocks::Asked;
 use growing::Growing;
 use history::History;
-use outputs::Owed;
 use regatta_segment::job::{Cause, MOST_TASKS, TaskState};
 use starters::{Awaited, Starter};
 
 mod barriers;
-mod clocks;
 mod elsewhere;
 mod growing;
 mod guests;
@@ -146,8 +144,9 @@ struct Supervisor<'p> {
     replication: Replication,
     /// Tasks that are being started for others.
     spawns: Spawns,
-    owed: Vec<Owed>,
-    clocks: Vec<Asked>,
+    /// Output that was taken, and whose senders were not told so.
+    credits: Credits,
+    clocks: Clocks,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -176,8 +175,8 @@ impl<'p> Parts<'p> {
             leadership: None,
             tether: None,
             spawns: Spawns::new(self.plan.most_tasks),
-            clocks: Vec::new(),
-            owed: Vec::new(),
+            clocks: Clocks::default(),
+            credits: Credits::default(),
             here: None,
             number: 0,
             history: History::new(false, self.plan.stays),

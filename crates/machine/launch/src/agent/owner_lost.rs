@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use regatta_job::credits::SendWindow;
 use regatta_job::failover::{Follower, PIECE};
 
 use super::Agent;
@@ -26,7 +27,7 @@ impl Agent {
             // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
-            self.room.set(0);
+            self.window.take();
         }
         while self.is_without_owner() && !self.called {
             let following = self.following.as_mut();
@@ -106,7 +107,7 @@ impl Agent {
             return;
         };
         if let Some(template) = &self.template {
-            self.room.set(template.window as usize);
+            *self.window.borrow_mut() = SendWindow::open(template.window as usize);
         }
         let mut handover = succession::handover(tasks, &following.follower.local);
         handover.worlds.retain(|world| world.first >= known);

@@ -29,8 +29,7 @@ impl Agent {
                     local.into_iter().for_each(|it| it.note_ended(*task));
                 }
                 Report::Caught { piece } if piece.route.is_none() => {
-                    let room = self.room.get();
-                    self.room.set(room.saturating_sub(piece.bytes.len()));
+                    self.window.borrow_mut().sent(piece.bytes.len());
                 }
                 _ => {}
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Supervisor;
 use crate::channel::messages::{Order, Report};
 use crate::refusal::Refusal;
-use crate::remote::{Loss, UNASKED, WINDOW};
+use crate::remote::{Loss, UNASKED};
 use crate::tasks::Started;
 use regatta_job::End;
 
@@ -139,7 +139,7 @@ impl Supervisor<'_> {
 
     fn handle_report(&mut self, index: usize, report: Report) -> Result<(), String> {
         let remote = &mut self.remotes[index];
-        remote.note(&report)?;
+        remote.note(&report, &mut self.credits)?;
         let host = remote.number;
         self.heed(host, report)
     }
@@ -188,7 +188,10 @@ impl Supervisor<'_> {
                 program,
                 address,
             } => self.join((host, caller), program, address),
-            Report::Clock { by, id, time } => self.clock_told(host, by, id, time),
+            Report::Clock { by, id, time } => {
+                let answer = (host, by, id);
+                self.clocks.answered(&mut self.registry, answer, time);
+            }
             Report::Taken { bytes } => self
                 .input
                 .iter_mut()
@@ -276,17 +279,15 @@ impl Supervisor<'_> {
             self.hushed(rank);
         }
         self.registry.host_lost(number);
-        self.clock_lost(number);
+        self.clocks.host_lost(&mut self.registry, number);
+        self.credits.host_lost(number);
         self.spawns_lose(number, &unstarted);
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.
     fn repay(&mut self, index: usize) {
-        let full = self.output.is_full();
-        let remote = &mut self.remotes[index];
-        // In large pieces, or a chatty task would cost a message for each of its own.
-        if !full && remote.owed >= WINDOW / 4 {
-            let bytes = std::mem::take(&mut remote.owed);
+        let (full, remote) = (self.output.is_full(), &mut self.remotes[index]);
+        if let Some(bytes) = self.credits.repay_host(remote.number, full) {
             let _ = remote.send(&Order::Credit { bytes });
         }
     }

@@ -4,16 +4,9 @@
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::streams::Heard;
+use regatta_job::credits::Repayment;
 use regatta_job::registry::Piece;
 use regatta_wire::control::Then;
-
-/// Output that went the job's way, for whose window its host has not been repaid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Owed {
-    task: u32,
-    by: u32,
-    bytes: u32,
-}
 
 impl Supervisor<'_> {
     /// Shows what a task of a host has written to a stream of the job's output; nothing: that is its end.
@@ -41,21 +34,12 @@ impl Supervisor<'_> {
         if piece.then == Then::Closed {
             self.pass_output(host, (task, stream), &[]);
         }
-        if let Some(route) = piece.route.filter(|_| !piece.bytes.is_empty()) {
-            self.owed.push(Owed {
-                task,
-                by: route.to,
-                bytes: piece.bytes.len() as u32,
-            });
-        }
+        self.credits.piece_diverted(&piece);
     }
 
     /// Lets hosts go on whose tasks' output went the job's way, unless too much waits to be written there.
     pub(super) fn repay_caught(&mut self) {
-        if self.output.is_full() {
-            return;
-        }
-        for Owed { task, by, bytes } in std::mem::take(&mut self.owed) {
+        for Repayment { by, task, bytes } in self.credits.repay_diverted(self.output.is_full()) {
             self.order_for(task, Order::Taken { by, bytes });
         }
     }

@@ -58,6 +58,13 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Asks a host what time it is, for a task.
+    fn ask_clock(&mut self, by: u32, id: u32, host: u32) {
+        // If that fails the host is about to be lost.
+        let _ = self.order(host, Order::Clock { by, id });
+        self.clocks.ask(host, by, id);
+    }
+
     pub(super) fn signal(&mut self, task: u32, signal: i32) {
         self.order_for(task, Order::SignalTask { task, signal });
     }
