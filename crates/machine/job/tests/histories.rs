@@ -9,6 +9,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use sim::{Life, Sim};
 
+/// So many hosts come to a job.
+const MOST_NEW: usize = 3;
+
 /// One thing that happens to a job.
 #[derive(Clone, Debug)]
 enum Mishap {
@@ -26,6 +29,10 @@ enum Mishap {
     Freeze(usize, u64),
     /// A host that was lost comes back as another run.
     Return(usize),
+    /// The virtual machine has one more host, which becomes one of the job's.
+    Come,
+    /// The machine that has come last is lost, perhaps before it is a host of the job.
+    LoseNewest,
     /// A task ends.
     End,
     /// Messages take so many milliseconds at most from now on.
@@ -41,6 +48,8 @@ fn mishap() -> impl Strategy<Value = Mishap> {
         3 => any::<usize>().prop_map(Mishap::Break),
         1 => (any::<usize>(), 1000..10_000_u64).prop_map(|(host, time)| Mishap::Freeze(host, time)),
         1 => any::<usize>().prop_map(Mishap::Return),
+        3 => Just(Mishap::Come),
+        1 => Just(Mishap::LoseNewest),
         4 => Just(Mishap::End),
         2 => (1..400_u64).prop_map(Mishap::Slow),
     ]
@@ -84,6 +93,19 @@ fn happen(sim: &mut Sim, mishap: &Mishap) {
         Mishap::Return(host) => {
             let host = &mut sim.hosts[host % hosts];
             host.is_back = host.life == Life::Gone;
+        }
+        Mishap::Come if sim.machines.len() < sim.first_hosts as usize + MOST_NEW => sim.come(),
+        Mishap::Come => {}
+        Mishap::LoseNewest => {
+            let newest = sim.machines.len() as u32 - 1;
+            let agent = sim.agents_on(newest).first().copied();
+            match agent {
+                Some(host) => lose(sim, host, false),
+                None if sim.machines[newest as usize].is_up && sim.can_lose_machine(newest) => {
+                    sim.lose_machine(newest);
+                }
+                None => {}
+            }
         }
         Mishap::End => sim.end_some(),
         Mishap::Slow(most) => sim.slowest = *most,
@@ -138,4 +160,16 @@ proptest! {
     fn after_any_other_history_what_was_heard_is_true(history in history()) {
         live_through(&history)?;
     }
+}
+
+/// The launcher gives up host 1, which lives, and is lost before the others know that host: host 2 leads at once, and answers no claims.
+#[test]
+fn a_host_that_was_given_up_does_not_lead_beside_one_that_leads() {
+    let mishaps = vec![
+        (Mishap::GiveUp(1), 0, 0),
+        (Mishap::Come, 0, 0),
+        (Mishap::LoseAmid(0), 0, 0),
+        (Mishap::Come, 0, 0),
+    ];
+    live_through(&(1635288821027513016, 3, mishaps)).expect("one leader");
 }

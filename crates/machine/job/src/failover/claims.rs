@@ -74,7 +74,7 @@ pub enum Obstacle {
     CutOff(String),
     /// The launcher before it had given it up, as this host has heard.
     GivenUp(u32),
-    /// Less than half of the hosts of the job that are left can be claimed.
+    /// No more than half of the hosts of the job that are left would follow.
     TooFew,
 }
 
@@ -294,8 +294,8 @@ impl Claims {
         is_silent.then(|| why.clone())
     }
 
-    /// Whether less than half of the hosts that are left would follow, this one included: then the others may follow another one, that has
-    /// claimed them before. It is alone with its order if the launcher before had given it up.
+    /// Whether no more than half of the hosts that are left would follow, this one included: then the others may follow another one, that has
+    /// claimed them before or leads already. It is alone with its order if the launcher before had given it up.
     fn has_too_few(&self) -> bool {
         let is_claimed = |host: &&Host| host.step == Step::Claimed;
         let is_left = |host: &&Host| {
@@ -304,7 +304,7 @@ impl Claims {
         };
         let claimed = self.hosts.iter().filter(is_claimed).count();
         let left = self.hosts.iter().filter(is_left).count();
-        2 * (1 + claimed) < 1 + left
+        left > claimed && 2 * (1 + claimed) <= 1 + left
     }
 
     fn lose_hosts(&mut self, now: Duration) {

@@ -66,9 +66,8 @@ impl Sim {
             return false;
         };
         let has_ended = |run: &str| {
-            let mut hosts = (0..).zip(&self.hosts);
-            let host = hosts.find(|(number, _)| run_of(*number) == run);
-            host.is_some_and(|(_, host)| host.life == Life::Gone)
+            let mut there = self.hosts.iter().filter(|host| run_of(host.machine) == run);
+            there.all(|host| host.life == Life::Gone)
         };
         let is_left = |run: &&str| !first.dead.iter().any(|dead| run_of(*dead) == **run);
         let turn = follower.successors().find(is_left);
@@ -135,14 +134,10 @@ impl Sim {
                 };
                 let events = task.events.iter().filter(|(watch, _)| *watch == id);
                 let events: Vec<&Event> = events.map(|(_, event)| event).collect();
-                let unknown = |event: &&Event| {
-                    matches!(
-                        event,
-                        Event::TaskEnded {
-                            ending: Ending::Unknown,
-                            ..
-                        }
-                    )
+                let unknown = |event: &&Event| match event {
+                    Event::TaskEnded { ending, .. } => *ending == Ending::Unknown,
+                    Event::HostLost { name, .. } => name.is_empty(),
+                    _ => false,
                 };
                 if events.len() == 1 && events.iter().any(unknown) {
                     continue;

@@ -9,6 +9,7 @@ use regatta_job::failover::{
     dead_hosts,
 };
 
+use super::hosts::Host;
 use super::launcher::Launcher;
 use super::{Down, Life, Owner, Sim, Up, What};
 
@@ -60,11 +61,15 @@ impl Sim {
         let successors = follower.successors().map(str::to_owned).collect();
         let order = follower.take_order().expect("an order");
         let registry = follower.replica.take().expect("a replica");
-        let others = order.candidates.into_iter();
+        let others = order.candidates.iter().cloned();
         let candidates: Vec<Candidate> = others.filter(|one| one.number != host).collect();
         let claims = Claims::new(self.now, &candidates, view, BTreeMap::new(), &registry);
         self.hosts[host as usize].follower = None;
-        let hosts = self.hosts.len() as u32;
+        let runs: Vec<(u32, String)> = order
+            .candidates
+            .iter()
+            .map(|one| (one.number, one.run.clone()))
+            .collect();
         let launcher = self.launchers.len();
         self.launchers.push(Launcher {
             successors,
@@ -82,7 +87,7 @@ impl Sim {
                 has_called: false,
                 left: None,
             }),
-            ..Launcher::new(host, hosts, registry)
+            ..Launcher::new(host, self.machine_of(host), runs.into_iter(), registry)
         });
         self.carry_out_claims(launcher);
     }
@@ -382,12 +387,33 @@ impl Sim {
         let before = rejoin.before;
         self.take_over(launcher, (handovers, snapshots), lost, &before);
         let dead = self.hosts[host as usize].dead.clone();
+        let remotes = self.launchers[launcher].remotes.keys();
+        let dead = remotes.filter(|host| dead.contains(&self.machine_of(**host)));
+        let dead: Vec<u32> = dead.copied().collect();
         for other in dead.into_iter().chain(rejoin.ended) {
             self.give_up_host(launcher, other);
         }
+        self.leave_unknown(launcher);
+        self.look(launcher);
         for (host, message) in rejoin.unread {
             self.take_up(launcher, host, message);
         }
+    }
+
+    /// Hosts that had begun to join when the launcher before was lost, and of which this one does not know, wait in vain.
+    fn leave_unknown(&mut self, launcher: usize) {
+        let remotes = &self.launchers[launcher].remotes;
+        let unknown = |(number, host): &(u32, &Host)| {
+            let waits = host.life == Life::Up && host.has_begun && !host.given_up;
+            let owner = host.owner.launcher().map(|by| self.launchers[by].host);
+            let is_left = owner.is_some_and(|owner| self.life(owner) == Life::Up);
+            waits && !is_left && host.follower.is_some() && !remotes.contains_key(number)
+        };
+        let unknown = (0..).zip(&self.hosts).filter(unknown);
+        let unknown: Vec<u32> = unknown.map(|(number, _)| number).collect();
+        unknown
+            .into_iter()
+            .for_each(|host| self.give_up_unowned(host));
     }
 
     /// Two leaders never both act.

@@ -11,7 +11,7 @@ use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
-use super::{Down, Life, Sim, Up, What, run_of};
+use super::{Down, Life, Sim, Up, What};
 
 /// The launcher at the other end of a host's channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,9 @@ impl Owner {
 
 pub struct Host {
     pub life: Life,
+    pub machine: u32,
+    /// It is a host of the job, and not about to be one.
+    pub has_begun: bool,
     /// None: it leads, or claims to.
     pub follower: Option<Follower>,
     pub owner: Owner,
@@ -57,6 +60,8 @@ pub struct Host {
     pub entered: u32,
     /// Its own tasks that are to start.
     pub unstarted: BTreeSet<u32>,
+    /// Machines that its membership knows, and of these the ones that are silent and that are dead.
+    pub known: BTreeSet<u32>,
     pub suspected: BTreeSet<u32>,
     pub dead: BTreeSet<u32>,
 }
@@ -67,6 +72,8 @@ impl Host {
         let follower = || Follower::new(FailoverPlan::default(), Duration::ZERO);
         Host {
             life: Life::Up,
+            machine: number,
+            has_begun: true,
             follower: (number > 0).then(follower),
             owner: if number > 0 {
                 Owner::Leader(0)
@@ -82,8 +89,21 @@ impl Host {
             table: BTreeMap::new(),
             entered: 2 * hosts,
             unstarted: BTreeSet::new(),
+            known: (0..hosts).collect(),
             suspected: BTreeSet::new(),
             dead: BTreeSet::new(),
+        }
+    }
+
+    /// One that arrives, with so many tasks in its table.
+    pub fn arriving(machine: u32, launcher: usize, entered: u32) -> Host {
+        Host {
+            machine,
+            has_begun: false,
+            owner: Owner::Leader(launcher),
+            entered,
+            known: BTreeSet::new(),
+            ..Host::new(u32::MAX, 0)
         }
     }
 }
@@ -114,7 +134,7 @@ impl Sim {
     }
 
     pub fn take_down(&mut self, launcher: usize, host: u32, message: Down) {
-        let (now, run) = (self.now, run_of(self.launchers[launcher].host));
+        let (now, run) = (self.now, self.run_on(self.launchers[launcher].host));
         let Some(follower) = self.hosts[host as usize].follower.as_mut() else {
             return;
         };
@@ -161,6 +181,13 @@ impl Sim {
                 }
             }
             Down::AskState { changes } => self.hand_over(launcher, host, changes),
+            message => self.take_order(launcher, host, message),
+        }
+    }
+
+    /// Takes an order about tasks, or one to a host that arrives.
+    fn take_order(&mut self, launcher: usize, host: u32, message: Down) {
+        match message {
             Down::Prepare { spawn, count } => {
                 let prepared = self.prepare(count);
                 self.report(host, Up::Prepared { spawn, prepared });
@@ -171,6 +198,9 @@ impl Sim {
                 self.report(host, Up::Entered { first });
             }
             Down::Start { tasks } => self.start(host, tasks),
+            Down::PrepareHost { id } => self.send_up(launcher, host, Up::HostPrepared { id }),
+            Down::Begin => self.hosts[host as usize].has_begun = true,
+            message => unreachable!("{message:?}"),
         }
     }
 

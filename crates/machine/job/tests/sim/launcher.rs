@@ -7,17 +7,17 @@ use regatta_job::failover::{
     Absence, Handover, Leadership, Replication, Successor, Takeover, latest, living_tasks,
     take_over,
 };
-use regatta_job::registry::DEFAULT_SPEED;
+use regatta_job::hosts::Arrivals;
 use regatta_job::{
-    Effect, End, Ended, HostRecord, Lifecycle, OnFailure, Policy, Registry, ReplicatedRegistry,
-    Spawns,
+    Effect, End, Ended, Lifecycle, OnFailure, Policy, Registry, ReplicatedRegistry, Spawns,
 };
 use regatta_wire::fields::Message;
 use regatta_wire::life::{Cause, TaskState};
 use regatta_wire::world::World;
 
 use super::claims::Rejoin;
-use super::{Down, Life, Owner, Sim, Up, run_of};
+use super::growing::{Coming, arrivals, record_of};
+use super::{Down, Life, Owner, Sim, Up, name_of, run_of};
 
 /// So many tasks may a job have had in all.
 const MOST_TASKS: u32 = 60;
@@ -46,18 +46,19 @@ pub struct Launcher {
     pub remotes: BTreeMap<u32, Remote>,
     pub spawns: Spawns,
     pub lifecycle: Lifecycle,
+    /// The hosts that arrive, with what is known of each by its number there, and when something is due as far as an event was put in.
+    pub arrivals: Arrivals,
+    pub coming: BTreeMap<u32, Coming>,
+    pub arrivals_due: Option<Duration>,
+    /// The runs that are not to be taken in any more.
+    pub known: BTreeSet<String>,
+    /// All worlds, and all tasks that are gone: a host that comes hears of these first.
+    pub worlds: Vec<World>,
+    pub gone: Vec<(u32, Option<Cause>)>,
     /// Its process did not run for so long.
     pub asleep: Duration,
     /// It does not lead yet.
     pub rejoin: Option<Rejoin>,
-}
-
-fn runs(hosts: u32) -> BTreeMap<u32, String> {
-    (0..hosts).map(|host| (host, run_of(host))).collect()
-}
-
-pub fn name_of(host: u32) -> String {
-    format!("h{host}")
 }
 
 const POLICY: Policy = Policy {
@@ -67,20 +68,20 @@ const POLICY: Policy = Policy {
     resident: false,
 };
 
+/// The number of the next host that comes.
+fn next_number(registry: &Registry) -> u32 {
+    let numbers = registry.hosts().iter().map(|host| host.number + 1);
+    numbers.max().unwrap_or(0)
+}
+
 impl Launcher {
     /// The one that begins the job, on host 0.
     pub fn first(hosts: u32) -> Launcher {
-        let host = |number| HostRecord {
-            number,
-            name: name_of(number),
-            architecture: "any".to_owned(),
-            cores: 1,
-            speed: DEFAULT_SPEED,
-            alive: true,
-        };
         let tasks = 0..2 * hosts;
         let host_of: Vec<u32> = tasks.clone().map(|task| task % hosts).collect();
-        let mut registry = Registry::new((0..hosts).map(host).collect(), &host_of, b"program");
+        let records = (0..hosts).map(|number| record_of(number, number));
+        let mut registry = Registry::new(records.collect(), &host_of, b"program");
+        (0..hosts).for_each(|host| registry.add_known_run(&run_of(host)));
         let mut lifecycle = Lifecycle::new(POLICY, 2 * hosts);
         for task in tasks {
             registry.task_started(task, 100 + task);
@@ -93,17 +94,29 @@ impl Launcher {
         Launcher {
             remotes: (1..hosts).map(|host| (host, remote(host))).collect(),
             lifecycle,
-            ..Launcher::new(0, hosts, registry)
+            ..Launcher::new(0, 0, (0..hosts).map(|host| (host, run_of(host))), registry)
         }
     }
 
-    /// One that knows no hosts yet.
-    pub fn new(host: u32, hosts: u32, registry: Registry) -> Launcher {
+    /// One that has no hosts yet, and is to lead those of these runs.
+    pub fn new(
+        host: u32,
+        machine: u32,
+        runs: impl Iterator<Item = (u32, String)>,
+        registry: Registry,
+    ) -> Launcher {
+        let runs: BTreeMap<u32, String> = runs.collect();
         Launcher {
+            arrivals: arrivals(next_number(&registry)),
+            known: runs.values().cloned().collect(),
+            coming: BTreeMap::new(),
+            arrivals_due: None,
+            worlds: Vec::new(),
+            gone: Vec::new(),
             host,
             successors: Vec::new(),
             registry: ReplicatedRegistry::new(registry, true),
-            leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
+            leadership: Leadership::new(&name_of(machine), &run_of(machine), runs),
             replication: Replication::default(),
             confirmed: 0,
             remotes: BTreeMap::new(),
@@ -127,8 +140,10 @@ impl Sim {
     pub fn hosts_changed(&mut self, launcher: usize) {
         self.send_changes(launcher);
         let leader = &mut self.launchers[launcher];
-        let hosts = leader.remotes.iter().filter(|(_, remote)| !remote.lost);
-        let names: Vec<(u32, String)> = hosts.map(|(host, _)| (*host, name_of(*host))).collect();
+        let numbers = leader.remotes.iter().filter(|(_, remote)| !remote.lost);
+        let hosts = &self.hosts;
+        let name = |host: u32| name_of(hosts[host as usize].machine);
+        let names: Vec<(u32, String)> = numbers.map(|(host, _)| (*host, name(*host))).collect();
         let left = names.iter().map(|(host, name)| (*host, name.as_str()));
         let order = leader.leadership.order(left);
         let count = Replication::count(order.candidates.len() + 1);
@@ -260,6 +275,7 @@ impl Sim {
     }
 
     pub fn notify_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
+        self.launchers[launcher].gone.push((task, cause));
         let own = self.launchers[launcher].host;
         let table = &mut self.hosts[own as usize].table;
         table.entry(task).or_insert(cause);
@@ -338,6 +354,7 @@ impl Sim {
     pub fn take_up(&mut self, launcher: usize, host: u32, message: Up) {
         let leader = &mut self.launchers[launcher];
         match message {
+            Up::HostPrepared { id } => self.host_prepared(launcher, id),
             message if leader.rejoin.is_some() => self.hear_claimed(launcher, host, message),
             _ if host != leader.host && !leader.remotes.contains_key(&host) => {}
             Up::OwnerLost(_) | Up::Ready | Up::Handover(..) => {}
@@ -413,10 +430,13 @@ impl Sim {
         for (host, remote) in &mut leader.remotes {
             remote.lost = takeover.lost.contains_key(host);
         }
-        let first_tasks = 2 * self.hosts.len() as u32;
+        let first_tasks = 2 * self.first_hosts;
+        leader.worlds.clone_from(&takeover.worlds);
         leader.lifecycle = takeover.lifecycle(POLICY, Vec::new(), &registry, first_tasks);
         let (now, decision) = (self.now, registry.decision());
         leader.lifecycle.adopt(now, decision, &mut Vec::new());
+        leader.arrivals = arrivals(next_number(&registry));
+        leader.known.extend(registry.known_runs().iter().cloned());
         leader.registry = ReplicatedRegistry::new(registry, true);
         let own = leader.host;
         for world in &takeover.worlds {

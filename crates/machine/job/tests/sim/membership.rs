@@ -1,5 +1,6 @@
 //! The membership, and what befalls hosts.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_job::End;
@@ -9,14 +10,14 @@ use super::launcher::Launcher;
 use super::{Life, Owner, Sim, What, run_of};
 
 impl Sim {
-    fn numbers(&self) -> std::ops::Range<u32> {
+    pub fn numbers(&self) -> std::ops::Range<u32> {
         0..self.hosts.len() as u32
     }
 
     /// Whether a host is neither lost nor given up, and runs.
     pub fn is_of_job(&self, host: u32) -> bool {
         let own = &self.hosts[host as usize];
-        own.life == Life::Up && !own.given_up && own.frozen <= self.now
+        own.life == Life::Up && own.has_begun && !own.given_up && own.frozen <= self.now
     }
 
     /// Whether a host has left the job, or some launcher has said so: the one after it says it again, also of a host that has answered it.
@@ -27,7 +28,16 @@ impl Sim {
 
     /// A host is lost: all of it at once, or the network around it. The others hear of it by and by.
     pub fn lose(&mut self, host: u32, life: Life) {
+        let machine = self.machine_of(host);
+        for agent in self.agents_on(machine) {
+            self.lose_agent(agent, life);
+        }
+        self.lose_machine(machine);
+    }
+
+    fn lose_agent(&mut self, host: u32, life: Life) {
         self.cut_channels(host);
+        self.await_silence(host);
         let claiming = self.launcher_on(host);
         let claiming = claiming.filter(|at| self.launchers[*at].rejoin.is_some());
         match life {
@@ -46,9 +56,29 @@ impl Sim {
                 self.stop(host);
             }
         }
+    }
+
+    /// The agents of a launcher that is lost hear nothing more of it.
+    fn await_silence(&mut self, host: u32) {
+        let Some(launcher) = self.launcher_on(host) else {
+            return;
+        };
+        for other in self.numbers() {
+            if self.hosts[other as usize].owner == Owner::Leader(launcher) {
+                let at = self.after(10_000, 11_000);
+                self.at(at, What::Silent(other, launcher));
+            }
+        }
+    }
+
+    /// A machine is lost, and the membership of each host tells so by and by.
+    pub fn lose_machine(&mut self, of: u32) {
+        let machine = &mut self.machines[of as usize];
+        machine.is_up = false;
+        machine.lost.get_or_insert(self.now);
+        self.end_all_arriving(of);
         for other in self.numbers() {
             if self.life(other) == Life::Up {
-                let of = host;
                 for (gone, least, most) in [(false, 300, 1000), (true, 2000, 3000)] {
                     let at = self.after(least, most);
                     let host = other;
@@ -81,6 +111,7 @@ impl Sim {
         (own.frozen, own.is_late) = (until, true);
         if let Some(launcher) = self.launcher_on(host) {
             self.launchers[launcher].asleep += time;
+            self.launchers[launcher].arrivals.slept(time);
         }
     }
 
@@ -99,15 +130,28 @@ impl Sim {
     /// Whether a host can be lost now: a minority of those that have agreed on each other is, and what tasks were told is known elsewhere.
     /// (With the launcher's host and the only one that has confirmed a change at the same time the job loses that change.)
     pub fn can_lose(&self, host: u32) -> bool {
-        let of_job = |host: &u32| self.is_of_job(*host);
-        let others = self.numbers().filter(|other| *other != host);
-        let left = others.clone().filter(of_job).count();
+        self.can_lose_machine(self.machine_of(host))
+    }
+
+    pub fn can_lose_machine(&self, machine: u32) -> bool {
+        let others = |host: &u32| self.is_of_job(*host) && self.machine_of(*host) != machine;
+        let of_job: Vec<u32> = self.numbers().filter(others).collect();
+        let mut left: BTreeSet<u32> = of_job.iter().map(|host| self.machine_of(*host)).collect();
+        // Machines that are up and no hosts of the job count for a majority, too.
+        let vacant = (0..).zip(&self.machines).filter(|(_, one)| one.is_up);
+        let vacant = vacant.map(|(number, _)| number).filter(|number| {
+            *number != machine
+                && self
+                    .agents_on(*number)
+                    .iter()
+                    .all(|host| !self.hosts[*host as usize].has_begun)
+        });
+        left.extend(vacant.filter(|number| *number >= self.first_hosts));
         // Hosts that some still count.
         let up = self.hosts.iter().filter(|host| host.life == Life::Up);
-        let known = up.map(|host| self.hosts.len() - host.dead.len());
+        let known = up.map(|host| self.machines.len() - host.dead.len());
         let counted = known.max().unwrap_or(0);
-        let mut others = others.filter(of_job);
-        2 * left > counted && others.any(|other| self.knows_all_confirmed(other))
+        2 * left.len() > counted && of_job.iter().any(|other| self.knows_all_confirmed(*other))
     }
 
     /// Whether a host has applied every change that any launcher had confirmed.
@@ -129,16 +173,18 @@ impl Sim {
             true => HostState::Suspected,
             false => HostState::Alive,
         };
+        let is_back = |other: u32| {
+            self.hosts
+                .get(other as usize)
+                .is_some_and(|host| host.is_back)
+        };
         let run = |other: u32| match own.dead.contains(&other) {
             false => Some((run_of(other), state(other))),
-            true => {
-                let back = self.hosts[other as usize].is_back;
-                back.then(|| (format!("{}-again", run_of(other)), HostState::Alive))
-            }
+            true => is_back(other).then(|| (format!("{}-again", run_of(other)), HostState::Alive)),
         };
         MembershipView {
-            own: Some(run_of(host)),
-            left: self.numbers().filter_map(run).collect(),
+            own: Some(self.run_on(host)),
+            left: own.known.iter().filter_map(|other| run(*other)).collect(),
             hindrance: None,
         }
     }
@@ -152,15 +198,29 @@ impl Sim {
             true => knows.dead.insert(of),
             false => knows.suspected.insert(of),
         };
+        self.membership_changed(host);
+        let leads = self
+            .launcher_on(host)
+            .filter(|_| gone && self.follower(host).is_none());
+        if let Some(launcher) = leads.filter(|at| self.launchers[*at].rejoin.is_none()) {
+            let remotes = self.launchers[launcher].remotes.keys();
+            let there = remotes.filter(|host| self.machine_of(**host) == of);
+            let there: Vec<u32> = there.copied().collect();
+            there
+                .into_iter()
+                .for_each(|host| self.give_up_host(launcher, host));
+        }
+    }
+
+    /// The membership tells a host what it knows, if that needs it.
+    pub fn membership_changed(&mut self, host: u32) {
         let (now, view) = (self.now, self.view(host));
+        if self.life(host) != Life::Up {
+            return;
+        }
         let Some(follower) = self.follower(host) else {
-            let Some(launcher) = self.launcher_on(host) else {
-                return;
-            };
-            match self.launchers[launcher].rejoin.is_some() {
-                true => self.handle_claims(launcher, ClaimInput::Membership(view, [].into())),
-                false if gone => self.give_up_host(launcher, of),
-                false => {}
+            if let Some(launcher) = self.launcher_on(host) {
+                self.handle_claims(launcher, ClaimInput::Membership(view, [].into()));
             }
             return;
         };
@@ -188,9 +248,10 @@ impl Sim {
     /// A host that is cut off sees no majority: it neither leads nor goes on to.
     pub fn isolated(&mut self, host: u32) {
         let (now, mut view) = (self.now, self.view(host));
+        let own_run = self.run_on(host);
         view.hindrance = Some("it sees no majority".to_owned());
         for (run, state) in &mut view.left {
-            if *run != run_of(host) {
+            if *run != own_run {
                 *state = HostState::Suspected;
             }
         }

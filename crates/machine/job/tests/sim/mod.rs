@@ -10,6 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use regatta_job::Ended;
 use regatta_job::failover::{Follower, Handover, SuccessionOrder};
+use regatta_job::hosts::Input;
 use regatta_job::registry::Refused;
 use regatta_job::spawn::{Prepared, SpawnedTasks};
 use regatta_wire::life::Cause;
@@ -18,6 +19,7 @@ use regatta_wire::world::World;
 mod channels;
 pub mod check;
 mod claims;
+pub mod growing;
 mod hosts;
 pub mod launcher;
 mod membership;
@@ -25,6 +27,7 @@ mod spawning;
 pub mod tasks;
 
 use channels::Channel;
+use growing::Machine;
 use hosts::{Host, Owner};
 use launcher::Launcher;
 use tasks::Task;
@@ -64,6 +67,12 @@ pub enum Down {
     Start {
         tasks: SpawnedTasks,
     },
+    /// To a host that arrives: make everything ready. It has this number among those.
+    PrepareHost {
+        id: u32,
+    },
+    /// To the same: it is one of the job's.
+    Begin,
 }
 
 /// From a host to its launcher.
@@ -96,6 +105,9 @@ pub enum Up {
         task: u32,
         outcome: Result<(), Refused>,
     },
+    HostPrepared {
+        id: u32,
+    },
 }
 
 /// An event. Launchers are given by their place in [`Sim::launchers`].
@@ -110,12 +122,23 @@ enum What {
     Closed(usize, u32),
     /// Something is due in the claims of a launcher.
     Timer(usize),
-    /// A host hears of another one from the membership.
+    /// A host hears of another machine from the membership.
     Learn {
         host: u32,
         of: u32,
         gone: bool,
     },
+    /// A host hears of a new machine from the membership.
+    Came {
+        host: u32,
+        machine: u32,
+    },
+    /// Something comes to a launcher from a host that arrives, on the channel of this number.
+    Arriving(usize, u32, u64, Box<Input>),
+    /// Something is due for the hosts that arrive to a launcher.
+    ArrivalsDue(usize),
+    /// A host has heard nothing of its launcher for so long that it stops, or is patient.
+    Silent(u32, usize),
     /// A host that is cut off sees no majority, and stops.
     Isolated(u32),
     /// A host that was given up hears nothing of a launcher for so long that it stops.
@@ -135,6 +158,10 @@ pub enum Life {
 pub struct Sim {
     pub now: Duration,
     pub hosts: Vec<Host>,
+    /// All that the membership knows: at first those of the hosts, by their numbers.
+    pub machines: Vec<Machine>,
+    /// So many hosts there were at first.
+    pub first_hosts: u32,
     pub tasks: Vec<Task>,
     /// All that have led, or wanted to, the first one first.
     pub launchers: Vec<Launcher>,
@@ -152,8 +179,12 @@ pub struct Sim {
     pub wrong: Option<String>,
 }
 
-pub fn run_of(host: u32) -> String {
-    format!("r{host}")
+pub fn run_of(machine: u32) -> String {
+    format!("r{machine}")
+}
+
+pub fn name_of(machine: u32) -> String {
+    format!("h{machine}")
 }
 
 impl Sim {
@@ -162,6 +193,13 @@ impl Sim {
         let mut sim = Sim {
             now: Duration::ZERO,
             hosts: (0..hosts).map(|number| Host::new(number, hosts)).collect(),
+            machines: (0..hosts)
+                .map(|_| Machine {
+                    is_up: true,
+                    lost: None,
+                })
+                .collect(),
+            first_hosts: hosts,
             tasks: (0..2 * hosts)
                 .map(|task| Task::new(task % hosts, None))
                 .collect(),
@@ -230,11 +268,15 @@ impl Sim {
         match *what {
             What::Down(_, _, host, _)
             | What::Learn { host, .. }
+            | What::Came { host, .. }
+            | What::Silent(host, _)
             | What::Isolated(host)
             | What::LosePatience(host) => Some(host),
-            What::Up(_, launcher, ..) | What::Closed(launcher, _) | What::Timer(launcher) => {
-                Some(self.launchers[launcher].host)
-            }
+            What::Up(_, launcher, ..)
+            | What::Closed(launcher, _)
+            | What::Arriving(launcher, ..)
+            | What::ArrivalsDue(launcher)
+            | What::Timer(launcher) => Some(self.launchers[launcher].host),
             // The daemons do that.
             What::Claim(..) => None,
             What::Start(task) => self.tasks.get(task as usize).map(|task| task.host),
@@ -265,6 +307,12 @@ impl Sim {
             What::Closed(launcher, host) => self.channel_ended(launcher, host),
             What::Timer(launcher) => self.claims_are_due(launcher),
             What::Learn { host, of, gone } => self.learn(host, of, gone),
+            What::Came { host, machine } => self.learn_came(host, machine),
+            What::Arriving(launcher, id, channel, input) => {
+                self.hear_arriving(launcher, id, channel, *input);
+            }
+            What::ArrivalsDue(launcher) => self.arrivals_are_due(launcher),
+            What::Silent(host, launcher) => self.silent(host, launcher),
             What::Isolated(host) => self.isolated(host),
             What::LosePatience(host) => {
                 let own = &self.hosts[host as usize];

@@ -55,6 +55,8 @@ impl Sim {
                     .entered_here(spawn, outcome, registry, lifecycle);
             }
             SpawnEffect::EnterElsewhere { spawn, world } => {
+                let leader = &mut self.launchers[launcher];
+                leader.worlds.push(world.clone());
                 let hosts: Vec<u32> = leader.remotes.keys().copied().collect();
                 for host in &hosts {
                     let world = world.clone();

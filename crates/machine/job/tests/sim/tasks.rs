@@ -243,6 +243,8 @@ impl Sim {
                 let task = &self.tasks[*task as usize];
                 task.end.is_some() || self.has_left(task.host)
             }
+            // No host of the job has this number.
+            Event::HostLost { name, .. } if name.is_empty() => true,
             Event::HostLost { host, .. } => self.has_left(*host),
             _ => true,
         }
