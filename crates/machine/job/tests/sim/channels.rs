@@ -1,19 +1,61 @@
-//! Channels between launchers and hosts. Each delivers in order, with delays of its own, so messages of different channels overtake each
-//! other; one that is cut has delivered a prefix of what was sent.
+//! Channels between launchers and hosts: streams of bytes, in which messages are frames. They arrive in pieces of any size, in order, with
+//! delays of the channel's own, so messages of different channels overtake each other. A channel may be cut after any byte.
 
+use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::time::Duration;
 
+use regatta_wire::fields::Message;
+use regatta_wire::frames::{self, Frames};
+
 use super::{Down, Life, Sim, Up, What};
+
+/// The two ends of a channel: a launcher, and a host.
+pub type Ends = (usize, u32);
+
+/// One direction of a channel.
+#[derive(Default)]
+struct Stream {
+    /// When the last byte arrives.
+    last: Duration,
+    sent: usize,
+    arrived: usize,
+    /// It was cut: no more bytes than these arrive.
+    limit: Option<usize>,
+    /// Bytes that have arrived.
+    frames: Frames,
+    /// Messages whose last byte has not arrived: these must come, in this order, and no others.
+    expected: VecDeque<Vec<u8>>,
+}
+
+impl Stream {
+    /// How many bytes still arrive of those that were sent.
+    fn coming(&self) -> usize {
+        self.limit.unwrap_or(self.sent).min(self.sent) - self.arrived
+    }
+
+    fn next<M: Message + Debug>(&mut self) -> Result<Option<M>, String> {
+        let wrong = || "a channel carries nonsense".to_owned();
+        let message: Option<M> = self.frames.next_message().map_err(|_| wrong())?;
+        let Some(message) = message else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        match self.expected.pop_front() {
+            Some(expected) if expected == bytes => Ok(Some(message)),
+            other => Err(format!("{message:?} comes in the place of {other:?}")),
+        }
+    }
+}
 
 pub struct Channel {
     /// Another one after it was opened again: what is on its way then is lost.
     number: u64,
-    /// When the last message arrives, down and up.
-    last: [Duration; 2],
+    /// Down and up.
+    streams: [Stream; 2],
     /// Its messages take so many times as long as others.
     slow: u64,
-    /// One of its ends is lost: this is when the last message arrives that still does.
-    cut: Option<Duration>,
 }
 
 impl Sim {
@@ -21,9 +63,8 @@ impl Sim {
         self.order += 1;
         let channel = Channel {
             number: self.order,
-            last: [Duration::ZERO; 2],
+            streams: Default::default(),
             slow: if self.random(4) == 0 { 4 } else { 1 },
-            cut: None,
         };
         self.channels.insert((launcher, host), channel);
     }
@@ -32,69 +73,153 @@ impl Sim {
         self.channels.remove(&(launcher, host));
     }
 
-    /// Of each channel of a host that is lost some messages still arrive.
-    pub fn cut_channels(&mut self, host: u32) {
-        let launchers = &self.launchers;
-        let of_host =
-            |(launcher, to): &(usize, u32)| *to == host || launchers[*launcher].host == host;
-        let keys = self.channels.keys().filter(|key| of_host(key));
-        for key in keys.copied().collect::<Vec<_>>() {
-            let at = self.after(0, self.slowest);
-            let cut = self.channels.get_mut(&key).map(|one| &mut one.cut);
-            cut.into_iter().for_each(|cut| *cut = cut.or(Some(at)));
+    /// A channel is cut, in either direction after any byte of those on their way.
+    pub fn cut_channel(&mut self, ends: Ends) {
+        for up in [false, true] {
+            let Some(channel) = self.channels.get(&ends) else {
+                return;
+            };
+            let coming = channel.streams[usize::from(up)].coming();
+            let still = self.random(coming as u64 + 1) as usize;
+            let channel = self.channels.get_mut(&ends);
+            let stream = channel.map(|one| &mut one.streams[usize::from(up)]);
+            stream.into_iter().for_each(|stream| {
+                stream.limit = Some(stream.arrived + still);
+            });
         }
     }
 
-    /// A launcher ends in good order: all that it has sent arrives.
-    pub fn end_channels(&mut self, launcher: usize) {
-        let all = self.channels.iter_mut();
-        let own = all.filter(|((by, _), _)| *by == launcher);
-        own.for_each(|(_, channel)| channel.cut = Some(Duration::MAX));
+    /// The number of a channel, if there is one.
+    pub fn number_of(&self, ends: Ends) -> Option<u64> {
+        self.channels.get(&ends).map(|channel| channel.number)
     }
 
-    /// When a message that is sent now arrives, behind those before it, and on which channel.
-    fn arrival(&mut self, key: (usize, u32), up: bool) -> Option<(Duration, u64)> {
-        let slow = self.channels.get(&key)?.slow;
-        let at = self.after(0, slow * self.slowest);
-        let channel = self.channels.get_mut(&key)?;
-        let last = &mut channel.last[usize::from(up)];
-        *last = at.max(*last);
-        Some((*last, channel.number))
+    /// When the last bytes of a channel arrive, and its number.
+    pub fn end_of(&self, ends: Ends) -> (Duration, u64) {
+        let channel = &self.channels[&ends];
+        let last = channel.streams.iter().map(|stream| stream.last);
+        (last.fold(self.now, Duration::max), channel.number)
+    }
+
+    /// All channels of a host that is lost are cut.
+    pub fn cut_channels(&mut self, host: u32) {
+        let launchers = &self.launchers;
+        let of_host = |(launcher, to): &Ends| *to == host || launchers[*launcher].host == host;
+        let all = self.channels.keys().filter(|ends| of_host(ends));
+        let all: Vec<Ends> = all.copied().collect();
+        all.into_iter().for_each(|ends| self.cut_channel(ends));
+    }
+
+    fn send(&mut self, ends: Ends, up: bool, message: &impl Message) {
+        let Some(channel) = self.channels.get(&ends) else {
+            return;
+        };
+        let (number, slow) = (channel.number, channel.slow);
+        let (mut bytes, mut body) = (Vec::new(), Vec::new());
+        frames::put(message, &mut bytes).expect("a frame");
+        message.encode(&mut body);
+        // Most messages come in one piece.
+        let cut = match self.random(4) {
+            0 => self.random(bytes.len() as u64 + 1) as usize,
+            _ => bytes.len(),
+        };
+        let rest = bytes.split_off(cut);
+        let mut pieces = Vec::new();
+        for piece in [bytes, rest] {
+            if !piece.is_empty() {
+                let at = self.after(0, slow * self.slowest);
+                pieces.push((at, piece));
+            }
+        }
+        let channel = self.channels.get_mut(&ends).expect("a channel");
+        let stream = &mut channel.streams[usize::from(up)];
+        stream.expected.push_back(body);
+        for (at, piece) in &mut pieces {
+            stream.last = stream.last.max(*at);
+            *at = stream.last;
+            stream.sent += piece.len();
+        }
+        for (at, piece) in pieces {
+            self.at(at, What::Bytes(number, ends, up, piece));
+        }
     }
 
     pub fn send_down(&mut self, launcher: usize, host: u32, message: Down) {
         let from = self.launchers[launcher].host;
-        if self.life(from) != Life::Up {
-            return;
+        if self.life(from) == Life::Up {
+            self.send((launcher, host), false, &message);
+            self.burn(from);
         }
-        if let Some((at, number)) = self.arrival((launcher, host), false) {
-            self.at(at, What::Down(number, launcher, host, message));
-        }
-        self.burn(from);
     }
 
     pub fn send_up(&mut self, launcher: usize, host: u32, message: Up) {
-        if self.life(host) != Life::Up {
+        if self.life(host) == Life::Up {
+            self.send((launcher, host), true, &message);
+        }
+    }
+
+    /// Bytes arrive, at an end that is perhaps not there any more, or no end of this channel.
+    pub fn bytes_arrive(&mut self, number: u64, ends: Ends, up: bool, bytes: &[u8]) {
+        let (launcher, host) = ends;
+        let at = match up {
+            true => self.launchers[launcher].host,
+            false => host,
+        };
+        let is_there = self.life(at) == Life::Up;
+        let channel = self.channels.get_mut(&ends);
+        let Some(channel) = channel.filter(|one| one.number == number) else {
+            return;
+        };
+        let stream = &mut channel.streams[usize::from(up)];
+        let bytes = &bytes[..bytes.len().min(stream.coming())];
+        stream.arrived += bytes.len();
+        stream.frames.push(bytes);
+        if !is_there {
             return;
         }
-        if let Some((at, number)) = self.arrival((launcher, host), true) {
-            self.at(at, What::Up(number, launcher, host, message));
+        match up {
+            true => self.read_messages(number, ends, up, |sim, message| {
+                sim.take_up(launcher, host, message);
+            }),
+            false => self.read_messages(number, ends, up, |sim, message| {
+                sim.take_down(launcher, host, message);
+            }),
+        }
+    }
+
+    /// Takes the messages that have arrived as a whole, as long as the channel is there.
+    fn read_messages<M: Message + Debug>(
+        &mut self,
+        number: u64,
+        ends: Ends,
+        up: bool,
+        take: impl Fn(&mut Sim, M),
+    ) {
+        loop {
+            let channel = self.channels.get_mut(&ends);
+            let Some(channel) = channel.filter(|one| one.number == number) else {
+                return;
+            };
+            match channel.streams[usize::from(up)].next() {
+                Ok(Some(message)) => take(self, message),
+                Ok(None) => return,
+                Err(wrong) => return self.note_wrong(true, || wrong),
+            }
+            let at = if up {
+                self.launchers[ends.0].host
+            } else {
+                ends.1
+            };
+            if self.life(at) != Life::Up {
+                return;
+            }
         }
     }
 
     /// Whether nothing that the launcher has sent is on its way to a host.
     pub fn is_quiet(&self, launcher: usize, host: u32) -> bool {
         let channel = self.channels.get(&(launcher, host));
-        channel.is_none_or(|one| one.cut.map_or(one.last[0], |cut| cut.min(one.last[0])) < self.now)
-    }
-
-    /// Whether a message arrives now, at this end of the channel of this number.
-    pub fn arrives(&self, number: u64, key: (usize, u32), at: u32) -> bool {
-        let channel = self.channels.get(&key);
-        let is_there = |channel: &Channel| {
-            channel.number == number && channel.cut.is_none_or(|cut| self.now <= cut)
-        };
-        self.life(at) == Life::Up && channel.is_some_and(is_there)
+        channel.is_none_or(|one| one.streams[0].coming() == 0)
     }
 
     /// The launcher on this host has done one more thing: perhaps its host is lost before the next one.

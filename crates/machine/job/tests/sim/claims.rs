@@ -144,7 +144,7 @@ impl Sim {
             }
             ClaimEffect::Lead(host) => {
                 self.note_first_word(launcher);
-                self.say(launcher, host, Down::Lead);
+                self.say(launcher, host, Down::Lead {});
             }
             ClaimEffect::AskState(host) => self.say(launcher, host, Down::AskState { changes }),
             ClaimEffect::Close(host) => {
@@ -152,7 +152,7 @@ impl Sim {
                 self.drop_channel(launcher, host);
             }
             ClaimEffect::GiveUp(host) => {
-                self.say(launcher, host, Down::GaveUp);
+                self.say(launcher, host, Down::GaveUp {});
                 self.note_closed(launcher, host);
             }
             ClaimEffect::Begin => self.begin(launcher),
@@ -162,7 +162,6 @@ impl Sim {
                 rejoin.for_each(|rejoin| rejoin.left = Some(why.clone()));
                 if self.life(host) == Life::Up {
                     self.hosts[host as usize].given_up = true;
-                    self.end_channels(launcher);
                     self.stop(host);
                 }
             }
@@ -243,7 +242,7 @@ impl Sim {
             self.close_channel(before, host);
         }
         self.open_channel(launcher, host);
-        self.send_up(launcher, host, Up::OwnerLost(successors));
+        self.send_up(launcher, host, Up::OwnerLost { successors });
     }
 
     /// The hosts that may take over a host whose owner is lost, also one that has begun to lead itself.
@@ -265,17 +264,17 @@ impl Sim {
             return;
         };
         let input = match message {
-            Up::OwnerLost(successors) => {
+            Up::OwnerLost { successors } => {
                 rejoin.claimed.insert(host);
                 ClaimInput::OwnerLost(host, successors)
             }
-            Up::Ready => ClaimInput::Ready(host),
-            Up::Handover(handover, snapshot) => {
+            Up::Ready {} => ClaimInput::Ready(host),
+            Up::Handover { handover, snapshot } => {
                 let registry = snapshot.iter().map(|bytes| Registry::from_snapshot(bytes));
                 let dead = registry
                     .flat_map(|one| dead_hosts(&one.expect("a snapshot")).collect::<Vec<_>>());
                 let dead = dead.collect();
-                rejoin.answers.insert(host, (*handover, snapshot));
+                rejoin.answers.insert(host, (handover, snapshot));
                 ClaimInput::HandedOver(host, dead)
             }
             message => {

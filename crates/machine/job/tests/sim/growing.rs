@@ -350,7 +350,7 @@ impl Sim {
 
     /// Makes a host one of the job's: it hears what the others have heard before.
     fn admit(&mut self, launcher: usize, number: u32, machine: u32) {
-        self.send_down(launcher, number, Down::Begin);
+        self.send_down(launcher, number, Down::Begin {});
         let leader = &self.launchers[launcher];
         let worlds = leader.worlds.clone().into_iter();
         let gone = leader.gone.clone().into_iter();

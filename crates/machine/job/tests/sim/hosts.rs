@@ -147,7 +147,7 @@ impl Sim {
                 let taken = follower.replica.take_piece(change, &bytes, last);
                 taken.expect("a snapshot or a change");
             }
-            Down::Confirm => {
+            Down::Confirm {} => {
                 if let Some(changes) = follower.replica.changes() {
                     self.report(host, Up::Applied { changes });
                 }
@@ -164,14 +164,14 @@ impl Sim {
                 let table = &mut self.hosts[host as usize].table;
                 table.entry(task).or_insert(cause);
             }
-            Down::Order(order) => follower.set_order(order),
-            Down::Lead => {
+            Down::Order { order } => follower.set_order(order),
+            Down::Lead {} => {
                 follower.follow(&run);
                 let own = &mut self.hosts[host as usize];
                 (own.owner, own.claimable) = (Owner::Called(launcher), false);
-                self.send_up(launcher, host, Up::Ready);
+                self.send_up(launcher, host, Up::Ready {});
             }
-            Down::GaveUp => {
+            Down::GaveUp {} => {
                 follower.pass_over(now, &run);
                 let leads = follower.leads();
                 self.hosts[host as usize].owner = Owner::Nobody;
@@ -190,16 +190,33 @@ impl Sim {
         match message {
             Down::Prepare { spawn, count } => {
                 let prepared = self.prepare(count);
-                self.report(host, Up::Prepared { spawn, prepared });
+                let refused = prepared.err();
+                let prepared = Up::Prepared {
+                    spawn,
+                    count,
+                    refused,
+                };
+                self.report(host, prepared);
             }
             Down::Enter { world } => {
                 let first = world.first;
                 self.enter(host, world);
                 self.report(host, Up::Entered { first });
             }
-            Down::Start { tasks } => self.start(host, tasks),
+            Down::Start {
+                spawn,
+                first,
+                count,
+            } => self.start(
+                host,
+                SpawnedTasks {
+                    spawn,
+                    first,
+                    count,
+                },
+            ),
             Down::PrepareHost { id } => self.send_up(launcher, host, Up::HostPrepared { id }),
-            Down::Begin => self.hosts[host as usize].has_begun = true,
+            Down::Begin {} => self.hosts[host as usize].has_begun = true,
             message => unreachable!("{message:?}"),
         }
     }
@@ -212,8 +229,8 @@ impl Sim {
         let follower = own.follower.as_mut().expect("a follower");
         follower.adopt();
         let snapshot = follower.replica.later_snapshot(changes);
-        let handover = Box::new(self.handover(host));
-        self.send_up(launcher, host, Up::Handover(handover, snapshot));
+        let handover = self.handover(host);
+        self.send_up(launcher, host, Up::Handover { handover, snapshot });
     }
 
     /// The facts of a host that follows, or is about to lead.
@@ -275,7 +292,8 @@ impl Sim {
             _ => Ok(()),
         };
         self.tasks[task as usize].started = outcome.is_ok();
-        self.report_or_handle(host, Up::Started { task, outcome });
+        let refused = outcome.err();
+        self.report_or_handle(host, Up::Started { task, refused });
     }
 
     /// A task makes a request.
@@ -296,6 +314,6 @@ impl Sim {
         if let Some(follower) = self.follower(host) {
             follower.local.note_ended(ended);
         }
-        self.report_or_handle(host, Up::Ended(ended));
+        self.report_or_handle(host, Up::Ended { ended });
     }
 }

@@ -15,9 +15,11 @@ use regatta_wire::fields::Message;
 use regatta_wire::life::{Cause, TaskState};
 use regatta_wire::world::World;
 
+use super::channels::Ends;
 use super::claims::Rejoin;
 use super::growing::{Coming, arrivals, record_of};
-use super::{Down, Life, Owner, Sim, Up, name_of, run_of};
+use super::messages::{outcome, prepared};
+use super::{Down, Life, Owner, Sim, Up, What, name_of, run_of};
 
 /// So many tasks may a job have had in all.
 const MOST_TASKS: u32 = 60;
@@ -156,7 +158,13 @@ impl Sim {
             if new.contains(&host) {
                 self.send_copy(launcher, host, false, &bytes);
             }
-            self.send_down(launcher, host, Down::Order(order.clone()));
+            self.send_down(
+                launcher,
+                host,
+                Down::Order {
+                    order: order.clone(),
+                },
+            );
         }
         let leader = &mut self.launchers[launcher];
         let registry = &leader.registry;
@@ -231,7 +239,7 @@ impl Sim {
         }
         if self.launchers[launcher].replication.is_to_be_asked() {
             for host in self.holders(launcher) {
-                self.send_down(launcher, host, Down::Confirm);
+                self.send_down(launcher, host, Down::Confirm {});
             }
         }
     }
@@ -357,7 +365,7 @@ impl Sim {
             Up::HostPrepared { id } => self.host_prepared(launcher, id),
             message if leader.rejoin.is_some() => self.hear_claimed(launcher, host, message),
             _ if host != leader.host && !leader.remotes.contains_key(&host) => {}
-            Up::OwnerLost(_) | Up::Ready | Up::Handover(..) => {}
+            Up::OwnerLost { .. } | Up::Ready {} | Up::Handover { .. } => {}
             Up::Request { task, bytes } => self.handle_request(launcher, task, &bytes),
             Up::Received { task, count } => leader.registry.acknowledged(task, count),
             Up::Applied { changes } => {
@@ -365,15 +373,21 @@ impl Sim {
                 let ready = leader.replication.confirm(changes);
                 self.send_ready(launcher, ready);
             }
-            Up::Ended(ended) => {
+            Up::Ended { ended } => {
                 let remote = leader.remotes.get_mut(&host);
                 let known = remote.is_none_or(|one| one.running.remove(&ended.rank).is_some());
                 self.note_wrong(!known, || format!("host {host} tells of an end: {ended:?}"));
                 self.task_ended(launcher, ended);
                 self.speak(launcher);
             }
-            Up::Prepared { spawn, prepared } => {
-                leader.spawns.prepared(host, spawn, prepared);
+            Up::Prepared {
+                spawn,
+                count,
+                refused,
+            } => {
+                leader
+                    .spawns
+                    .prepared(host, spawn, prepared(count, refused));
                 self.advance_spawns(launcher);
                 self.speak(launcher);
             }
@@ -382,7 +396,8 @@ impl Sim {
                 self.advance_spawns(launcher);
                 self.speak(launcher);
             }
-            Up::Started { task, outcome } => {
+            Up::Started { task, refused } => {
+                let outcome = outcome(refused);
                 if let Some(remote) = leader.remotes.get_mut(&host) {
                     let known = remote.unstarted.remove(&task);
                     if outcome.is_ok() {
@@ -455,12 +470,23 @@ impl Sim {
         self.speak(launcher);
     }
 
-    /// The launcher gives up a host that is alive: the channel between the two has broken. In the end that host gives up, too.
+    /// The launcher gives up a host that is alive: the channel between the two breaks. In the end that host gives up, too.
     pub fn give_up_living(&mut self, host: u32) {
         let Some(launcher) = self.working_launcher() else {
             return;
         };
         if self.hosts[host as usize].owner == Owner::Leader(launcher) {
+            self.cut_channel((launcher, host));
+            let (at, number) = self.end_of((launcher, host));
+            self.at(at, What::Broken(number, (launcher, host)));
+        }
+    }
+
+    /// A channel has broken between a launcher and a host that it leads, and both see it.
+    pub fn channel_broke(&mut self, number: u64, (launcher, host): Ends) {
+        let is_led = self.hosts[host as usize].owner == Owner::Leader(launcher);
+        let is_it = self.number_of((launcher, host)) == Some(number);
+        if is_led && is_it && self.life(self.launchers[launcher].host) == Life::Up {
             self.close_channel(launcher, host);
             self.give_up_unowned(host);
             self.give_up_host(launcher, host);

@@ -8,13 +8,8 @@ use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use regatta_job::Ended;
-use regatta_job::failover::{Follower, Handover, SuccessionOrder};
+use regatta_job::failover::Follower;
 use regatta_job::hosts::Input;
-use regatta_job::registry::Refused;
-use regatta_job::spawn::{Prepared, SpawnedTasks};
-use regatta_wire::life::Cause;
-use regatta_wire::world::World;
 
 mod channels;
 pub mod check;
@@ -23,99 +18,24 @@ pub mod growing;
 mod hosts;
 pub mod launcher;
 mod membership;
+mod messages;
 mod spawning;
 pub mod tasks;
 
-use channels::Channel;
+use channels::{Channel, Ends};
 use growing::Machine;
 use hosts::{Host, Owner};
 use launcher::Launcher;
+use messages::{Down, Up};
 use tasks::Task;
-
-/// From a launcher to a host.
-#[derive(Clone, Debug)]
-pub enum Down {
-    /// A piece of a snapshot or change.
-    Copy {
-        change: bool,
-        bytes: Vec<u8>,
-        last: bool,
-    },
-    Confirm,
-    Message {
-        task: u32,
-        bytes: Vec<u8>,
-    },
-    Gone {
-        task: u32,
-        cause: Option<Cause>,
-    },
-    Order(SuccessionOrder),
-    /// The word that this launcher leads, and the one that it does not after all.
-    Lead,
-    GaveUp,
-    AskState {
-        changes: u64,
-    },
-    Prepare {
-        spawn: u32,
-        count: u32,
-    },
-    Enter {
-        world: World,
-    },
-    Start {
-        tasks: SpawnedTasks,
-    },
-    /// To a host that arrives: make everything ready. It has this number among those.
-    PrepareHost {
-        id: u32,
-    },
-    /// To the same: it is one of the job's.
-    Begin,
-}
-
-/// From a host to its launcher.
-#[derive(Clone, Debug)]
-pub enum Up {
-    /// The owner is lost: these runs may take the host over.
-    OwnerLost(Vec<String>),
-    Ready,
-    Handover(Box<Handover>, Option<Vec<u8>>),
-    Request {
-        task: u32,
-        bytes: Vec<u8>,
-    },
-    Received {
-        task: u32,
-        count: u32,
-    },
-    Applied {
-        changes: u64,
-    },
-    Ended(Ended),
-    Prepared {
-        spawn: u32,
-        prepared: Prepared,
-    },
-    Entered {
-        first: u32,
-    },
-    Started {
-        task: u32,
-        outcome: Result<(), Refused>,
-    },
-    HostPrepared {
-        id: u32,
-    },
-}
 
 /// An event. Launchers are given by their place in [`Sim::launchers`].
 #[derive(Debug)]
 enum What {
-    /// A message arrives, on the channel of this number.
-    Down(u64, usize, u32, Down),
-    Up(u64, usize, u32, Up),
+    /// Bytes arrive on the channel of this number, from the host or for it.
+    Bytes(u64, Ends, bool, Vec<u8>),
+    /// The channel of this number has broken, and both its ends see it.
+    Broken(u64, Ends),
     /// A new launcher asks for the channel of a host.
     Claim(usize, u32),
     /// A launcher sees that a channel has ended, or was not to be had.
@@ -123,16 +43,9 @@ enum What {
     /// Something is due in the claims of a launcher.
     Timer(usize),
     /// A host hears of another machine from the membership.
-    Learn {
-        host: u32,
-        of: u32,
-        gone: bool,
-    },
+    Learn { host: u32, of: u32, gone: bool },
     /// A host hears of a new machine from the membership.
-    Came {
-        host: u32,
-        machine: u32,
-    },
+    Came { host: u32, machine: u32 },
     /// Something comes to a launcher from a host that arrives, on the channel of this number.
     Arriving(usize, u32, u64, Box<Input>),
     /// Something is due for the hosts that arrive to a launcher.
@@ -266,13 +179,14 @@ impl Sim {
     /// The host on which an event happens.
     fn place_of(&self, what: &What) -> Option<u32> {
         match *what {
-            What::Down(_, _, host, _)
+            What::Bytes(_, (_, host), false, _)
             | What::Learn { host, .. }
             | What::Came { host, .. }
             | What::Silent(host, _)
             | What::Isolated(host)
             | What::LosePatience(host) => Some(host),
-            What::Up(_, launcher, ..)
+            What::Bytes(_, (launcher, _), true, _)
+            | What::Broken(_, (launcher, _))
             | What::Closed(launcher, _)
             | What::Arriving(launcher, ..)
             | What::ArrivalsDue(launcher)
@@ -292,17 +206,8 @@ impl Sim {
         }
         self.now = at;
         match what {
-            What::Down(number, launcher, host, message) => {
-                if self.arrives(number, (launcher, host), host) {
-                    self.take_down(launcher, host, message);
-                }
-            }
-            What::Up(number, launcher, host, message) => {
-                let to = self.launchers[launcher].host;
-                if self.arrives(number, (launcher, host), to) {
-                    self.take_up(launcher, host, message);
-                }
-            }
+            What::Bytes(number, ends, up, bytes) => self.bytes_arrive(number, ends, up, &bytes),
+            What::Broken(number, ends) => self.channel_broke(number, ends),
             What::Claim(launcher, host) => self.claim(launcher, host),
             What::Closed(launcher, host) => self.channel_ended(launcher, host),
             What::Timer(launcher) => self.claims_are_due(launcher),

@@ -115,7 +115,20 @@ impl Sim {
                 .for_each(|task| self.note_outcome(launcher, task, Err(lost())));
         };
         remote.unstarted.extend(tasks.tasks());
-        self.send_down(launcher, host, Down::Start { tasks });
+        let SpawnedTasks {
+            spawn,
+            first,
+            count,
+        } = tasks;
+        self.send_down(
+            launcher,
+            host,
+            Down::Start {
+                spawn,
+                first,
+                count,
+            },
+        );
     }
 
     pub fn note_outcome(&mut self, launcher: usize, task: u32, outcome: Result<(), Refused>) {
