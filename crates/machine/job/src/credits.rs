@@ -73,15 +73,32 @@ pub struct Repayment {
 }
 
 /// The launcher's debts: output that it has taken, and whose senders have not been told so.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Credits {
+    /// The windows of all hosts.
+    window: u32,
     /// By hosts, of output for the job's output.
     hosts: BTreeMap<u32, u64>,
     /// Of output for tasks, which went to the job's output because they do not receive it.
     diverted: Vec<Repayment>,
 }
 
+impl Default for Credits {
+    fn default() -> Self {
+        Self::new(HOST_WINDOW)
+    }
+}
+
 impl Credits {
+    /// Of a launcher whose hosts have windows of so many bytes.
+    pub fn new(window: u32) -> Self {
+        Self {
+            window,
+            hosts: BTreeMap::new(),
+            diverted: Vec::new(),
+        }
+    }
+
     /// A host has sent so many bytes for the job's output.
     pub fn host_sent(&mut self, host: u32, bytes: usize) {
         *self.hosts.entry(host).or_default() += bytes as u64;
@@ -102,7 +119,7 @@ impl Credits {
     pub fn repay_host(&mut self, host: u32, output_is_full: bool) -> Option<u32> {
         let owed = self.hosts.get_mut(&host).filter(|_| !output_is_full)?;
         let bytes = u32::try_from(*owed).unwrap_or(u32::MAX);
-        if bytes < HOST_WINDOW / 4 {
+        if bytes < self.window / 4 {
             return None;
         }
         *owed -= u64::from(bytes);

@@ -33,6 +33,8 @@ enum Mishap {
     Come,
     /// The machine that has come last is lost, perhaps before it is a host of the job.
     LoseNewest,
+    /// The job's output is full for so many milliseconds.
+    Fill(u64),
     /// A task ends.
     End,
     /// Messages take so many milliseconds at most from now on.
@@ -50,6 +52,7 @@ fn mishap() -> impl Strategy<Value = Mishap> {
         1 => any::<usize>().prop_map(Mishap::Return),
         3 => Just(Mishap::Come),
         1 => Just(Mishap::LoseNewest),
+        2 => (1..4000_u64).prop_map(Mishap::Fill),
         4 => Just(Mishap::End),
         2 => (1..400_u64).prop_map(Mishap::Slow),
     ]
@@ -107,6 +110,7 @@ fn happen(sim: &mut Sim, mishap: &Mishap) {
                 None => {}
             }
         }
+        Mishap::Fill(time) => sim.fill(Duration::from_millis(*time)),
         Mishap::End => sim.end_some(),
         Mishap::Slow(most) => sim.slowest = *most,
     }

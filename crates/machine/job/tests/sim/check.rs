@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use regatta_job::End;
 use regatta_job::failover::Follower;
+use regatta_job::{End, Registry, ReplicatedRegistry};
 use regatta_wire::control::{Ask, Ending, Event, Tell, What};
+use regatta_wire::fields::Message;
 use regatta_wire::life::TaskState;
 
+use super::launcher::Launcher;
 use super::tasks::{BOX, GROUP, Task, own_name, put_by};
 use super::{Life, Owner, Sim, run_of};
 
@@ -39,10 +41,11 @@ impl Sim {
         self.answers_are_possible()?;
         self.tables_agree(leader)?;
         self.replicas_are_equal(leader)?;
+        self.credit_is_whole(leader)?;
         self.events_come_in_one_order()?;
         self.every_host_that_runs_is_led(leader)?;
         self.every_channel_is_of_the_job(leader)?;
-        self.promises_survive(leader)?;
+        self.promises_survive()?;
         self.the_job_ends_with_its_tasks(leader)
     }
 
@@ -285,7 +288,7 @@ impl Sim {
     }
 
     /// A task that has heard that it has put an entry, or joined or left a group, was told the truth, whoever leads now.
-    fn promises_survive(&mut self, leader: usize) -> Verdict {
+    fn promises_survive(&mut self) -> Verdict {
         let Some((witness, _)) = self.running().next() else {
             return Ok(());
         };
@@ -303,33 +306,89 @@ impl Sim {
             return Err("the last questions are not answered".to_owned());
         };
         let names: BTreeSet<&str> = names.iter().map(|name| name.name.as_str()).collect();
-        for (number, task) in self.running() {
-            let mut member = None;
+        match self.broken_promise(&names, tasks, |_| true) {
+            Some(broken) => Err(broken),
+            None => Ok(()),
+        }
+    }
+
+    /// An entry, or a membership, that a task was told of and that is not there. `is_meant` says of which tasks that is known.
+    fn broken_promise(
+        &self,
+        names: &BTreeSet<&str>,
+        members: &[Option<u32>],
+        is_meant: impl Fn(u32) -> bool,
+    ) -> Option<String> {
+        for (number, task) in self.running().filter(|(number, _)| is_meant(*number)) {
+            let (mut member, mut is_open) = (false, false);
             for (id, asked) in &task.asked {
                 let done = task.answers.get(id).map(Vec::as_slice);
-                let Some([Tell::Done { .. }]) = done else {
-                    continue;
-                };
+                let is_done = matches!(done, Some([Tell::Done { .. }]));
                 match asked {
                     Ask::Put { name, .. }
-                        if name != BOX && !names.contains(own_name(number, *id).as_str()) =>
+                        if is_done
+                            && name != BOX
+                            && !names.contains(own_name(number, *id).as_str()) =>
                     {
-                        return Err(format!("the entry {name} is lost"));
+                        return Some(format!("the entry {name} is lost"));
                     }
-                    Ask::Join { .. } => member = Some(true),
-                    Ask::Leave { .. } => member = Some(false),
+                    Ask::Join { .. } if is_done => member = true,
+                    Ask::Leave { .. } if is_done => member = false,
+                    Ask::Join { .. } | Ask::Leave { .. } => is_open |= done.is_none(),
                     _ => {}
                 }
             }
-            let is_member = tasks.contains(&Some(number));
-            if member.unwrap_or(false) != is_member {
-                let count = self.launchers[leader].registry.changes();
-                return Err(format!(
-                    "task {number} is a member: {is_member} ({count} changes)"
-                ));
+            let is_member = members.contains(&Some(number));
+            if member != is_member && !is_open {
+                return Some(format!("task {number} is a member: {is_member}"));
             }
         }
-        Ok(())
+        None
+    }
+
+    /// All that was acknowledged survives a take-over: it is in the registry of the launcher that begins to lead.
+    pub fn acknowledged_survives(&mut self, launcher: usize) {
+        let registry = &self.launchers[launcher].registry;
+        let copy = Registry::from_snapshot(&registry.snapshot()).expect("a snapshot");
+        let is_alive = |task: u32| registry.is_alive(task);
+        let mut copy = ReplicatedRegistry::new(copy, false);
+        let Some((witness, _)) = self.running().find(|(task, _)| is_alive(*task)) else {
+            return;
+        };
+        let (names, members) = (u32::MAX, u32::MAX - 1);
+        let (pattern, group) = ("*".to_owned(), GROUP.to_owned());
+        copy.take_messages();
+        for question in [
+            Ask::Names { id: names, pattern },
+            Ask::Members { id: members, group },
+        ] {
+            let mut bytes = Vec::new();
+            question.encode(&mut bytes);
+            copy.handle_request(witness, &bytes);
+        }
+        let answers = copy.take_messages();
+        let [
+            (_, Tell::Names { names, .. }),
+            (_, Tell::Members { tasks, .. }),
+        ] = &answers[..]
+        else {
+            return self.note_wrong(true, || format!("{answers:?}"));
+        };
+        let names: BTreeSet<&str> = names.iter().map(|name| name.name.as_str()).collect();
+        let broken = self.broken_promise(&names, tasks, is_alive);
+        self.note_wrong(broken.is_some(), || format!("after a take-over {broken:?}"));
+    }
+
+    /// Two leaders never both act.
+    pub fn two_leaders_never_act(&mut self) {
+        let acts = |one: &&Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
+        let acting: Vec<u32> = self
+            .launchers
+            .iter()
+            .filter(acts)
+            .map(|one| one.host)
+            .collect();
+        self.note_wrong(acting.len() > 1, || format!("hosts {acting:?} lead"));
     }
 
     /// Of two events, every task receives them in the order in which the leader has decided them: all tasks that have watched for both before

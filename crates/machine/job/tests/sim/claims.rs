@@ -365,7 +365,6 @@ impl Sim {
             rejoin.for_each(|rejoin| rejoin.left = Some(Obstacle::DaemonEnded));
             return;
         }
-        self.note_second_leader(launcher);
         self.note_lost_for_nothing(launcher);
         // All that are left had an order in which it was: nobody has heard that it was given up.
         self.hosts[host as usize].given_up = false;
@@ -393,10 +392,12 @@ impl Sim {
             self.give_up_host(launcher, other);
         }
         self.leave_unknown(launcher);
+        self.acknowledged_survives(launcher);
         self.look(launcher);
         for (host, message) in rejoin.unread {
             self.take_up(launcher, host, message);
         }
+        self.pump(host);
     }
 
     /// Hosts that had begun to join when the launcher before was lost, and of which this one does not know, wait in vain.
@@ -413,16 +414,5 @@ impl Sim {
         unknown
             .into_iter()
             .for_each(|host| self.give_up_unowned(host));
-    }
-
-    /// Two leaders never both act.
-    fn note_second_leader(&mut self, launcher: usize) {
-        let host = self.launchers[launcher].host;
-        let others = self.launchers.iter().filter(|one| one.host != host);
-        let acts = |one: &&Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
-        let other = others.rev().find(acts).map(|one| one.host);
-        self.note_wrong(other.is_some(), || {
-            format!("host {host} leads while host {other:?} does")
-        });
     }
 }

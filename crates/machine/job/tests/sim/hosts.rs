@@ -6,11 +6,12 @@ use std::time::Duration;
 use regatta_job::Ended;
 use regatta_job::failover::{FailoverPlan, Follower, Handover};
 use regatta_job::spawn::{Prepared, SpawnedTasks};
-use regatta_wire::control::{Ask, Why};
+use regatta_wire::control::{Ask, Route, Why};
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
+use super::outputs::{Outputs, open_window};
 use super::{Down, Life, Sim, Up, What};
 
 /// The launcher at the other end of a host's channel.
@@ -60,6 +61,11 @@ pub struct Host {
     pub entered: u32,
     /// Its own tasks that are to start.
     pub unstarted: BTreeSet<u32>,
+    /// To whom the output of tasks goes that are prepared, by spawns.
+    pub prepared: BTreeMap<u32, Option<Route>>,
+    /// To whom the output of tasks goes that are to start.
+    pub routes: BTreeMap<u32, Option<Route>>,
+    pub outputs: Outputs,
     /// Machines that its membership knows, and of these the ones that are silent and that are dead.
     pub known: BTreeSet<u32>,
     pub suspected: BTreeSet<u32>,
@@ -89,6 +95,9 @@ impl Host {
             table: BTreeMap::new(),
             entered: 2 * hosts,
             unstarted: BTreeSet::new(),
+            prepared: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            outputs: Outputs::default(),
             known: (0..hosts).collect(),
             suspected: BTreeSet::new(),
             dead: BTreeSet::new(),
@@ -188,8 +197,12 @@ impl Sim {
     /// Takes an order about tasks, or one to a host that arrives.
     fn take_order(&mut self, launcher: usize, host: u32, message: Down) {
         match message {
-            Down::Prepare { spawn, count } => {
-                let prepared = self.prepare(count);
+            Down::Prepare {
+                spawn,
+                count,
+                route,
+            } => {
+                let prepared = self.prepare(host, spawn, count, route);
                 let refused = prepared.err();
                 let prepared = Up::Prepared {
                     spawn,
@@ -217,6 +230,18 @@ impl Sim {
             ),
             Down::PrepareHost { id } => self.send_up(launcher, host, Up::HostPrepared { id }),
             Down::Begin {} => self.hosts[host as usize].has_begun = true,
+            Down::Credit { bytes } => {
+                self.hosts[host as usize]
+                    .outputs
+                    .window
+                    .repaid(bytes as usize);
+                self.pump(host);
+            }
+            Down::Taken { by, bytes } => self.received(host, by, bytes as usize),
+            Down::Clock { by, id } => {
+                let time = self.now.as_micros() as u64;
+                self.report(host, Up::Clock { by, id, time });
+            }
             message => unreachable!("{message:?}"),
         }
     }
@@ -230,7 +255,9 @@ impl Sim {
         follower.adopt();
         let snapshot = follower.replica.later_snapshot(changes);
         let handover = self.handover(host);
+        self.hosts[host as usize].outputs.window = open_window();
         self.send_up(launcher, host, Up::Handover { handover, snapshot });
+        self.pump(host);
     }
 
     /// The facts of a host that follows, or is about to lead.
@@ -238,23 +265,28 @@ impl Sim {
         let running = (0..).zip(&self.tasks);
         let running = running.filter(|(_, task)| task.host == host && task.runs());
         let running = running.map(|(number, _)| (number, 100 + number)).collect();
-        let own = &self.hosts[host as usize];
+        let own = &mut self.hosts[host as usize];
+        // Nothing is left of what the last launcher had prepared.
+        own.prepared.clear();
+        own.outputs.all_received();
         let local = &own.follower.as_ref().expect("a follower").local;
         Handover {
             host,
             tasks: own.entered,
             unstarted: own.unstarted.iter().copied().collect(),
             running,
+            open_streams: own.outputs.open_streams(),
             ..local.handover()
         }
     }
 
     /// A host can prepare tasks, or not.
-    pub fn prepare(&mut self, count: u32) -> Prepared {
-        match self.random(8) {
-            0 => Err((Why::Program, "there is no such program".to_owned())),
-            _ => Ok(vec![None; count as usize]),
+    pub fn prepare(&mut self, host: u32, spawn: u32, count: u32, route: Option<Route>) -> Prepared {
+        if self.random(8) == 0 {
+            return Err((Why::Program, "there is no such program".to_owned()));
         }
+        self.hosts[host as usize].prepared.insert(spawn, route);
+        Ok(vec![None; count as usize])
     }
 
     /// A host enters tasks into its table.
@@ -273,8 +305,11 @@ impl Sim {
 
     /// A host is to start tasks, and does so by and by.
     pub fn start(&mut self, host: u32, tasks: SpawnedTasks) {
+        let prepared = &mut self.hosts[host as usize].prepared;
+        let route = prepared.remove(&tasks.spawn).flatten();
         for task in tasks.tasks() {
             self.hosts[host as usize].unstarted.insert(task);
+            self.hosts[host as usize].routes.insert(task, route);
             let at = self.after(0, 20);
             self.at(at, What::Start(task));
         }
@@ -292,6 +327,11 @@ impl Sim {
             _ => Ok(()),
         };
         self.tasks[task as usize].started = outcome.is_ok();
+        if outcome.is_ok() {
+            let own = &mut self.hosts[host as usize];
+            let route = own.routes.remove(&task).flatten();
+            own.outputs.task_started(task, route);
+        }
         let refused = outcome.err();
         self.report_or_handle(host, Up::Started { task, refused });
     }
@@ -311,6 +351,7 @@ impl Sim {
     pub fn end(&mut self, ended: Ended) {
         let host = self.tasks[ended.rank as usize].host;
         self.tasks[ended.rank as usize].end_now(self.now, ended.end);
+        self.pass_last_output(ended.rank);
         if let Some(follower) = self.follower(host) {
             follower.local.note_ended(ended);
         }

@@ -8,8 +8,10 @@ use regatta_job::failover::{
     take_over,
 };
 use regatta_job::hosts::Arrivals;
+use regatta_job::registry::{Piece, Refused};
 use regatta_job::{
-    Effect, End, Ended, Lifecycle, OnFailure, Policy, Registry, ReplicatedRegistry, Spawns,
+    Clocks, Credits, Effect, End, Ended, Lifecycle, OnFailure, Policy, Registry,
+    ReplicatedRegistry, Spawns,
 };
 use regatta_wire::fields::Message;
 use regatta_wire::life::{Cause, TaskState};
@@ -19,6 +21,7 @@ use super::channels::Ends;
 use super::claims::Rejoin;
 use super::growing::{Coming, arrivals, record_of};
 use super::messages::{outcome, prepared};
+use super::outputs::HOST_WINDOW;
 use super::{Down, Life, Owner, Sim, Up, What, name_of, run_of};
 
 /// So many tasks may a job have had in all.
@@ -47,6 +50,8 @@ pub struct Launcher {
     /// The other hosts of the job that are not lost.
     pub remotes: BTreeMap<u32, Remote>,
     pub spawns: Spawns,
+    pub credits: Credits,
+    pub clocks: Clocks,
     pub lifecycle: Lifecycle,
     /// The hosts that arrive, with what is known of each by its number there, and when something is due as far as an event was put in.
     pub arrivals: Arrivals,
@@ -123,6 +128,8 @@ impl Launcher {
             confirmed: 0,
             remotes: BTreeMap::new(),
             spawns: Spawns::new(MOST_TASKS),
+            credits: Credits::new(HOST_WINDOW),
+            clocks: Clocks::default(),
             lifecycle: Lifecycle::new(POLICY, 0),
             asleep: Duration::ZERO,
             rejoin: None,
@@ -275,11 +282,28 @@ impl Sim {
     fn request_of(&mut self, launcher: usize, task: u32, bytes: &[u8]) {
         let leader = &mut self.launchers[launcher];
         let effect = leader.registry.handle_request(task, bytes);
-        if let Some(Effect::Spawn { by, id, order }) = effect {
-            let (registry, lifecycle) = (&mut leader.registry, &mut leader.lifecycle);
-            leader.spawns.request((by, id), order, registry, lifecycle);
-            self.advance_spawns(launcher);
+        match effect {
+            Some(Effect::Spawn { by, id, order }) => {
+                let (registry, lifecycle) = (&mut leader.registry, &mut leader.lifecycle);
+                leader.spawns.request((by, id), order, registry, lifecycle);
+                self.advance_spawns(launcher);
+            }
+            Some(Effect::OutputReceived { by, task, bytes }) => {
+                self.taken(launcher, by, task, bytes);
+            }
+            Some(Effect::ReadClock { by, id, host }) => self.ask_clock(launcher, host, by, id),
+            _ => {}
         }
+    }
+
+    fn ask_clock(&mut self, launcher: usize, host: u32, by: u32, id: u32) {
+        let time = self.now.as_micros() as u64;
+        let leader = &mut self.launchers[launcher];
+        if host == leader.host {
+            return leader.registry.reply(by, id, Ok(time));
+        }
+        leader.clocks.ask(host, by, id);
+        self.send_down(launcher, host, Down::Clock { by, id });
     }
 
     pub fn notify_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
@@ -306,6 +330,7 @@ impl Sim {
             .lifecycle
             .task_ended(now, task, end, false, &mut Vec::new());
         leader.registry.task_ended(ended.rank, ended.end);
+        self.hushed(launcher, ended.rank);
     }
 
     /// The membership has said that a host is gone, or its channel has ended.
@@ -337,9 +362,16 @@ impl Sim {
         for task in lost.clone() {
             self.notify_gone(launcher, *task, Some(Cause::Lost));
         }
-        let registry = &mut self.launchers[launcher].registry;
-        lost.for_each(|task| registry.task_ended(*task, End::Lost));
-        registry.host_lost(host);
+        for task in lost {
+            let registry = &mut self.launchers[launcher].registry;
+            registry.close_streams(*task);
+            registry.task_ended(*task, End::Lost);
+            self.hushed(launcher, *task);
+        }
+        let leader = &mut self.launchers[launcher];
+        leader.registry.host_lost(host);
+        leader.clocks.host_lost(&mut leader.registry, host);
+        leader.credits.host_lost(host);
         self.launchers[launcher].spawns.host_lost(host, &unstarted);
         self.advance_spawns(launcher);
     }
@@ -380,6 +412,14 @@ impl Sim {
                 self.task_ended(launcher, ended);
                 self.speak(launcher);
             }
+            message => self.take_report(launcher, host, message),
+        }
+    }
+
+    /// Takes what a host reports of spawns, and of output and clocks.
+    fn take_report(&mut self, launcher: usize, host: u32, message: Up) {
+        let leader = &mut self.launchers[launcher];
+        match message {
             Up::Prepared {
                 spawn,
                 count,
@@ -391,25 +431,63 @@ impl Sim {
                 self.advance_spawns(launcher);
                 self.speak(launcher);
             }
+            Up::Output { bytes, .. } => {
+                leader.credits.host_sent(host, bytes.len());
+                self.repay(launcher);
+            }
+            Up::Caught {
+                task,
+                stream,
+                route,
+                bytes,
+                then,
+            } => {
+                let route = Some(route);
+                let piece = Piece {
+                    task,
+                    stream,
+                    route,
+                    bytes,
+                    then,
+                };
+                self.caught(launcher, piece);
+                self.speak(launcher);
+            }
+            Up::Clock { by, id, time } => {
+                let answer = (host, by, id);
+                leader.clocks.answered(&mut leader.registry, answer, time);
+                self.speak(launcher);
+            }
             Up::Entered { first } => {
                 let _ = leader.spawns.entered(host, first, None);
                 self.advance_spawns(launcher);
                 self.speak(launcher);
             }
             Up::Started { task, refused } => {
-                let outcome = outcome(refused);
-                if let Some(remote) = leader.remotes.get_mut(&host) {
-                    let known = remote.unstarted.remove(&task);
-                    if outcome.is_ok() {
-                        remote.running.insert(task, 100 + task);
-                    }
-                    self.note_wrong(!known, || format!("host {host} tells of task {task}"));
-                }
-                self.note_outcome(launcher, task, outcome);
-                self.advance_spawns(launcher);
-                self.speak(launcher);
+                self.task_started(launcher, host, task, outcome(refused));
             }
+            message => unreachable!("{message:?}"),
         }
+    }
+
+    fn task_started(
+        &mut self,
+        launcher: usize,
+        host: u32,
+        task: u32,
+        outcome: Result<(), Refused>,
+    ) {
+        let leader = &mut self.launchers[launcher];
+        if let Some(remote) = leader.remotes.get_mut(&host) {
+            let known = remote.unstarted.remove(&task);
+            if outcome.is_ok() {
+                remote.running.insert(task, 100 + task);
+            }
+            self.note_wrong(!known, || format!("host {host} tells of task {task}"));
+        }
+        self.note_outcome(launcher, task, outcome);
+        self.advance_spawns(launcher);
+        self.speak(launcher);
     }
 
     /// Makes one job of all that is known.
@@ -541,6 +619,8 @@ impl Successor for Hands<'_> {
     }
 
     fn task_ended(&mut self, ended: Ended) {
+        // Its last output went nowhere.
+        self.registry().close_streams(ended.rank);
         self.sim.task_ended(self.launcher, ended);
     }
 

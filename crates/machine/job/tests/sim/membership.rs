@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_job::End;
+use regatta_job::credits::SendWindow;
 use regatta_job::failover::{ClaimInput, HostState, MembershipView};
 
 use super::launcher::Launcher;
@@ -234,6 +235,7 @@ impl Sim {
             }
             let own = &mut self.hosts[host as usize];
             own.claimable = true;
+            own.outputs.window = SendWindow::default();
             let owner = std::mem::replace(&mut own.owner, Owner::Nobody);
             let closed = owner.launcher();
             closed

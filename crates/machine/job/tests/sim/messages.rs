@@ -4,7 +4,7 @@ use regatta_job::Ended;
 use regatta_job::failover::{Handover, SuccessionOrder};
 use regatta_job::registry::Refused;
 use regatta_job::spawn::Prepared;
-use regatta_wire::control::Why;
+use regatta_wire::control::{Route, Then, Why};
 use regatta_wire::life::Cause;
 use regatta_wire::messages;
 use regatta_wire::world::World;
@@ -29,7 +29,7 @@ messages! {
         /// Asks for all that is known, from a launcher that knows so many changes.
         8 AskState { changes: u64 }
         /// Prepare tasks.
-        9 Prepare { spawn: u32, count: u32 }
+        9 Prepare { spawn: u32, count: u32, route: Option<Route> }
         /// Enter tasks into the table.
         10 Enter { world: World }
         /// Start tasks that are prepared.
@@ -38,6 +38,12 @@ messages! {
         12 PrepareHost { id: u32 }
         /// To a host that has arrived: it is one of the job's.
         13 Begin {}
+        /// So many bytes of output for the job's have been dealt with.
+        14 Credit { bytes: u32 }
+        /// A task has received so many bytes that others wrote for it, or receives no more.
+        15 Taken { by: u32, bytes: u32 }
+        /// What time is it? For a task, by the number of its request.
+        16 Clock { by: u32, id: u32 }
     }
 }
 
@@ -66,6 +72,12 @@ messages! {
         10 Started { task: u32, refused: Option<(Why, String)> }
         /// A host that arrives has made everything ready.
         11 HostPrepared { id: u32 }
+        /// Output for the job's.
+        12 Output { task: u32, bytes: Vec<u8> }
+        /// Output for another task.
+        13 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
+        /// The answer to a question for the time.
+        14 Clock { by: u32, id: u32, time: u64 }
     }
 }
 

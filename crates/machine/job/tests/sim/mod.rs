@@ -19,6 +19,7 @@ mod hosts;
 pub mod launcher;
 mod membership;
 mod messages;
+mod outputs;
 mod spawning;
 pub mod tasks;
 
@@ -58,6 +59,10 @@ enum What {
     LosePatience(u32),
     /// A host starts a task that it has prepared.
     Start(u32),
+    /// A task reads so many bytes that another one has written for it.
+    Read { by: u32, task: u32, bytes: u32 },
+    /// The job's output takes more.
+    Drained,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +93,8 @@ pub struct Sim {
     pub slowest: u64,
     /// The host of a launcher is lost after so many more messages of launchers.
     pub fuse: Option<u64>,
+    /// The job's output is full until then.
+    full: Duration,
     /// The first thing that was wrong at the time it happened.
     pub wrong: Option<String>,
 }
@@ -123,9 +130,14 @@ impl Sim {
             rng: SmallRng::seed_from_u64(seed),
             slowest: 5,
             fuse: None,
+            full: Duration::ZERO,
             wrong: None,
         };
         (1..hosts).for_each(|host| sim.open_channel(0, host));
+        for task in 0..2 * hosts {
+            let host = &mut sim.hosts[(task % hosts) as usize];
+            host.outputs.task_started(task, None);
+        }
         sim.hosts_changed(0);
         sim.settle();
         sim
@@ -192,7 +204,8 @@ impl Sim {
             | What::ArrivalsDue(launcher)
             | What::Timer(launcher) => Some(self.launchers[launcher].host),
             // The daemons do that.
-            What::Claim(..) => None,
+            What::Claim(..) | What::Drained => None,
+            What::Read { by, .. } => self.tasks.get(by as usize).map(|task| task.host),
             What::Start(task) => self.tasks.get(task as usize).map(|task| task.host),
         }
     }
@@ -226,7 +239,10 @@ impl Sim {
                 }
             }
             What::Start(task) => self.start_task(task),
+            What::Read { by, task, bytes } => self.read_output(by, task, bytes),
+            What::Drained => self.drained(),
         }
+        self.two_leaders_never_act();
     }
 
     /// The hosts and launchers as they are, for a failed check.

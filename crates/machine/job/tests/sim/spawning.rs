@@ -33,10 +33,16 @@ impl Sim {
         let own = leader.host;
         match effect {
             SpawnEffect::Prepare { spawn, host, count } => {
+                let route = leader.spawns.order(spawn).and_then(|(_, route)| route);
                 if leader.remotes.contains_key(&host) {
-                    return self.send_down(launcher, host, Down::Prepare { spawn, count });
+                    let prepare = Down::Prepare {
+                        spawn,
+                        count,
+                        route,
+                    };
+                    return self.send_down(launcher, host, prepare);
                 }
-                let prepared = self.prepare(count);
+                let prepared = self.prepare(host, spawn, count, route);
                 let spawns = &mut self.launchers[launcher].spawns;
                 spawns.prepared(host, spawn, prepared);
             }

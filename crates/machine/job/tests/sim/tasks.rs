@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_job::{End, Ended};
-use regatta_wire::control::{Ask, Ending, Event, Output, Place, Spawn, Tell, What, flags};
+use regatta_wire::control::{
+    Ask, Ending, Event, Manner, Output, Place, Spawn, Tell, What as Watched, flags,
+};
 use regatta_wire::fields::Message;
 use regatta_wire::life::TaskState;
 
-use super::Sim;
+use super::{Sim, What};
 
 /// The group that all join and leave.
 pub const GROUP: &str = "crew";
@@ -64,7 +66,7 @@ impl Task {
     }
 
     /// Watches that were answered and not forgotten.
-    pub fn watches(&self) -> impl Iterator<Item = (u32, What, u32)> {
+    pub fn watches(&self) -> impl Iterator<Item = (u32, Watched, u32)> {
         let kept = self.asked.values().filter_map(|ask| match ask {
             Ask::Watch { id, what, subject } => Some((*id, *what, *subject)),
             _ => None,
@@ -114,19 +116,24 @@ impl Sim {
             flags,
             value: value_of(task, id),
         };
-        let request = match self.random(22) {
+        let request = match self.random(30) {
+            23.. => return self.write(task),
+            22 => Ask::Clock {
+                id,
+                host: self.random(hosts) as u32,
+            },
             20.. => Ask::Spawn {
                 id,
                 order: self.some_order(task),
             },
             0..4 => Ask::Watch {
                 id,
-                what: What::TaskEnds,
+                what: Watched::TaskEnds,
                 subject: self.random(tasks) as u32,
             },
             4..6 => Ask::Watch {
                 id,
-                what: What::HostLost,
+                what: Watched::HostLost,
                 subject: self.random(hosts) as u32,
             },
             6 => {
@@ -167,6 +174,12 @@ impl Sim {
         };
         let tasks = self.tasks.len() as u64;
         let other = (self.random(4) == 0).then(|| self.random(tasks) as u32);
+        let manner = Manner {
+            context: 0,
+            tag: 0,
+            lines: false,
+            births: self.random(2) == 0,
+        };
         Spawn {
             program: format!("of-{task}").into_bytes(),
             arguments: Vec::new(),
@@ -175,7 +188,11 @@ impl Sim {
             search: None,
             directory: None,
             environment: Vec::new(),
-            output: Output::Job,
+            output: match self.random(3) {
+                0 => Output::Job,
+                1 => Output::AsMine,
+                _ => Output::Me(manner),
+            },
             orphans: self.random(8) == 0,
             through: None,
             on_behalf: other,
@@ -219,17 +236,43 @@ impl Sim {
         if self.tasks[task as usize].end.is_some() {
             return;
         }
+        if let Tell::Output {
+            task: by, bytes, ..
+        } = &message
+            && !bytes.is_empty()
+        {
+            let (by, bytes) = (*by, bytes.len() as u32);
+            let at = self.after(0, 50);
+            let (by, task) = (task, by);
+            self.at(at, What::Read { by, task, bytes });
+        }
         if let Tell::Event { watch, event } = message {
+            self.note_told_twice(task, watch, &event);
+
             if !self.has_happened(&event) {
                 let early = format!("task {task} hears too early: {event:?}");
                 self.wrong.get_or_insert(early);
             }
             self.tasks[task as usize].events.push((watch, event));
         } else if let Some(id) = message.id() {
+            let of = &mut self.tasks[task as usize];
+            of.answers.entry(id).or_default().push(message);
+            let twice = of.answers[&id].len() > 1;
+            self.note_wrong(twice, || {
+                format!("request {id} of task {task} is answered twice")
+            });
             let task = &mut self.tasks[task as usize];
-            task.answers.entry(id).or_default().push(message);
             task.answered_at.entry(id).or_insert(now);
         }
+    }
+
+    /// An end is told exactly once.
+    fn note_told_twice(&mut self, task: u32, watch: u32, event: &Event) {
+        let is_end =
+            |event: &Event| matches!(event, Event::TaskEnded { .. } | Event::HostLost { .. });
+        let mut before = self.tasks[task as usize].events.iter();
+        let twice = is_end(event) && before.any(|(of, event)| *of == watch && is_end(event));
+        self.note_wrong(twice, || format!("task {task} hears twice: {event:?}"));
     }
 
     fn has_happened(&self, event: &Event) -> bool {
