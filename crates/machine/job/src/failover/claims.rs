@@ -11,6 +11,21 @@
 //! A daemon gives a channel away when its agent knows that its owner is lost, which is later on some hosts than on others: so a claim that
 //! fails is made again. A claim is *open* until its host is claimed or lost. What has been claimed is held while another claim is open, so
 //! that this host can still leave the job to another one if some agent does not name it among the hosts that may lead.
+//!
+//! Majority: this host says the word only if more than half of the hosts that are left, itself among them, have consented.
+//!
+//! | answer | counts as |
+//! |---|---|
+//! | the agent waits for this host ([`ClaimInput::OwnerLost`]) | consent: nobody else has its channel as long as this claim lasts |
+//! | the membership says that the host is gone, or a replica that it is dead | absence: the host is not left |
+//! | none in time, or only claims that fail ([`ClaimInput::Closed`]) | neither: the host is left and has not consented |
+//!
+//! A claim that a daemon refuses because nothing of the job waits there is no absence. It says the same of an agent that does not know yet
+//! that its owner is lost, of one that follows another launcher, of one that leads, and of one that has ended, be it killed or because the
+//! job is over. Of two hosts that are left, each would otherwise take the other one for absent: one that was given up while it lived, and has
+//! an order from before, would lead beside the other one, or a job that has its result already. The price: if one of two hosts that are left
+//! is alive, and its agent ends after the launcher is lost, the job ends as well. An agent that ends before that costs nothing: the launcher
+//! gives its host up, and the next order does not name it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

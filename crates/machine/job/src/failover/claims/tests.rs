@@ -208,11 +208,37 @@ fn a_host_leads_only_with_more_than_half_of_those_that_are_left() {
     let mut bench = claimed(&[1, 2, 3, 4], 1);
     assert_eq!(bench.membership(view(&[1, 2])), [Close(3), Close(4)]);
     assert_eq!(bench.after(PATIENCE), [Close(2), Lead(1)]);
-    // One of two does not know whether the other one leads without it.
-    let alone = claimed(&[1], 0).after(PATIENCE);
-    assert_eq!(alone, [Close(1), Leave(Obstacle::TooFew)]);
-    let alone = claimed(&[1], 0).membership(view(&[]));
-    assert_eq!(alone, [Close(1), Begin]);
+}
+
+/// It may lead, or have ended with the job: a daemon says the same of both.
+#[test]
+fn one_of_two_hosts_does_not_go_on_alone_while_the_other_one_is_alive_and_refuses_each_claim() {
+    let mut bench = claimed(&[1], 0);
+    let mut effects = Vec::new();
+    while effects.is_empty() {
+        assert_eq!(bench.closed(1), []);
+        effects = bench.after(AGAIN);
+        if effects == [Open(1)] {
+            effects.clear();
+        }
+    }
+    assert_eq!(bench.now, NOW + PATIENCE);
+    assert_eq!(effects, [Leave(Obstacle::TooFew)]);
+    // Silence is no answer, either.
+    let silent = claimed(&[1], 0).after(PATIENCE);
+    assert_eq!(silent, [Close(1), Leave(Obstacle::TooFew)]);
+}
+
+/// Nobody leads there.
+#[test]
+fn one_of_two_hosts_goes_on_alone_when_the_other_one_is_gone_or_not_in_the_order() {
+    let mut bench = claimed(&[1], 0);
+    assert_eq!(bench.closed(1), []);
+    assert_eq!(bench.membership(view(&[])), [Begin]);
+    let mut bench = claimed(&[1, 2], 1);
+    assert_eq!(bench.membership(view(&[1])), [Close(2), Lead(1)]);
+    // The order of a launcher does not name a host whose agent has ended before.
+    assert_eq!(self::bench(&[]).effects(), [Begin]);
 }
 
 #[test]
