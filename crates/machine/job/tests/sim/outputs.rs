@@ -123,8 +123,12 @@ impl Outputs {
         })
     }
 
-    /// The most that may be on its way is not exceeded.
-    fn is_too_much(&self) -> bool {
+    /// Whether more is on its way than may be, after this piece was read. The last output of a task may overrun the host's own window.
+    fn is_too_much(&self, piece: &Piece, is_exempt: bool) -> bool {
+        let most_of_host = HOST_WINDOW as usize + PIECE;
+        if piece.route.is_none() && !is_exempt && self.window.on_their_way() >= most_of_host {
+            return true;
+        }
         let mut routes = self.sources.values().filter_map(|source| source.route);
         let most = WINDOW + LAST_OUTPUT + PIECE;
         routes.any(|route| self.receivers.on_their_way(route.to) > most)
@@ -170,7 +174,7 @@ impl Sim {
                 let Some(piece) = outputs.read(key, is_here, false) else {
                     break;
                 };
-                let is_too_much = outputs.is_too_much();
+                let is_too_much = outputs.is_too_much(&piece, is_here);
                 self.note_wrong(is_too_much, || format!("host {host} sends too much"));
                 self.pass(host, (launcher, is_here), piece);
             }
@@ -216,6 +220,10 @@ impl Sim {
                 let Some(piece) = outputs.read(key, is_here, true) else {
                     break;
                 };
+                let is_too_much = outputs.is_too_much(&piece, true);
+                self.note_wrong(is_too_much, || {
+                    format!("host {host} sends too much at an end")
+                });
                 if let Some(listener) = listener {
                     self.pass(host, listener, piece);
                 }
@@ -250,10 +258,16 @@ impl Sim {
         for host in remotes.copied().collect::<Vec<_>>() {
             let credits = &mut self.launchers[launcher].credits;
             if let Some(bytes) = credits.repay_host(host, is_full) {
+                self.note_wrong(is_full, || {
+                    format!("host {host} is repaid while the output is full")
+                });
                 self.send_down(launcher, host, Down::Credit { bytes });
             }
         }
         let all = self.launchers[launcher].credits.repay_diverted(is_full);
+        self.note_wrong(is_full && !all.is_empty(), || {
+            format!("{all:?} are repaid while the output is full")
+        });
         for Repayment { by, task, bytes } in all {
             self.taken(launcher, by, task, bytes);
         }
