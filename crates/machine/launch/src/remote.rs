@@ -200,8 +200,7 @@ impl Remote {
                     && piece.stream < 2
                     && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
             {
-                let is_for_the_output = piece.route.is_none();
-                if is_for_the_output {
+                if piece.route.is_none() {
                     credits.host_sent(self.number, piece.bytes.len());
                 }
             }

@@ -407,7 +407,7 @@ impl<'p> Supervisor<'p> {
 
     fn reap(&mut self) {
         let (others, none_left) = self.worker.reap();
-        self.heed_own();
+        self.handle_own_reports();
         for (pid, status) in others {
             self.input.iter_mut().for_each(|input| input.reaped(pid));
             let growing = self.growing.iter_mut();
@@ -501,7 +501,7 @@ impl<'p> Supervisor<'p> {
                 let host = registry.host_of(heard.rank());
                 output.borrow_mut().pass(heard, host.unwrap_or_default())
             });
-        self.heed_own();
+        self.handle_own_reports();
         self.repay_caught();
         self.output.flush();
     }
@@ -513,7 +513,7 @@ impl<'p> Supervisor<'p> {
             let host = registry.host_of(heard.rank());
             output.pass(heard, host.unwrap_or_default())
         });
-        self.heed_own();
+        self.handle_own_reports();
         self.output.flush();
     }
 
