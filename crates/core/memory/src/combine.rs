@@ -146,65 +146,99 @@ impl Operator {
             Operator::User {
                 combine, argument, ..
             } => combine(a.cast(), b.cast(), count, *argument),
-            // SAFETY: both blocks hold `count` elements (checked above) and their makers promised
-            // that they are valid; the loops read and write them unaligned.
-            Operator::Builtin(builtin) => unsafe { builtin_apply(*builtin, element, a, b, count) },
+            Operator::Builtin(builtin) => {
+                let operands = Operands {
+                    from: a,
+                    own: b,
+                    out: b,
+                    count,
+                };
+                // SAFETY: both blocks hold `count` elements (checked above) and their makers promised
+                // that they are valid; the loops read and write them unaligned.
+                unsafe { builtin_apply(*builtin, element, operands) }
+            }
         }
     }
 }
 
+/// `out[i] = from[i] op own[i]`, 64 bytes at a time: each block is read whole before it is written, so `out` may be `own`, and the
+/// compiler has vectors to work with whatever it knows of the pointers.
 macro_rules! each {
-    ($type:ty, $from:expr, $inout:expr, $count:expr, $combine:expr) => {{
-        let (from, inout) = ($from.cast::<$type>(), $inout.cast::<$type>());
-        for i in 0..$count {
-            // SAFETY: `i < count`, and the caller vouches for both ranges.
+    ($type:ty, $operands:expr, $combine:expr) => {{
+        const LANES: usize = 64 / size_of::<$type>();
+        let Operands {
+            from,
+            own,
+            out,
+            count,
+        } = $operands;
+        let (from, own, out) = (
+            from.cast::<$type>(),
+            own.cast::<$type>(),
+            out.cast::<$type>(),
+        );
+        let whole = count / LANES * LANES;
+        let mut at = 0;
+        while at < whole {
+            // SAFETY: `at + LANES <= count`, and the caller vouches for all ranges.
             unsafe {
-                let (a, b) = (from.add(i).read_unaligned(), inout.add(i).read_unaligned());
-                inout.add(i).write_unaligned($combine(a, b));
+                let a = from.add(at).cast::<[$type; LANES]>().read_unaligned();
+                let b = own.add(at).cast::<[$type; LANES]>().read_unaligned();
+                let combined: [$type; LANES] = std::array::from_fn(|i| $combine(a[i], b[i]));
+                let to = out.add(at).cast::<[$type; LANES]>();
+                to.write_unaligned(combined);
+            }
+            at += LANES;
+        }
+        for i in whole..count {
+            // SAFETY: `i < count`, and the caller vouches for all ranges.
+            unsafe {
+                let (a, b) = (from.add(i).read_unaligned(), own.add(i).read_unaligned());
+                out.add(i).write_unaligned($combine(a, b));
             }
         }
     }};
 }
 
 macro_rules! integers {
-    ($type:ty, $op:expr, $from:expr, $inout:expr, $count:expr) => {{
+    ($type:ty, $op:expr, $operands:expr) => {{
         type T = $type;
         let truth = |x: bool| x as T;
         match $op {
-            Builtin::Sum => each!(T, $from, $inout, $count, |a: T, b: T| a.wrapping_add(b)),
-            Builtin::Product => each!(T, $from, $inout, $count, |a: T, b: T| a.wrapping_mul(b)),
-            Builtin::Max => each!(T, $from, $inout, $count, |a: T, b: T| a.max(b)),
-            Builtin::Min => each!(T, $from, $inout, $count, |a: T, b: T| a.min(b)),
-            Builtin::And => each!(T, $from, $inout, $count, |a: T, b: T| truth(
+            Builtin::Sum => each!(T, $operands, |a: T, b: T| a.wrapping_add(b)),
+            Builtin::Product => each!(T, $operands, |a: T, b: T| a.wrapping_mul(b)),
+            Builtin::Max => each!(T, $operands, |a: T, b: T| a.max(b)),
+            Builtin::Min => each!(T, $operands, |a: T, b: T| a.min(b)),
+            Builtin::And => each!(T, $operands, |a: T, b: T| truth(
                 a != 0 && b != 0
             )),
-            Builtin::Or => each!(T, $from, $inout, $count, |a: T, b: T| truth(
+            Builtin::Or => each!(T, $operands, |a: T, b: T| truth(
                 a != 0 || b != 0
             )),
-            Builtin::Xor => each!(T, $from, $inout, $count, |a: T, b: T| truth(
+            Builtin::Xor => each!(T, $operands, |a: T, b: T| truth(
                 (a != 0) != (b != 0)
             )),
-            Builtin::BitAnd => each!(T, $from, $inout, $count, |a: T, b: T| a & b),
-            Builtin::BitOr => each!(T, $from, $inout, $count, |a: T, b: T| a | b),
-            Builtin::BitXor => each!(T, $from, $inout, $count, |a: T, b: T| a ^ b),
+            Builtin::BitAnd => each!(T, $operands, |a: T, b: T| a & b),
+            Builtin::BitOr => each!(T, $operands, |a: T, b: T| a | b),
+            Builtin::BitXor => each!(T, $operands, |a: T, b: T| a ^ b),
         }
     }};
 }
 
 macro_rules! floats {
-    ($type:ty, $op:expr, $from:expr, $inout:expr, $count:expr) => {{
+    ($type:ty, $op:expr, $operands:expr) => {{
         type T = $type;
         match $op {
-            Builtin::Sum => each!(T, $from, $inout, $count, |a: T, b: T| a + b),
-            Builtin::Product => each!(T, $from, $inout, $count, |a: T, b: T| a * b),
+            Builtin::Sum => each!(T, $operands, |a: T, b: T| a + b),
+            Builtin::Product => each!(T, $operands, |a: T, b: T| a * b),
             // As a comparison in C does it: where an operand is not a number, which of the two
             // stays is not said.
-            Builtin::Max => each!(T, $from, $inout, $count, |a: T, b: T| if a > b {
+            Builtin::Max => each!(T, $operands, |a: T, b: T| if a > b {
                 a
             } else {
                 b
             }),
-            Builtin::Min => each!(T, $from, $inout, $count, |a: T, b: T| if a < b {
+            Builtin::Min => each!(T, $operands, |a: T, b: T| if a < b {
                 a
             } else {
                 b
@@ -214,28 +248,77 @@ macro_rules! floats {
     }};
 }
 
-/// # Safety
-/// `from` and `inout` must hold `count` elements each.
-unsafe fn builtin_apply(
-    op: Builtin,
-    element: Element,
-    from: *mut u8,
-    inout: *mut u8,
+/// The operands of a loop, and where its results go: to `own` or to memory that none of them is in.
+#[derive(Clone, Copy)]
+struct Operands {
+    from: *const u8,
+    own: *const u8,
+    out: *mut u8,
     count: usize,
-) {
+}
+
+/// Fewer elements than this are combined by the code that every processor has.
+const VECTORS_FROM: usize = 64;
+
+/// `out[i] = from[i] op own[i]`, with the widest vectors that this processor has.
+///
+/// # Safety
+/// `from` and `own` must hold `count` elements each, and `out` room for them.
+unsafe fn builtin_apply(op: Builtin, element: Element, operands: Operands) {
+    #[cfg(target_arch = "x86_64")]
+    if operands.count >= VECTORS_FROM {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the processor has them; the rest as this function's.
+            return unsafe { apply_avx512(op, element, operands) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { apply_avx2(op, element, operands) };
+        }
+    }
+    // SAFETY: as this function's.
+    unsafe { apply_loop(op, element, operands) }
+}
+
+/// # Safety
+/// As for [`builtin_apply`], on a processor that has these vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn apply_avx512(op: Builtin, element: Element, operands: Operands) {
+    // SAFETY: as this function's.
+    unsafe { apply_loop(op, element, operands) }
+}
+
+/// # Safety
+/// As for [`builtin_apply`], on a processor that has these vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn apply_avx2(op: Builtin, element: Element, operands: Operands) {
+    // SAFETY: as this function's.
+    unsafe { apply_loop(op, element, operands) }
+}
+
+/// # Safety
+/// As for [`builtin_apply`].
+#[inline(always)]
+unsafe fn apply_loop(op: Builtin, element: Element, operands: Operands) {
     match element {
-        Element::I8 => integers!(i8, op, from, inout, count),
-        Element::I16 => integers!(i16, op, from, inout, count),
-        Element::I32 => integers!(i32, op, from, inout, count),
-        Element::I64 => integers!(i64, op, from, inout, count),
-        Element::U8 => integers!(u8, op, from, inout, count),
-        Element::U16 => integers!(u16, op, from, inout, count),
-        Element::U32 => integers!(u32, op, from, inout, count),
-        Element::U64 => integers!(u64, op, from, inout, count),
-        Element::F32 => floats!(f32, op, from, inout, count),
-        Element::F64 => floats!(f64, op, from, inout, count),
+        Element::I8 => integers!(i8, op, operands),
+        Element::I16 => integers!(i16, op, operands),
+        Element::I32 => integers!(i32, op, operands),
+        Element::I64 => integers!(i64, op, operands),
+        Element::U8 => integers!(u8, op, operands),
+        Element::U16 => integers!(u16, op, operands),
+        Element::U32 => integers!(u32, op, operands),
+        Element::U64 => integers!(u64, op, operands),
+        Element::F32 => floats!(f32, op, operands),
+        Element::F64 => floats!(f64, op, operands),
         // SAFETY: as this function's.
-        Element::LongDouble => unsafe { long_double_apply(op, from, inout, count) },
+        Element::LongDouble => unsafe { long_double_apply(op, operands) },
         Element::Bytes(_) => {}
     }
 }
@@ -243,34 +326,40 @@ unsafe fn builtin_apply(
 /// Rust has no `long double`: the x87 unit is asked directly.
 ///
 /// # Safety
-/// `from` and `inout` must hold `count` elements of 16 bytes each.
+/// As for [`builtin_apply`], of elements of 16 bytes.
 #[cfg(target_arch = "x86_64")]
-unsafe fn long_double_apply(op: Builtin, from: *mut u8, inout: *mut u8, count: usize) {
+unsafe fn long_double_apply(op: Builtin, operands: Operands) {
     use std::arch::asm;
+    let Operands {
+        from,
+        own,
+        out,
+        count,
+    } = operands;
     for i in 0..count {
         // SAFETY: `i < count`; each block loads two numbers, leaves one, stores it, and so leaves
         // the register stack as it found it.
         unsafe {
-            let (a, b) = (from.add(16 * i), inout.add(16 * i));
+            let (a, b, c) = (from.add(16 * i), own.add(16 * i), out.add(16 * i));
             match op {
                 Builtin::Sum => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "faddp st(1), st",
-                    "fstp tbyte ptr [{b}]", a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fstp tbyte ptr [{c}]", a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 Builtin::Product => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fmulp st(1), st",
-                    "fstp tbyte ptr [{b}]", a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fstp tbyte ptr [{c}]", a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 // Top of stack is b, below it a; keep a where a > b (or b < a).
                 Builtin::Max => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fcomi st, st(1)",
-                    "fcmovb st, st(1)", "fstp tbyte ptr [{b}]", "fstp st(0)",
-                    a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fcmovb st, st(1)", "fstp tbyte ptr [{c}]", "fstp st(0)",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 Builtin::Min => {
                     asm!("fld tbyte ptr [{b}]", "fld tbyte ptr [{a}]", "fcomi st, st(1)",
-                    "fcmovnb st, st(1)", "fstp tbyte ptr [{b}]", "fstp st(0)",
-                    a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fcmovnb st, st(1)", "fstp tbyte ptr [{c}]", "fstp st(0)",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 _ => {}
             }
@@ -283,7 +372,7 @@ unsafe fn long_double_apply(op: Builtin, from: *mut u8, inout: *mut u8, count: u
 /// # Safety
 /// None needed.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn long_double_apply(_: Builtin, _: *mut u8, _: *mut u8, _: usize) {}
+unsafe fn long_double_apply(_: Builtin, _: Operands) {}
 
 #[cfg(test)]
 mod tests {
@@ -344,6 +433,26 @@ mod tests {
             assert_eq!(go(Builtin::Product), [ld(15.0)]);
             assert_eq!(go(Builtin::Max), [five]);
             assert_eq!(go(Builtin::Min), [three]);
+        }
+    }
+
+    #[test]
+    fn every_width_of_vector_has_the_same_results() {
+        use Builtin::*;
+        for count in [0, 1, 7, 63, 64, 65, 128, 1000] {
+            let a: Vec<f64> = (0..count).map(|i| ((i * 7919) % 1013) as f64).collect();
+            let b: Vec<f64> = (0..count).map(|i| ((i * 104_729) % 997) as f64).collect();
+            let both = || a.iter().zip(&b);
+            let sums: Vec<f64> = both().map(|(a, b)| a + b).collect();
+            let most: Vec<f64> = both().map(|(a, b)| a.max(*b)).collect();
+            let run = |op| run(op, Element::F64, &mut a.clone(), &mut b.clone());
+            assert_eq!((run(Sum), run(Max)), (sums, most), "{count} numbers");
+            let a: Vec<i16> = a.iter().map(|x| *x as i16).collect();
+            let b: Vec<i16> = b.iter().map(|x| *x as i16).collect();
+            let xors: Vec<i16> = a.iter().zip(&b).map(|(a, b)| a ^ b).collect();
+            let mut into = b.clone();
+            let found = super::tests::run(BitXor, Element::I16, &mut a.clone(), &mut into);
+            assert_eq!(found, xors, "{count} integers");
         }
     }
 
