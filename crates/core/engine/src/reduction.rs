@@ -1,5 +1,7 @@
 //! How operands are combined: the steps of reductions, within a host and between hosts.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use regatta_memory::views::Views;
 
 use crate::collective::Reduction;
@@ -292,6 +294,28 @@ fn collect(
     steps.extend(combine);
 }
 
+/// Vectors of a pair on a host below this many bytes are exchanged whole. (For trials: a variable sets it.)
+pub static WHOLE_BELOW: AtomicUsize = AtomicUsize::new(128 << 10);
+
+/// Between two on a host: each sends its whole vector, and combines the other's with its own as that comes. False: not with this
+/// operator or in this memory, and nothing has happened.
+pub(crate) fn exchange_whole(
+    steps: &mut Steps,
+    rank: u32,
+    (input, output): (&Views, &Views),
+    what: Reduction,
+) -> bool {
+    if what.bytes() >= WHOLE_BELOW.load(Ordering::Relaxed) {
+        return false;
+    }
+    let Some(combined) = Views::combined(input, output, what.operator, what.element) else {
+        return false;
+    };
+    steps.push(Step::Receive(1 - rank, combined));
+    steps.push(Step::Send(1 - rank, input.clone()));
+    true
+}
+
 /// Between two on a host: each adds up one half of the vector, a segment after the other. While one segment is
 /// combined the next one is on its way, and the result of the one before goes back.
 pub(crate) fn pair_allreduce(
@@ -321,22 +345,24 @@ pub(crate) fn pair_allreduce(
     let mut combine = None;
     for turn in 0..half.div_ceil(segment) {
         let (gets, gives) = (mine.of(turn, segment), theirs.of(turn, segment));
-        let result = gets.views(output, &what);
+        let (own, result) = (gets.views(input, &what), gets.views(output, &what));
         let landing = landing
             .as_ref()
             .map(|both| both[turn % 2].part(0, gets.count * width));
-        let receive = (gets.count > 0).then(|| {
-            let to = landing.clone().unwrap_or_else(|| result.clone());
-            steps.start(Step::Receive(peer, to))
-        });
+        let combined = Views::combined(&own, &result, what.operator, what.element);
+        let then = match (&combined, &landing) {
+            (Some(_), _) => None,
+            (None, Some(theirs)) => Some((theirs.clone(), result.clone())),
+            (None, None) => Some((own, result.clone())),
+        };
+        let to = combined.or(landing).unwrap_or_else(|| result.clone());
+        let receive = (gets.count > 0).then(|| steps.start(Step::Receive(peer, to)));
         if gives.count > 0 {
             steps.push(Step::Send(peer, gives.views(input, &what)));
         }
-        let own = gets.views(input, &what);
-        let from = landing.unwrap_or(own);
         let next = Segment {
             receive,
-            combine: what.combine_part(from, result.clone(), gets.count),
+            combine: then.map(|(from, inout)| what.combine_part(from, inout, gets.count)),
             result,
             theirs: gives.views(output, &what),
         };
@@ -353,7 +379,8 @@ pub(crate) fn pair_allreduce(
 struct Segment {
     /// The number of its receive, unless this task has no part of it.
     receive: Option<u32>,
-    combine: Step,
+    /// Unless that is done as it comes.
+    combine: Option<Step>,
     result: Views,
     /// Where the other one's result goes.
     theirs: Views,
@@ -363,7 +390,7 @@ impl Segment {
     fn finish(self, steps: &mut Steps, peer: u32) {
         if let Some(receive) = self.receive {
             steps.push(Step::Until(receive));
-            steps.push(self.combine);
+            steps.extend(self.combine);
             steps.push(Step::Send(peer, self.result));
         }
         if !self.theirs.is_empty() {

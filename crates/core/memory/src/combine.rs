@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::copy::copy;
 use crate::views::Views;
 
 /// The built-in element types.
@@ -161,6 +162,108 @@ impl Operator {
     }
 }
 
+/// Elements that are on their way and are combined with others as they come: `out[i] = come[i] op own[i]`.
+#[derive(Clone, Debug)]
+pub struct Combination {
+    own: *const u8,
+    out: *mut u8,
+    len: usize,
+    builtin: Builtin,
+    element: Element,
+    /// What keeps both alive.
+    _held: [Views; 2],
+}
+
+impl Combination {
+    /// `None`: the two blocks overlap, or do not hold whole elements, or the operator is not built in.
+    ///
+    /// # Safety
+    /// As for [`View::new`](crate::views::View::new), of both, and they are of one length.
+    pub(crate) unsafe fn new(
+        given: &Views,
+        results: &Views,
+        operator: Operator,
+        element: Element,
+    ) -> Option<Combination> {
+        let Operator::Builtin(builtin) = operator else {
+            return None;
+        };
+        let (own, out) = (given.contiguous()?, results.contiguous()?);
+        let len = results.len();
+        let apart = own.addr().abs_diff(out.addr()) >= len;
+        let whole = !matches!(element, Element::Bytes(_)) && len.is_multiple_of(element.size());
+        (apart && whole).then_some(Combination {
+            own,
+            out,
+            len,
+            builtin,
+            element,
+            _held: [given.clone(), results.clone()],
+        })
+    }
+
+    /// Bytes of all elements.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the results are.
+    pub(crate) fn results(&self) -> *const u8 {
+        self.out
+    }
+
+    /// Bytes `offset .. offset + len` have come, and lie at `from`. Those before have come already: of an element that is cut in two the
+    /// front waits in its place.
+    ///
+    /// # Safety
+    /// `from` must be readable for `len` bytes and in neither block; `offset + len <= self.len()`.
+    pub(crate) unsafe fn take(&self, offset: usize, from: *const u8, len: usize) {
+        let size = self.element.size();
+        let (mut at, mut from, end) = (offset, from, offset + len);
+        let front = (at.next_multiple_of(size) - at).min(len);
+        if front > 0 {
+            // SAFETY: inside the results, as `at + front <= end`; `from` has so many bytes.
+            unsafe {
+                copy(from, self.out.add(at), front);
+                from = from.add(front);
+            }
+            at += front;
+            if at.is_multiple_of(size) {
+                // SAFETY: the element before `at`.
+                let element = unsafe { self.out.add(at - size) };
+                self.combine(element, at - size, 1);
+            }
+        }
+        let count = (end - at) / size;
+        self.combine(from, at, count);
+        let (at, from) = (at + count * size, from.wrapping_add(count * size));
+        // SAFETY: what is left of `from` and of the results.
+        unsafe { copy(from, self.out.add(at), end - at) };
+    }
+
+    /// `count` elements at `from` with those from byte `at` on.
+    fn combine(&self, from: *const u8, at: usize, count: usize) {
+        let operands = Operands {
+            from,
+            own: self.own.wrapping_add(at),
+            out: self.out.wrapping_add(at),
+            count,
+        };
+        // SAFETY: `take` is called with elements inside the blocks.
+        unsafe { builtin_apply(self.builtin, self.element, operands) }
+    }
+}
+
+/// Keeps the compiler from working on several blocks of a loop at once, for which it would gather their elements one by one.
+#[inline(always)]
+fn one_by_one() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: no instruction.
+    unsafe {
+        std::arch::asm!("", options(nomem, nostack, preserves_flags));
+    }
+}
+
 /// `out[i] = from[i] op own[i]`, 64 bytes at a time: each block is read whole before it is written, so `out` may be `own`, and the
 /// compiler has vectors to work with whatever it knows of the pointers.
 macro_rules! each {
@@ -189,6 +292,7 @@ macro_rules! each {
                 to.write_unaligned(combined);
             }
             at += LANES;
+            one_by_one();
         }
         for i in whole..count {
             // SAFETY: `i < count`, and the caller vouches for all ranges.
@@ -209,15 +313,9 @@ macro_rules! integers {
             Builtin::Product => each!(T, $operands, |a: T, b: T| a.wrapping_mul(b)),
             Builtin::Max => each!(T, $operands, |a: T, b: T| a.max(b)),
             Builtin::Min => each!(T, $operands, |a: T, b: T| a.min(b)),
-            Builtin::And => each!(T, $operands, |a: T, b: T| truth(
-                a != 0 && b != 0
-            )),
-            Builtin::Or => each!(T, $operands, |a: T, b: T| truth(
-                a != 0 || b != 0
-            )),
-            Builtin::Xor => each!(T, $operands, |a: T, b: T| truth(
-                (a != 0) != (b != 0)
-            )),
+            Builtin::And => each!(T, $operands, |a: T, b: T| truth(a != 0 && b != 0)),
+            Builtin::Or => each!(T, $operands, |a: T, b: T| truth(a != 0 || b != 0)),
+            Builtin::Xor => each!(T, $operands, |a: T, b: T| truth((a != 0) != (b != 0))),
             Builtin::BitAnd => each!(T, $operands, |a: T, b: T| a & b),
             Builtin::BitOr => each!(T, $operands, |a: T, b: T| a | b),
             Builtin::BitXor => each!(T, $operands, |a: T, b: T| a ^ b),
@@ -233,16 +331,8 @@ macro_rules! floats {
             Builtin::Product => each!(T, $operands, |a: T, b: T| a * b),
             // As a comparison in C does it: where an operand is not a number, which of the two
             // stays is not said.
-            Builtin::Max => each!(T, $operands, |a: T, b: T| if a > b {
-                a
-            } else {
-                b
-            }),
-            Builtin::Min => each!(T, $operands, |a: T, b: T| if a < b {
-                a
-            } else {
-                b
-            }),
+            Builtin::Max => each!(T, $operands, |a: T, b: T| if a > b { a } else { b }),
+            Builtin::Min => each!(T, $operands, |a: T, b: T| if a < b { a } else { b }),
             _ => {}
         }
     }};
@@ -454,6 +544,42 @@ mod tests {
             let found = super::tests::run(BitXor, Element::I16, &mut a.clone(), &mut into);
             assert_eq!(found, xors, "{count} integers");
         }
+    }
+
+    #[test]
+    fn elements_are_combined_as_they_come_however_they_are_cut() {
+        let count = 1000usize;
+        let mut own: Vec<u32> = (0..count as u32).map(|i| i * 3).collect();
+        let come: Vec<u32> = (0..count as u32).map(|i| i ^ 0x5555).collect();
+        let sums: Vec<u32> = own.iter().zip(&come).map(|(a, b)| a + b).collect();
+        for cut in [1, 3, 4, 63, 64, 1001, 4000] {
+            let mut out = vec![0u32; count];
+            let block = |bytes: &mut [u32]| {
+                // SAFETY: the vectors live across the calls.
+                unsafe { Views::block(bytes.as_mut_ptr().cast(), size_of_val(bytes)) }
+            };
+            let into = Views::combined(
+                &block(&mut own),
+                &block(&mut out),
+                Operator::Builtin(Builtin::Sum),
+                Element::U32,
+            );
+            let into = into.expect("two blocks of whole elements");
+            for at in (0..count * 4).step_by(cut) {
+                let n = cut.min(count * 4 - at);
+                // SAFETY: `at + n` lies in `come` and in the results.
+                unsafe { into.scatter(at, come.as_ptr().cast::<u8>().add(at), n) };
+            }
+            assert_eq!(out, sums, "cut at each {cut}");
+        }
+        let (first, second) = own.split_at_mut(500);
+        // SAFETY: as above.
+        let [first, second] = [first, second]
+            .map(|half| unsafe { Views::block(half.as_mut_ptr().cast(), size_of_val(half)) });
+        let sum = Operator::Builtin(Builtin::Sum);
+        assert!(Views::combined(&first, &first, sum, Element::U32).is_none());
+        assert!(Views::combined(&first, &second, sum, Element::LongDouble).is_some());
+        assert!(Views::combined(&first, &second, sum, Element::Bytes(4)).is_none());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A large message on its way out: the sender's side of its stream.
 
+use std::sync::atomic::Ordering;
+
 use regatta_memory::views::Views;
 use regatta_wire::Offer;
 
@@ -30,7 +32,7 @@ impl<S: Streams> Outgoing<S> {
             return Ok(false);
         };
         let mut moved = false;
-        for _ in 0..TURN {
+        for _ in 0..TURN.load(Ordering::Relaxed) {
             match streams.fill(self.to, bulk, &self.message)? {
                 Flow::Still => break,
                 Flow::Moved => moved = true,
