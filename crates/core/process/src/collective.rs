@@ -193,7 +193,12 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
             let looks = if process.pace.spins() { LOOKS } else { 1 };
             for _ in 0..looks {
                 done = engine.receive_now(peer, context, tag, buffer).is_some();
-                if done || engine.must_start(peer) {
+                if done {
+                    break;
+                }
+                if engine.must_start(peer) {
+                    // It may be the message itself, which has come between the two looks.
+                    done = engine.receive_now(peer, context, tag, buffer).is_some();
                     break;
                 }
                 std::hint::spin_loop();
