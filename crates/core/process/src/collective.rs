@@ -339,6 +339,11 @@ fn fold_pair(
     (input, output): (&Views, &Views),
     what: &Reduction,
 ) {
+    let total = what.bytes();
+    if let Some(combined) = Views::combined(input, output, what.operator, what.element) {
+        let part = Part { offset: 0, total };
+        return process.engine.collect(round, 1 - rank, part, &combined);
+    }
     let in_place = input.contiguous() == output.contiguous();
     by_pieces(what, |from, count, theirs| {
         let result = output.part(from, theirs.len());
