@@ -18,8 +18,6 @@
 //! A stream begun by the sender needs no answer, so a receiver that waits already gets its first
 //! bytes as soon as an eager message would come. A synchronous message of no bytes has no stream.
 
-use std::sync::atomic::AtomicUsize;
-
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{Clear, Frame, Kind, Offer, Route, Token, Withdrawn};
 
@@ -58,8 +56,8 @@ fn bare(kind: Kind) -> Frame {
     }
 }
 
-/// So many chunks of one stream before the next one's turn. (For trials: a variable sets it.)
-pub static TURN: AtomicUsize = AtomicUsize::new(8);
+/// So many chunks of one stream before the next one's turn.
+const TURN: usize = 8;
 
 impl<T: Transport> Engine<T> {
     /// Offer a message.

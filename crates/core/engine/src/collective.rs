@@ -10,8 +10,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
 use crate::reduction::{
-    combine_up, exchange_whole, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
-    shared_allreduce,
+    combine_up, leaders_allreduce, pair_allreduce, ring_allreduce, send_down, shared_allreduce,
 };
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
@@ -208,11 +207,6 @@ impl<T: Transport> Engine<T> {
         let mut steps = Steps::default();
         let has_parts = input.contiguous().is_some() && output.contiguous().is_some();
         if size == 2
-            && self.hosts(group, 0)?.is_none()
-            && exchange_whole(&mut steps, rank, (&input, &output), what)
-        {
-            // That is all.
-        } else if size == 2
             && what.bytes() >= HALVES_FROM
             && what.operator.commutative()
             && has_parts

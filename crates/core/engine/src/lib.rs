@@ -52,14 +52,13 @@ mod transport;
 mod tree;
 mod withdraw;
 
-pub use bulk::{Going, TURN};
+pub use bulk::Going;
 pub use collective::{Parts, Reduction};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use matching::{Select, TagSelect};
 pub use receive::Look;
-pub use reduction::WHOLE_BELOW;
 pub use request::{Handle, NOBODY, Status};
 pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};
 pub use self_messages::{ReceiptCredit, ReceiptCredits};

@@ -1,7 +1,5 @@
 //! How operands are combined: the steps of reductions, within a host and between hosts.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use regatta_memory::views::Views;
 
 use crate::collective::Reduction;
@@ -292,28 +290,6 @@ fn collect(
         steps.push(Step::Wait);
     }
     steps.extend(combine);
-}
-
-/// Vectors of a pair on a host below this many bytes are exchanged whole. (For trials: a variable sets it.)
-pub static WHOLE_BELOW: AtomicUsize = AtomicUsize::new(128 << 10);
-
-/// Between two on a host: each sends its whole vector, and combines the other's with its own as that comes. False: not with this
-/// operator or in this memory, and nothing has happened.
-pub(crate) fn exchange_whole(
-    steps: &mut Steps,
-    rank: u32,
-    (input, output): (&Views, &Views),
-    what: Reduction,
-) -> bool {
-    if what.bytes() >= WHOLE_BELOW.load(Ordering::Relaxed) {
-        return false;
-    }
-    let Some(combined) = Views::combined(input, output, what.operator, what.element) else {
-        return false;
-    };
-    steps.push(Step::Receive(1 - rank, combined));
-    steps.push(Step::Send(1 - rank, input.clone()));
-    true
 }
 
 /// Between two on a host: each adds up one half of the vector, a segment after the other. While one segment is

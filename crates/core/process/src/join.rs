@@ -68,15 +68,6 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
     paths.finish_by(crate::state::go_on);
     paths.choose_footprints(footprints()?);
-    // For trials only.
-    for (name, setting) in [
-        ("REGATTA_TRY_WHOLE", &regatta_engine::WHOLE_BELOW),
-        ("REGATTA_TRY_TURN", &regatta_engine::TURN),
-    ] {
-        if let Some(value) = std::env::var(name).ok().as_deref().and_then(bytes) {
-            setting.store(value, std::sync::atomic::Ordering::Relaxed);
-        }
-    }
     if let Some(records) = records_per_key()? {
         paths.change_keys_after(records);
     }

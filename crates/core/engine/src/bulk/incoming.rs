@@ -1,7 +1,5 @@
 //! A large message on its way in: the receiver's side of its stream.
 
-use std::sync::atomic::Ordering;
-
 use regatta_memory::views::Views;
 
 use super::TURN;
@@ -26,7 +24,7 @@ impl<S: Streams> Incoming<S> {
             return Ok(false);
         };
         let mut moved = false;
-        for _ in 0..TURN.load(Ordering::Relaxed) {
+        for _ in 0..TURN {
             match streams.drain(self.from, bulk, into, self.total)? {
                 Flow::Still => break,
                 Flow::Moved => moved = true,

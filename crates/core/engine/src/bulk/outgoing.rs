@@ -1,7 +1,5 @@
 //! A large message on its way out: the sender's side of its stream.
 
-use std::sync::atomic::Ordering;
-
 use regatta_memory::views::Views;
 use regatta_wire::Offer;
 
@@ -32,7 +30,7 @@ impl<S: Streams> Outgoing<S> {
             return Ok(false);
         };
         let mut moved = false;
-        for _ in 0..TURN.load(Ordering::Relaxed) {
+        for _ in 0..TURN {
             match streams.fill(self.to, bulk, &self.message)? {
                 Flow::Still => break,
                 Flow::Moved => moved = true,
