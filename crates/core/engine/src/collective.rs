@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
 use crate::reduction::{
-    combine_up, leaders_allreduce, ring_allreduce, send_down, shared_allreduce,
+    combine_up, leaders_allreduce, pair_allreduce, ring_allreduce, send_down, shared_allreduce,
 };
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
@@ -191,7 +191,7 @@ impl<T: Transport> Engine<T> {
         self.start_schedule(group, steps)
     }
 
-    /// Two tasks: exchange and combine; larger and commutative: a ring of partial sums, then a
+    /// Two tasks: exchange and combine, or half of the work for each; larger and commutative: a ring of partial sums, then a
     /// ring of results (each task moves twice the data whatever their number), or across hosts a part of the work for
     /// each member. Otherwise: reduce to rank 0, then broadcast.
     pub fn start_allreduce(
@@ -202,9 +202,18 @@ impl<T: Transport> Engine<T> {
         what: Reduction,
     ) -> Result<Handle> {
         const RING_FROM: usize = 64 << 10;
+        const HALVES_FROM: usize = 16 << 10;
         let (rank, size) = self.shape(group)?;
         let mut steps = Steps::default();
-        if size == 2 && what.bytes() < RING_FROM && what.operator.commutative() {
+        let has_parts = input.contiguous().is_some() && output.contiguous().is_some();
+        if size == 2
+            && what.bytes() >= HALVES_FROM
+            && what.operator.commutative()
+            && has_parts
+            && self.hosts(group, 0)?.is_none()
+        {
+            pair_allreduce(&mut steps, rank, &input, &output, what);
+        } else if size == 2 && what.bytes() < RING_FROM && what.operator.commutative() {
             let bytes = what.bytes();
             // Received where the result goes, unless that is where the input still is.
             let in_place = input.contiguous() == output.contiguous();

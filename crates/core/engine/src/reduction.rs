@@ -156,7 +156,7 @@ fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what
     let each = whole.count.div_ceil(size);
     let left = circle.ranks[(rank + size - 1) % size];
     let right = circle.ranks[(rank + 1) % size];
-    let segment = (SEGMENT / width).max(1);
+    let segment = (SEGMENT / width).max(1).min(each.max(1));
     let landing = [(); 2].map(|()| steps.scratch(segment * width));
     for round in 0..size - 1 {
         let gives = (rank + size - round) % size;
@@ -290,6 +290,89 @@ fn collect(
         steps.push(Step::Wait);
     }
     steps.extend(combine);
+}
+
+/// Between two on a host: each adds up one half of the vector, a segment after the other. While one segment is
+/// combined the next one is on its way, and the result of the one before goes back.
+pub(crate) fn pair_allreduce(
+    steps: &mut Steps,
+    rank: u32,
+    input: &Views,
+    output: &Views,
+    what: Reduction,
+) {
+    let width = what.element.size();
+    let half = what.count.div_ceil(2);
+    let whole = Stretch {
+        from: 0,
+        count: what.count,
+    };
+    let (mine, theirs) = match rank {
+        0 => (whole.of(0, half), whole.of(1, half)),
+        _ => (whole.of(1, half), whole.of(0, half)),
+    };
+    let segment = (SEGMENT / width).max(1).min(half);
+    // Incoming operands may go where the result goes, unless the own operands are there.
+    let landing = match input.contiguous() == output.contiguous() {
+        true => Some([(); 2].map(|()| steps.scratch(segment * width))),
+        false => None,
+    };
+    let peer = 1 - rank;
+    let mut combine = None;
+    for turn in 0..half.div_ceil(segment) {
+        let (gets, gives) = (mine.of(turn, segment), theirs.of(turn, segment));
+        let (own, result) = (gets.views(input, &what), gets.views(output, &what));
+        let landing = landing
+            .as_ref()
+            .map(|both| both[turn % 2].part(0, gets.count * width));
+        let combined = Views::combined(&own, &result, what.operator, what.element);
+        let then = match (&combined, &landing) {
+            (Some(_), _) => None,
+            (None, Some(theirs)) => Some((theirs.clone(), result.clone())),
+            (None, None) => Some((own, result.clone())),
+        };
+        let to = combined.or(landing).unwrap_or_else(|| result.clone());
+        let receive = (gets.count > 0).then(|| steps.start(Step::Receive(peer, to)));
+        if gives.count > 0 {
+            steps.push(Step::Send(peer, gives.views(input, &what)));
+        }
+        let next = Segment {
+            receive,
+            combine: then.map(|(from, inout)| what.combine_part(from, inout, gets.count)),
+            result,
+            theirs: gives.views(output, &what),
+        };
+        if let Some(before) = combine.replace(next) {
+            before.finish(steps, peer);
+        }
+    }
+    if let Some(last) = combine {
+        last.finish(steps, peer);
+    }
+}
+
+/// A segment of [`pair_allreduce`] that is on its way.
+struct Segment {
+    /// The number of its receive, unless this task has no part of it.
+    receive: Option<u32>,
+    /// Unless that is done as it comes.
+    combine: Option<Step>,
+    result: Views,
+    /// Where the other one's result goes.
+    theirs: Views,
+}
+
+impl Segment {
+    fn finish(self, steps: &mut Steps, peer: u32) {
+        if let Some(receive) = self.receive {
+            steps.push(Step::Until(receive));
+            steps.extend(self.combine);
+            steps.push(Step::Send(peer, self.result));
+        }
+        if !self.theirs.is_empty() {
+            steps.push(Step::Receive(peer, self.theirs));
+        }
+    }
 }
 
 /// Between two: each adds up one half, and gives the other its part of that as soon as it has it. The operands

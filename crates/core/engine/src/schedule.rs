@@ -160,27 +160,28 @@ impl<T: Transport> Engine<T> {
         let mut moved = false;
         // Taken out while it runs: a step may complete at once and touch the engine.
         let mut running = std::mem::take(&mut self.schedules);
-        let mut left = Vec::with_capacity(running.len());
-        for mut schedule in running.drain(..) {
+        let mut at = 0;
+        while at < running.len() {
+            let schedule = &mut running[at];
             let before = (schedule.steps.len(), schedule.pending.len());
-            match self.advance(&mut schedule) {
-                Ok(false) if self.is_over(&schedule).is_some() => {
-                    let error = self.is_over(&schedule);
-                    self.end_schedule(schedule, error);
-                    moved = true;
-                }
-                Ok(false) => {
-                    moved |= before != (schedule.steps.len(), schedule.pending.len());
-                    left.push(schedule);
-                }
-                outcome => {
-                    moved = true;
-                    self.end_schedule(schedule, outcome.err());
-                }
-            }
+            let outcome = match self.advance(schedule) {
+                Ok(false) => match self.is_over(schedule) {
+                    None => {
+                        moved |= before != (schedule.steps.len(), schedule.pending.len());
+                        at += 1;
+                        continue;
+                    }
+                    error => error,
+                },
+                outcome => outcome.err(),
+            };
+            moved = true;
+            let schedule = running.remove(at);
+            self.end_schedule(schedule, outcome);
         }
-        // None is started while others run: starting is a call of the user's.
-        self.schedules.append(&mut left);
+        // The room for them stays: the next collective needs no allocation for its place.
+        running.append(&mut self.schedules);
+        self.schedules = running;
         moved
     }
 

@@ -30,6 +30,7 @@ enum Operation {
     Allreduce {
         count: usize,
         how: Builtin,
+        in_place: bool,
     },
     Scan {
         count: usize,
@@ -163,8 +164,19 @@ impl Member {
                     (handle, Views::none(), nothing)
                 }
             }
-            &Operation::Allreduce { count, how } => {
+            &Operation::Allreduce {
+                count,
+                how,
+                in_place,
+            } => {
                 let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
+                let input = match in_place {
+                    true => {
+                        input.copy_to(&output);
+                        output.clone()
+                    }
+                    false => input,
+                };
                 let handle =
                     engine.start_allreduce(group, input, output.clone(), reduction(count, how))?;
                 (handle, output, reduced(number, size - 1, count, how))
@@ -375,7 +387,11 @@ fn operation(most: u32) -> impl Strategy<Value = Operation> {
             count,
             how
         }),
-        (count(), how()).prop_map(|(count, how)| Operation::Allreduce { count, how }),
+        (count(), how(), any::<bool>()).prop_map(|(count, how, in_place)| Operation::Allreduce {
+            count,
+            how,
+            in_place,
+        }),
         (count(), how()).prop_map(|(count, how)| Operation::Scan { count, how }),
         (root.clone(), lens(), any::<bool>()).prop_map(|(root, lens, in_place)| {
             Operation::Gather {
@@ -502,16 +518,22 @@ fn large_broadcasts_and_sums() {
         .flat_map(|size| [1, 2, 3].map(|hosts| (size, hosts)))
     {
         let how = Builtin::Sum;
+        let sum = |count, in_place| Operation::Allreduce {
+            count,
+            how,
+            in_place,
+        };
         let operations = [
             Operation::Broadcast {
                 root: 1,
                 len: 300_001,
             },
-            Operation::Allreduce { count: 70_003, how },
-            Operation::Allreduce {
-                count: 16 << 10,
-                how,
-            },
+            // One that is cut unevenly, and one in which one half is a segment longer than the other.
+            sum(70_003, false),
+            sum(70_003, true),
+            sum(32_769, false),
+            sum(16 << 10, true),
+            sum(16 << 10, false),
             Operation::Broadcast {
                 root: 0,
                 len: 128 << 10,

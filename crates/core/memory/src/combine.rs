@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::copy::copy;
 use crate::views::Views;
 
 /// The built-in element types.
@@ -146,96 +147,268 @@ impl Operator {
             Operator::User {
                 combine, argument, ..
             } => combine(a.cast(), b.cast(), count, *argument),
-            // SAFETY: both blocks hold `count` elements (checked above) and their makers promised
-            // that they are valid; the loops read and write them unaligned.
-            Operator::Builtin(builtin) => unsafe { builtin_apply(*builtin, element, a, b, count) },
+            Operator::Builtin(builtin) => {
+                let operands = Operands {
+                    from: a,
+                    own: b,
+                    out: b,
+                    count,
+                };
+                // SAFETY: both blocks hold `count` elements (checked above) and their makers promised
+                // that they are valid; the loops read and write them unaligned.
+                unsafe { builtin_apply(*builtin, element, operands) }
+            }
         }
     }
 }
 
-macro_rules! each {
-    ($type:ty, $from:expr, $inout:expr, $count:expr, $combine:expr) => {{
-        let (from, inout) = ($from.cast::<$type>(), $inout.cast::<$type>());
-        for i in 0..$count {
-            // SAFETY: `i < count`, and the caller vouches for both ranges.
+/// Elements that are on their way and are combined with others as they come: `out[i] = come[i] op own[i]`.
+#[derive(Clone, Debug)]
+pub struct Combination {
+    own: *const u8,
+    out: *mut u8,
+    len: usize,
+    builtin: Builtin,
+    element: Element,
+    /// What keeps both alive.
+    _held: [Views; 2],
+}
+
+impl Combination {
+    /// `None`: the two blocks overlap, or do not hold whole elements, or the operator is not built in.
+    ///
+    /// # Safety
+    /// As for [`View::new`](crate::views::View::new), of both, and they are of one length.
+    pub(crate) unsafe fn new(
+        given: &Views,
+        results: &Views,
+        operator: Operator,
+        element: Element,
+    ) -> Option<Combination> {
+        let Operator::Builtin(builtin) = operator else {
+            return None;
+        };
+        let (own, out) = (given.contiguous()?, results.contiguous()?);
+        let len = results.len();
+        let apart = own.addr().abs_diff(out.addr()) >= len;
+        let whole = !matches!(element, Element::Bytes(_)) && len.is_multiple_of(element.size());
+        (apart && whole).then_some(Combination {
+            own,
+            out,
+            len,
+            builtin,
+            element,
+            _held: [given.clone(), results.clone()],
+        })
+    }
+
+    /// Bytes of all elements.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the results are.
+    pub(crate) fn results(&self) -> *const u8 {
+        self.out
+    }
+
+    /// Bytes `offset .. offset + len` have come, and lie at `from`. Those before have come already: of an element that is cut in two the
+    /// front waits in its place.
+    ///
+    /// # Safety
+    /// `from` must be readable for `len` bytes and in neither block; `offset + len <= self.len()`.
+    pub(crate) unsafe fn take(&self, offset: usize, from: *const u8, len: usize) {
+        let size = self.element.size();
+        let (mut at, mut from, end) = (offset, from, offset + len);
+        let front = (at.next_multiple_of(size) - at).min(len);
+        if front > 0 {
+            // SAFETY: inside the results, as `at + front <= end`; `from` has so many bytes.
             unsafe {
-                let (a, b) = (from.add(i).read_unaligned(), inout.add(i).read_unaligned());
-                inout.add(i).write_unaligned($combine(a, b));
+                copy(from, self.out.add(at), front);
+                from = from.add(front);
+            }
+            at += front;
+            if at.is_multiple_of(size) {
+                // SAFETY: the element before `at`.
+                let element = unsafe { self.out.add(at - size) };
+                self.combine(element, at - size, 1);
+            }
+        }
+        let count = (end - at) / size;
+        self.combine(from, at, count);
+        let (at, from) = (at + count * size, from.wrapping_add(count * size));
+        // SAFETY: what is left of `from` and of the results.
+        unsafe { copy(from, self.out.add(at), end - at) };
+    }
+
+    /// `count` elements at `from` with those from byte `at` on.
+    fn combine(&self, from: *const u8, at: usize, count: usize) {
+        let operands = Operands {
+            from,
+            own: self.own.wrapping_add(at),
+            out: self.out.wrapping_add(at),
+            count,
+        };
+        // SAFETY: `take` is called with elements inside the blocks.
+        unsafe { builtin_apply(self.builtin, self.element, operands) }
+    }
+}
+
+/// Keeps the compiler from working on several blocks of a loop at once, for which it would gather their elements one by one.
+#[inline(always)]
+fn one_by_one() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: no instruction.
+    unsafe {
+        std::arch::asm!("", options(nomem, nostack, preserves_flags));
+    }
+}
+
+/// `out[i] = from[i] op own[i]`, 64 bytes at a time: each block is read whole before it is written, so `out` may be `own`, and the
+/// compiler has vectors to work with whatever it knows of the pointers.
+macro_rules! each {
+    ($type:ty, $operands:expr, $combine:expr) => {{
+        const LANES: usize = 64 / size_of::<$type>();
+        let Operands {
+            from,
+            own,
+            out,
+            count,
+        } = $operands;
+        let (from, own, out) = (
+            from.cast::<$type>(),
+            own.cast::<$type>(),
+            out.cast::<$type>(),
+        );
+        let whole = count / LANES * LANES;
+        let mut at = 0;
+        while at < whole {
+            // SAFETY: `at + LANES <= count`, and the caller vouches for all ranges.
+            unsafe {
+                let a = from.add(at).cast::<[$type; LANES]>().read_unaligned();
+                let b = own.add(at).cast::<[$type; LANES]>().read_unaligned();
+                let combined: [$type; LANES] = std::array::from_fn(|i| $combine(a[i], b[i]));
+                let to = out.add(at).cast::<[$type; LANES]>();
+                to.write_unaligned(combined);
+            }
+            at += LANES;
+            one_by_one();
+        }
+        for i in whole..count {
+            // SAFETY: `i < count`, and the caller vouches for all ranges.
+            unsafe {
+                let (a, b) = (from.add(i).read_unaligned(), own.add(i).read_unaligned());
+                out.add(i).write_unaligned($combine(a, b));
             }
         }
     }};
 }
 
 macro_rules! integers {
-    ($type:ty, $op:expr, $from:expr, $inout:expr, $count:expr) => {{
+    ($type:ty, $op:expr, $operands:expr) => {{
         type T = $type;
         let truth = |x: bool| x as T;
         match $op {
-            Builtin::Sum => each!(T, $from, $inout, $count, |a: T, b: T| a.wrapping_add(b)),
-            Builtin::Product => each!(T, $from, $inout, $count, |a: T, b: T| a.wrapping_mul(b)),
-            Builtin::Max => each!(T, $from, $inout, $count, |a: T, b: T| a.max(b)),
-            Builtin::Min => each!(T, $from, $inout, $count, |a: T, b: T| a.min(b)),
-            Builtin::And => each!(T, $from, $inout, $count, |a: T, b: T| truth(
-                a != 0 && b != 0
-            )),
-            Builtin::Or => each!(T, $from, $inout, $count, |a: T, b: T| truth(
-                a != 0 || b != 0
-            )),
-            Builtin::Xor => each!(T, $from, $inout, $count, |a: T, b: T| truth(
-                (a != 0) != (b != 0)
-            )),
-            Builtin::BitAnd => each!(T, $from, $inout, $count, |a: T, b: T| a & b),
-            Builtin::BitOr => each!(T, $from, $inout, $count, |a: T, b: T| a | b),
-            Builtin::BitXor => each!(T, $from, $inout, $count, |a: T, b: T| a ^ b),
+            Builtin::Sum => each!(T, $operands, |a: T, b: T| a.wrapping_add(b)),
+            Builtin::Product => each!(T, $operands, |a: T, b: T| a.wrapping_mul(b)),
+            Builtin::Max => each!(T, $operands, |a: T, b: T| a.max(b)),
+            Builtin::Min => each!(T, $operands, |a: T, b: T| a.min(b)),
+            Builtin::And => each!(T, $operands, |a: T, b: T| truth(a != 0 && b != 0)),
+            Builtin::Or => each!(T, $operands, |a: T, b: T| truth(a != 0 || b != 0)),
+            Builtin::Xor => each!(T, $operands, |a: T, b: T| truth((a != 0) != (b != 0))),
+            Builtin::BitAnd => each!(T, $operands, |a: T, b: T| a & b),
+            Builtin::BitOr => each!(T, $operands, |a: T, b: T| a | b),
+            Builtin::BitXor => each!(T, $operands, |a: T, b: T| a ^ b),
         }
     }};
 }
 
 macro_rules! floats {
-    ($type:ty, $op:expr, $from:expr, $inout:expr, $count:expr) => {{
+    ($type:ty, $op:expr, $operands:expr) => {{
         type T = $type;
         match $op {
-            Builtin::Sum => each!(T, $from, $inout, $count, |a: T, b: T| a + b),
-            Builtin::Product => each!(T, $from, $inout, $count, |a: T, b: T| a * b),
+            Builtin::Sum => each!(T, $operands, |a: T, b: T| a + b),
+            Builtin::Product => each!(T, $operands, |a: T, b: T| a * b),
             // As a comparison in C does it: where an operand is not a number, which of the two
             // stays is not said.
-            Builtin::Max => each!(T, $from, $inout, $count, |a: T, b: T| if a > b {
-                a
-            } else {
-                b
-            }),
-            Builtin::Min => each!(T, $from, $inout, $count, |a: T, b: T| if a < b {
-                a
-            } else {
-                b
-            }),
+            Builtin::Max => each!(T, $operands, |a: T, b: T| if a > b { a } else { b }),
+            Builtin::Min => each!(T, $operands, |a: T, b: T| if a < b { a } else { b }),
             _ => {}
         }
     }};
 }
 
-/// # Safety
-/// `from` and `inout` must hold `count` elements each.
-unsafe fn builtin_apply(
-    op: Builtin,
-    element: Element,
-    from: *mut u8,
-    inout: *mut u8,
+/// The operands of a loop, and where its results go: to `own` or to memory that none of them is in.
+#[derive(Clone, Copy)]
+struct Operands {
+    from: *const u8,
+    own: *const u8,
+    out: *mut u8,
     count: usize,
-) {
+}
+
+/// Fewer elements than this are combined by the code that every processor has.
+const VECTORS_FROM: usize = 64;
+
+/// `out[i] = from[i] op own[i]`, with the widest vectors that this processor has.
+///
+/// # Safety
+/// `from` and `own` must hold `count` elements each, and `out` room for them.
+unsafe fn builtin_apply(op: Builtin, element: Element, operands: Operands) {
+    #[cfg(target_arch = "x86_64")]
+    if operands.count >= VECTORS_FROM {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the processor has them; the rest as this function's.
+            return unsafe { apply_avx512(op, element, operands) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { apply_avx2(op, element, operands) };
+        }
+    }
+    // SAFETY: as this function's.
+    unsafe { apply_loop(op, element, operands) }
+}
+
+/// # Safety
+/// As for [`builtin_apply`], on a processor that has these vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn apply_avx512(op: Builtin, element: Element, operands: Operands) {
+    // SAFETY: as this function's.
+    unsafe { apply_loop(op, element, operands) }
+}
+
+/// # Safety
+/// As for [`builtin_apply`], on a processor that has these vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn apply_avx2(op: Builtin, element: Element, operands: Operands) {
+    // SAFETY: as this function's.
+    unsafe { apply_loop(op, element, operands) }
+}
+
+/// # Safety
+/// As for [`builtin_apply`].
+#[inline(always)]
+unsafe fn apply_loop(op: Builtin, element: Element, operands: Operands) {
     match element {
-        Element::I8 => integers!(i8, op, from, inout, count),
-        Element::I16 => integers!(i16, op, from, inout, count),
-        Element::I32 => integers!(i32, op, from, inout, count),
-        Element::I64 => integers!(i64, op, from, inout, count),
-        Element::U8 => integers!(u8, op, from, inout, count),
-        Element::U16 => integers!(u16, op, from, inout, count),
-        Element::U32 => integers!(u32, op, from, inout, count),
-        Element::U64 => integers!(u64, op, from, inout, count),
-        Element::F32 => floats!(f32, op, from, inout, count),
-        Element::F64 => floats!(f64, op, from, inout, count),
+        Element::I8 => integers!(i8, op, operands),
+        Element::I16 => integers!(i16, op, operands),
+        Element::I32 => integers!(i32, op, operands),
+        Element::I64 => integers!(i64, op, operands),
+        Element::U8 => integers!(u8, op, operands),
+        Element::U16 => integers!(u16, op, operands),
+        Element::U32 => integers!(u32, op, operands),
+        Element::U64 => integers!(u64, op, operands),
+        Element::F32 => floats!(f32, op, operands),
+        Element::F64 => floats!(f64, op, operands),
         // SAFETY: as this function's.
-        Element::LongDouble => unsafe { long_double_apply(op, from, inout, count) },
+        Element::LongDouble => unsafe { long_double_apply(op, operands) },
         Element::Bytes(_) => {}
     }
 }
@@ -243,34 +416,40 @@ unsafe fn builtin_apply(
 /// Rust has no `long double`: the x87 unit is asked directly.
 ///
 /// # Safety
-/// `from` and `inout` must hold `count` elements of 16 bytes each.
+/// As for [`builtin_apply`], of elements of 16 bytes.
 #[cfg(target_arch = "x86_64")]
-unsafe fn long_double_apply(op: Builtin, from: *mut u8, inout: *mut u8, count: usize) {
+unsafe fn long_double_apply(op: Builtin, operands: Operands) {
     use std::arch::asm;
+    let Operands {
+        from,
+        own,
+        out,
+        count,
+    } = operands;
     for i in 0..count {
         // SAFETY: `i < count`; each block loads two numbers, leaves one, stores it, and so leaves
         // the register stack as it found it.
         unsafe {
-            let (a, b) = (from.add(16 * i), inout.add(16 * i));
+            let (a, b, c) = (from.add(16 * i), own.add(16 * i), out.add(16 * i));
             match op {
                 Builtin::Sum => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "faddp st(1), st",
-                    "fstp tbyte ptr [{b}]", a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fstp tbyte ptr [{c}]", a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 Builtin::Product => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fmulp st(1), st",
-                    "fstp tbyte ptr [{b}]", a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fstp tbyte ptr [{c}]", a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 // Top of stack is b, below it a; keep a where a > b (or b < a).
                 Builtin::Max => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fcomi st, st(1)",
-                    "fcmovb st, st(1)", "fstp tbyte ptr [{b}]", "fstp st(0)",
-                    a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fcmovb st, st(1)", "fstp tbyte ptr [{c}]", "fstp st(0)",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 Builtin::Min => {
                     asm!("fld tbyte ptr [{b}]", "fld tbyte ptr [{a}]", "fcomi st, st(1)",
-                    "fcmovnb st, st(1)", "fstp tbyte ptr [{b}]", "fstp st(0)",
-                    a = in(reg) a, b = in(reg) b, options(nostack))
+                    "fcmovnb st, st(1)", "fstp tbyte ptr [{c}]", "fstp st(0)",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
                 _ => {}
             }
@@ -283,7 +462,7 @@ unsafe fn long_double_apply(op: Builtin, from: *mut u8, inout: *mut u8, count: u
 /// # Safety
 /// None needed.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn long_double_apply(_: Builtin, _: *mut u8, _: *mut u8, _: usize) {}
+unsafe fn long_double_apply(_: Builtin, _: Operands) {}
 
 #[cfg(test)]
 mod tests {
@@ -345,6 +524,62 @@ mod tests {
             assert_eq!(go(Builtin::Max), [five]);
             assert_eq!(go(Builtin::Min), [three]);
         }
+    }
+
+    #[test]
+    fn every_width_of_vector_has_the_same_results() {
+        use Builtin::*;
+        for count in [0, 1, 7, 63, 64, 65, 128, 1000] {
+            let a: Vec<f64> = (0..count).map(|i| ((i * 7919) % 1013) as f64).collect();
+            let b: Vec<f64> = (0..count).map(|i| ((i * 104_729) % 997) as f64).collect();
+            let both = || a.iter().zip(&b);
+            let sums: Vec<f64> = both().map(|(a, b)| a + b).collect();
+            let most: Vec<f64> = both().map(|(a, b)| a.max(*b)).collect();
+            let run = |op| run(op, Element::F64, &mut a.clone(), &mut b.clone());
+            assert_eq!((run(Sum), run(Max)), (sums, most), "{count} numbers");
+            let a: Vec<i16> = a.iter().map(|x| *x as i16).collect();
+            let b: Vec<i16> = b.iter().map(|x| *x as i16).collect();
+            let xors: Vec<i16> = a.iter().zip(&b).map(|(a, b)| a ^ b).collect();
+            let mut into = b.clone();
+            let found = super::tests::run(BitXor, Element::I16, &mut a.clone(), &mut into);
+            assert_eq!(found, xors, "{count} integers");
+        }
+    }
+
+    #[test]
+    fn elements_are_combined_as_they_come_however_they_are_cut() {
+        let count = 1000usize;
+        let mut own: Vec<u32> = (0..count as u32).map(|i| i * 3).collect();
+        let come: Vec<u32> = (0..count as u32).map(|i| i ^ 0x5555).collect();
+        let sums: Vec<u32> = own.iter().zip(&come).map(|(a, b)| a + b).collect();
+        for cut in [1, 3, 4, 63, 64, 1001, 4000] {
+            let mut out = vec![0u32; count];
+            let block = |bytes: &mut [u32]| {
+                // SAFETY: the vectors live across the calls.
+                unsafe { Views::block(bytes.as_mut_ptr().cast(), size_of_val(bytes)) }
+            };
+            let into = Views::combined(
+                &block(&mut own),
+                &block(&mut out),
+                Operator::Builtin(Builtin::Sum),
+                Element::U32,
+            );
+            let into = into.expect("two blocks of whole elements");
+            for at in (0..count * 4).step_by(cut) {
+                let n = cut.min(count * 4 - at);
+                // SAFETY: `at + n` lies in `come` and in the results.
+                unsafe { into.scatter(at, come.as_ptr().cast::<u8>().add(at), n) };
+            }
+            assert_eq!(out, sums, "cut at each {cut}");
+        }
+        let (first, second) = own.split_at_mut(500);
+        // SAFETY: as above.
+        let [first, second] = [first, second]
+            .map(|half| unsafe { Views::block(half.as_mut_ptr().cast(), size_of_val(half)) });
+        let sum = Operator::Builtin(Builtin::Sum);
+        assert!(Views::combined(&first, &first, sum, Element::U32).is_none());
+        assert!(Views::combined(&first, &second, sum, Element::LongDouble).is_some());
+        assert!(Views::combined(&first, &second, sum, Element::Bytes(4)).is_none());
     }
 
     #[test]

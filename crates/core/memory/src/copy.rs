@@ -3,10 +3,10 @@
 //! Measured on a Zen 5 pair of cores sharing an L3 (see ARCHITECTURE.md): into and out of lines
 //! that the *other* core touched last, `rep movsb` moves 4 KiB in 0.87x and 64 KiB in 0.45x the
 //! time of a loop of vector stores, because the core then asks for whole lines without reading
-//! them first. Below about 1 KiB its start-up costs more than it saves.
+//! them first. Below about 2 KiB its start-up costs more than it saves.
 
 /// From this length on the string instruction wins.
-const STRING_COPY_FROM: usize = 1024;
+const STRING_COPY_FROM: usize = 2048;
 
 /// Copy `len` bytes between memory of this task and shared memory.
 ///

@@ -9,6 +9,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::combine::{Combination, Element, Operator};
 use crate::copy::copy;
 use crate::held::{self, Held};
 
@@ -56,6 +57,8 @@ pub enum Views {
     Strided(Box<[View]>, usize),
     /// Part of a [`Scratch`], which it keeps alive: from, length.
     Scratch(Scratch, usize, usize),
+    /// What comes here is combined with other elements on its way.
+    Combined(Box<Combination>),
 }
 
 /// Memory of this task's own that views can share: intermediate results of collectives.
@@ -135,11 +138,27 @@ impl Views {
         Some(Views::Strided(views.into_boxed_slice(), total))
     }
 
+    /// Memory of `output` for elements that are each combined with its like of `own` as they come. `None`: not with this operator, or
+    /// not in this memory, which must be two blocks of whole elements that do not overlap.
+    pub fn combined(
+        own: &Views,
+        output: &Views,
+        operator: Operator,
+        element: Element,
+    ) -> Option<Views> {
+        let same = own.len() == output.len();
+        // SAFETY: their makers promised that they are valid.
+        let made = unsafe { Combination::new(own, output, operator, element) };
+        made.filter(|_| same)
+            .map(|made| Views::Combined(Box::new(made)))
+    }
+
     /// Total bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
             Views::Block(_, len) | Views::Strided(_, len) | Views::Scratch(_, _, len) => *len,
+            Views::Combined(combination) => combination.len(),
         }
     }
 
@@ -155,7 +174,7 @@ impl Views {
             Views::Scratch(scratch, from, _) => {
                 Some(UnsafeCell::raw_get(scratch.0.0.as_ptr()).wrapping_add(*from))
             }
-            Views::Strided(..) => None,
+            Views::Strided(..) | Views::Combined(..) => None,
         }
     }
 
@@ -167,7 +186,7 @@ impl Views {
         match self {
             Views::Block(base, _) => Views::Block(base.wrapping_add(offset), len),
             Views::Scratch(scratch, from, _) => scratch.part(from + offset, len),
-            Views::Strided(..) => Views::none(),
+            Views::Strided(..) | Views::Combined(..) => Views::none(),
         }
     }
 
@@ -211,6 +230,10 @@ impl Views {
                     done += n;
                 });
             }
+            // SAFETY: inside the results, as the caller promises.
+            Views::Combined(combination) => unsafe {
+                copy(combination.results().add(offset), to, len)
+            },
         }
     }
 
@@ -237,14 +260,22 @@ impl Views {
                     done += n;
                 });
             }
+            // SAFETY: as this function's.
+            Views::Combined(combination) => unsafe { combination.take(offset, from, len) },
         }
     }
 
     /// Copy bytes held by this task into the memory, starting at the front, as far as both go.
     pub fn fill(&self, bytes: &[u8]) -> usize {
-        let n = bytes.len().min(self.len());
+        self.fill_from(0, bytes)
+    }
+
+    /// As above, from byte `offset` of the memory on.
+    pub fn fill_from(&self, offset: usize, bytes: &[u8]) -> usize {
+        let offset = offset.min(self.len());
+        let n = bytes.len().min(self.len() - offset);
         // SAFETY: `n` is within both; a slice of ours cannot lie inside user memory lent to us.
-        unsafe { self.scatter(0, bytes.as_ptr(), n) };
+        unsafe { self.scatter(offset, bytes.as_ptr(), n) };
         n
     }
 

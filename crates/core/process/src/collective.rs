@@ -3,6 +3,7 @@
 //! Small blocking ones are rounds in shared memory; everything else runs as a schedule of messages.
 //! Which of the two is decided from sizes all members know to be equal, so they decide alike.
 
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
@@ -192,7 +193,12 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
             let looks = if process.pace.spins() { LOOKS } else { 1 };
             for _ in 0..looks {
                 done = engine.receive_now(peer, context, tag, buffer).is_some();
-                if done || engine.must_start(peer) {
+                if done {
+                    break;
+                }
+                if engine.must_start(peer) {
+                    // It may be the message itself, which has come between the two looks.
+                    done = engine.receive_now(peer, context, tag, buffer).is_some();
                     break;
                 }
                 std::hint::spin_loop();
@@ -275,29 +281,102 @@ pub(crate) fn fold_others(
     what: &Reduction,
 ) {
     let total = what.bytes();
-    let part = Part { offset: 0, total };
-    // As large as a contribution can be, but not made larger than needed.
-    let (mut small, mut large);
-    let theirs: &mut [u128] = if total <= 256 {
-        small = [0; 16];
-        &mut small
-    } else {
-        large = [0; 256];
-        &mut large
-    };
-    let total = total.min(size_of_val(theirs));
+    if total > 256 {
+        return fold_by_pieces(process, round, 1..upto, output, what);
+    }
+    let mut few = [0u128; 16];
     // SAFETY: the array outlives the views, which do not leave this function.
-    let theirs = unsafe { Views::block(theirs.as_mut_ptr().cast(), total) };
+    let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
+    let part = Part { offset: 0, total };
     for rank in 1..upto {
         process.engine.collect(round, rank, part, &theirs);
-        if what.operator.commutative() {
-            what.operator
-                .apply(what.element, &theirs, output, what.count);
-        } else {
-            what.operator
-                .apply(what.element, output, &theirs, what.count);
-            theirs.copy_to(output);
+        combine_into(output, &theirs, what, what.count, true);
+    }
+}
+
+/// `output = output op theirs` in rank order, where `theirs` are of a higher rank or not.
+#[inline(always)]
+fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize, higher: bool) {
+    if what.operator.commutative() || !higher {
+        what.operator.apply(what.element, theirs, output, count);
+    } else {
+        what.operator.apply(what.element, output, theirs, count);
+        theirs.copy_to(output);
+    }
+}
+
+/// Bytes that are taken from a contribution at a time: they stay in the nearest cache until they are combined.
+const PIECE: usize = 4096;
+
+/// Folds the contributions of these ranks into `output`, where that of the ranks before is already.
+#[inline(never)]
+fn fold_by_pieces(
+    process: &Process,
+    round: &Round,
+    ranks: std::ops::Range<u32>,
+    output: &Views,
+    what: &Reduction,
+) {
+    by_pieces(what, |from, count, theirs| {
+        let output = output.part(from, theirs.len());
+        let part = Part {
+            offset: from,
+            total: what.bytes(),
+        };
+        for rank in ranks.clone() {
+            process.engine.collect(round, rank, part, theirs);
+            combine_into(&output, theirs, what, count, true);
         }
+    });
+}
+
+/// Combines this task's elements with those of the other one of a pair.
+#[inline(never)]
+fn fold_pair(
+    process: &Process,
+    round: &Round,
+    rank: u32,
+    (input, output): (&Views, &Views),
+    what: &Reduction,
+) {
+    let total = what.bytes();
+    if let Some(combined) = Views::combined(input, output, what.operator, what.element) {
+        let part = Part { offset: 0, total };
+        return process.engine.collect(round, 1 - rank, part, &combined);
+    }
+    let in_place = input.contiguous() == output.contiguous();
+    by_pieces(what, |from, count, theirs| {
+        let result = output.part(from, theirs.len());
+        if !in_place {
+            input.part(from, theirs.len()).copy_to(&result);
+        }
+        let part = Part {
+            offset: from,
+            total: what.bytes(),
+        };
+        process.engine.collect(round, 1 - rank, part, theirs);
+        combine_into(&result, theirs, what, count, rank == 0);
+    });
+}
+
+/// Calls `fold` with each piece of the elements: its first byte, how many there are, and room for so many.
+#[inline(always)]
+fn by_pieces(what: &Reduction, mut fold: impl FnMut(usize, usize, &Views)) {
+    let width = what.element.size().max(1);
+    let mut large = MaybeUninit::<[u128; PIECE / 16]>::uninit();
+    // Elements of the user's can be longer than a piece.
+    let mut longer = vec![0u8; if width > PIECE { width } else { 0 }];
+    let (room, each) = match width > PIECE {
+        true => (longer.as_mut_ptr(), 1),
+        false => (large.as_mut_ptr().cast(), PIECE / width),
+    };
+    let mut done = 0;
+    while done < what.count {
+        let count = each.min(what.count - done);
+        // SAFETY: the memory outlives the views, which do not leave this function.
+        let theirs = unsafe { Views::block(room, count * width) };
+        fold(done * width, count, &theirs);
+        done += count;
     }
 }
 
@@ -321,9 +400,15 @@ fn check_reduction(what: &Reduction) -> Result<()> {
 #[inline(always)]
 pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
-    let met = run_round_of_all(group, what.bytes(), &input, |process, round, _, size| {
-        fold(process, round, size, &output, &what);
-    })?;
+    let met = run_round_of_all(
+        group,
+        what.bytes(),
+        &input,
+        |process, round, rank, size| match size == 2 && what.bytes() > 256 {
+            true => fold_pair(process, round, rank, (&input, &output), &what),
+            false => fold(process, round, size, &output, &what),
+        },
+    )?;
     if met || across(group, &input, &output, Some(&what))? {
         return Ok(());
     }
@@ -374,6 +459,10 @@ const ROUNDS: usize = 8;
 fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option<usize>> {
     // Two exchange a message each, straight from memory to memory.
     let most = if size == 2 { 1 } else { ROUNDS };
+    // In an exchange a member contributes its own part, too, which a message leaves out.
+    if size == 2 && shares > 1 && len * shares > PIECE {
+        return Ok(None);
+    }
     let held = enter()?;
     for count in 1..=most {
         let each = len.div_ceil(count).max(1);

@@ -178,7 +178,8 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
                 return got;
             }
             if process.engine.must_start(from) {
-                return None;
+                // It may be the message itself, which has come between the two looks.
+                return process.engine.receive_now(from, 0, tag, into);
             }
             std::hint::spin_loop();
         }

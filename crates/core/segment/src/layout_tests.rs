@@ -28,7 +28,7 @@ fn layout() -> String {
     for kind in (0..=u8::MAX).filter_map(regatta_wire::Kind::from_byte) {
         let _ = writeln!(text, "frame {}: {kind:?}", kind as u8);
     }
-    for members in [1, 64, 65, 1024, 1025] {
+    for members in [1, 2, 3, 64, 65, 1024, 1025] {
         let _ = writeln!(
             text,
             "collective buffer of {members}: {}",

@@ -73,7 +73,7 @@ impl Out {
     pub(crate) fn longest(&self) -> usize {
         match self.wide.is_some() && self.is_wide() {
             true => WIDE_EAGER,
-            false => self.narrow.memory.size as usize / 8,
+            false => self.narrow.memory.size as usize / 4,
         }
     }
 
@@ -175,7 +175,7 @@ impl Out {
     #[inline(always)]
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
-        let fits = len as u64 <= self.narrow.memory.size / 8;
+        let fits = len as u64 <= self.narrow.memory.size / 4;
         let wide = match &mut self.wide {
             Some(wide) if !fits || self.learner.choice() == Footprint::Wide => Some(wide),
             _ => None,

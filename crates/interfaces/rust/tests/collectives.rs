@@ -11,7 +11,7 @@ use support::in_jobs;
 
 const SIZES: [usize; 4] = [1, 2, 3, 5];
 /// Elements: nothing, little, what just fits into and just exceeds small paths, 300 KB.
-const COUNTS: [usize; 9] = [0, 1, 7, 64, 512, 513, 4096, 8191, 37_500];
+const COUNTS: [usize; 11] = [0, 1, 7, 64, 512, 513, 2048, 2049, 4096, 8191, 37_500];
 
 /// Element `index` of what rank `rank` gives in round `round`.
 fn value(rank: usize, index: usize, round: usize) -> u64 {

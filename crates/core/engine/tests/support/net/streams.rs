@@ -122,7 +122,7 @@ impl Streams for End {
         let n = stream.bytes.len().min(chunk);
         let bytes: Vec<u8> = stream.bytes.drain(..n).collect();
         let at = bulk.moved as usize;
-        into.part(at, n).fill(&bytes);
+        into.fill_from(at, &bytes);
         bulk.moved += n as u64;
         if bulk.moved == total {
             stream.returned = true;
