@@ -1,0 +1,144 @@
+//! Sends that are over when they return.
+//!
+//! A send returns when its buffer may be used again, and does not wait for the receiver: programs of NX rely on the system's buffers when
+//! two nodes send to each other before either receives.
+//!
+//! *Rules of `csend` and `crecv` of small messages: no allocation, no system call, no lock beyond those of `rg_bsend` and
+//! `rg_recv_within`.*
+
+use std::ffi::{c_int, c_long, c_void};
+
+use crate::error::{Answer, EQLEN, EQPBUF, Fault, check};
+use crate::forms::{c_forms, fortran_forms};
+use crate::life::enrolled;
+use crate::rg;
+use crate::state::{FORCE, Library, PLAIN, To};
+use crate::types;
+
+/// A message of the program's, checked.
+#[derive(Clone, Copy)]
+pub struct Message {
+    memory: *const c_void,
+    length: usize,
+    tag: c_int,
+    channel: rg::Group,
+}
+
+impl Message {
+    /// The message of this type and these bytes.
+    #[inline(always)]
+    pub fn new(kind: c_long, memory: *const c_void, count: c_long) -> Result<Message, Fault> {
+        let (tag, force) = types::sent(kind)?;
+        let length = length(memory, count)?;
+        let channel = if force { FORCE } else { PLAIN };
+        Ok(Message {
+            memory,
+            length,
+            tag,
+            channel,
+        })
+    }
+
+    /// Send it to a task.
+    #[inline(always)]
+    pub fn send(self, task: c_int) -> Result<(), Fault> {
+        // SAFETY: the program's memory is as long as it says.
+        check(unsafe { rg::rg_bsend(self.memory, self.length, task, self.tag, self.channel) })
+    }
+
+    /// Start to send it to a task.
+    pub fn start(self, task: c_int) -> Result<rg::Request, Fault> {
+        let mut request = rg::REQUEST_NULL;
+        // SAFETY: as above, and it stays until the send is over: the contract of `isend`.
+        check(unsafe {
+            rg::rg_isend(
+                self.memory,
+                self.length,
+                task,
+                self.tag,
+                self.channel,
+                &mut request,
+            )
+        })?;
+        Ok(request)
+    }
+}
+
+/// A length that a program gives for its memory.
+#[inline(always)]
+pub fn length(memory: *const c_void, count: c_long) -> Result<usize, Fault> {
+    let Ok(length) = usize::try_from(count) else {
+        return Err(Fault::of(EQLEN, "length", count));
+    };
+    if memory.is_null() && length > 0 {
+        return Err(Fault::plain(EQPBUF));
+    }
+    Ok(length)
+}
+
+/// The tasks of all nodes but this one.
+pub fn others(library: &Library) -> impl Iterator<Item = c_int> + use<> {
+    let (first, me) = (library.first, library.first + library.me);
+    (first..first + library.nodes).filter(move |&task| task != me)
+}
+
+/// # Safety
+/// `memory` has `count` bytes.
+#[inline(always)]
+pub unsafe fn send(
+    kind: c_long,
+    memory: *const c_void,
+    count: c_long,
+    node: c_long,
+    ptype: c_long,
+) -> Answer {
+    let library = enrolled()?;
+    let message = Message::new(kind, memory, count)?;
+    match library.destination(node, ptype)? {
+        To::Task(task) => message.send(task)?,
+        To::Others => send_to_all(others(library), message)?,
+    }
+    Ok(0)
+}
+
+/// A node that has gone does not keep the message from the others.
+#[inline(never)]
+pub fn send_to_all(tasks: impl Iterator<Item = c_int>, message: Message) -> Result<(), Fault> {
+    let mut first = Ok(());
+    for task in tasks {
+        first = first.and(message.send(task));
+    }
+    first
+}
+
+/// A list of nodes, in either language's numbers.
+unsafe fn send_to_list<T: Copy + Into<c_long>>(
+    kind: c_long,
+    memory: *const c_void,
+    count: c_long,
+    nodes: *const T,
+    number: c_long,
+) -> Answer {
+    let library = enrolled()?;
+    let message = Message::new(kind, memory, count)?;
+    let number = length(nodes.cast(), number)?;
+    // SAFETY: the C contract: as many nodes as are said to be.
+    let listed = |index| unsafe { (*nodes.add(index)).into() };
+    // All are checked before anything is sent.
+    for index in 0..number {
+        library.task_of(listed(index))?;
+    }
+    let tasks = (0..number).filter_map(|index| library.task_of(listed(index)).ok());
+    send_to_all(tasks, message)?;
+    Ok(0)
+}
+
+c_forms! {
+    csend, _csend: (kind: c_long, memory: *const c_void, count: c_long, node: c_long, ptype: c_long) = send;
+    gsendx, _gsendx: (kind: c_long, memory: *const c_void, count: c_long, nodes: *const c_long, number: c_long) = send_to_list;
+}
+
+fortran_forms! {
+    csend_, _csend_: (kind: c_long, memory: *const c_void, count: c_long, node: c_long, ptype: c_long) = send;
+    gsendx_, _gsendx_: (kind: c_long, memory: *const c_void, count: c_long, nodes: *const c_int, number: c_long) = send_to_list;
+}
