@@ -188,6 +188,16 @@ static void wrong(void)
     GIVES(_crecvx(1, &word, 8, -1, 3, NULL), EQNOACT);
     GIVES(_gsendx(1, &word, 8, list, 2), EQNODE);
     GIVES(_gsendx(1, &word, 8, list, -2), EQLEN);
+    /* These are for hosts. */
+    long code;
+    GIVES(_setpid(3), EQSET);
+    GIVES(_load("program", -1, 0), EQPRIV);
+    GIVES(_getcube("mine", "2", "", 0), EQPRIV);
+    GIVES(_attachcube("mine"), EQCUBENOTEXIST);
+    GIVES(_relcube("mine"), EQCUBENOTEXIST);
+    GIVES(_waitall(-1, -1), EQPRIV);
+    GIVES(_waitone(-1, -1, &code, &code, &code), EQPRIV);
+    CHECK(_killproc(-1, 5) == 0 && _killcube(size + 3, 0) == 0);
     /* None of these has sent anything. */
     gsync();
     CHECK(iprobe(-1) == 0);
@@ -210,6 +220,16 @@ static void too_long(void)
         INFO(6, count, 1);
     }
     gsync();
+}
+
+/* One node ends all of them. */
+static void killed(void)
+{
+    begin();
+    gsync();
+    if (me == 1)
+        killcube(-1, -1);
+    crecv(1, NULL, 0);
 }
 
 /* Each of these ends the program with a sentence. */
@@ -238,7 +258,8 @@ int main(int argc, char **argv)
         {"who", who, true},           {"ring", ring, true},           {"types", types, true},
         {"order", order, true},       {"lengths", lengths, true},     {"buffered", buffered, true},
         {"exchange", exchange, true}, {"broadcast", broadcast, true}, {"wrong", wrong, true},
-        {"too-long", too_long, true}, {"ends", ends, true},           {NULL, NULL, false},
+        {"too-long", too_long, true}, {"ends", ends, true},           {"killed", killed, true},
+        {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

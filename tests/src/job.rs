@@ -49,7 +49,8 @@ impl Job {
         Job::alone_of(&programs::program(program), arguments)
     }
 
-    fn alone_of(program: &Path, arguments: &[&str]) -> Job {
+    /// As above, of the program at this path.
+    pub(crate) fn alone_of(program: &Path, arguments: &[&str]) -> Job {
         let mut program = vec![program.display().to_string()];
         program.extend(arguments.iter().map(|&argument| argument.to_owned()));
         Job {

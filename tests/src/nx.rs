@@ -47,15 +47,21 @@ pub fn job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     Job::of(tasks, &program(name, name, &[]), arguments)
 }
 
-/// As above, of the program at a fixed address, whose data are its own copies of the library's.
+/// A host program, started by hand, whose nodes run the C program `NODE`, which lies beside it.
+pub fn host_job(name: &str, node: &str, arguments: &[&str]) -> Job {
+    program(node, node, &[]);
+    Job::alone_of(&program(name, name, &[]), arguments)
+}
+
+/// `tasks` nodes of the program at a fixed address, whose data are its own copies of the library's.
 pub fn fixed_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     let made = format!("{name}_fixed");
     let program = program(name, &made, &["-fno-pie", "-no-pie"]);
     Job::of(tasks, &program, arguments)
 }
 
-/// `tasks` nodes of the Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
-pub fn fortran_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
+/// The Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+fn fortran_program(name: &str) -> PathBuf {
     let program = FOLDER.join(name);
     let output = Command::new("gfortran")
         .args(["-fallow-argument-mismatch", "-std=legacy", "-w"])
@@ -68,5 +74,17 @@ pub fn fortran_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
         .expect("gfortran, which scripts/need test installs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}.f: {said}");
-    Job::of(tasks, &program, arguments)
+    program
+}
+
+/// `tasks` nodes of the Fortran program of this name.
+pub fn fortran_job(tasks: u32, name: &str) -> Job {
+    Job::of(tasks, &fortran_program(name), &[])
+}
+
+/// A host program in Fortran, whose argument is the folder of the C program `NODE`.
+pub fn fortran_host_job(name: &str, node: &str) -> Job {
+    program(node, node, &[]);
+    let folder = FOLDER.display().to_string();
+    Job::alone_of(&fortran_program(name), &[&folder])
 }

@@ -90,6 +90,12 @@ fn a_call_by_its_plain_name_ends_the_program_with_a_sentence() {
 }
 
 #[test]
+fn killcube_on_a_node_ends_all_nodes() {
+    let job = job(4, "nx_messages", &["killed"]).limit(30);
+    job.run().ended_with(1);
+}
+
+#[test]
 fn nodes_on_two_hosts_are_nodes_like_others() {
     for scenario in ["types", "broadcast"] {
         let job = job(3, "nx_messages", &[scenario]).across("alpha:2,beta:1");

@@ -6,7 +6,7 @@
  *  Numbers    All integers are `long`, also those in memory: gi... and the information arrays. A vector of `int` is
  *             something else on a 64-bit machine.
  *  Processes  A process has a node (0 .. numnodes() - 1) and a pid, which the Paragon calls ptype. Node -1 stands for all
- *             nodes but the caller's.
+ *             nodes but the caller's. The host has the number behind the last node's.
  *  Types      A message has a type: 0 .. 999999999 for programs, FORCE_TYPE .. 1999999999 for force types. A receive
  *             selects by a type, by -1 (any type that is no force type), or by a mask: a negative number whose bits 0 .. 29
  *             select these types and whose bit 30 selects all larger ones that are no force types.
@@ -56,14 +56,16 @@ extern "C" {
 #define EQBADFIL 164  /* this file cannot be run */
 #define EQPARAM 165   /* an argument makes no sense */
 #define EQPFIL 166    /* the name of the file is missing */
-#define EQPCNODE 167
-#define EQPCPID 168
-#define EQPCCODE 169
-#define EQPRIV 170
+#define EQPCNODE 167  /* the place for the node is missing */
+#define EQPCPID 168   /* the place for the pid is missing */
+#define EQPCCODE 169  /* the place for the code is missing */
+#define EQPRIV 170    /* this is for hosts, or for nodes, only */
 #define EQMEM 171     /* memory is used up, or senders wait for each other in a circle */
 #define EQNOMID 174   /* 65535 messages have been begun */
 #define EQSET 175     /* the pid has been set before */
 #define EQNOSET 176   /* the pid has not been set */
+#define EQCUBEEXISTS 178   /* there is a cube with processes already */
+#define EQCUBENOTEXIST 179 /* there is no such cube */
 
 /* ---- nodes and pids ------------------------------------------------------------------------ */
 
@@ -243,6 +245,36 @@ long _glxor(long x[], long n, long work[]);
 long _gopf(void *x, long xlen, void *work, long (*function)(NX_ANY_ARGUMENTS_));
 long _gcol(const void *x, long xlen, void *y, long ylen, long *ncnt);
 long _gcolx(const void *x, const long xlens[], void *y);
+
+/* ---- hosts ------------------------------------------------------------------------------------ */
+
+/* A host is a program that is started by itself and loads others. -1 as node or pid stands for all. */
+
+/* Before any message. */
+void setpid(long pid);
+/* type: a number of nodes, or d and a dimension: "8", "d3". Without a cube there are as many nodes as cores. */
+void getcube(const char *name, const char *type, const char *srm, long keep);
+void attachcube(const char *name);
+/* Kills what runs there. */
+void relcube(const char *name);
+long load(const char *file, long node, long pid);
+/* On a node: processes with its own pid, itself too if it is meant. */
+void killcube(long node, long pid);
+void killproc(long node, long pid);
+/* Waits until these processes have ended. */
+void waitall(long node, long pid);
+/* Waits until one of them has: its exit status, or minus the signal that ended it. */
+void waitone(long node, long pid, long *cnode, long *cpid, long *ccode);
+
+long _setpid(long pid);
+long _getcube(const char *name, const char *type, const char *srm, long keep);
+long _attachcube(const char *name);
+long _relcube(const char *name);
+long _load(const char *file, long node, long pid);
+long _killcube(long node, long pid);
+long _killproc(long node, long pid);
+long _waitall(long node, long pid);
+long _waitone(long node, long pid, long *cnode, long *cpid, long *ccode);
 
 /* ---- clocks, and the rest --------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@ use crate::life::enrolled;
 use crate::rg;
 use crate::send::length;
 use crate::state::Library;
+use crate::world::global_group;
 
 /// The lengths of all contributions become offsets; returns the length of the whole.
 fn set_offsets(library: &mut Library) -> Option<usize> {
@@ -25,6 +26,7 @@ fn set_offsets(library: &mut Library) -> Option<usize> {
 /// # Safety
 /// `mine` and `all` have the bytes that the lengths say.
 unsafe fn gather(library: &Library, mine: *const c_void, all: *mut c_void) -> Result<(), Fault> {
+    let group = global_group()?;
     let length = library.lengths[library.me as usize];
     // SAFETY: the caller's.
     check(unsafe {
@@ -34,7 +36,7 @@ unsafe fn gather(library: &Library, mine: *const c_void, all: *mut c_void) -> Re
             all,
             library.lengths.as_ptr(),
             library.offsets.as_ptr(),
-            rg::WORLD,
+            group,
         )
     })
 }
@@ -49,6 +51,7 @@ unsafe fn concatenate(
     all: *mut c_void,
     room: c_long,
 ) -> Result<usize, Fault> {
+    let group = global_group()?;
     let library = enrolled()?;
     let (own, room) = (length(mine, own)?, length(all, room)?);
     library.lengths.resize(library.nodes as usize, 0);
@@ -59,7 +62,7 @@ unsafe fn concatenate(
             (&raw const own).cast(),
             size,
             library.lengths.as_mut_ptr().cast(),
-            rg::WORLD,
+            group,
         )
     })?;
     let Some(whole) = set_offsets(library) else {
@@ -119,6 +122,7 @@ unsafe fn concatenate_known<T: Copy + Into<c_long>>(
     lengths: *const T,
     all: *mut c_void,
 ) -> Answer {
+    global_group()?;
     let library = enrolled()?;
     if lengths.is_null() {
         return Err(Fault::plain(EQPARAM));

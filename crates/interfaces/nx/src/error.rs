@@ -40,10 +40,16 @@ codes! {
     EQBADFIL = 164: "this file cannot be run",
     EQPARAM = 165: "this argument makes no sense",
     EQPFIL = 166: "the name of the file is missing",
+    EQPCNODE = 167: "there is no place for the node",
+    EQPCPID = 168: "there is no place for the pid",
+    EQPCCODE = 169: "there is no place for the code",
+    EQPRIV = 170: "this is not for this kind of process",
     EQMEM = 171: "memory is used up",
     EQNOMID = 174: "too many messages have been begun",
     EQSET = 175: "the pid has been set before",
     EQNOSET = 176: "the pid has not been set",
+    EQCUBEEXISTS = 178: "there is a cube with processes already",
+    EQCUBENOTEXIST = 179: "there is no such cube",
 }
 
 /// The error of a call.
@@ -65,6 +71,11 @@ impl Fault {
             argument: None,
             told: false,
         }
+    }
+
+    /// This fault by another number.
+    pub fn as_code(self, code: c_int) -> Fault {
+        Fault { code, ..self }
     }
 
     /// The fault of an argument.
@@ -147,6 +158,7 @@ pub fn end(name: &str, fault: Fault) -> ! {
     let library = library();
     library.failed = true;
     let mut text = match library.joined {
+        true if library.cube.is_some() => format!("host pid {}: {name}: ", library.ptype),
         true => format!(
             "node {} pid {}: {name}: ",
             library.node_of_mine(),
@@ -192,7 +204,7 @@ mod tests {
     fn every_error_of_regatta_s_has_a_number_with_a_meaning() {
         for code in -23..0 {
             let number = number(code);
-            assert!((EQDRVERR..=EQNOSET).contains(&number), "{code}");
+            assert!((EQDRVERR..=EQCUBENOTEXIST).contains(&number), "{code}");
             assert!(meaning(number).0.starts_with("EQ"), "{code}");
         }
     }

@@ -5,9 +5,9 @@ use std::ffi::{c_double, c_int, c_long, c_void};
 use crate::error::{Answer, check, or_end, or_errno};
 use crate::forms::{c_forms, fortran_forms, to_fortran};
 use crate::handlers::around;
-use crate::life::enrolled;
 use crate::rg;
 use crate::send::length;
+use crate::world::global_group;
 
 /// The elements of C's `long`.
 const LONG: c_int = match size_of::<c_long>() {
@@ -20,11 +20,11 @@ const LONG: c_int = match size_of::<c_long>() {
 /// # Safety
 /// `vector` has `count` elements of this kind.
 unsafe fn reduce(vector: *mut c_void, count: c_long, kind: c_int, op: rg::Op) -> Answer {
-    enrolled()?;
+    let group = global_group()?;
     let count = length(vector, count)?;
     let input = rg::IN_PLACE as *const c_void;
     // SAFETY: the caller's.
-    check(unsafe { rg::rg_allreduce(input, vector, count, kind, op, rg::WORLD) })?;
+    check(unsafe { rg::rg_allreduce(input, vector, count, kind, op, group) })?;
     Ok(0)
 }
 
@@ -93,9 +93,9 @@ reductions! {
 }
 
 unsafe fn barrier() -> Answer {
-    enrolled()?;
+    let group = global_group()?;
     // SAFETY: a plain call.
-    check(unsafe { rg::rg_barrier(rg::WORLD) })?;
+    check(unsafe { rg::rg_barrier(group) })?;
     Ok(0)
 }
 

@@ -5,55 +5,29 @@ use std::ffi::{c_int, c_long, c_void};
 use crate::error::{self, Answer, EQHND, EQTYPE, Fault, check, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::handlers::{
-    self, CHandler, Due, ExtendedCHandler, ExtendedFortranHandler, FortranHandler, Handler,
+    self, CHandler, Due, ExtendedCHandler, ExtendedFortranHandler, FortranHandler, Handler, Told,
 };
 use crate::inbox;
 use crate::life::enrolled;
 use crate::receive::{Buffer, tag_and_channel};
 use crate::rg;
 use crate::send::{Message, others, send_to_all};
-use crate::state::{Library, To, library};
+use crate::state::{To, library};
 use crate::types::{self, TypeSelect};
 
-/// Facts about a begun message that are needed at its end: by then another thread may run.
+/// The handler of a begun message, and what it is told of a send.
 #[derive(Clone, Copy)]
 struct Expected {
     handler: Handler,
-    /// Of a send: what its handler is told.
     sent: Option<[c_long; 4]>,
-    first: c_int,
-    nodes: c_int,
-    ptype: c_long,
 }
 
 impl Expected {
-    fn new(library: &Library, handler: Handler) -> Expected {
-        Expected {
-            handler,
-            sent: None,
-            first: library.first,
-            nodes: library.nodes,
-            ptype: library.ptype,
-        }
-    }
-
-    /// A message has come.
-    fn of(self, status: &rg::Status) -> Due {
-        let node = status.source.wrapping_sub(self.first);
-        let node = match (0..self.nodes).contains(&node) {
-            true => c_long::from(node),
-            false => -1,
-        };
-        let told = [
-            c_long::from(status.tag),
-            status.length as c_long,
-            node,
-            self.ptype,
-        ];
-        Due {
-            handler: self.handler,
-            told,
-        }
+    /// The handler is due.
+    fn put(self, status: &rg::Status) {
+        let handler = self.handler;
+        let told = self.sent.map_or(Told::Came(*status), Told::Sent);
+        handlers::put(Due { handler, told });
     }
 
     /// Has the end of a request told.
@@ -77,13 +51,7 @@ unsafe extern "C" fn over(status: *const rg::Status, argument: *mut c_void) {
     // SAFETY: `at_the_end` has made it; the status is Regatta's.
     let (expected, status) = unsafe { (Box::from_raw(argument.cast::<Expected>()), &*status) };
     match status.error {
-        rg::OK => handlers::put(match expected.sent {
-            Some(told) => Due {
-                handler: expected.handler,
-                told,
-            },
-            None => expected.of(status),
-        }),
+        rg::OK => expected.put(status),
         // The program is about to end.
         rg::ERR_STATE => {}
         rg::ERR_TRUNCATED => {
@@ -109,12 +77,15 @@ fn receive(
     buffer: Buffer,
     handler: Handler,
 ) -> Result<(), Fault> {
-    let expected = Expected::new(library(), handler);
+    let expected = Expected {
+        handler,
+        sent: None,
+    };
     promised(|| {
         if library().inbox.concerns(select)
             && let Some(status) = inbox::receive_now(select, source, buffer)?
         {
-            handlers::put(expected.of(&status));
+            expected.put(&status);
             return Ok(());
         }
         let (tag, channel) = tag_and_channel(select);
@@ -135,18 +106,18 @@ fn receive(
 }
 
 fn send(message: Message, to: To, told: [c_long; 4], handler: Handler) -> Result<(), Fault> {
-    let library = library();
     let expected = Expected {
+        handler,
         sent: Some(told),
-        ..Expected::new(library, handler)
     };
     promised(|| match to {
         To::Task(task) => {
             let mut request = message.start(task)?;
             expected.at_the_end(&mut request)
         }
-        To::Others => {
-            send_to_all(others(library), message)?;
+        To::Others(ptype) => {
+            send_to_all(others(library(), ptype)?, message)?;
+            let told = Told::Sent(told);
             handlers::put(Due { handler, told });
             Ok(())
         }
@@ -209,7 +180,7 @@ fn begin_exchange(
             // SAFETY: a function that does nothing with the null pointer it is given.
             check(unsafe { rg::rg_on_complete(&mut request, nothing, std::ptr::null_mut()) })?;
         }
-        To::Others => send_to_all(others(library()), message)?,
+        To::Others(ptype) => send_to_all(others(library(), ptype)?, message)?,
     }
     Ok(0)
 }

@@ -17,6 +17,7 @@ use crate::error::Fault;
 use crate::info;
 use crate::interrupt;
 use crate::rg;
+use crate::state::library;
 
 /// Somebody has named a handler.
 static IN_USE: AtomicBool = AtomicBool::new(false);
@@ -55,11 +56,20 @@ pub enum Handler {
     ExtendedFortran(ExtendedFortranHandler, c_int),
 }
 
-/// A handler and what it is told: type, length, node and pid.
+/// Facts that a handler is told.
+#[derive(Clone, Copy)]
+pub enum Told {
+    /// Of a send: its type, length, node and pid.
+    Sent([c_long; 4]),
+    /// Of a message that has come.
+    Came(rg::Status),
+}
+
+/// A handler that is to run.
 #[derive(Clone, Copy)]
 pub struct Due {
     pub handler: Handler,
-    pub told: [c_long; 4],
+    pub told: Told,
 }
 
 fn queue() -> MutexGuard<'static, VecDeque<Due>> {
@@ -181,19 +191,23 @@ fn run_due() {
 
 /// Runs one handler. What is told of the program's last message stays as it is.
 fn run(due: Due) {
-    let before = info::replace(due.told);
-    let [kind, count, node, ptype] = due.told;
+    let told = match due.told {
+        Told::Sent(told) => told,
+        Told::Came(status) => info::describe(library(), &status),
+    };
+    let before = info::replace(told);
+    let [kind, count, node, ptype] = told;
     // SAFETY: the program's function, with the arguments that its call says it has. No reference of ours is held.
     unsafe {
         match due.handler {
             Handler::C(handler) => handler(kind, count, node, ptype),
             Handler::ExtendedC(handler, own) => handler(kind, count, node, ptype, own),
             Handler::Fortran(handler) => {
-                let [a, b, c, d] = &mut due.told.map(|number| number as c_int);
+                let [a, b, c, d] = &mut told.map(|number| number as c_int);
                 handler(a, b, c, d);
             }
             Handler::ExtendedFortran(handler, own) => {
-                let ([a, b, c, d], mut own) = (&mut due.told.map(|number| number as c_int), own);
+                let ([a, b, c, d], mut own) = (&mut told.map(|number| number as c_int), own);
                 handler(a, b, c, d, &mut own);
             }
         }

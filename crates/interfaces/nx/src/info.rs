@@ -36,15 +36,22 @@ pub enum Place {
     Fortran(*mut c_int),
 }
 
-/// Tells of a message.
+/// Type, length, node and pid of a message.
 #[inline(always)]
-pub fn tell(library: &Library, place: Place, status: &Status) {
-    let told = [
+pub fn describe(library: &mut Library, status: &Status) -> [c_long; 4] {
+    let (node, ptype) = library.process_of(status.source);
+    [
         c_long::from(status.tag),
         status.length as c_long,
-        library.node_of(status.source),
-        library.ptype,
-    ];
+        node,
+        ptype,
+    ]
+}
+
+/// Tells of a message.
+#[inline(always)]
+pub fn tell(library: &mut Library, place: Place, status: &Status) {
+    let told = describe(library, status);
     match place {
         Place::Global => write(msginfo.0.get(), told),
         other => tell_program(other, told),

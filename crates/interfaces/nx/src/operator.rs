@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_long, c_void};
 use crate::error::{Answer, EQHND, Fault, check, or_end, or_errno};
 use crate::forms::to_fortran;
 use crate::handlers::around;
-use crate::life::enrolled;
 use crate::rg;
 use crate::send::length;
+use crate::world::global_group;
 
 /// A program's function: combines the second memory into the first.
 pub type Function = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_long;
@@ -28,7 +28,7 @@ unsafe extern "C" fn combine(
 /// # Safety
 /// `memory` has `count` bytes, and the function combines as many.
 unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>) -> Answer {
-    enrolled()?;
+    let group = global_group()?;
     let length = length(memory, count)?;
     let Some(mut function) = function else {
         return Err(Fault::plain(EQHND));
@@ -40,7 +40,7 @@ unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>)
     let input = rg::IN_PLACE as *const c_void;
     let elements = usize::from(length > 0);
     // SAFETY: the caller's.
-    let reduced = check(unsafe { rg::rg_allreduce(input, memory, elements, kind, op, rg::WORLD) });
+    let reduced = check(unsafe { rg::rg_allreduce(input, memory, elements, kind, op, group) });
     // SAFETY: a plain call.
     unsafe { rg::rg_op_free(op) };
     reduced.map(|()| 0)

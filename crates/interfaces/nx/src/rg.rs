@@ -88,4 +88,38 @@ unsafe extern "C" {
         group: Group,
     ) -> c_int;
     pub fn rg_time() -> c_double;
+    pub fn rg_group_select(group: Group, n: c_int, ranks: *const c_int, out: *mut Group) -> c_int;
+    pub fn rg_spawn(
+        program: *const c_char,
+        argv: *const *const c_char,
+        options: *const SpawnOptions,
+        count: c_int,
+        tids: *mut c_int,
+        started: *mut c_int,
+    ) -> c_int;
+    pub fn rg_kill(tid: c_int) -> c_int;
+    pub fn rg_notify(
+        kind: c_int,
+        what: c_int,
+        tag: c_int,
+        group: Group,
+        watch: *mut c_int,
+    ) -> c_int;
+    pub fn rg_put(
+        name: *const c_char,
+        value: *const c_void,
+        len: usize,
+        index: c_int,
+        flags: c_int,
+        placed: *mut c_int,
+    ) -> c_int;
+    pub fn rg_get(
+        name: *const c_char,
+        index: c_int,
+        flags: c_int,
+        value: *mut c_void,
+        capacity: usize,
+        len: *mut usize,
+        found: *mut c_int,
+    ) -> c_int;
 }

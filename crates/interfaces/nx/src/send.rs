@@ -8,7 +8,7 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use crate::error::{Answer, EQLEN, EQPBUF, Fault, check};
+use crate::error::{Answer, EQLEN, EQNOACT, EQPBUF, Fault, check};
 use crate::forms::{c_forms, fortran_forms};
 use crate::life::enrolled;
 use crate::rg;
@@ -76,10 +76,24 @@ pub fn length(memory: *const c_void, count: c_long) -> Result<usize, Fault> {
     Ok(length)
 }
 
-/// The tasks of all nodes but this one.
-pub fn others(library: &Library) -> impl Iterator<Item = c_int> + use<> {
-    let (first, me) = (library.first, library.first + library.me);
-    (first..first + library.nodes).filter(move |&task| task != me)
+/// The tasks with this pid on all nodes but ours. Where they were not loaded together they are looked up, and where there is none there is none.
+pub fn others(
+    library: &mut Library,
+    ptype: c_long,
+) -> Result<impl Iterator<Item = c_int> + use<>, Fault> {
+    let me = library.task;
+    let mut together = 0..0;
+    let mut apart = Vec::new();
+    if ptype == library.peers {
+        together = library.first..library.first + library.nodes;
+    } else {
+        let nodes = 0..c_long::from(library.nodes);
+        apart.extend(nodes.filter_map(|node| library.task_of(node, ptype).ok()));
+        if apart.is_empty() {
+            return Err(Fault::of(EQNOACT, "pid", ptype));
+        }
+    }
+    Ok(together.chain(apart).filter(move |&task| task != me))
 }
 
 /// # Safety
@@ -96,7 +110,7 @@ pub unsafe fn send(
     let message = Message::new(kind, memory, count)?;
     match library.destination(node, ptype)? {
         To::Task(task) => message.send(task)?,
-        To::Others => send_to_all(others(library), message)?,
+        To::Others(ptype) => send_to_all(others(library, ptype)?, message)?,
     }
     Ok(0)
 }
@@ -124,11 +138,12 @@ unsafe fn send_to_list<T: Copy + Into<c_long>>(
     let number = length(nodes.cast(), number)?;
     // SAFETY: the C contract: as many nodes as are said to be.
     let listed = |index| unsafe { (*nodes.add(index)).into() };
+    let pid = library.usual_pid();
     // All are checked before anything is sent.
     for index in 0..number {
-        library.task_of(listed(index))?;
+        library.task_of(listed(index), pid)?;
     }
-    let tasks = (0..number).filter_map(|index| library.task_of(listed(index)).ok());
+    let tasks = (0..number).filter_map(|index| library.task_of(listed(index), pid).ok());
     send_to_all(tasks, message)?;
     Ok(0)
 }

@@ -52,7 +52,8 @@ fn check_room(ids: c_int) -> Result<(), Fault> {
 fn ids_of(to: To) -> c_int {
     match to {
         To::Task(_) => 1,
-        To::Others => library().nodes,
+        // And the one that stands for them.
+        To::Others(_) => library().nodes + 1,
     }
 }
 
@@ -84,17 +85,18 @@ fn join(mid: c_int, more: c_int) {
 fn start_send(message: Message, to: To) -> Result<c_int, Fault> {
     let task = match to {
         To::Task(task) => task,
-        To::Others => return start_send_to_all(message),
+        To::Others(ptype) => return start_send_to_all(message, ptype),
     };
     let request = message.start(task)?;
     enter(Work::Send(request))
 }
 
-fn start_send_to_all(message: Message) -> Result<c_int, Fault> {
+fn start_send_to_all(message: Message, ptype: c_long) -> Result<c_int, Fault> {
+    let tasks = others(library(), ptype)?;
     let mid = enter(Work::Done)?;
     let mut first = Ok(mid);
     // A node that has gone does not keep the message from the others.
-    for task in others(library()) {
+    for task in tasks {
         match start_send(message, To::Task(task)) {
             Ok(more) => join(mid, more),
             Err(fault) => first = first.and(Err(fault)),
