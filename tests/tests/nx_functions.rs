@@ -11,14 +11,15 @@ fn here(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The calls of the table, whether they are there, and how well they are known.
-fn table() -> Vec<(String, String, String)> {
+/// The calls of the table, whether they are there, how well they are known, and whether Fortran has them.
+fn table() -> Vec<(String, String, String, bool)> {
     let text = here("docs/nx.md");
     let rows = text.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("| `")?.splitn(4, '|');
+        let in_fortran = !line.contains("| C only");
         let name = cells.next()?.trim().trim_end_matches('`').to_owned();
         let mut cell = || Some(cells.next()?.trim().to_owned());
-        Some((name, cell()?, cell()?))
+        Some((name, cell()?, cell()?, in_fortran))
     });
     rows.collect()
 }
@@ -57,14 +58,12 @@ fn exported() -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of a call: C's two and Fortran's two.
-fn forms(name: &str) -> [String; 4] {
-    [
-        name.to_owned(),
-        format!("_{name}"),
-        format!("{name}_"),
-        format!("_{name}_"),
-    ]
+/// The names of a call: C's two, and Fortran's two.
+fn forms(name: &str) -> ([String; 2], [String; 2]) {
+    (
+        [name.to_owned(), format!("_{name}")],
+        [format!("{name}_"), format!("_{name}_")],
+    )
 }
 
 #[test]
@@ -73,16 +72,18 @@ fn the_table_of_calls_is_that_of_header_and_library() {
     let names: BTreeSet<&String> = table.iter().map(|(name, ..)| name).collect();
     assert_eq!(names.len(), table.len(), "a call stands there twice");
     assert!(table.len() > 90, "only {} calls were found", table.len());
-    for (name, there, known) in &table {
+    for (name, there, known, in_fortran) in &table {
         let known = ["attested", "derived", "reconstructed"].contains(&known.as_str());
         assert!(known, "{name}: how well it is known");
-        let [plain, underscored, ..] = forms(name);
-        for form in [plain, underscored] {
-            assert_eq!(declared.contains(&form), there == "yes", "nx.h: {form}");
-        }
-        for form in forms(name) {
-            let is = exported.contains(&form);
+        let (in_c, for_fortran) = forms(name);
+        for form in &in_c {
+            assert_eq!(declared.contains(form), there == "yes", "nx.h: {form}");
+            let is = exported.contains(form);
             assert_eq!(is, there == "yes", "{form}: {there}, but exported: {is}");
+        }
+        for form in for_fortran {
+            let (is, should) = (exported.contains(&form), there == "yes" && *in_fortran);
+            assert_eq!(is, should, "{form}: exported: {is}");
         }
         assert!(["yes", "no"].contains(&there.as_str()), "{name}: {there}");
     }
@@ -91,8 +92,14 @@ fn the_table_of_calls_is_that_of_header_and_library() {
 #[test]
 fn nothing_is_declared_or_exported_that_the_table_lacks() {
     let table = table();
-    let there = table.iter().filter(|(_, there, _)| there == "yes");
-    let mut known: BTreeSet<String> = there.flat_map(|(name, ..)| forms(name)).collect();
+    let there = table.iter().filter(|(_, there, ..)| there == "yes");
+    let mut known: BTreeSet<String> = there
+        .flat_map(|(name, .., in_fortran)| {
+            let (in_c, for_fortran) = forms(name);
+            let for_fortran = for_fortran.into_iter().filter(move |_| *in_fortran);
+            in_c.into_iter().chain(for_fortran)
+        })
+        .collect();
     assert!(known.len() > 200, "only {} names", known.len());
     let unknown: Vec<_> = declared().difference(&known).cloned().collect();
     assert!(unknown.is_empty(), "declared: {unknown:?}");
@@ -109,10 +116,12 @@ fn every_function_of_fortran_is_declared_in_its_header() {
         .map(str::to_lowercase)
         .collect();
     let header = here("crates/interfaces/nx/include/nx.h");
-    let functions = table().into_iter().filter(|(name, there, _)| {
+    let functions = table().into_iter().filter(|(name, there, _, in_fortran)| {
         // A function in C is one in Fortran.
         let returns = |kind| header.contains(&format!("\n{kind} {name}("));
-        there == "yes" && ["long", "unsigned long", "double"].into_iter().any(returns)
+        there == "yes"
+            && *in_fortran
+            && ["long", "unsigned long", "double"].into_iter().any(returns)
     });
     let names: Vec<String> = functions.map(|(name, ..)| name).collect();
     assert!(names.len() > 20, "only {names:?}");

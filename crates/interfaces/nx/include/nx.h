@@ -21,6 +21,8 @@
 #ifndef REGATTA_NX_H
 #define REGATTA_NX_H
 
+#include <sys/types.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -66,6 +68,10 @@ extern "C" {
 #define EQNOSET 176   /* the pid has not been set */
 #define EQCUBEEXISTS 178   /* there is a cube with processes already */
 #define EQCUBENOTEXIST 179 /* there is no such cube */
+#define ENFPS 210 /* the nodes are not at the same place of the file */
+#define EMIXIO 211 /* the nodes do not do the same to the file */
+#define EIMODE 212 /* there is no such mode */
+#define ERDEOF 219 /* the file ends here */
 
 /* ---- nodes and pids ------------------------------------------------------------------------ */
 
@@ -276,13 +282,85 @@ long _killproc(long node, long pid);
 long _waitall(long node, long pid);
 long _waitone(long node, long pid, long *cnode, long *cpid, long *ccode);
 
-/* ---- clocks, and the rest --------------------------------------------------------------------- */
+/* ---- numbers of 64 bits ------------------------------------------------------------------------ */
 
+/* Each half has 32 bits, also where long has more. */
 struct s_size {
     long slow;
     long shigh;
 };
 typedef struct s_size esize_t;
+
+esize_t eadd(esize_t a, esize_t b);
+esize_t esub(esize_t a, esize_t b);
+esize_t emul(esize_t a, long b);
+long ediv(esize_t a, long b);
+long emod(esize_t a, long b);
+/* -1, 0 or 1 */
+long ecmp(esize_t a, esize_t b);
+void etos(esize_t number, char *text);
+esize_t stoe(const char *text);
+
+esize_t _eadd(esize_t a, esize_t b);
+esize_t _esub(esize_t a, esize_t b);
+esize_t _emul(esize_t a, long b);
+long _ediv(esize_t a, long b);
+long _emod(esize_t a, long b);
+long _ecmp(esize_t a, esize_t b);
+long _etos(esize_t number, char *text);
+esize_t _stoe(const char *text);
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+/* The ways in which nodes share a file. M_UNIX is that of any open file. */
+#define M_UNIX 0   /* a position for each node */
+#define M_LOG 1    /* one position, for whoever comes first */
+#define M_SYNC 2   /* one position; all nodes take part, in their order, each with its length */
+#define M_RECORD 3 /* all nodes take part, in their order, with one length */
+#define M_GLOBAL 4 /* all nodes do the same, which is done once */
+#define M_ASYNC 5  /* as M_UNIX, without any order */
+
+#define SIZE_SET 0
+#define SIZE_CUR 1
+#define SIZE_END 2
+
+/* All nodes call these two. */
+int gopen(const char *path, int oflag, int iomode, mode_t mode);
+void setiomode(int fd, int iomode);
+long iomode(int fd);
+
+void cread(int fd, void *buf, unsigned int count);
+void cwrite(int fd, const void *buf, unsigned int count);
+/* An id for iowait or iodone. */
+long iread(int fd, void *buf, unsigned int count);
+long iwrite(int fd, const void *buf, unsigned int count);
+void iowait(long id);
+long iodone(long id);
+
+long iseof(int fd);
+esize_t eseek(int fd, esize_t offset, int whence);
+/* Make a file longer, if it is not; return its size. */
+long lsize(int fd, long offset, int whence);
+esize_t esize(int fd, esize_t offset, int whence);
+long restrictvol(int fd, int number, const int volumes[]);
+
+int _gopen(const char *path, int oflag, int iomode, mode_t mode);
+long _setiomode(int fd, int iomode);
+long _iomode(int fd);
+/* The number of bytes. */
+long _cread(int fd, void *buf, unsigned int count);
+long _cwrite(int fd, const void *buf, unsigned int count);
+long _iread(int fd, void *buf, unsigned int count);
+long _iwrite(int fd, const void *buf, unsigned int count);
+long _iowait(long id);
+long _iodone(long id);
+long _iseof(int fd);
+esize_t _eseek(int fd, esize_t offset, int whence);
+long _lsize(int fd, long offset, int whence);
+esize_t _esize(int fd, esize_t offset, int whence);
+long _restrictvol(int fd, int number, const int volumes[]);
+
+/* ---- clocks, and the rest --------------------------------------------------------------------- */
 
 double dclock(void);        /* seconds */
 unsigned long mclock(void); /* milliseconds */

@@ -3,6 +3,7 @@
 use std::ffi::{c_double, c_int, c_long};
 
 use crate::error::{Answer, EQPARAM, Fault, check};
+use crate::extended::Extended;
 use crate::forms::{c_forms, fortran_forms};
 use crate::life::enrolled;
 use crate::rg;
@@ -10,13 +11,6 @@ use crate::state::library;
 
 /// Ticks of the hardware clock in a second: `HWHZ` of `nx.h`.
 const TICKS: f64 = 1e7;
-
-/// NX's numbers of 64 bits, as two.
-#[repr(C)]
-pub struct Extended {
-    low: c_long,
-    high: c_long,
-}
 
 /// Seconds since some moment in the past.
 fn now() -> f64 {
@@ -62,12 +56,8 @@ unsafe fn hardware(place: *mut Extended) -> Answer {
     if place.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    let ticks = ticks();
     // SAFETY: the C contract: a place for a number.
-    unsafe {
-        (*place).low = (ticks & 0xffff_ffff) as c_long;
-        (*place).high = (ticks >> 32) as c_long;
-    }
+    unsafe { *place = Extended::new(ticks() as i64) };
     Ok(0)
 }
 

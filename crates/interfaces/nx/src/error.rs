@@ -50,6 +50,10 @@ codes! {
     EQNOSET = 176: "the pid has not been set",
     EQCUBEEXISTS = 178: "there is a cube with processes already",
     EQCUBENOTEXIST = 179: "there is no such cube",
+    ENFPS = 210: "the nodes are not at the same place of the file",
+    EMIXIO = 211: "the nodes do not do the same to the file",
+    EIMODE = 212: "there is no such mode",
+    ERDEOF = 219: "the file ends here",
 }
 
 /// The error of a call.
@@ -108,6 +112,13 @@ pub fn fault(code: c_int) -> Fault {
         argument: None,
         told: true,
     }
+}
+
+/// The error of a call of the system.
+#[cold]
+pub fn system() -> Fault {
+    let code = std::io::Error::last_os_error().raw_os_error();
+    Fault::plain(code.unwrap_or(EQDRVERR))
 }
 
 /// NX's number for an error of Regatta's.
@@ -179,13 +190,19 @@ fn sentence(fault: Fault) -> String {
     if let Some((argument, value)) = fault.argument {
         text += &format!("{argument} {value}: ");
     }
-    text += meaning;
+    match fault.code < EQDRVERR {
+        true => text += &std::io::Error::from_raw_os_error(fault.code).to_string(),
+        false => text += meaning,
+    }
     if fault.told {
         // SAFETY: a text that stays until this thread's next failure.
         let why = unsafe { CStr::from_ptr(rg::rg_last_error()) };
         text += &format!(": {}", why.to_string_lossy());
     }
-    text += &format!(" ({name})\n");
+    if fault.code >= EQDRVERR {
+        text += &format!(" ({name})");
+    }
+    text.push('\n');
     text
 }
 
@@ -198,6 +215,12 @@ mod tests {
         let text = sentence(Fault::of(EQNODE, "node", 9));
         assert_eq!(text, "node 9: there is no such node (EQNODE)\n");
         assert_eq!(sentence(Fault::plain(EQMEM)), "memory is used up (EQMEM)\n");
+    }
+
+    #[test]
+    fn an_error_of_the_system_has_its_words() {
+        let said = sentence(Fault::plain(libc::EBADF));
+        assert!(said.starts_with("Bad file descriptor"), "{said}");
     }
 
     #[test]

@@ -73,6 +73,7 @@ unsafe extern "C" {
         op: Op,
         group: Group,
     ) -> c_int;
+    pub fn rg_broadcast(buf: *mut c_void, len: usize, root: c_int, group: Group) -> c_int;
     pub fn rg_allgather(
         input: *const c_void,
         len: usize,

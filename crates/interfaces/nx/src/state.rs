@@ -4,8 +4,9 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_long};
 
 use crate::cube::Cube;
-use crate::error::{EQNOACT, EQNODE, EQPID, Fault};
+use crate::error::{Answer, EQNOACT, EQNODE, EQPID, Fault};
 use crate::inbox::Inbox;
+use crate::iomodes::Mode;
 use crate::mids::Table;
 use crate::places::Places;
 use crate::rg;
@@ -60,6 +61,10 @@ pub struct Library {
     pub started: Table<Started>,
     /// Messages that have been taken in, because a receive selected by a mask.
     pub inbox: Inbox,
+    /// Descriptors that nodes share, and how.
+    pub modes: Vec<(c_int, Mode)>,
+    /// Reads and writes that have been begun.
+    pub transfers: Table<Answer>,
     /// Lengths and offsets of the parts of a concatenation.
     pub lengths: Vec<usize>,
     pub offsets: Vec<usize>,
@@ -172,6 +177,8 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     cube: None,
     started: Table::new(),
     inbox: Inbox::new(),
+    modes: Vec::new(),
+    transfers: Table::new(),
     lengths: Vec::new(),
     offsets: Vec::new(),
     began: 0.0,
