@@ -38,8 +38,11 @@ fn wrong_arguments_begin_nothing() {
 
 #[test]
 fn a_message_too_long_for_a_handler_ends_the_program() {
-    let ended = job(1, "nx_handlers", &["ends"]).run().ended_with(1);
-    ended.said("node 0 pid 0: hrecv: message of length 8: the message is longer than the buffer (EQMSGLONG)");
+    for nodes in [1, 2] {
+        let job = job(nodes, "nx_handlers", &["ends"]).option("--grace=0");
+        let ended = job.run().ended_with(1);
+        ended.said("node 0 pid 0: hrecv: message of length 8: the message is longer than the buffer (EQMSGLONG)");
+    }
 }
 
 #[test]

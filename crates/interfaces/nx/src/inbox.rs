@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 
-use crate::error::{Fault, check};
+use crate::error::{EQMEM, Fault, check};
 use crate::receive::{Buffer, NO_STATUS, receive_within};
 use crate::rg;
 use crate::started::Work;
@@ -105,6 +105,16 @@ impl Inbox {
     }
 }
 
+/// Memory for a message of this length, which another task says.
+pub fn room(length: usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(length)
+        .map_err(|_| Fault::plain(EQMEM))?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
 /// Takes in all messages that have come. The receive that has waited longest gets each.
 pub fn take_in() -> Result<(), Fault> {
     loop {
@@ -114,7 +124,7 @@ pub fn take_in() -> Result<(), Fault> {
         if found == 0 {
             return Ok(());
         }
-        let mut bytes = vec![0; status.length];
+        let mut bytes = room(status.length)?;
         let buffer = Buffer {
             memory: bytes.as_mut_ptr().cast(),
             capacity: bytes.len(),

@@ -95,6 +95,7 @@ pub fn enrol_host(pid: c_int) -> Result<(), Fault> {
 }
 
 fn leave_at_the_end() -> Result<(), Fault> {
+    library().process = std::process::id();
     // SAFETY: it runs once, when the program ends.
     match unsafe { libc::atexit(leave) } {
         0 => Ok(()),
@@ -110,9 +111,11 @@ fn number(code: c_int) -> Result<c_int, Fault> {
 }
 
 /// A program that ends by itself has done its work: its process leaves. One that a call ends has failed.
+/// A forked child is no process of NX's.
 extern "C" fn leave() {
-    crate::handlers::end();
-    if !library().failed {
+    let library = library();
+    if !library.failed && library.process == std::process::id() {
+        crate::handlers::end();
         // SAFETY: requests that are still open are dropped, and their memory is the program's, which ends.
         unsafe { rg::rg_finalize() };
     }

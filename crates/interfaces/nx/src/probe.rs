@@ -115,9 +115,8 @@ unsafe fn flush(selector: c_long, nodesel: c_long, ptypesel: c_long) -> Answer {
         return Ok(0);
     }
     let (tag, channel) = tag_and_channel(select);
-    let mut room = Vec::<u8>::new();
     while let Some(status) = look(select, source)? {
-        room.resize(status.length, 0);
+        let mut room = inbox::room(status.length)?;
         let buffer = Buffer {
             memory: room.as_mut_ptr().cast(),
             capacity: room.len(),

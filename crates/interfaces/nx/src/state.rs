@@ -41,7 +41,8 @@ pub struct Library {
     pub joined: bool,
     /// A call has ended the program.
     pub failed: bool,
-    /// Our task.
+    /// Our process, and our task.
+    pub process: u32,
     pub task: c_int,
     /// Our node and how many there are. The host has the number behind the last node's.
     pub me: c_int,
@@ -166,6 +167,7 @@ unsafe impl Sync for Cell {}
 static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     joined: false,
     failed: false,
+    process: 0,
     task: 0,
     me: 0,
     nodes: 0,
