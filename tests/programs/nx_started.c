@@ -74,9 +74,14 @@ static void merged(void)
         CHECK(in[i] == 10 * i + (me ^ 1));
     GIVES(_msgdone(all), EQMID);
     CHECK(msgmerge(-1, -1) == -1);
-    long one = irecv(1, in, sizeof *in);
+    long one = irecv(1, in, sizeof *in), other = irecv(2, in, sizeof *in);
     GIVES(_msgmerge(one, one), EQMID);
+    CHECK(msgmerge(one, other) == one);
+    /* Only one id stands for both from then on. */
+    GIVES(_msgmerge(other, one), EQMID);
+    GIVES(_msgdone(other), EQMID);
     msgcancel(one);
+    GIVES(_msgdone(one), EQMID);
     gsync();
 }
 

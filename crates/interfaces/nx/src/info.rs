@@ -27,7 +27,7 @@ pub static msginfo_: Info<c_int> = Info(UnsafeCell::new([0; 8]));
 
 /// The array that is to be written when a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum InfoArray {
     /// `msginfo`.
     Global,
     /// One of a C program, or NULL.
@@ -50,18 +50,18 @@ pub fn describe(library: &mut Library, status: &Status) -> [c_long; 4] {
 
 /// Tells of a message.
 #[inline(always)]
-pub fn tell(library: &mut Library, place: Place, status: &Status) {
+pub fn tell(library: &mut Library, place: InfoArray, status: &Status) {
     let told = describe(library, status);
     match place {
-        Place::Global => write(msginfo.0.get(), told),
+        InfoArray::Global => write(msginfo.0.get(), told),
         other => tell_program(other, told),
     }
 }
 
-fn tell_program(place: Place, told: [c_long; 4]) {
+fn tell_program(place: InfoArray, told: [c_long; 4]) {
     match place {
-        Place::C(array) if !array.is_null() => write(array.cast(), told),
-        Place::Fortran(array) if !array.is_null() => {
+        InfoArray::C(array) if !array.is_null() => write(array.cast(), told),
+        InfoArray::Fortran(array) if !array.is_null() => {
             // SAFETY: Fortran's contract: an array of eight INTEGERs.
             unsafe { *array.cast::<[c_int; 4]>() = told.map(|number| number as c_int) };
             if array == msginfo_.0.get().cast() {

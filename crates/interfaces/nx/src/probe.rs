@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_long};
 use crate::error::{Answer, Fault, check};
 use crate::forms::{c_forms, fortran_forms};
 use crate::inbox;
-use crate::info::{self, Place};
+use crate::info::{self, InfoArray};
 use crate::life::enrolled;
 use crate::receive::{Buffer, NO_STATUS, receive_within, tag_and_channel};
 use crate::rg;
@@ -46,7 +46,7 @@ fn selection(
     Ok((types::select(selector)?, library.source(nodesel, ptypesel)?))
 }
 
-fn probe_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: Place) -> Answer {
+fn probe_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: InfoArray) -> Answer {
     let (select, source) = selection(selector, nodesel, ptypesel)?;
     let status = await_one(select, source)?;
     info::tell(library(), place, &status);
@@ -54,7 +54,7 @@ fn probe_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: Pl
 }
 
 /// 1 if there is one, which is told of, else 0.
-fn look_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: Place) -> Answer {
+fn look_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: InfoArray) -> Answer {
     let (select, source) = selection(selector, nodesel, ptypesel)?;
     let found = look(select, source)?;
     if let Some(status) = &found {
@@ -64,7 +64,7 @@ fn look_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: Pla
 }
 
 unsafe fn probe(selector: c_long) -> Answer {
-    probe_selected(selector, -1, -1, Place::Global)
+    probe_selected(selector, -1, -1, InfoArray::Global)
 }
 
 unsafe fn probe_x(
@@ -73,7 +73,7 @@ unsafe fn probe_x(
     ptypesel: c_long,
     array: *mut c_long,
 ) -> Answer {
-    probe_selected(selector, nodesel, ptypesel, Place::C(array))
+    probe_selected(selector, nodesel, ptypesel, InfoArray::C(array))
 }
 
 unsafe fn probe_x_of_fortran(
@@ -82,11 +82,11 @@ unsafe fn probe_x_of_fortran(
     ptypesel: c_long,
     array: *mut c_int,
 ) -> Answer {
-    probe_selected(selector, nodesel, ptypesel, Place::Fortran(array))
+    probe_selected(selector, nodesel, ptypesel, InfoArray::Fortran(array))
 }
 
 unsafe fn probe_now(selector: c_long) -> Answer {
-    look_selected(selector, -1, -1, Place::Global)
+    look_selected(selector, -1, -1, InfoArray::Global)
 }
 
 unsafe fn probe_now_x(
@@ -95,7 +95,7 @@ unsafe fn probe_now_x(
     ptypesel: c_long,
     array: *mut c_long,
 ) -> Answer {
-    look_selected(selector, nodesel, ptypesel, Place::C(array))
+    look_selected(selector, nodesel, ptypesel, InfoArray::C(array))
 }
 
 unsafe fn probe_now_x_of_fortran(
@@ -104,7 +104,7 @@ unsafe fn probe_now_x_of_fortran(
     ptypesel: c_long,
     array: *mut c_int,
 ) -> Answer {
-    look_selected(selector, nodesel, ptypesel, Place::Fortran(array))
+    look_selected(selector, nodesel, ptypesel, InfoArray::Fortran(array))
 }
 
 /// Throws away the messages that have come and are selected.

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_long, c_void};
 use crate::error::{Answer, EQMSGLONG, Fault, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::inbox;
-use crate::info::{self, Place};
+use crate::info::{self, InfoArray};
 use crate::life::enrolled;
 use crate::rg;
 use crate::send::{self, length};
@@ -102,7 +102,7 @@ unsafe fn receive(selector: c_long, memory: *mut c_void, count: c_long) -> Answe
     enrolled()?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
     let status = await_message(select, rg::ANY, buffer)?;
-    info::tell(library(), Place::Global, &status);
+    info::tell(library(), InfoArray::Global, &status);
     Ok(0)
 }
 
@@ -112,7 +112,7 @@ unsafe fn receive_selected(
     (selector, nodesel, ptypesel): (c_long, c_long, c_long),
     memory: *mut c_void,
     count: c_long,
-    place: Place,
+    place: InfoArray,
 ) -> Answer {
     let source = enrolled()?.source(nodesel, ptypesel)?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
@@ -135,7 +135,7 @@ unsafe fn receive_x(
             (selector, nodesel, ptypesel),
             memory,
             count,
-            Place::C(array),
+            InfoArray::C(array),
         )
     }
 }
@@ -150,7 +150,7 @@ unsafe fn receive_x_of_fortran(
     ptypesel: c_long,
     array: *mut c_int,
 ) -> Answer {
-    let place = Place::Fortran(array);
+    let place = InfoArray::Fortran(array);
     // SAFETY: the caller's.
     unsafe { receive_selected((selector, nodesel, ptypesel), memory, count, place) }
 }
@@ -184,7 +184,7 @@ unsafe fn send_and_receive(
     // SAFETY: the caller's.
     unsafe { send::send(kind, from, length, node, ptype) }?;
     let status = await_message(select, rg::ANY, buffer)?;
-    info::tell(library(), Place::Global, &status);
+    info::tell(library(), InfoArray::Global, &status);
     Ok(status.length as c_long)
 }
 

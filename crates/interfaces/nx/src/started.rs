@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_long, c_void};
 use crate::error::{Answer, EQMID, EQNOMID, Fault, check, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::inbox;
-use crate::info::{self, Place};
+use crate::info::{self, InfoArray};
 use crate::life::enrolled;
 use crate::mids::from_program;
 use crate::receive::{Buffer, NO_STATUS, tag_and_channel};
@@ -26,16 +26,18 @@ pub struct Started {
     pub work: Work,
     /// The id of the next one that this id stands for, or `LAST`.
     next: c_int,
+    /// Another id stands for it: the program cannot name it any more.
+    merged: bool,
 }
 
 /// How it is carried out.
 pub enum Work {
     Send(rg::Request),
-    Receive(rg::Request, Place),
+    Receive(rg::Request, InfoArray),
     /// A receive to which the inbox gives its message.
-    Waiting(Place),
+    Waiting(InfoArray),
     /// A receive that has got its message from the inbox.
-    Came(Result<rg::Status, Fault>, Place),
+    Came(Result<rg::Status, Fault>, InfoArray),
     /// It is over.
     Done,
 }
@@ -58,7 +60,11 @@ fn ids_of(to: To) -> c_int {
 }
 
 fn enter(work: Work) -> Result<c_int, Fault> {
-    let started = Started { work, next: LAST };
+    let started = Started {
+        work,
+        next: LAST,
+        merged: false,
+    };
     let mid = library().started.insert(started);
     mid.ok_or(Fault::plain(EQNOMID))
 }
@@ -69,6 +75,7 @@ fn join(mid: c_int, more: c_int) {
     let rest = library.started.get(mid).map_or(LAST, |first| first.next);
     let mut last = more;
     while let Some(started) = library.started.get(last) {
+        started.merged = true;
         match started.next {
             LAST => {
                 started.next = rest;
@@ -112,7 +119,7 @@ fn start_receive(
     select: TypeSelect,
     source: c_int,
     buffer: Buffer,
-    place: Place,
+    place: InfoArray,
 ) -> Result<c_int, Fault> {
     if library().inbox.concerns(select) {
         return match inbox::receive_now(select, source, buffer) {
@@ -163,14 +170,14 @@ unsafe fn receive(selector: c_long, memory: *mut c_void, count: c_long) -> Answe
     enrolled()?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
     check_room(1)?;
-    start_receive(select, rg::ANY, buffer, Place::Global).map(c_long::from)
+    start_receive(select, rg::ANY, buffer, InfoArray::Global).map(c_long::from)
 }
 
 fn receive_selected(
     (selector, nodesel, ptypesel): (c_long, c_long, c_long),
     memory: *mut c_void,
     count: c_long,
-    place: Place,
+    place: InfoArray,
 ) -> Answer {
     let library = enrolled()?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
@@ -188,7 +195,7 @@ unsafe fn receive_x(
     array: *mut c_long,
 ) -> Answer {
     let selection = (selector, nodesel, ptypesel);
-    receive_selected(selection, memory, count, Place::C(array))
+    receive_selected(selection, memory, count, InfoArray::C(array))
 }
 
 unsafe fn receive_x_of_fortran(
@@ -200,7 +207,7 @@ unsafe fn receive_x_of_fortran(
     array: *mut c_int,
 ) -> Answer {
     let selection = (selector, nodesel, ptypesel);
-    receive_selected(selection, memory, count, Place::Fortran(array))
+    receive_selected(selection, memory, count, InfoArray::Fortran(array))
 }
 
 /// Begins to receive, and to send. The id stands for both.
@@ -224,7 +231,7 @@ pub unsafe fn exchange(
     let to = library.destination(node, ptype)?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
     check_room(1 + ids_of(to))?;
-    let mid = start_receive(select, rg::ANY, buffer, Place::Global)?;
+    let mid = start_receive(select, rg::ANY, buffer, InfoArray::Global)?;
     match start_send(message, to) {
         Ok(more) => join(mid, more),
         Err(fault) => {
@@ -238,7 +245,8 @@ pub unsafe fn exchange(
 
 /// The first of what an id stands for. An id that names nothing is a fault.
 fn known(mid: c_long) -> Result<c_int, Fault> {
-    let first = from_program(mid).filter(|&mid| library().started.get(mid).is_some());
+    let is_known = |mid: &c_int| library().started.get(*mid).is_some_and(|one| !one.merged);
+    let first = from_program(mid).filter(is_known);
     first.ok_or(Fault::of(EQMID, "id", mid))
 }
 
