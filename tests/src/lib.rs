@@ -14,6 +14,7 @@ pub mod lan;
 mod left;
 mod looks;
 mod network;
+pub mod nx;
 pub mod programs;
 pub mod pvm;
 pub mod pvm_examples;

@@ -27,8 +27,9 @@ const LOCAL: [&str; 11] = [
 /// Where the loader looks for libraries before its usual places.
 const LOADER: &str = "LD_LIBRARY_PATH";
 /// Where our libraries can be, from the command's directory, and what is there then.
-const LIBRARIES: [(&str, &str); 3] = [
+const LIBRARIES: [(&str, &str); 4] = [
     ("../lib/regatta-pvm", "libpvm3.so.3"),
+    ("../lib/regatta-nx", "libnx.so.0"),
     ("../lib", "libregatta.so.0"),
     ("", "libregatta.so.0"),
 ];
@@ -53,7 +54,9 @@ pub(crate) fn with_libraries_of(environment: Vec<Variable>, pid: u32) -> Vec<Var
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let ours = |file: &OsStr| {
         let file = file.to_string_lossy();
-        file.starts_with("libregatta.so") || file.starts_with("libpvm3.so")
+        ["libregatta.so", "libpvm3.so", "libnx.so"]
+            .iter()
+            .any(|ours| file.starts_with(ours))
     };
     let loaded = maps.lines().filter_map(|line| {
         let path = Path::new(&line[line.find('/')?..]);

@@ -12,7 +12,11 @@ use crate::refusal::{Refusal, STATUS_NOT_FOUND};
 
 /// Refuses a program whose loader says that one of our libraries is missing. No answer is no refusal.
 pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
-    let ours = |name: &str| name.starts_with("libregatta.so") || name.starts_with("libpvm3.so");
+    let ours = |name: &str| {
+        ["libregatta.so", "libpvm3.so", "libnx.so"]
+            .iter()
+            .any(|ours| name.starts_with(ours))
+    };
     let wanted = elf::needed(program).unwrap_or_default();
     if !wanted.iter().any(|name| ours(name)) {
         return Ok(());
