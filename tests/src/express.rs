@@ -13,9 +13,12 @@ const FOLDER: &str = "../crates/interfaces/express";
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = crate::programs::built("libexpress.so", "regatta-express");
     let folder = crate::programs::link(&library, SONAME);
-    let script = file("../../../scripts/express-fortran");
+    let script = file("../../../scripts/express-libraries");
     let made = Command::new(script).arg(&folder).status();
-    assert!(made.is_ok_and(|status| status.success()), "libfexpress");
+    assert!(
+        made.is_ok_and(|status| status.success()),
+        "libfexpress and libcubix"
+    );
     folder
 });
 
@@ -35,6 +38,19 @@ pub fn library() -> PathBuf {
 pub fn program(name: &str) -> PathBuf {
     let headers = ["include", "../c/include"].map(file);
     let libraries = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
+    crate::programs::compile_with(name, &headers, &libraries)
+}
+
+/// The library of Cubix.
+pub fn cubix() -> PathBuf {
+    LIBRARY.join("libcubix.so.0")
+}
+
+/// The program `tests/programs/NAME.c`, linked with that library as well.
+pub fn cubix_program(name: &str) -> PathBuf {
+    let headers = ["include", "../c/include"].map(file);
+    let others = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
+    let libraries = [&[cubix()][..], &others].concat();
     crate::programs::compile_with(name, &headers, &libraries)
 }
 
