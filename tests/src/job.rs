@@ -37,7 +37,7 @@ impl Job {
     /// `tasks` tasks of the program at this path.
     pub fn of(tasks: u32, program: &Path, arguments: &[&str]) -> Job {
         let command = programs::command().display().to_string();
-        let mut job = Job::alone_of(program, arguments);
+        let mut job = Job::at(program, arguments);
         job.launcher = [&command, "run", "-n", &tasks.to_string()]
             .map(str::to_owned)
             .into();
@@ -46,11 +46,11 @@ impl Job {
 
     /// The program by itself, without a launcher.
     pub fn alone(program: &str, arguments: &[&str]) -> Job {
-        Job::alone_of(&programs::program(program), arguments)
+        Job::at(&programs::program(program), arguments)
     }
 
-    /// As above, of the program at this path.
-    pub(crate) fn alone_of(program: &Path, arguments: &[&str]) -> Job {
+    /// The program at this path by itself, without a launcher.
+    pub fn at(program: &Path, arguments: &[&str]) -> Job {
         let mut program = vec![program.display().to_string()];
         program.extend(arguments.iter().map(|&argument| argument.to_owned()));
         Job {

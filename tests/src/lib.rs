@@ -9,6 +9,7 @@
 mod cluster;
 pub mod console;
 pub mod courses;
+pub mod express;
 mod job;
 pub mod lan;
 mod left;

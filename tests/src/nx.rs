@@ -50,7 +50,7 @@ pub fn job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
 /// A host program, started by hand, whose nodes run the C program `NODE`, which lies beside it.
 pub fn host_job(name: &str, node: &str, arguments: &[&str]) -> Job {
     program(node, node, &[]);
-    Job::alone_of(&program(name, name, &[]), arguments)
+    Job::at(&program(name, name, &[]), arguments)
 }
 
 /// `tasks` nodes of the program at a fixed address, whose data are its own copies of the library's.
@@ -86,5 +86,5 @@ pub fn fortran_job(tasks: u32, name: &str) -> Job {
 pub fn fortran_host_job(name: &str, node: &str) -> Job {
     program(node, node, &[]);
     let folder = FOLDER.display().to_string();
-    Job::alone_of(&fortran_program(name), &[&folder])
+    Job::at(&fortran_program(name), &[&folder])
 }
