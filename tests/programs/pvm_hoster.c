@@ -83,7 +83,7 @@ static int answer(int to, int number, int count, int *tids, char (*lines)[256])
 }
 
 /* Answers a request as it was told to; 0: it shall not go on. */
-static int heed(int parent, int manner, const char *word)
+static int handle(int parent, int manner, const char *word)
 {
     static char options[64], login[256], command[512], other[512], machine[256], lines[2][256], text[1024];
     struct pvmminfo info;
@@ -134,7 +134,7 @@ static int hoster(int parent)
         CHECK(pvm_recv(parent, MANNER) > 0);
         pvm_upkint(&manner, 1, 1);
         pvm_upkstr(word);
-    } while (manner == AGAIN || heed(parent, manner, word));
+    } while (manner == AGAIN || handle(parent, manner, word));
     pvm_exit();
     return EXIT_SUCCESS;
 }

@@ -10,7 +10,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::socket::Socket;
 
-/// See the module.
+/// A connected socket, encrypted or not.
 #[derive(Debug)]
 pub struct Channel {
     socket: Socket,

@@ -24,7 +24,7 @@ const TURN: usize = 16;
 /// How long nobody is let in when no more sockets are to be had.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// The socket at which others call, and the callers that have proved nothing yet.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,

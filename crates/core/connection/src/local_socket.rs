@@ -44,13 +44,23 @@ pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
 pub fn peer_process(socket: impl AsFd) -> io::Result<OwnedFd> {
     let socket = socket.as_fd();
     let number = number_of_peer(socket)?;
-    match peer_pidfd(socket) {
+    let process = match peer_pidfd(socket) {
         // A kernel before 6.5.
         Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
             opened_by_number(socket, || pidfd_open(number, PidfdFlags::empty()))
         }
         opened => opened,
+    }?;
+    // Since 6.16 the kernel gives a descriptor of a process that has ended and was waited for, too.
+    match has_ended(&process) {
+        true => Err(io::ErrorKind::NotFound.into()),
+        false => Ok(process),
     }
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    ready::poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 fn number_of_peer(socket: BorrowedFd) -> io::Result<Pid> {
@@ -139,8 +149,12 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::os::unix::net::UnixStream;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
     use std::time::Duration;
+
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+    use rustix::process::WaitOptions;
 
     use super::*;
 
@@ -179,6 +193,33 @@ mod tests {
             reused.map(drop).map_err(|error| error.kind()),
             Err(io::ErrorKind::NotFound)
         );
+    }
+
+    #[test]
+    fn a_caller_that_has_ended_is_not_opened_though_the_kernel_still_knows_it() {
+        let name = format!("regatta-local-socket-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).expect("a name");
+        let listener = UnixListener::bind_addr(&address).expect("a socket");
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
+        let call = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None);
+        let call = call.expect("a socket");
+        // SAFETY: the child makes one system call and ends; it touches no memory that another thread could have been changing.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let failed = rustix::net::connect(&call, &address).is_err();
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(failed.into()) };
+        }
+        let (here, _) = listener.accept().expect("a call");
+        let child = Pid::from_raw(child).expect("a child");
+        let ended = rustix::process::waitpid(Some(child), WaitOptions::empty());
+        let (_, status) = ended.expect("its end").expect("a child");
+        assert_eq!(status.exit_status(), Some(0));
+        assert_eq!(
+            peer(&here).map(|(pid, _)| pid),
+            Some(child.as_raw_pid() as u32)
+        );
+        assert!(peer_process(&here).is_err());
     }
 
     #[test]

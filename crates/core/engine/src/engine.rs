@@ -31,7 +31,7 @@ impl Default for Settings {
 
 const STALE: Error = Error::Handle("request");
 
-/// See the crate.
+/// A process's engine over one transport.
 pub struct Engine<T: Transport> {
     /// The transport, which moves the frames.
     pub transport: T,

@@ -26,7 +26,7 @@ struct Node<const M: usize, T> {
     age: u64,
 }
 
-/// See the module.
+/// Queues found by any of `M` keys.
 pub struct Index<const M: usize, T> {
     nodes: Vec<Node<M, T>>,
     free: u32,

@@ -22,7 +22,7 @@ use crate::wait::{Awaited, wait_for};
 /// By the names of groups.
 pub(crate) type Leases = FxHashMap<String, Lease>;
 
-/// See the module.
+/// A shared barrier that this task's group has been lent.
 #[derive(Debug)]
 pub(crate) struct Lease {
     barrier: u64,

@@ -28,7 +28,7 @@ mod streams;
 use frames::SOCKETS;
 pub use streams::Stream;
 
-/// See the module.
+/// The transport of a process: shared memory on its own host, connections to all others.
 #[derive(Debug)]
 pub struct Paths {
     shm: Shm,

@@ -27,7 +27,7 @@ mod streams;
 pub use streams::Bulk;
 use streams::Pull;
 
-/// See the module.
+/// The transport to tasks of the own host.
 #[derive(Debug)]
 pub struct Shm {
     job: Arc<Job>,

@@ -249,6 +249,26 @@ pub struct Spawn {
     /// For whom the asker starts them, whose children they are; none: for itself.
     pub on_behalf: Option<u32>,
 }
+
+impl Spawn {
+    /// One task of a program on the asker's host, without arguments, whose output is the job's.
+    pub fn one_here(program: Vec<u8>) -> Spawn {
+        Spawn {
+            program,
+            arguments: Vec::new(),
+            count: 1,
+            place: Place::Here,
+            search: None,
+            directory: None,
+            environment: Vec::new(),
+            output: Output::Job,
+            orphans: false,
+            through: None,
+            on_behalf: None,
+        }
+    }
+}
+
 fields!(Spawn {
     program,
     arguments,

@@ -128,7 +128,7 @@ pub struct Head {
     pub context: u32,
     /// A frame's tag.
     pub tag: i32,
-    /// See the module.
+    /// Its meaning depends on the kind of parcel.
     pub word: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::contact_line::ContactLine;
 /// Time for an agent to greet, once its host has taken the connection. Its host may be busy.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// A call of an agent that was started apart, under way.
 #[derive(Debug)]
 pub(crate) struct Calling {
     keys: Keys,

@@ -21,7 +21,7 @@ const LONGEST: usize = 250;
 /// Bytes of the key that are random: no more can be guessed than can be typed.
 const SECRET: usize = 16;
 
-/// See the module.
+/// Addresses and key of an agent that was started apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ContactLine {
     /// Where the agent may be reached, the likeliest first.

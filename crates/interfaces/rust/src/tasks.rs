@@ -40,17 +40,9 @@ impl Spawn {
     /// A program, found as `regatta run` finds it.
     pub fn new(program: impl AsRef<OsStr>) -> Spawn {
         let order = control::Spawn {
-            program: program.as_ref().as_bytes().to_vec(),
-            arguments: Vec::new(),
-            count: 1,
             place: Place::Any,
-            search: None,
-            directory: None,
-            environment: Vec::new(),
             output: control::Output::AsMine,
-            orphans: false,
-            through: None,
-            on_behalf: None,
+            ..control::Spawn::one_here(program.as_ref().as_bytes().to_vec())
         };
         Spawn(order, Written::AsMine)
     }

@@ -23,7 +23,7 @@ use crate::talk::Talk;
 use crate::unreached::Remarks;
 use crate::witness;
 
-/// See the module.
+/// State that the threads of a daemon share.
 pub(crate) struct Daemon {
     pub charge: Charge,
     /// The keys that prove and encrypt connections between daemons.

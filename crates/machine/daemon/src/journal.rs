@@ -23,7 +23,7 @@ struct Gone {
     at: Duration,
 }
 
-/// See the module.
+/// Events of the machine as this host saw them, the latest ones.
 #[derive(Default)]
 pub(crate) struct Journal {
     facts: HashMap<HostId, Facts>,

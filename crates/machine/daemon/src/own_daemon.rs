@@ -43,10 +43,7 @@ pub(crate) fn await_end(
 ) -> Result<(), Refusal> {
     let (has_ended, process, remedy) = match daemon {
         Some(OwnDaemon { pid, process }) => (
-            wait(
-                &mut [PollFd::new(&process, PollFlags::IN)],
-                Some(Instant::now() + limit),
-            ),
+            ends_until(&process, Instant::now() + limit),
             format!(" (process {pid})"),
             format!("`kill -KILL {pid}` ends it"),
         ),
@@ -66,6 +63,17 @@ pub(crate) fn await_end(
             "the daemon of this host{process} has not ended within {} s: what its jobs have started may still run here; {remedy}",
             limit.as_secs()
         ))),
+    }
+}
+
+/// Waits for the end of the process; false: the time is over. A signal is no end.
+fn ends_until(process: &OwnedFd, until: Instant) -> bool {
+    loop {
+        let mut fds = [PollFd::new(process, PollFlags::IN)];
+        let is_over = !wait(&mut fds, Some(until));
+        if is_over || fds[0].revents().contains(PollFlags::IN) {
+            return !is_over;
+        }
     }
 }
 

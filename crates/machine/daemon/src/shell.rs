@@ -82,8 +82,11 @@ impl Shell {
 
     /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a detached session it
     /// outlives the host of its launcher. Returns the last words for a launcher of this host, which it may not have taken yet.
+    ///
+    /// The process has ended then, and is reaped when this is dropped: a channel that is listed goes by its number, which nobody else
+    /// may get before.
     pub(crate) fn serve(
-        mut self,
+        &mut self,
         wire: Wire,
         arrived: Vec<u8>,
         cut: &Cut,
@@ -93,9 +96,7 @@ impl Shell {
         loop {
             match self.carry(&mut pump, cut, session) {
                 Parting::Finished(end) => {
-                    let last = pump.finish(end, cut, session);
-                    let _ = self.child.wait();
-                    return last;
+                    return pump.finish(end, cut, session);
                 }
                 Parting::Ended => break,
                 Parting::Lost => {
@@ -119,7 +120,7 @@ impl Shell {
         if !self.await_end(PATIENCE) {
             let _ = self.child.kill();
         }
-        let _ = self.child.wait();
+        self.status();
         last.iter_mut().for_each(LastWords::try_deliver);
         last
     }
@@ -244,7 +245,7 @@ impl Shell {
         }
     }
 
-    /// The status with which it has ended. It is reaped later: the channel goes by its number, which nobody else may get before.
+    /// Waits for its end: the status.
     fn status(&self) -> i32 {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let ended = rustix::process::waitid(WaitId::Pid(self.pid()), options);
@@ -261,6 +262,13 @@ impl Shell {
             &mut [PollFd::new(&fd, PollFlags::IN)],
             Some(Instant::now() + limit),
         )
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // It has ended, unless nobody has served it.
+        let _ = self.child.try_wait();
     }
 }
 

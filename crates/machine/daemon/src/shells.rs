@@ -252,8 +252,10 @@ impl Started {
         Box::new(move || {
             let (wire, arrived) = talk.into_parts();
             let session = self.session.as_deref();
-            let last = self.shell.serve(wire, arrived, &self.cut, session);
+            let mut shell = self.shell;
+            let last = shell.serve(wire, arrived, &self.cut, session);
             daemon.lock().channels.remove(self.number);
+            drop(shell);
             daemon.announce();
             last.into_iter().for_each(LastWords::deliver);
         })

@@ -10,7 +10,7 @@ use regatta_launch::Refusal;
 /// Free ports are tried until one is free for both.
 const ATTEMPTS: usize = 64;
 
-/// See the module.
+/// The sockets of a daemon for datagrams and for connections, at one address and port.
 #[derive(Debug)]
 pub(crate) struct Sockets {
     pub address: SocketAddr,

@@ -126,7 +126,7 @@ fn wait_unless(
     }
 }
 
-/// See the module.
+/// A conversation with a process of this host, or with the daemon of another one.
 #[derive(Debug)]
 pub(crate) struct Talk {
     wire: Wire,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use regatta_memory::undumped::erase;
@@ -17,7 +18,7 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::callers::{self, Bounds, Callers, Claim};
-use crate::mesh::{Mesh, Other};
+use crate::mesh::{BEAT, Mesh, Other};
 use crate::{OURS, Refusal, node};
 
 /// The ports on which the first node may be found: below those that systems give out, above those that services have.
@@ -524,16 +525,20 @@ fn join_mesh(
     for (node, &guardian) in (0..me).zip(&table.guardians).skip(1) {
         let other = TcpStream::connect_timeout(&guardian, PROMPT)
             .ok()
-            .and_then(|stream| Other::call(&key, (me, node), stream, until));
+            .and_then(|stream| Other::call(&key, (me, node), stream, until, || mesh.beat()));
         mesh.others(Some(other.ok_or_else(|| unreached(step, node))?))?;
     }
+    let until = until.max(Instant::now() + PROMPT);
     let mut expected: Vec<u32> = (me + 1..step.nodes.len() as u32).collect();
     while let Some(&next) = expected.first() {
-        let left = until.saturating_duration_since(Instant::now()).max(PROMPT);
-        let other = calls
-            .heard
-            .recv_timeout(left)
-            .map_err(|_| unreached(step, next))?;
+        let other = match calls.heard.recv_timeout(BEAT) {
+            Ok(other) => other,
+            Err(RecvTimeoutError::Timeout) if Instant::now() < until => {
+                mesh.beat();
+                continue;
+            }
+            Err(_) => return Err(unreached(step, next)),
+        };
         if let Some(at) = expected.iter().position(|&node| node == other.node()) {
             expected.swap_remove(at);
             mesh.add(other);

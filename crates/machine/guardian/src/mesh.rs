@@ -128,14 +128,16 @@ impl Other {
         })
     }
 
-    /// Says to the guardian of `node`, which has been called, who is there, when that has told its nonce.
+    /// Says to the guardian of `node`, which has been called, who is there, when that has told its nonce. `beat` is called while that
+    /// is awaited: others must not take this node for lost because one of them is slow.
     pub(crate) fn call(
         key: &Secret,
         (me, node): (u32, u32),
         stream: TcpStream,
         until: Instant,
+        beat: impl FnMut(),
     ) -> Option<Self> {
-        let nonce = read_nonce(&stream, until)?;
+        let nonce = read_nonce(&stream, until, beat)?;
         let mut other = Self::new(key, (me, node), &nonce, stream)?;
         other.send(Record::Node(me));
         (!other.lost).then_some(other)
@@ -220,17 +222,19 @@ fn tell_nonce(mut stream: &TcpStream) -> Option<Secret> {
     (told == nonce.len()).then_some(nonce)
 }
 
-/// The nonce of a connection, from the guardian that was called.
-fn read_nonce(mut stream: &TcpStream, until: Instant) -> Option<Secret> {
+/// The nonce of a connection, from the guardian that was called; `beat` is called each [`BEAT`] until it is there.
+fn read_nonce(mut stream: &TcpStream, until: Instant, mut beat: impl FnMut()) -> Option<Secret> {
     let (mut nonce, mut have) = (Secret::default(), 0);
     while have < nonce.len() {
         let left = until.saturating_duration_since(Instant::now());
         // No time at all is refused.
-        stream.set_read_timeout(Some(left)).ok()?;
+        stream.set_read_timeout(Some(left.min(BEAT))).ok()?;
         match stream.read(&mut nonce[have..]) {
             Ok(0) => return None,
             Ok(count) => have += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // The read's own time is over.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => beat(),
             Err(_) => return None,
         }
     }
@@ -351,7 +355,8 @@ mod tests {
     fn who_has_the_key_is_heard_and_both_go_on() {
         let (callers, address) = listens();
         let stream = TcpStream::connect(address).expect("a listener");
-        let mut caller = Other::call(&KEY, (2, 1), stream, Instant::now() + FAR).expect("a nonce");
+        let until = Instant::now() + FAR;
+        let mut caller = Other::call(&KEY, (2, 1), stream, until, || {}).expect("a nonce");
         let mut callee = callers.heard.recv_timeout(FAR).expect("who has the key");
         assert_eq!((caller.node(), callee.node()), (1, 2));
         caller.send(Record::Left(3));
@@ -372,12 +377,37 @@ mod tests {
     }
 
     #[test]
+    fn a_guardian_beats_while_one_that_it_calls_is_slow() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let caller = TcpStream::connect(address).expect("a listener");
+        let (mut slow, _) = listener.accept().expect("a call");
+        let mut beats = 0;
+        let nonce = read_nonce(&caller, Instant::now() + FAR, || {
+            beats += 1;
+            if beats == 2 {
+                slow.write_all(&NONCE).expect("room");
+            }
+        });
+        assert_eq!(nonce, Some(NONCE));
+    }
+
+    #[test]
+    fn a_nonce_that_does_not_come_in_time_is_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let caller = TcpStream::connect(address).expect("a listener");
+        let until = Instant::now() + BEAT / 2;
+        assert_eq!(read_nonce(&caller, until, || {}), None);
+    }
+
+    #[test]
     fn a_call_that_was_recorded_is_not_heard_again() {
         let (callers, address) = listens();
         let until = Instant::now() + FAR;
         let connect = || {
             let stream = TcpStream::connect(address).expect("a listener");
-            let nonce = read_nonce(&stream, until).expect("a nonce");
+            let nonce = read_nonce(&stream, until, || {}).expect("a nonce");
             (stream, nonce)
         };
         let (mut first, nonce) = connect();

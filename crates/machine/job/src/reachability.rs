@@ -45,9 +45,9 @@ pub enum ReachabilityEffect {
     Event {
         /// The event.
         event: ReachabilityEvent,
-        /// The task that has reported it, and the other one.
+        /// The task that has reported it.
         by: u32,
-        /// See there.
+        /// The task that it cannot reach.
         peer: u32,
         /// The length of the silence.
         lasted: Duration,
@@ -88,9 +88,9 @@ impl ReachabilityEvent {
 /// The first pair of tasks on two hosts that cannot reach each other, for whoever asks for the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreachablePair {
-    /// The task that has reported it, and the other one.
+    /// The task that has reported it.
     pub task: u32,
-    /// See there.
+    /// The task that it cannot reach.
     pub peer: u32,
     /// The length of the silence.
     pub lasted: Duration,

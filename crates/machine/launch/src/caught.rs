@@ -36,7 +36,7 @@ struct Window {
     parked: Vec<u64>,
 }
 
-/// See the module.
+/// Pipes of tasks whose output goes to other tasks, and how much of it these have not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Caught {
     /// Made when it is first needed.

@@ -28,7 +28,7 @@ struct Line {
     unsent: Vec<u8>,
 }
 
-/// See the module.
+/// The launcher's ends of the sockets on which tasks of this host ask it.
 #[derive(Debug)]
 pub(crate) struct Controls {
     lines: HashMap<u32, Line>,

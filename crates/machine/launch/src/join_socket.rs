@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// That no file is to be had is not said again before this time is over.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The listening socket of a job that stays, and the processes that have called there.
 pub(crate) struct JoinSocket {
     claimed: Claimed,
     /// Oldest first.

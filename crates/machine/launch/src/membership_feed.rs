@@ -54,7 +54,7 @@ pub(crate) struct Report {
     pub causes: HashMap<String, String>,
 }
 
-/// See the module.
+/// The connection on which the daemon of this host reports hosts.
 #[derive(Debug)]
 pub(crate) struct MembershipFeed {
     /// Where the daemon is; none: nothing is asked.

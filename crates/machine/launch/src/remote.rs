@@ -204,12 +204,8 @@ impl Remote {
                     && piece.stream < 2
                     && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
             {
-                let is_for_the_output = piece.route.is_none();
-                self.owed += if is_for_the_output {
-                    piece.bytes.len() as u32
-                } else {
-                    0
-                };
+                let shown = piece.route.is_none().then_some(piece.bytes.len());
+                self.owed += shown.unwrap_or_default() as u32;
             }
             Report::Asked { task, .. } | Report::Heard { task, .. } | Report::Hushed { task }
                 if self.has(*task) => {}

@@ -58,7 +58,7 @@ pub struct Beginning<'a> {
     pub name: &'a str,
     /// And here, on this host.
     pub socket: Claimed,
-    /// See there.
+    /// Until when it stays, and where its tasks write.
     pub stays: Stays<'a>,
     /// Its hosts; none: this one alone, and those that tasks request.
     pub machine: Option<Machine>,

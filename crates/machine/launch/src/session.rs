@@ -41,7 +41,7 @@ impl NoSession {
     }
 }
 
-/// See the module.
+/// A connection to the daemon of this host.
 #[derive(Debug)]
 pub(crate) struct Session {
     stream: UnixStream,

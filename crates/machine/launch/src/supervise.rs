@@ -408,7 +408,7 @@ impl<'p> Supervisor<'p> {
 
     fn reap(&mut self) {
         let (others, none_left) = self.worker.reap();
-        self.heed_own();
+        self.handle_own_reports();
         for (pid, status) in others {
             self.input.iter_mut().for_each(|input| input.reaped(pid));
             let growing = self.growing.iter_mut();
@@ -502,7 +502,7 @@ impl<'p> Supervisor<'p> {
                 let host = registry.host_of(heard.rank());
                 output.borrow_mut().pass(heard, host.unwrap_or_default())
             });
-        self.heed_own();
+        self.handle_own_reports();
         self.repay_caught();
         self.output.flush();
     }
@@ -514,7 +514,7 @@ impl<'p> Supervisor<'p> {
             let host = registry.host_of(heard.rank());
             output.pass(heard, host.unwrap_or_default())
         });
-        self.heed_own();
+        self.handle_own_reports();
         self.output.flush();
     }
 

@@ -1,7 +1,7 @@
 //! The tasks of this host: orders go in, and what has happened comes out as reports.
 //!
 //! The part that the loops of a launcher and of an agent have in common. Both are values here: an agent has its orders from a channel
-//! and sends the reports back on it, a launcher gives the orders itself and heeds the reports as it heeds those of other hosts. Only what
+//! and sends the reports back on it, a launcher gives the orders itself and handles the reports as those of other hosts. Only what
 //! tasks write to the job's output goes past them, from the pipe to whoever shows or sends it, without a copy.
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use crate::streams::{Heard, Streams};
 use crate::sys::Mask;
 use crate::tasks::{self, Started, Tasks};
 
-/// See the module.
+/// The tasks of this host with all that serves them; what has happened to them waits as reports.
 #[derive(Default)]
 pub(crate) struct Worker {
     /// None: this host has no part in the job, or has not been told which.
@@ -34,7 +34,7 @@ pub(crate) struct Worker {
     newcomers: Newcomers,
     /// The tasks may be started, or will never be.
     pub begun: bool,
-    /// All that has happened and has not been heeded, in its order.
+    /// All that has happened and has not been handled, in its order.
     reports: VecDeque<Report>,
 }
 
@@ -47,7 +47,7 @@ impl Worker {
         }
     }
 
-    /// The next report that has not been heeded.
+    /// The next report that has not been handled.
     pub(crate) fn next_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
@@ -177,6 +177,11 @@ impl Worker {
     /// Carries out an order, if it is one for the tasks.
     pub(crate) fn obey(&mut self, order: Order) {
         self.begun |= matches!(order, Order::Start { .. } | Order::Stop {});
+        if let Order::Clock { by, id } = order {
+            // Asked of a host without tasks, too.
+            let time = clock::now();
+            self.reports.push_back(Report::Clock { by, id, time });
+        }
         let Some(tasks) = &mut self.tasks else { return };
         match order {
             Order::Tell { task, bytes } => tasks.send(task, &bytes),
@@ -221,10 +226,6 @@ impl Worker {
                 let newcomer = self.newcomers.take(caller).into_iter();
                 newcomer.for_each(|newcomer| newcomer.arrival.refuse(sentence.clone()));
             }
-            Order::Clock { by, id } => {
-                let time = clock::now();
-                self.reports.push_back(Report::Clock { by, id, time });
-            }
             Order::Start { addresses } => tasks.locate(&addresses),
             Order::Stop {} => tasks.stop_starting(),
             _ => {}
@@ -254,7 +255,7 @@ mod tests {
     use regatta_job::spawn::SpawnedTasks;
     use regatta_job::{End, Ended};
     use regatta_segment::job::{Cause, Job, TaskState};
-    use regatta_wire::control::{Manner, Output, Place, Route, Spawn};
+    use regatta_wire::control::{Manner, Route, Spawn};
     use regatta_wire::world::World;
     use rustix::process::WaitOptions;
 
@@ -295,17 +296,8 @@ mod tests {
     /// Prepares one task, which runs this text of a shell and is to have the number 1.
     fn prepare(worker: &mut Worker, program: &str, text: &str) {
         let order = Spawn {
-            program: program.into(),
             arguments: vec!["-c".into(), text.into()],
-            count: 1,
-            place: Place::Here,
-            search: None,
-            directory: None,
-            environment: Vec::new(),
-            output: Output::Job,
-            orphans: false,
-            through: None,
-            on_behalf: None,
+            ..Spawn::one_here(program.into())
         };
         worker.obey(Order::PrepareSpawn {
             spawn: 5,
@@ -385,6 +377,17 @@ mod tests {
         worker.obey(START);
         worker.start_some(&sys::block(&[]));
         assert!(!worker.are_to_start() && reports(&mut worker).is_empty());
+    }
+
+    #[test]
+    fn a_host_without_tasks_tells_its_time() {
+        let mut worker = Worker::new(None);
+        worker.obey(Order::Clock { by: 3, id: 7 });
+        let told = reports(&mut worker);
+        assert!(
+            matches!(told[..], [Report::Clock { by: 3, id: 7, .. }]),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Words that stand for others, by name.
 #[derive(Debug, Default)]
 pub struct Aliases {
     words: BTreeMap<String, Vec<String>>,

@@ -11,7 +11,7 @@ use crate::traces::Events;
 use crate::verbs::Verb;
 use crate::words;
 
-/// See the module.
+/// A session of the console with a machine.
 pub struct Console<M> {
     pub(crate) machine: M,
     pub(crate) aliases: Aliases,

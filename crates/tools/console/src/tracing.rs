@@ -17,7 +17,7 @@ pub struct Heading {
     pub text: String,
 }
 
-/// See the module.
+/// The trace of a job, and the file that it goes to.
 pub struct Trace {
     file: Option<Box<dyn Write>>,
     writer: Writer,

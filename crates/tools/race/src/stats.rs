@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::duet::ratio::judge;
-use crate::results::Row;
+use crate::results::{Metric, Row};
 
 /// With fewer launches than this an interval of ranks says little, so it is widened.
 pub const FEW_LAUNCHES: usize = 5;
@@ -98,8 +98,15 @@ pub fn ratio_interval(a: &Row, b: &Row) -> [f64; 2] {
     [over.ci95[0] / under.ci95[1], over.ci95[1] / under.ci95[0]]
 }
 
+/// A smaller share of a processor is as good as none, in per cent: the kernel's own work for a process that sleeps is as much.
+const NO_SHARE: f64 = 0.1;
+
 /// `a` against `b`, of which the launches were independent.
 pub fn verdict(a: &Row, b: &Row) -> Verdict {
+    let is_none = |row: &Row| row.metric == Metric::Cpu && row.ci95[1] < NO_SHARE;
+    if is_none(a) && is_none(b) {
+        return Verdict::Tie;
+    }
     let ci95 = ratio_interval(a, b);
     // An end may be infinite: something against nothing has a side as well.
     match ci95.iter().any(|end| end.is_nan()) {
@@ -122,7 +129,6 @@ pub fn ratio(a: &Row, b: &Row) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Metric;
     use crate::table::tests::row;
 
     #[test]
@@ -202,6 +208,17 @@ mod tests {
         assert_eq!(verdict(&a, &b), Verdict::Slower);
         assert_eq!(verdict(&b, &a), Verdict::Faster);
         assert_eq!(verdict(&b, &b.clone()), Verdict::Tie);
+    }
+
+    #[test]
+    fn two_tasks_that_sleep_are_as_good_as_each_other() {
+        let share = |per_cent: f64| {
+            let mut row = row_of("a", &[per_cent; 5]);
+            row.metric = Metric::Cpu;
+            row
+        };
+        assert_eq!(verdict(&share(0.01), &share(0.0003)), Verdict::Tie);
+        assert_eq!(verdict(&share(0.2), &share(0.0003)), Verdict::Slower);
     }
 
     #[test]

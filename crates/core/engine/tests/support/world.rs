@@ -31,7 +31,7 @@ struct Awaited {
     views: Views,
 }
 
-/// See the module.
+/// Engines over one net, with a reference matcher beside each.
 pub struct World {
     pub net: Net,
     sizes: Sizes,

@@ -19,7 +19,7 @@ const LOOK: usize = 64 << 10;
 /// Kind of a head that stands for a hole.
 const HOLE: u8 = 0;
 
-/// See the module.
+/// Frames that have come from a peer and wait for the engine.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) bytes: Box<[u8]>,

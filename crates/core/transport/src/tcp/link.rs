@@ -62,7 +62,7 @@ struct InChunk {
     last: bool,
 }
 
-/// See the module.
+/// One peer on another host: what was said and heard, over however many connections.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) phase: Phase,

@@ -58,7 +58,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// Tokens: peers have their numbers; then come guests, and last the listening socket.
 const LISTENER: u64 = u64::MAX;
 
-/// See the module.
+/// The transport to tasks on other hosts.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     job: Arc<Job>,

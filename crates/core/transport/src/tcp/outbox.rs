@@ -51,7 +51,7 @@ struct OnWire {
     done: usize,
 }
 
-/// See the module.
+/// The outgoing side of a link.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     kept: Box<[u8]>,

@@ -12,7 +12,7 @@ use super::link::{CLOSED, Link, Trouble, send_first};
 
 const NONSENSE: &str = "a connection begins with nonsense";
 
-/// See the module.
+/// The state of the connection of a link.
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// There is none.

@@ -42,7 +42,7 @@ struct Shared {
     turns: AtomicU32,
 }
 
-/// See the module.
+/// A thread that sends what a task has left behind.
 #[derive(Debug)]
 pub(crate) struct ProgressThread {
     shared: Arc<Shared>,

@@ -31,7 +31,7 @@ struct Shared {
     nudge: OwnedFd,
 }
 
-/// See the module.
+/// A thread that waits for sockets in place of a sleeping task.
 #[derive(Debug)]
 pub(crate) struct SocketWaiter {
     shared: Arc<Shared>,

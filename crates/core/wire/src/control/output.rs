@@ -46,7 +46,7 @@ fields!(Manner {
 pub struct Route {
     /// The task.
     pub to: u32,
-    /// See there.
+    /// The form in which it goes there.
     pub manner: Manner,
 }
 fields!(Route { to, manner });

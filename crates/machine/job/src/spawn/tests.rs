@@ -1,7 +1,7 @@
 use super::*;
 use crate::registry::DEFAULT_SPEED;
 use crate::{HostRecord, Lifecycle, OnFailure, Policy, Registry};
-use regatta_wire::control::{Output, Place};
+use regatta_wire::control::Place;
 use std::time::Duration;
 
 /// A job with one task on each of two hosts.
@@ -17,17 +17,9 @@ fn lost() -> Refused {
 
 fn order(place: Place, count: u32) -> Spawn {
     Spawn {
-        program: b"worker".to_vec(),
-        arguments: Vec::new(),
         count,
         place,
-        search: None,
-        directory: None,
-        environment: Vec::new(),
-        output: Output::Job,
-        orphans: false,
-        through: None,
-        on_behalf: None,
+        ..Spawn::one_here(b"worker".to_vec())
     }
 }
 

@@ -144,7 +144,7 @@ mod tests {
     use crate::signals::Signals;
 
     #[test]
-    fn a_join_socket_that_is_due_to_open_and_not_heeded_keeps_no_agent_awake() {
+    fn a_join_socket_that_is_due_to_open_and_not_looked_at_keeps_no_agent_awake() {
         let nothing = || File::open("/dev/null").expect("a file").into();
         let link = Link::new(nothing(), nothing()).expect("a link");
         let owner = Owner {

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::daemon_channel::DaemonChannel;
 
-/// See the module. Streams that have been closed are not there any more.
+/// The way on which the bytes of a channel travel. Streams that have been closed are not there any more.
 #[derive(Debug)]
 pub(super) enum Carrier {
     Streams {

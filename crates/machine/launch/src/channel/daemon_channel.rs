@@ -13,7 +13,7 @@ use crate::session::{NoSession, Session};
 /// Kept of what the other side says to its standard error, until it is looked at.
 const ERRORS: usize = 64 << 10;
 
-/// See the module.
+/// A channel through the daemons of the virtual machine.
 #[derive(Debug)]
 pub(crate) struct DaemonChannel {
     /// None: it was given up, or has never been.

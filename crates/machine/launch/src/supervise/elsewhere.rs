@@ -37,11 +37,11 @@ impl Supervisor<'_> {
         let _ = self.order(host, order);
     }
 
-    /// Heeds what has happened on this host.
-    pub(super) fn heed_own(&mut self) {
+    /// Handles what has happened on this host.
+    pub(super) fn handle_own_reports(&mut self) {
         while let Some(report) = self.worker.next_report() {
             // This host is not given up, for whatever reason.
-            let _ = self.heed(self.number, report);
+            let _ = self.handle_report(self.number, report);
         }
     }
 
@@ -74,7 +74,7 @@ impl Supervisor<'_> {
             .map_or(Duration::MAX, |across| across.silence)
     }
 
-    /// Heeds what the hosts report.
+    /// Handles what the hosts report.
     pub(super) fn handle_hosts(&mut self) {
         let away = self.wakes.away();
         self.grow(away);
@@ -129,7 +129,7 @@ impl Supervisor<'_> {
                 .next()
                 .map_err(|_| "its agent says what cannot be understood".to_owned())?;
             match report {
-                Some(report) => self.handle_report(index, report)?,
+                Some(report) => self.handle_report_of_remote(index, report)?,
                 None if self.remotes[index].read() => {}
                 None => return Ok(()),
             }
@@ -137,15 +137,15 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    fn handle_report(&mut self, index: usize, report: Report) -> Result<(), String> {
+    fn handle_report_of_remote(&mut self, index: usize, report: Report) -> Result<(), String> {
         let remote = &mut self.remotes[index];
         remote.note(&report)?;
         let host = remote.number;
-        self.heed(host, report)
+        self.handle_report(host, report)
     }
 
-    /// Heeds what a host reports, this one or another. An error is a reason to give that one up.
-    pub(super) fn heed(&mut self, host: u32, report: Report) -> Result<(), String> {
+    /// Handles what a host reports, this one or another. An error is a reason to give that one up.
+    pub(super) fn handle_report(&mut self, host: u32, report: Report) -> Result<(), String> {
         match report {
             Report::Started { rank, pid } => self.task_started(Started { rank, pid }),
             Report::Output {

@@ -21,7 +21,7 @@ impl Supervisor<'_> {
         }
         for (host, request) in std::mem::take(&mut self.early) {
             // Nothing that is early gives a host up.
-            let _ = self.heed(host, request);
+            let _ = self.handle_report(host, request);
         }
         for arrival in self.worker.callers() {
             if let Some(arrival) = self.claimed(arrival) {

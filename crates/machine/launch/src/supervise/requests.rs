@@ -62,9 +62,9 @@ impl Supervisor<'_> {
         self.order_for(task, Order::SignalTask { task, signal });
     }
 
-    /// Heeds what has happened on this host, sends the registry's changes to its copies, and then its messages to the tasks.
+    /// Handles what has happened on this host, sends the registry's changes to its copies, and then its messages to the tasks.
     pub(super) fn speak(&mut self) {
-        self.heed_own();
+        self.handle_own_reports();
         self.spread();
         // Before any task reads what came of it: an answer that a task of this host keeps holds as long as this is the same.
         if let Some(tasks) = &self.worker.tasks {

@@ -7,7 +7,7 @@ use regatta_job::End;
 use regatta_job::SpawnEffect;
 use regatta_job::registry::Refused;
 use regatta_job::spawn::{Prepared, SpawnedTasks};
-use regatta_wire::control::{Output, Place, Spawn, Why};
+use regatta_wire::control::{Spawn, Why};
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
@@ -32,7 +32,7 @@ impl Supervisor<'_> {
         address: Option<SocketAddr>,
     ) {
         let (registry, lifecycle) = (&self.registry, &mut self.lifecycle);
-        let order = one_task(program);
+        let order = Spawn::one_here(program);
         self.spawns
             .join(process, order, address, registry, lifecycle);
         self.advance_spawns();
@@ -222,22 +222,5 @@ impl Supervisor<'_> {
         self.lifecycle.start_failed();
         self.notify_gone(task, Some(Cause::Lost));
         self.registry.task_ended(task, End::Lost);
-    }
-}
-
-/// One task, which runs already.
-fn one_task(program: Vec<u8>) -> Spawn {
-    Spawn {
-        program,
-        arguments: Vec::new(),
-        count: 1,
-        place: Place::Here,
-        search: None,
-        directory: None,
-        environment: Vec::new(),
-        output: Output::Job,
-        orphans: false,
-        through: None,
-        on_behalf: None,
     }
 }

@@ -38,7 +38,7 @@ echo ready
 exec cat";
 const RSH: &str = "env XDG_RUNTIME_DIR=/run/of/{host} ip netns exec {host}";
 
-/// See the module.
+/// A bridge, and a namespace for each host at it; they end with this.
 pub struct Lan {
     holder: Child,
     _input: ChildStdin,

@@ -11,7 +11,7 @@ use crate::machine::{Answer, Class, Code, Entry, Host, Task};
 
 use super::symbols::Symbols;
 
-/// See the module.
+/// The functions of PVM's library, found in it when it was loaded.
 pub struct Calls {
     symbols: Symbols,
     _one_thread: PhantomData<*const ()>,

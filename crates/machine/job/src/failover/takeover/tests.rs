@@ -1,6 +1,6 @@
 use super::*;
 use crate::End;
-use regatta_wire::control::{Manner, Output, Place, Then};
+use regatta_wire::control::{Manner, Output, Then};
 use regatta_wire::life::TaskState;
 
 struct Hands(ReplicatedRegistry);
@@ -78,19 +78,7 @@ fn a_stream_that_was_closed_while_nobody_led_ends_and_a_kill_is_repeated() {
 fn a_spawned_task_that_has_ended_while_nobody_led_has_started() {
     let mut registry = Registry::new(Vec::new(), &[1], b"program");
     registry.task_started(0, 100);
-    let order = Spawn {
-        program: b"worker".to_vec(),
-        arguments: Vec::new(),
-        count: 1,
-        place: Place::Here,
-        search: None,
-        directory: None,
-        environment: Vec::new(),
-        output: Output::Job,
-        orphans: false,
-        through: None,
-        on_behalf: None,
-    };
+    let order = Spawn::one_here(b"worker".to_vec());
     let mut bytes = Vec::new();
     Ask::Spawn { id: 7, order }.encode(&mut bytes);
     let worlds = vec![World {
