@@ -124,7 +124,7 @@ static void on_call(int signal, siginfo_t *info, void *context)
 }
 
 /* From now on every system call is counted. There is no way back, and that is no matter. */
-static void count_calls(void)
+static inline void count_calls(void)
 {
     struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO | SA_NODEFER};
     CHECK(sigaction(SIGSYS, &action, NULL) == 0);
@@ -195,7 +195,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
 }
 
 /* Count the instructions up to stop_steps. */
-static void start_steps(void)
+static inline void start_steps(void)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
@@ -204,7 +204,7 @@ static void start_steps(void)
     __asm__ volatile("int3" ::: "memory");
 }
 
-static void stop_steps(void)
+static inline void stop_steps(void)
 {
     stepping = false;
     __asm__ volatile("nop" ::: "memory");
@@ -212,17 +212,17 @@ static void stop_steps(void)
 
 #else
 
-static void count_calls(void)
+static inline void count_calls(void)
 {
     FAILED("system calls are counted on x86-64 only");
 }
 
-static void start_steps(void)
+static inline void start_steps(void)
 {
     FAILED("instructions are counted on x86-64 only");
 }
 
-static void stop_steps(void) {}
+static inline void stop_steps(void) {}
 
 #endif
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -30,8 +31,13 @@ pub struct Job {
 impl Job {
     /// `tasks` tasks of the C program of this name.
     pub fn new(tasks: u32, program: &str, arguments: &[&str]) -> Job {
+        Job::of(tasks, &programs::program(program), arguments)
+    }
+
+    /// `tasks` tasks of the program at this path.
+    pub fn of(tasks: u32, program: &Path, arguments: &[&str]) -> Job {
         let command = programs::command().display().to_string();
-        let mut job = Job::alone(program, arguments);
+        let mut job = Job::at(program, arguments);
         job.launcher = [&command, "run", "-n", &tasks.to_string()]
             .map(str::to_owned)
             .into();
@@ -40,8 +46,12 @@ impl Job {
 
     /// The program by itself, without a launcher.
     pub fn alone(program: &str, arguments: &[&str]) -> Job {
-        let path = programs::program(program).display().to_string();
-        let mut program = vec![path];
+        Job::at(&programs::program(program), arguments)
+    }
+
+    /// The program at this path by itself, without a launcher.
+    pub fn at(program: &Path, arguments: &[&str]) -> Job {
+        let mut program = vec![program.display().to_string()];
         program.extend(arguments.iter().map(|&argument| argument.to_owned()));
         Job {
             around: Vec::new(),

@@ -9,11 +9,13 @@
 mod cluster;
 pub mod console;
 pub mod courses;
+pub mod express;
 mod job;
 pub mod lan;
 mod left;
 mod looks;
 mod network;
+pub mod nx;
 pub mod programs;
 pub mod pvm;
 pub mod pvm_examples;

@@ -51,6 +51,7 @@ pub mod shared_barrier;
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
 pub mod stack;
+mod strided_copy;
 mod sync;
 pub mod ticks;
 pub mod undumped;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::combine::{Combination, Element, Operator};
 use crate::copy::copy;
 use crate::held::{self, Held};
+use crate::strided_copy::copy_blocks;
 
 /// `count` blocks of `block` bytes; block `k` starts at `base + k * stride`.
 #[derive(Clone, Copy, Debug)]
@@ -224,10 +225,14 @@ impl Views {
             }
             Views::Strided(views, _) => {
                 let mut done = 0;
-                pieces(views, offset, len, |at, n| {
-                    // SAFETY: `pieces` yields ranges inside the views, together `len` bytes.
-                    unsafe { copy(at, to.add(done), n) };
-                    done += n;
+                runs(views, offset, len, |run| {
+                    let (block, count) = (run.block, run.count);
+                    // SAFETY: `runs` yields ranges inside the views, together `len` bytes.
+                    unsafe {
+                        let to = to.add(done);
+                        copy_blocks(run.base, run.stride, to, block as isize, block, count);
+                    }
+                    done += block * count;
                 });
             }
             // SAFETY: inside the results, as the caller promises.
@@ -254,10 +259,14 @@ impl Views {
             }
             Views::Strided(views, _) => {
                 let mut done = 0;
-                pieces(views, offset, len, |at, n| {
-                    // SAFETY: `pieces` yields ranges inside the views, together `len` bytes.
-                    unsafe { copy(from.add(done), at, n) };
-                    done += n;
+                runs(views, offset, len, |run| {
+                    let (block, count) = (run.block, run.count);
+                    // SAFETY: `runs` yields ranges inside the views, together `len` bytes.
+                    unsafe {
+                        let from = from.add(done);
+                        copy_blocks(from, block as isize, run.base, run.stride, block, count);
+                    }
+                    done += block * count;
                 });
             }
             // SAFETY: as this function's.
@@ -346,30 +355,45 @@ impl Views {
     }
 }
 
-/// Visit the pieces of strided memory that make up bytes `offset .. offset + len` of a message.
-fn pieces(
-    views: &[View],
-    mut offset: usize,
-    mut len: usize,
-    mut visit: impl FnMut(*mut u8, usize),
-) {
+/// Visit the runs of equal blocks of strided memory that make up bytes `offset .. offset + len` of a message: of each view the rest of
+/// a block, whole blocks, and the front of one, as far as there are any.
+fn runs(views: &[View], mut offset: usize, mut len: usize, mut visit: impl FnMut(View)) {
     for view in views {
+        if len == 0 {
+            return;
+        }
         let total = view.block * view.count;
         if offset >= total {
             offset -= total;
             continue;
         }
-        while len > 0 && offset < total {
-            let (index, inside) = (offset / view.block, offset % view.block);
-            let n = (view.block - inside).min(len);
-            let start = view.base.wrapping_offset(index as isize * view.stride);
-            visit(start.wrapping_add(inside), n);
-            offset += n;
-            len -= n;
-        }
+        let mut left = len.min(total - offset);
+        len -= left;
+        let (mut index, inside) = (offset / view.block, offset % view.block);
         offset = 0;
-        if len == 0 {
-            return;
+        let mut run = |index: usize, inside: usize, block: usize, count: usize| {
+            let start = view.base.wrapping_offset(index as isize * view.stride);
+            visit(View {
+                base: start.wrapping_add(inside),
+                block,
+                count,
+                stride: view.stride,
+            });
+        };
+        if inside > 0 {
+            let rest = (view.block - inside).min(left);
+            run(index, inside, rest, 1);
+            index += 1;
+            left -= rest;
+        }
+        let whole = left / view.block;
+        if whole > 0 {
+            run(index, 0, view.block, whole);
+            index += whole;
+            left -= whole * view.block;
+        }
+        if left > 0 {
+            run(index, 0, left, 1);
         }
     }
 }

@@ -167,13 +167,13 @@ pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
 #[inline(always)]
 pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
     quick(|process| {
-        if tag < 0 || !process.is_world_rank(group, from) {
+        if tag < 0 {
             return None;
         }
+        let (from, context) = process.address_now(group, from)?;
         let looks = if process.pace.spins() { LOOKS } else { 1 };
-        let from = process.first + from as u32;
         for _ in 0..looks {
-            let got = process.engine.receive_now(from, 0, tag, into);
+            let got = process.engine.receive_now(from, context, tag, into);
             if got.is_some() {
                 return got;
             }

@@ -27,10 +27,20 @@ const LOCAL: [&str; 11] = [
 /// Where the loader looks for libraries before its usual places.
 const LOADER: &str = "LD_LIBRARY_PATH";
 /// Where our libraries can be, from the command's directory, and what is there then.
-const LIBRARIES: [(&str, &str); 3] = [
+const LIBRARIES: [(&str, &str); 5] = [
     ("../lib/regatta-pvm", "libpvm3.so.3"),
+    ("../lib/regatta-nx", "libnx.so.0"),
+    ("../lib/regatta-express", "libexpress.so.0"),
     ("../lib", "libregatta.so.0"),
     ("", "libregatta.so.0"),
+];
+/// Beginnings of the names of our libraries.
+const OURS: [&str; 5] = [
+    "libregatta.so",
+    "libpvm3.so",
+    "libnx.so",
+    "libexpress.so",
+    "libcros.so",
 ];
 /// The loader's usual places: they need no naming, and named in front they would hide what the user has put before them.
 const USUAL: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
@@ -48,13 +58,15 @@ pub(crate) fn with_libraries(environment: Vec<Variable>) -> Vec<Variable> {
     in_front(environment, folders)
 }
 
+/// Is a file of this name one of our libraries?
+pub(crate) fn is_ours(file: &str) -> bool {
+    OURS.iter().any(|ours| file.starts_with(ours))
+}
+
 /// Puts our directories there, and before these the directories from which a process has loaded our libraries.
 pub(crate) fn with_libraries_of(environment: Vec<Variable>, pid: u32) -> Vec<Variable> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let ours = |file: &OsStr| {
-        let file = file.to_string_lossy();
-        file.starts_with("libregatta.so") || file.starts_with("libpvm3.so")
-    };
+    let ours = |file: &OsStr| is_ours(&file.to_string_lossy());
     let loaded = maps.lines().filter_map(|line| {
         let path = Path::new(&line[line.find('/')?..]);
         ours(path.file_name()?).then(|| path.parent().map(Path::to_owned))?

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::elf;
-use crate::environment::Variable;
+use crate::environment::{Variable, is_ours};
 use crate::refusal::{Refusal, STATUS_NOT_FOUND};
 
 /// Refuses a program whose loader says that one of our libraries is missing. No answer is no refusal.
 pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
-    let ours = |name: &str| name.starts_with("libregatta.so") || name.starts_with("libpvm3.so");
     let wanted = elf::needed(program).unwrap_or_default();
-    if !wanted.iter().any(|name| ours(name)) {
+    if !wanted.iter().any(|name| is_ours(name)) {
         return Ok(());
     }
     let missing = list(program, environment)
@@ -22,7 +21,7 @@ pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refu
         .lines()
         .filter_map(|line| line.trim().strip_suffix("=> not found"))
         .map(|name| name.trim().to_owned())
-        .find(|name| ours(name));
+        .find(|name| is_ours(name));
     let Some(library) = missing else {
         return Ok(());
     };

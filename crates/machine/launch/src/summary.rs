@@ -69,6 +69,9 @@ fn reason(name: &str, path: &Path) -> String {
             "{name} is linked to {library}: either it ended before it called PVM, or the loader found PVM's own library, which has its own daemon; with the folder of Regatta's in LD_LIBRARY_PATH it finds that"
         );
     }
+    if linked("libnx").is_some() {
+        return format!("{name} is linked to libnx, but ended before it called NX");
+    }
     if linked("libregatta").is_some() {
         return format!("{name} is linked to libregatta, but ended before it called rg_init");
     }

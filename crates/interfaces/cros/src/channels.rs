@@ -1,0 +1,169 @@
+//! `cread`, `cwrite`, `cshift` and their vector forms: messages by channels.
+//!
+//! A mask of no channel is nobody: nothing is read or written. A write does not wait for its read, as CrOS' channels have a buffer.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_nodes::fault::Fault;
+use regatta_nodes::items::Items;
+use regatta_nodes::place::place;
+use regatta_nodes::rg;
+
+use crate::cube;
+use crate::life::{GROUP, HOST_CHANNEL, all_channels, call};
+
+/// The tag of messages that programs send, and of those that broadcasts consist of.
+const MESSAGE: c_int = 0;
+pub const BROADCAST: c_int = 1;
+
+/// The channels of a program's mask.
+pub fn mask(channels: c_int) -> Result<u32, Fault> {
+    match channels & !(all_channels() | HOST_CHANNEL) {
+        0 => Ok(channels as u32),
+        unknown => Err(Fault::says(format!(
+            "there are no channels of mask {unknown:#x}"
+        ))),
+    }
+}
+
+/// The task at the other end of a channel.
+pub fn task_at(channel: u32) -> Result<c_int, Fault> {
+    let place = place();
+    if 1 << channel != HOST_CHANNEL {
+        return Ok(place.first + (place.node ^ 1 << channel));
+    }
+    match place.host {
+        rg::NONE => Err(Fault::says("this program has no host program")),
+        host => Ok(host),
+    }
+}
+
+/// # Safety
+/// The items can be read.
+unsafe fn write(items: Items, channels: c_int) -> Result<c_int, Fault> {
+    for channel in cube::channels(mask(channels)?) {
+        // SAFETY: the caller's.
+        unsafe { items.send(task_at(channel)?, MESSAGE, GROUP)? };
+    }
+    Ok(items.bytes() as c_int)
+}
+
+/// Reads from one channel, and writes what came to others. Of what is too long the front goes on, too: others wait for it.
+///
+/// # Safety
+/// There is room for the items.
+unsafe fn read(items: Items, channel: c_int, forward: c_int) -> Result<c_int, Fault> {
+    let (from, forward) = (mask(channel)?, mask(forward)?);
+    let Some(channel) = cube::channels(from).next() else {
+        return Ok(0);
+    };
+    if from.count_ones() > 1 {
+        return Err(Fault::says(format!(
+            "the mask {from:#x} is of several channels; a read is from one"
+        )));
+    }
+    // SAFETY: the caller's.
+    let (message, end) = unsafe { items.receive(task_at(channel)?, MESSAGE, GROUP) };
+    let Some(status) = message else {
+        return end.map(|()| 0);
+    };
+    if forward != 0 {
+        let kept = items.front(status.length);
+        let kept = kept.ok_or(Fault::says("what came does not end with an item"))?;
+        for channel in cube::channels(forward) {
+            // SAFETY: the caller's; so much has come.
+            unsafe { kept.send(task_at(channel)?, MESSAGE, GROUP)? };
+        }
+    }
+    end.map(|()| status.length as c_int)
+}
+
+/// Write a message to channels. Returns its length, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cwrite(buf: *const c_void, channels: c_int, len: c_int) -> c_int {
+    // SAFETY: the C contract.
+    call("cwrite", || unsafe {
+        write(Items::block(buf.cast_mut(), len)?, channels)
+    })
+}
+
+/// Read a message from a channel, and write it to others. Returns its length, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cread(buf: *mut c_void, channel: c_int, forward: c_int, len: c_int) -> c_int {
+    // SAFETY: the C contract.
+    call("cread", || unsafe {
+        read(Items::block(buf, len)?, channel, forward)
+    })
+}
+
+/// Write a message to channels, then read one. Returns the length of what was read, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cshift(
+    ibuf: *mut c_void,
+    ichannel: c_int,
+    ilen: c_int,
+    obuf: *const c_void,
+    ochannels: c_int,
+    olen: c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("cshift", || unsafe {
+        let to = Items::block(ibuf, ilen)?;
+        write(Items::block(obuf.cast_mut(), olen)?, ochannels)?;
+        read(to, ichannel, 0)
+    })
+}
+
+/// Write items that lie apart. Returns how many bytes they are, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vwrite(
+    buf: *const c_void,
+    channels: c_int,
+    size: c_int,
+    offset: c_int,
+    items: c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("vwrite", || unsafe {
+        write(Items::new(buf.cast_mut(), size, offset, items)?, channels)
+    })
+}
+
+/// Read items to where they lie apart, and write them to other channels. Returns the bytes of the message, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vread(
+    buf: *mut c_void,
+    channel: c_int,
+    forward: c_int,
+    size: c_int,
+    offset: c_int,
+    items: c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("vread", || unsafe {
+        read(Items::new(buf, size, offset, items)?, channel, forward)
+    })
+}
+
+/// Write items, then read some. Returns the bytes of what was read, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vshift(
+    ibuf: *mut c_void,
+    ichannel: c_int,
+    isize: c_int,
+    ioffset: c_int,
+    iitems: c_int,
+    obuf: *const c_void,
+    ochannels: c_int,
+    osize: c_int,
+    ooffset: c_int,
+    oitems: c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("vshift", || unsafe {
+        let to = Items::new(ibuf, isize, ioffset, iitems)?;
+        let from = Items::new(obuf.cast_mut(), osize, ooffset, oitems)?;
+        write(from, ochannels)?;
+        read(to, ichannel, 0)
+    })
+}

@@ -1,0 +1,85 @@
+//! The cube that a node is in, and the frame of each call.
+
+use std::ffi::c_int;
+
+use regatta_nodes::fault::{Fault, answer};
+use regatta_nodes::own::Own;
+use regatta_nodes::place::{joined, place};
+use regatta_nodes::rg;
+
+use crate::cube;
+
+/// The mask of the channel to the host program.
+pub const HOST_CHANNEL: c_int = 1 << 30;
+/// The group of all messages: "CRS".
+pub const GROUP: rg::Group = rg::channel(0x0043_5253);
+
+/// The dimension of our cube, when it is known.
+static DIMENSION: Own<Option<u32>> = Own::new(None);
+
+/// Does the work of a call.
+#[inline(always)]
+pub fn call(function: &str, work: impl FnOnce() -> Result<c_int, Fault>) -> c_int {
+    let worked = || {
+        if DIMENSION.get().is_none() {
+            enter()?;
+        }
+        work()
+    };
+    answer("cros", function, worked())
+}
+
+#[cold]
+fn enter() -> Result<(), Fault> {
+    joined()?;
+    let nodes = place().nodes;
+    let dimension = cube::dimension(nodes);
+    *DIMENSION.get() = Some(dimension.ok_or_else(|| {
+        Fault::says(format!(
+            "{nodes} nodes are no hypercube: their number is to be a power of two"
+        ))
+    })?);
+    Ok(())
+}
+
+/// The dimension of the cube; a call has begun.
+#[inline(always)]
+pub fn dimension() -> u32 {
+    DIMENSION.get().unwrap_or_default()
+}
+
+/// The mask of all channels to nodes.
+#[inline(always)]
+pub fn all_channels() -> c_int {
+    (1 << dimension()) - 1
+}
+
+/// `struct cubenv` of `cros.h`.
+#[repr(C)]
+pub struct Environment {
+    doc: c_int,
+    procnum: c_int,
+    nproc: c_int,
+    cpmask: c_int,
+    cubemask: c_int,
+}
+
+/// Tell a program its cube and its number. Returns 0, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cparam(environment: *mut Environment) -> c_int {
+    call("cparam", || {
+        if environment.is_null() {
+            return Err(Fault::says("no place is given for the environment"));
+        }
+        let told = Environment {
+            doc: dimension() as c_int,
+            procnum: place().node,
+            nproc: place().nodes,
+            cpmask: HOST_CHANNEL,
+            cubemask: all_channels(),
+        };
+        // SAFETY: the C contract: a place for the struct.
+        unsafe { environment.write(told) };
+        Ok(0)
+    })
+}

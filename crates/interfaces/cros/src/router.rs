@@ -1,0 +1,118 @@
+//! `crystal_router`: records of any length, from any node to any other, in one call of all.
+//!
+//! The original passes them on through the dimensions of the cube; here each goes straight to its node.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_nodes::fault::{Fault, checked};
+use regatta_nodes::place::{length, place};
+use regatta_nodes::rg;
+
+use crate::life::call;
+use crate::records::{records, sort};
+
+/// Lengths, and where each part stands behind those before it.
+struct Parts {
+    lengths: Vec<usize>,
+    places: Vec<usize>,
+    whole: usize,
+}
+
+impl Parts {
+    fn new(lengths: Vec<usize>) -> Result<Parts, Fault> {
+        let (mut places, mut whole) = (Vec::with_capacity(lengths.len()), 0_usize);
+        for &length in &lengths {
+            places.push(whole);
+            whole = whole.saturating_add(length);
+        }
+        if whole > c_int::MAX as usize {
+            return Err(Fault::says("the records are longer than a length can say"));
+        }
+        Ok(Parts {
+            lengths,
+            places,
+            whole,
+        })
+    }
+}
+
+/// Send the records of a buffer to their nodes; those for this node take their place, each with its sender. All nodes call it. Returns how
+/// many bytes they are, or -1; of what is too long the front is kept.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn crystal_router(buf: *mut c_void, len: c_int, room: c_int) -> c_int {
+    call("crystal_router", || {
+        let (len, room) = (length(len)?, length(room)?);
+        if len > room || (buf.is_null() && room > 0) {
+            return Err(Fault::says(format!(
+                "{len} bytes are not in a buffer of {room}"
+            )));
+        }
+        let nodes = place().nodes as usize;
+        let mut sorted = Vec::new();
+        // A node whose records make no sense sends none; the others wait for it.
+        let (lengths, wrong) = match len {
+            0 => (vec![0; nodes], None),
+            _ => {
+                // SAFETY: the C contract: so many bytes.
+                let bytes = unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), len) };
+                match records(bytes, nodes) {
+                    Ok(found) => (sort(bytes, &found, nodes, place().node, &mut sorted), None),
+                    Err(why) => (vec![0; nodes], Some(why)),
+                }
+            }
+        };
+        let outgoing = Parts::new(lengths)?;
+        let incoming = exchange_lengths(&outgoing.lengths)?;
+        // SAFETY: the C contract: there is room for so much.
+        let came = unsafe { exchange(&sorted, &outgoing, &incoming, buf.cast(), room) };
+        match wrong {
+            Some(why) => Err(Fault::says(why)),
+            None => came,
+        }
+    })
+}
+
+fn exchange_lengths(outgoing: &[usize]) -> Result<Parts, Fault> {
+    let mut incoming = vec![0_usize; outgoing.len()];
+    let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
+    // SAFETY: a number to each node, and one from each.
+    checked(unsafe { rg::rg_alltoall(from, size_of::<usize>(), to, rg::WORLD) })?;
+    Parts::new(incoming)
+}
+
+/// # Safety
+/// There is room for so much.
+unsafe fn exchange(
+    sorted: &[u8],
+    outgoing: &Parts,
+    incoming: &Parts,
+    to: *mut u8,
+    room: usize,
+) -> Result<c_int, Fault> {
+    let exchange = |to: *mut u8| {
+        // SAFETY: the parts are those of the records, and there is room for all that comes.
+        checked(unsafe {
+            rg::rg_alltoallv(
+                sorted.as_ptr().cast(),
+                outgoing.lengths.as_ptr(),
+                outgoing.places.as_ptr(),
+                to.cast(),
+                incoming.lengths.as_ptr(),
+                incoming.places.as_ptr(),
+                rg::WORLD,
+            )
+        })
+    };
+    let whole = incoming.whole;
+    if whole <= room {
+        exchange(to)?;
+        return Ok(whole as c_int);
+    }
+    let mut elsewhere = vec![0_u8; whole];
+    exchange(elsewhere.as_mut_ptr())?;
+    // SAFETY: the caller's.
+    unsafe { std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), to, room) };
+    Err(Fault::says(format!(
+        "the records are {whole} bytes long, and there is room for {room}; the front was kept"
+    )))
+}

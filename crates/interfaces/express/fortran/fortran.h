@@ -1,0 +1,7 @@
+/* Routines that have two names: the six letters of the standard, and the longer one that the paper of 1991 prints. */
+#ifndef REGATTA_EXPRESS_FORTRAN_H
+#define REGATTA_EXPRESS_FORTRAN_H
+
+#define ALSO(name, routine) extern __typeof__(routine) name __attribute__((alias(#routine)))
+
+#endif

@@ -1,0 +1,52 @@
+/* Handlers of Fortran's: they have the length by address, so each is called by way of this file. */
+#include <express.h>
+
+enum { MOST = 64 };
+
+typedef int (*function)(int *src, int *type, int *length);
+
+static struct handler {
+    function function;
+    int src, type;
+} handlers[MOST];
+static int count;
+
+static int fits(int wanted, int is) { return wanted == DONTCARE || wanted == is; }
+
+/* The first that takes the message, as the library has chosen it. */
+static int handle(int *src, int *type, int length)
+{
+    for (int i = 0; i < count; i++)
+        if (fits(handlers[i].src, *src) && fits(handlers[i].type, *type))
+            return handlers[i].function(src, type, &length);
+    return -1;
+}
+
+static void forget(int src, int type)
+{
+    int kept = 0;
+
+    for (int i = 0; i < count; i++)
+        if (handlers[i].src != src || handlers[i].type != type)
+            handlers[kept++] = handlers[i];
+    count = kept;
+}
+
+/* KXHAND(FUNC, SRC, TYPE) has FUNC(SRC, TYPE, LENGTH) called. */
+int kxhand_(function of, int *src, int *type)
+{
+    forget(*src, *type);
+    if (count == MOST)
+        return -1;
+    if (exhandle(handle, src, type) != 0)
+        return -1;
+    handlers[count++] = (struct handler){of, *src, *type};
+    return 0;
+}
+
+/* KXUNHA(SRC, TYPE): not any more. Regatta's own; a routine of Fortran's cannot be given NULLPTR. */
+int kxunha_(int *src, int *type)
+{
+    forget(*src, *type);
+    return exhandle(NULLPTR, src, type);
+}

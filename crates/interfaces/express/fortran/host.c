@@ -1,0 +1,29 @@
+/* A program on the host. Texts of Fortran have no end, but a length, which comes behind all other arguments, and blanks to fill up. */
+#include <express.h>
+
+#include <string.h>
+
+enum { LONGEST_TEXT = 1024 };
+
+int kxopen_(char *device, int *nprocs, int *first, int length)
+{
+    (void)device, (void)length;
+    return exopen("", *nprocs, *first);
+}
+
+int kxload_(int *nodes, char *program, int length)
+{
+    char text[LONGEST_TEXT + 1];
+
+    while (length > 0 && program[length - 1] == ' ')
+        length--;
+    if (length <= 0 || length > LONGEST_TEXT)
+        return -1;
+    memcpy(text, program, (size_t)length);
+    text[length] = 0;
+    return exload(*nodes, text);
+}
+
+int kxstar_(int *nodes, int *node) { return exstart(*nodes, *node); }
+int kxmain_(int *nodes, int *node) { return exmain(*nodes, *node); }
+int kxclos_(int *nodes) { return exclose(*nodes); }

@@ -1,0 +1,55 @@
+/* A program and its nodes; calls of all nodes, or of a list. */
+#include <express.h>
+
+#include "fortran.h"
+
+/* COMMON /XPRESS/ NOCARE, NORDER, NONODE, IHOST, IALNOD, IALPRC of the program. NORDER stands where a list is not looked at. */
+int xpress_[6] __attribute__((common));
+
+int kxinit_(void)
+{
+    const int values[6] = {DONTCARE, 0, NONODE, HOST, ALLNODES, ALLPROCS};
+
+    for (int i = 0; i < 6; i++)
+        xpress_[i] = values[i];
+    return exinit();
+}
+
+/* The node, how many there are, the host program, the task. */
+int kxpara_(int *environment)
+{
+    struct nodenv told;
+    int code = exparam(&told);
+
+    if (code == 0) {
+        environment[0] = told.procnum;
+        environment[1] = told.nprocs;
+        environment[2] = told.host;
+        environment[3] = told.taskid;
+    }
+    return code;
+}
+
+int kxsync_(void) { return exsync(); }
+
+int kxbrod_(void *buf, int *origin, int *length, int *nnodes, int *nodelist, int *type)
+{
+    return exbroadcast(buf, *origin, *length, *nnodes, nodelist, type);
+}
+ALSO(kxbroad_, kxbrod_);
+
+/* A function of Fortran's has its size by address. One call at a time combines. */
+static int (*combining)(void *, void *, int *);
+
+static int combine(void *one, void *other, int size) { return combining(one, other, &size); }
+
+int kxcomb_(void *buf, int (*function)(void *, void *, int *), int *size, int *items, int *nnodes, int *nodelist, int *type)
+{
+    combining = function;
+    return excombine(buf, combine, *size, *items, *nnodes, nodelist, type);
+}
+
+int kxconc_(void *mine, int *length, void *all, int *room, int *sizes, int *nnodes, int *nodelist, int *type)
+{
+    return exconcat(mine, *length, all, *room, sizes, *nnodes, nodelist, type);
+}

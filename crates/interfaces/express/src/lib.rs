@@ -1,0 +1,22 @@
+//! libexpress.so.0: programs written for ParaSoft's Express, on Regatta.
+//!
+//! The functions are those of `express.h`, each in the file of its section; `docs/express.md` says of each what is known of the
+//! original. Everything goes through the C interface of libregatta.so, so a program may use both.
+//!
+//! *Rules of `exread`, `exwrite`, `excombine` on all nodes:* no allocation, no lock and no system call but those of the one
+//! call of Regatta's each of them makes.
+
+mod broadcast;
+mod combine;
+mod concatenation;
+mod constants;
+mod decomposition;
+mod grid;
+mod handlers;
+mod host_program;
+mod life;
+mod message;
+mod pending;
+mod select;
+mod team;
+mod vector;

@@ -1,0 +1,134 @@
+//! `exread`, `exwrite`, `exchange`, `extest`: one message, from memory to memory.
+//!
+//! Express has buffers between nodes: a write does not wait for its read (`rg_bsend`). So two nodes may write to each other
+//! before either reads, and messages of one sender may be read in any order of their types.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_nodes::fault::{Fault, checked};
+use regatta_nodes::items::Items;
+use regatta_nodes::rg;
+
+use crate::handlers;
+use crate::life::call;
+use crate::select::{Address, CHANNEL, Choice, tell};
+
+/// Sends items; 0 bytes to nobody.
+///
+/// # Safety
+/// They can be read; numbers, or NULL.
+#[inline(always)]
+pub unsafe fn write(items: Items, dest: *const c_int, kind: *const c_int) -> Result<c_int, Fault> {
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(to) = Address::read(dest, kind)? {
+            items.send(to.task, to.tag, CHANNEL)?;
+            return Ok(items.bytes() as c_int);
+        }
+    }
+    Ok(0)
+}
+
+/// Receives items; 0 bytes from nobody.
+///
+/// # Safety
+/// There is room for them; places of numbers, or NULL.
+#[inline(always)]
+pub unsafe fn read(items: Items, src: *mut c_int, kind: *mut c_int) -> Result<c_int, Fault> {
+    // SAFETY: the caller's.
+    let Some(choice) = (unsafe { Choice::read(src, kind)? }) else {
+        return Ok(0);
+    };
+    let choice = handlers::meanwhile(choice)?;
+    // SAFETY: the caller's.
+    let (message, end) = unsafe { items.receive(choice.task, choice.tag, CHANNEL) };
+    let Some(status) = message else {
+        return end.map(|()| 0);
+    };
+    handlers::count_read();
+    // SAFETY: the caller's.
+    unsafe { tell(src, kind, &status) };
+    end.map(|()| status.length as c_int)
+}
+
+/// Write a message. Returns its length, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn exwrite(
+    buf: *const c_void,
+    len: c_int,
+    dest: *const c_int,
+    kind: *const c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("exwrite", || unsafe {
+        write(Items::block(buf.cast_mut(), len)?, dest, kind)
+    })
+}
+
+/// Read a message. Returns its length, or -1; of one that is too long the front is kept.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn exread(
+    buf: *mut c_void,
+    len: c_int,
+    src: *mut c_int,
+    kind: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("exread", || unsafe {
+        read(Items::block(buf, len)?, src, kind)
+    })
+}
+
+/// Write a message, then read one. Returns the length of what was read, or -1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn exchange(
+    ibuf: *mut c_void,
+    ilen: c_int,
+    src: *mut c_int,
+    itype: *mut c_int,
+    obuf: *const c_void,
+    olen: c_int,
+    dest: *const c_int,
+    otype: *const c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    call("exchange", || unsafe {
+        let to = Items::block(ibuf, ilen)?;
+        write(Items::block(obuf.cast_mut(), olen)?, dest, otype)?;
+        read(to, src, itype)
+    })
+}
+
+/// Look for a message, without waiting: its length, with sender and type as `exread` tells them, or -1.
+///
+/// # Safety
+/// Places of numbers, or NULL.
+unsafe fn test(src: *mut c_int, kind: *mut c_int) -> Result<c_int, Fault> {
+    // SAFETY: the caller's.
+    let Some(choice) = (unsafe { Choice::read(src, kind)? }) else {
+        return Ok(-1);
+    };
+    let (mut found, mut status) = (0, rg::Status::default());
+    // SAFETY: places for the answers, and the caller's.
+    unsafe {
+        let (task, tag) = (choice.task, choice.tag);
+        checked(rg::rg_iprobe(task, tag, CHANNEL, &mut found, &mut status))?;
+        if found == 0 {
+            return Ok(-1);
+        }
+        tell(src, kind, &status);
+    }
+    Ok(c_int::try_from(status.length).unwrap_or(c_int::MAX))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn extest(src: *mut c_int, kind: *mut c_int) -> c_int {
+    // SAFETY: the C contract.
+    call("extest", || unsafe { test(src, kind) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn exprobe(src: *mut c_int, kind: *mut c_int) -> c_int {
+    // SAFETY: the C contract.
+    call("exprobe", || unsafe { test(src, kind) })
+}

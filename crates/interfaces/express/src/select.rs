@@ -1,0 +1,137 @@
+//! Nodes and types as programs name them, and tasks and tags as Regatta does.
+//!
+//! Messages travel in a channel of Express' own, so that nothing else in the program meets them. There a node is its task's
+//! number; the type is the tag.
+
+use std::ffi::c_int;
+
+use regatta_nodes::fault::Fault;
+use regatta_nodes::place::place;
+use regatta_nodes::rg;
+
+use crate::constants::{DONTCARE, HOST, NONODE};
+
+/// The channel of all messages from node to node: "EX".
+pub const CHANNEL: rg::Group = rg::channel(0x0045_5800);
+
+/// The task of a node.
+#[inline(always)]
+pub fn task_of(node: c_int) -> Result<c_int, Fault> {
+    let place = place();
+    if (0..place.nodes).contains(&node) {
+        return Ok(place.first + node);
+    }
+    match node {
+        HOST if place.host >= 0 => Ok(place.host),
+        _ => Err(no_node(node)),
+    }
+}
+
+#[cold]
+pub fn no_node(node: c_int) -> Fault {
+    let nodes = place().nodes;
+    match node {
+        HOST => Fault::says("this program has no host program"),
+        _ => Fault::says(format!("there is no node {node}; there are {nodes}")),
+    }
+}
+
+/// The node of a task.
+#[inline(always)]
+pub fn node_of(task: c_int) -> c_int {
+    let place = place();
+    match task == place.host {
+        true => HOST,
+        false => task - place.first,
+    }
+}
+
+/// A number of the program's, or the value for none.
+///
+/// # Safety
+/// `place` is a number, or NULL.
+#[inline(always)]
+unsafe fn number(place: *const c_int, none: c_int) -> c_int {
+    match place.is_null() {
+        true => none,
+        // SAFETY: the caller's.
+        false => unsafe { *place },
+    }
+}
+
+/// The receiver of a message, as a task, and its tag.
+pub struct Address {
+    pub task: c_int,
+    pub tag: c_int,
+}
+
+impl Address {
+    /// From the arguments of a call; `None`: it is nobody.
+    ///
+    /// # Safety
+    /// Numbers, or NULL.
+    #[inline(always)]
+    pub unsafe fn read(node: *const c_int, kind: *const c_int) -> Result<Option<Address>, Fault> {
+        // SAFETY: the caller's.
+        let (node, tag) = unsafe { (number(node, DONTCARE), number(kind, DONTCARE)) };
+        if node == NONODE {
+            return Ok(None);
+        }
+        if tag < 0 {
+            return Err(no_type(tag));
+        }
+        let task = task_of(node)?;
+        Ok(Some(Address { task, tag }))
+    }
+}
+
+#[cold]
+fn no_type(tag: c_int) -> Fault {
+    Fault::says(format!("{tag} is no type; types count from 0"))
+}
+
+/// Choice of messages by sender and type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    pub task: c_int,
+    pub tag: c_int,
+}
+
+impl Choice {
+    /// From the arguments of a call; `None`: from nobody. NULL is `DONTCARE`.
+    ///
+    /// # Safety
+    /// Numbers, or NULL.
+    #[inline(always)]
+    pub unsafe fn read(node: *const c_int, kind: *const c_int) -> Result<Option<Choice>, Fault> {
+        // SAFETY: the caller's.
+        let (node, tag) = unsafe { (number(node, DONTCARE), number(kind, DONTCARE)) };
+        let tag = match tag {
+            DONTCARE => rg::ANY,
+            ..0 => return Err(no_type(tag)),
+            tag => tag,
+        };
+        let task = match node {
+            NONODE => return Ok(None),
+            DONTCARE => rg::ANY,
+            node => task_of(node)?,
+        };
+        Ok(Some(Choice { task, tag }))
+    }
+}
+
+/// Tell a program sender and type of a message. A number that is right is not written: it may be a constant of Fortran's.
+///
+/// # Safety
+/// Places of numbers, or NULL.
+#[inline(always)]
+pub unsafe fn tell(node: *mut c_int, kind: *mut c_int, status: &rg::Status) {
+    for (place, value) in [(node, node_of(status.source)), (kind, status.tag)] {
+        // SAFETY: the caller's.
+        unsafe {
+            if !place.is_null() && *place != value {
+                *place = value;
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Reductions by functions of the program, to all members of a group.
+
+use std::ffi::{c_int, c_void};
+
+use crate::fault::{Fault, checked};
+use crate::own::Own;
+use crate::rg;
+
+/// The program's function: the second item is combined into the first.
+pub type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, c_int) -> c_int;
+
+/// The operator of Regatta's that stands for all functions, and what it is to do now.
+#[derive(Clone, Copy)]
+struct Combining {
+    operator: Option<rg::Op>,
+    function: Option<Function>,
+    size: c_int,
+}
+
+static COMBINING: Own<Combining> = Own::new(Combining {
+    operator: None,
+    function: None,
+    size: 0,
+});
+
+/// Calls the program's function for each item.
+///
+/// # Safety
+/// As of `rg_combine`.
+unsafe extern "C" fn combine(
+    input: *const c_void,
+    inout: *mut c_void,
+    count: usize,
+    _: *mut c_void,
+) {
+    let Combining { function, size, .. } = *COMBINING.get();
+    let Some(function) = function else {
+        return;
+    };
+    for item in 0..count {
+        let at = item * size as usize;
+        // SAFETY: `count` items of that size; the program's function for them. It only reads its second one.
+        unsafe { function(inout.byte_add(at), input.cast_mut().byte_add(at), size) };
+    }
+}
+
+fn operator() -> Result<rg::Op, Fault> {
+    if let Some(operator) = COMBINING.get().operator {
+        return Ok(operator);
+    }
+    let mut operator = rg::SUM;
+    // SAFETY: a function that stays, and a place.
+    checked(unsafe { rg::rg_op_create(Some(combine), std::ptr::null_mut(), 1, &mut operator) })?;
+    COMBINING.get().operator = Some(operator);
+    Ok(operator)
+}
+
+/// Combines the items of all members, each with those in its place; all have the results.
+///
+/// # Safety
+/// There are so many items, and the function is one for them.
+pub unsafe fn reduce(
+    buf: *mut c_void,
+    function: Option<Function>,
+    size: c_int,
+    items: c_int,
+    group: rg::Group,
+) -> Result<(), Fault> {
+    let Ok(count) = usize::try_from(items) else {
+        return Err(Fault::says(format!("{items} is no number of items")));
+    };
+    if size <= 0 || size > c_int::MAX - rg::bytes(0) {
+        return Err(Fault::says(format!("{size} is no size of an item")));
+    }
+    if function.is_none() {
+        return Err(Fault::says("no function is given"));
+    }
+    let operator = operator()?;
+    let combining = COMBINING.get();
+    combining.function = function;
+    combining.size = size;
+    let in_place = std::ptr::without_provenance(rg::IN_PLACE);
+    // SAFETY: the caller's. No reference into our state is held.
+    checked(unsafe { rg::rg_allreduce(in_place, buf, count, rg::bytes(size), operator, group) })
+}

@@ -1,0 +1,2 @@
+! fcube.h: the name under which programs of the iPSC find fnx.h.
+      INCLUDE 'fnx.h'

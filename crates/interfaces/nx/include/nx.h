@@ -1,0 +1,384 @@
+/*
+ * nx.h: the C interface of Intel's NX (iPSC/2, iPSC/860, Touchstone Delta, Paragon), as Regatta has it.
+ *
+ * GRAMMAR
+ *
+ *  Numbers    All integers are `long`, also those in memory: gi... and the information arrays. A vector of `int` is
+ *             something else on a 64-bit machine.
+ *  Processes  A process has a node (0 .. numnodes() - 1) and a pid, which the Paragon calls ptype. Node -1 stands for all
+ *             nodes but the caller's. The host has the number behind the last node's.
+ *  Types      A message has a type: 0 .. 999999999 for programs, FORCE_TYPE .. 1999999999 for force types. A receive
+ *             selects by a type, by -1 (any type that is no force type), or by a mask: a negative number whose bits 0 .. 29
+ *             select these types and whose bit 30 selects all larger ones that are no force types.
+ *  Lengths    are bytes; of global operations, elements.
+ *  c... i...  A call that begins with c is over when it returns. One that begins with i has begun: the program's memory
+ *             is in use until msgwait or msgdone says of the id it returned that it is over.
+ *  Errors     A call by its plain name says what happened and ends the program. The same call with an underscore before
+ *             its name sets errno (EQ... below) and returns -1.
+ *
+ * The page docs/nx.md says of each call how well it is attested.
+ */
+#ifndef REGATTA_NX_H
+#define REGATTA_NX_H
+
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FORCE_TYPE 0x40000000
+#define INVALID_PTYPE (-1)
+#define HOST myhost()
+#define HWHZ 10000000
+
+/* Functions of programs may be declared with any arguments: C takes them as they are. */
+#ifdef __cplusplus
+#define NX_ANY_ARGUMENTS_ ...
+#else
+#define NX_ANY_ARGUMENTS_
+#endif
+
+/* ---- values of errno ----------------------------------------------------------------------- */
+
+#define EQDRVERR 150  /* Regatta could not do it */
+#define EQPBUF 151    /* no buffer, or one that cannot be */
+#define EQBLEN 152    /* the buffer is longer than its memory */
+#define EQLEN 153     /* a negative length, or a result that is longer than its buffer */
+#define EQTIME 154    /* time is up */
+#define EQMSGLONG 155 /* the message is longer than the buffer; it stays */
+#define EQPID 156     /* no process can have this pid */
+#define EQNODE 157    /* there is no such node */
+#define EQTYPE 158    /* no message can have this type */
+#define EQMID 159     /* nothing that was begun has this id */
+#define EQHND 160     /* there is no handler */
+#define EQNOPROC 161  /* no more processes can be started */
+#define EQUSEPID 162  /* another process has this pid */
+#define EQNOACT 163   /* no process is there, or it has gone */
+#define EQBADFIL 164  /* this file cannot be run */
+#define EQPARAM 165   /* an argument makes no sense */
+#define EQPFIL 166    /* the name of the file is missing */
+#define EQPCNODE 167  /* the place for the node is missing */
+#define EQPCPID 168   /* the place for the pid is missing */
+#define EQPCCODE 169  /* the place for the code is missing */
+#define EQPRIV 170    /* this is for hosts, or for nodes, only */
+#define EQMEM 171     /* memory is used up, or senders wait for each other in a circle */
+#define EQNOMID 174   /* 65535 messages have been begun */
+#define EQSET 175     /* the pid has been set before */
+#define EQNOSET 176   /* the pid has not been set */
+#define EQCUBEEXISTS 178   /* there is a cube with processes already */
+#define EQCUBENOTEXIST 179 /* there is no such cube */
+#define ENFPS 210 /* the nodes are not at the same place of the file */
+#define EMIXIO 211 /* the nodes do not do the same to the file */
+#define EIMODE 212 /* there is no such mode */
+#define ERDEOF 219 /* the file ends here */
+
+/* ---- nodes and pids ------------------------------------------------------------------------ */
+
+long mynode(void);
+long numnodes(void);
+long mypid(void);
+long myptype(void);
+void setptype(long ptype);
+long myhost(void);
+long nodedim(void);
+long mypart(long *rows, long *columns);
+
+long _mynode(void);
+long _numnodes(void);
+long _mypid(void);
+long _myptype(void);
+long _setptype(long ptype);
+long _myhost(void);
+long _nodedim(void);
+long _mypart(long *rows, long *columns);
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+void csend(long type, const void *buf, long count, long node, long ptype);
+void crecv(long typesel, void *buf, long count);
+/* The length of what was received. */
+long csendrecv(long type, const void *sbuf, long scount, long node, long ptype, long typesel, void *rbuf,
+               long rcount);
+void gsendx(long type, const void *buf, long count, const long nodes[], long number);
+
+/* An id for msgwait, msgdone and the like. */
+long isend(long type, const void *buf, long count, long node, long ptype);
+long irecv(long typesel, void *buf, long count);
+long isendrecv(long type, const void *sbuf, long scount, long node, long ptype, long typesel, void *rbuf,
+               long rcount);
+
+/* These select by node and pid as well, -1 for any, and tell of the message in info: type, length, node, ptype. */
+void crecvx(long typesel, void *buf, long count, long nodesel, long ptypesel, long info[8]);
+long irecvx(long typesel, void *buf, long count, long nodesel, long ptypesel, long info[8]);
+void cprobex(long typesel, long nodesel, long ptypesel, long info[8]);
+long iprobex(long typesel, long nodesel, long ptypesel, long info[8]);
+
+/* Waits; releases the id. */
+void msgwait(long mid);
+/* 1, and the id is released, if it is over; else 0. */
+long msgdone(long mid);
+void msgcancel(long mid);
+/* Releases the id; what it stood for goes on. */
+void msgignore(long mid);
+/* An id for both, in place of theirs; -1 stands for nothing. */
+long msgmerge(long mid1, long mid2);
+
+void cprobe(long typesel);
+long iprobe(long typesel);
+void flushmsg(long typesel, long nodesel, long ptypesel);
+
+long _csend(long type, const void *buf, long count, long node, long ptype);
+long _crecv(long typesel, void *buf, long count);
+long _csendrecv(long type, const void *sbuf, long scount, long node, long ptype, long typesel, void *rbuf,
+                long rcount);
+long _gsendx(long type, const void *buf, long count, const long nodes[], long number);
+long _isend(long type, const void *buf, long count, long node, long ptype);
+long _irecv(long typesel, void *buf, long count);
+long _isendrecv(long type, const void *sbuf, long scount, long node, long ptype, long typesel, void *rbuf,
+                long rcount);
+long _crecvx(long typesel, void *buf, long count, long nodesel, long ptypesel, long info[8]);
+long _irecvx(long typesel, void *buf, long count, long nodesel, long ptypesel, long info[8]);
+long _cprobex(long typesel, long nodesel, long ptypesel, long info[8]);
+long _iprobex(long typesel, long nodesel, long ptypesel, long info[8]);
+long _msgwait(long mid);
+long _msgdone(long mid);
+long _msgcancel(long mid);
+long _msgignore(long mid);
+long _msgmerge(long mid1, long mid2);
+long _cprobe(long typesel);
+long _iprobe(long typesel);
+long _flushmsg(long typesel, long nodesel, long ptypesel);
+
+/* ---- handlers -------------------------------------------------------------------------------- */
+
+/* These return at once. When the message has come, or its buffer may be used again, the handler runs: once, as an
+ * interrupt of the program. It has the arguments type, count, node and ptype, and of the ..x forms hparam as well; all are
+ * long. */
+void hrecv(long typesel, void *buf, long count, void (*handler)(NX_ANY_ARGUMENTS_));
+void hsend(long type, const void *buf, long count, long node, long ptype, void (*handler)(NX_ANY_ARGUMENTS_));
+/* The handler is told of the message that has come. */
+void hsendrecv(long type, const void *sbuf, long scount, long node, long ptype, long typesel, void *rbuf,
+               long rcount, void (*handler)(NX_ANY_ARGUMENTS_));
+void hrecvx(long typesel, void *buf, long count, long nodesel, long ptypesel,
+            void (*xhandler)(NX_ANY_ARGUMENTS_), long hparam);
+void hsendx(long type, const void *buf, long count, long node, long ptype, void (*xhandler)(NX_ANY_ARGUMENTS_),
+            long hparam);
+/* 1: no handler runs. 0: they do, those that are due before this returns. Returns what it was. */
+long masktrap(long state);
+
+long _hrecv(long typesel, void *buf, long count, void (*handler)(NX_ANY_ARGUMENTS_));
+long _hsend(long type, const void *buf, long count, long node, long ptype, void (*handler)(NX_ANY_ARGUMENTS_));
+long _hsendrecv(long type, const void *sbuf, long scount, long node, long ptype, long typesel, void *rbuf,
+                long rcount, void (*handler)(NX_ANY_ARGUMENTS_));
+long _hrecvx(long typesel, void *buf, long count, long nodesel, long ptypesel,
+             void (*xhandler)(NX_ANY_ARGUMENTS_), long hparam);
+long _hsendx(long type, const void *buf, long count, long node, long ptype,
+             void (*xhandler)(NX_ANY_ARGUMENTS_), long hparam);
+long _masktrap(long state);
+
+/* ---- of the last message that was received or seen ------------------------------------------ */
+
+/* Written by calls without an argument for it; may be given to those that have one. */
+extern long msginfo[8];
+
+long infocount(void);
+long infonode(void);
+long infopid(void);
+long infoptype(void);
+long infotype(void);
+
+long _infocount(void);
+long _infonode(void);
+long _infopid(void);
+long _infoptype(void);
+long _infotype(void);
+
+/* ---- global operations ----------------------------------------------------------------------- */
+
+/* Every node calls; x becomes the result on each. work is as long as x, and need not be. */
+void gsync(void);
+
+void gdsum(double x[], long n, double work[]);
+void gdprod(double x[], long n, double work[]);
+void gdhigh(double x[], long n, double work[]);
+void gdlow(double x[], long n, double work[]);
+void gssum(float x[], long n, float work[]);
+void gsprod(float x[], long n, float work[]);
+void gshigh(float x[], long n, float work[]);
+void gslow(float x[], long n, float work[]);
+void gisum(long x[], long n, long work[]);
+void giprod(long x[], long n, long work[]);
+void gihigh(long x[], long n, long work[]);
+void gilow(long x[], long n, long work[]);
+/* bitwise */
+void giand(long x[], long n, long work[]);
+void gior(long x[], long n, long work[]);
+void gixor(long x[], long n, long work[]);
+/* logical */
+void gland(long x[], long n, long work[]);
+void glor(long x[], long n, long work[]);
+void glxor(long x[], long n, long work[]);
+
+/* A commutative and associative function of two vectors, `long f(double *a, double *b)` and the like: combines the second
+ * into the first. */
+void gopf(void *x, long xlen, void *work, long (*function)(NX_ANY_ARGUMENTS_));
+
+/* y becomes the x of all nodes, in their order. *ncnt is the length of that. */
+void gcol(const void *x, long xlen, void *y, long ylen, long *ncnt);
+/* xlens: of all nodes, the same on each. */
+void gcolx(const void *x, const long xlens[], void *y);
+
+long _gsync(void);
+long _gdsum(double x[], long n, double work[]);
+long _gdprod(double x[], long n, double work[]);
+long _gdhigh(double x[], long n, double work[]);
+long _gdlow(double x[], long n, double work[]);
+long _gssum(float x[], long n, float work[]);
+long _gsprod(float x[], long n, float work[]);
+long _gshigh(float x[], long n, float work[]);
+long _gslow(float x[], long n, float work[]);
+long _gisum(long x[], long n, long work[]);
+long _giprod(long x[], long n, long work[]);
+long _gihigh(long x[], long n, long work[]);
+long _gilow(long x[], long n, long work[]);
+long _giand(long x[], long n, long work[]);
+long _gior(long x[], long n, long work[]);
+long _gixor(long x[], long n, long work[]);
+long _gland(long x[], long n, long work[]);
+long _glor(long x[], long n, long work[]);
+long _glxor(long x[], long n, long work[]);
+long _gopf(void *x, long xlen, void *work, long (*function)(NX_ANY_ARGUMENTS_));
+long _gcol(const void *x, long xlen, void *y, long ylen, long *ncnt);
+long _gcolx(const void *x, const long xlens[], void *y);
+
+/* ---- hosts ------------------------------------------------------------------------------------ */
+
+/* A host is a program that is started by itself and loads others. -1 as node or pid stands for all. */
+
+/* Before any message. */
+void setpid(long pid);
+/* type: a number of nodes, or d and a dimension: "8", "d3". Without a cube there are as many nodes as cores. */
+void getcube(const char *name, const char *type, const char *srm, long keep);
+void attachcube(const char *name);
+/* Kills what runs there. */
+void relcube(const char *name);
+long load(const char *file, long node, long pid);
+/* On a node: processes with its own pid, itself too if it is meant. */
+void killcube(long node, long pid);
+void killproc(long node, long pid);
+/* Waits until these processes have ended. */
+void waitall(long node, long pid);
+/* Waits until one of them has: its exit status, or minus the signal that ended it. */
+void waitone(long node, long pid, long *cnode, long *cpid, long *ccode);
+
+long _setpid(long pid);
+long _getcube(const char *name, const char *type, const char *srm, long keep);
+long _attachcube(const char *name);
+long _relcube(const char *name);
+long _load(const char *file, long node, long pid);
+long _killcube(long node, long pid);
+long _killproc(long node, long pid);
+long _waitall(long node, long pid);
+long _waitone(long node, long pid, long *cnode, long *cpid, long *ccode);
+
+/* ---- numbers of 64 bits ------------------------------------------------------------------------ */
+
+/* Each half has 32 bits, also where long has more. */
+struct s_size {
+    long slow;
+    long shigh;
+};
+typedef struct s_size esize_t;
+
+esize_t eadd(esize_t a, esize_t b);
+esize_t esub(esize_t a, esize_t b);
+esize_t emul(esize_t a, long b);
+long ediv(esize_t a, long b);
+long emod(esize_t a, long b);
+/* -1, 0 or 1 */
+long ecmp(esize_t a, esize_t b);
+void etos(esize_t number, char *text);
+esize_t stoe(const char *text);
+
+esize_t _eadd(esize_t a, esize_t b);
+esize_t _esub(esize_t a, esize_t b);
+esize_t _emul(esize_t a, long b);
+long _ediv(esize_t a, long b);
+long _emod(esize_t a, long b);
+long _ecmp(esize_t a, esize_t b);
+long _etos(esize_t number, char *text);
+esize_t _stoe(const char *text);
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+/* The ways in which nodes share a file. M_UNIX is that of any open file. */
+#define M_UNIX 0   /* a position for each node */
+#define M_LOG 1    /* one position, for whoever comes first */
+#define M_SYNC 2   /* one position; all nodes take part, in their order, each with its length */
+#define M_RECORD 3 /* all nodes take part, in their order, with one length */
+#define M_GLOBAL 4 /* all nodes do the same, which is done once */
+#define M_ASYNC 5  /* as M_UNIX, without any order */
+
+#define SIZE_SET 0
+#define SIZE_CUR 1
+#define SIZE_END 2
+
+/* All nodes call these two. */
+int gopen(const char *path, int oflag, int iomode, mode_t mode);
+void setiomode(int fd, int iomode);
+long iomode(int fd);
+
+void cread(int fd, void *buf, unsigned int count);
+void cwrite(int fd, const void *buf, unsigned int count);
+/* An id for iowait or iodone. */
+long iread(int fd, void *buf, unsigned int count);
+long iwrite(int fd, const void *buf, unsigned int count);
+void iowait(long id);
+long iodone(long id);
+
+long iseof(int fd);
+esize_t eseek(int fd, esize_t offset, int whence);
+/* Make a file longer, if it is not; return its size. */
+long lsize(int fd, long offset, int whence);
+esize_t esize(int fd, esize_t offset, int whence);
+long restrictvol(int fd, int number, const int volumes[]);
+
+int _gopen(const char *path, int oflag, int iomode, mode_t mode);
+long _setiomode(int fd, int iomode);
+long _iomode(int fd);
+/* The number of bytes. */
+long _cread(int fd, void *buf, unsigned int count);
+long _cwrite(int fd, const void *buf, unsigned int count);
+long _iread(int fd, void *buf, unsigned int count);
+long _iwrite(int fd, const void *buf, unsigned int count);
+long _iowait(long id);
+long _iodone(long id);
+long _iseof(int fd);
+esize_t _eseek(int fd, esize_t offset, int whence);
+long _lsize(int fd, long offset, int whence);
+esize_t _esize(int fd, esize_t offset, int whence);
+long _restrictvol(int fd, int number, const int volumes[]);
+
+/* ---- clocks, and the rest --------------------------------------------------------------------- */
+
+double dclock(void);        /* seconds */
+unsigned long mclock(void); /* milliseconds */
+void hwclock(esize_t *ticks);
+void flick(void);
+void led(long on);
+long gray(long i);
+long ginv(long j);
+
+double _dclock(void);
+unsigned long _mclock(void);
+long _hwclock(esize_t *ticks);
+long _flick(void);
+long _led(long on);
+long _gray(long i);
+long _ginv(long j);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

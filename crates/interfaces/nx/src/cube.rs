@@ -1,0 +1,143 @@
+//! A host's cube: its nodes, and the processes that have been loaded there. Pure.
+
+use std::ffi::{c_int, c_long};
+
+/// The state of a loaded process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Runs,
+    /// With this code; `waitone` has not told of it.
+    Ended(c_long),
+}
+
+/// A loaded process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub task: c_int,
+    pub node: c_int,
+    pub pid: c_int,
+    pub state: State,
+}
+
+/// The processes of a cube in the order in which they were loaded, or have ended.
+#[derive(Debug, Default)]
+pub struct Cube {
+    pub name: String,
+    pub processes: Vec<Process>,
+}
+
+/// Whether a process is meant by a node and a pid, where -1 stands for all.
+pub fn is_meant(process: &Process, node: c_long, pid: c_long) -> bool {
+    let matches = |number: c_int, wanted: c_long| wanted == -1 || c_long::from(number) == wanted;
+    matches(process.node, node) && matches(process.pid, pid)
+}
+
+impl Cube {
+    /// A process that runs and is meant.
+    pub fn running(&self, node: c_long, pid: c_long) -> Option<&Process> {
+        let runs = |process: &&Process| process.state == State::Runs;
+        self.processes
+            .iter()
+            .filter(runs)
+            .find(|process| is_meant(process, node, pid))
+    }
+
+    /// A process has been loaded.
+    pub fn add(&mut self, task: c_int, node: c_int, pid: c_int) {
+        self.processes.push(Process {
+            task,
+            node,
+            pid,
+            state: State::Runs,
+        });
+    }
+
+    /// A process has ended. Those that end later are told of later.
+    pub fn end(&mut self, task: c_int, code: c_long) {
+        let runs = |process: &Process| process.task == task && process.state == State::Runs;
+        if let Some(at) = self.processes.iter().position(runs) {
+            let mut process = self.processes.remove(at);
+            process.state = State::Ended(code);
+            self.processes.push(process);
+        }
+    }
+
+    /// Takes out the process that ended first, of those that are meant, with its code.
+    pub fn take_ended(&mut self, node: c_long, pid: c_long) -> Option<(Process, c_long)> {
+        let ended = self.processes.iter().enumerate().find_map(|(at, process)| {
+            match (process.state, is_meant(process, node, pid)) {
+                (State::Ended(code), true) => Some((at, code)),
+                _ => None,
+            }
+        });
+        ended.map(|(at, code)| (self.processes.remove(at), code))
+    }
+
+    /// Whether any process is known that is meant.
+    pub fn knows(&self, node: c_long, pid: c_long) -> bool {
+        let mut all = self.processes.iter();
+        all.any(|process| is_meant(process, node, pid))
+    }
+}
+
+/// The number of nodes that a cube's type means: a number of nodes, or d and a dimension. Letters behind it name kinds of nodes.
+pub fn nodes_of(kind: &str) -> Option<c_int> {
+    let kind = kind.trim();
+    let (digits, cube) = match kind.strip_prefix(['d', 'D']) {
+        Some(rest) => (rest, true),
+        None => (kind, false),
+    };
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    let number: c_int = digits[..end].parse().ok()?;
+    match cube {
+        true => (number < 20).then(|| 1 << number),
+        false => (1..1 << 20).contains(&number).then_some(number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cube() -> Cube {
+        let mut cube = Cube::default();
+        for (task, node, pid) in [(5, 0, 1), (6, 1, 1), (9, 1, 2)] {
+            cube.add(task, node, pid);
+        }
+        cube
+    }
+
+    #[test]
+    fn a_type_says_how_many_nodes() {
+        let nodes = ["4", "16m8", "d3", "d0rx", "1"].map(nodes_of);
+        assert_eq!(nodes, [Some(4), Some(16), Some(8), Some(1), Some(1)]);
+        for kind in ["", "rx", "0", "d", "d99", "-3"] {
+            assert_eq!(nodes_of(kind), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn minus_one_stands_for_all_nodes_and_all_pids() {
+        let cube = cube();
+        assert_eq!(cube.running(1, -1).map(|process| process.task), Some(6));
+        assert_eq!(cube.running(-1, 2).map(|process| process.task), Some(9));
+        assert_eq!(cube.running(0, 2), None);
+        assert!(cube.knows(-1, -1) && !cube.knows(2, -1));
+    }
+
+    #[test]
+    fn ends_are_told_once_in_their_order() {
+        let mut cube = cube();
+        cube.end(9, 3);
+        cube.end(5, -9);
+        cube.end(77, 1);
+        assert_eq!(cube.running(-1, -1).map(|process| process.task), Some(6));
+        let told = |ended: Option<(Process, c_long)>| ended.map(|(one, code)| (one.task, code));
+        assert_eq!(told(cube.take_ended(0, -1)), Some((5, -9)));
+        assert_eq!(told(cube.take_ended(-1, -1)), Some((9, 3)));
+        assert_eq!(told(cube.take_ended(-1, -1)), None);
+        assert!(cube.knows(1, 1));
+    }
+}

@@ -1,0 +1,234 @@
+//! Errors: NX's numbers, and the two ways in which a call tells of one.
+//!
+//! A call by its plain name says what happened and ends the program, as on NX; the same call with an underscore before its
+//! name sets `errno` and returns -1.
+
+use std::ffi::{CStr, c_int, c_long};
+use std::io::Write;
+
+use crate::rg;
+use crate::state::library;
+
+/// NX's error numbers, as `nx.h` has them.
+macro_rules! codes {
+    ($($name:ident = $value:literal: $meaning:literal,)*) => {
+        $(#[allow(dead_code)] pub const $name: c_int = $value;)*
+
+        /// The name of a number and its meaning.
+        fn meaning(code: c_int) -> (&'static str, &'static str) {
+            match code {
+                $($value => (stringify!($name), $meaning),)*
+                _ => ("an error", "the system refused"),
+            }
+        }
+    };
+}
+
+codes! {
+    EQDRVERR = 150: "Regatta could not do it",
+    EQPBUF = 151: "there is no such buffer",
+    EQLEN = 153: "this length is negative",
+    EQMSGLONG = 155: "the message is longer than the buffer",
+    EQPID = 156: "no process can have this pid",
+    EQNODE = 157: "there is no such node",
+    EQTYPE = 158: "no message can have this type",
+    EQMID = 159: "no message that was begun has this id",
+    EQHND = 160: "there is no handler",
+    EQNOPROC = 161: "no more processes can be started",
+    EQUSEPID = 162: "another process has this pid",
+    EQNOACT = 163: "no process is there",
+    EQBADFIL = 164: "this file cannot be run",
+    EQPARAM = 165: "this argument makes no sense",
+    EQPFIL = 166: "the name of the file is missing",
+    EQPCNODE = 167: "there is no place for the node",
+    EQPCPID = 168: "there is no place for the pid",
+    EQPCCODE = 169: "there is no place for the code",
+    EQPRIV = 170: "this is not for this kind of process",
+    EQMEM = 171: "memory is used up",
+    EQNOMID = 174: "too many messages have been begun",
+    EQSET = 175: "the pid has been set before",
+    EQNOSET = 176: "the pid has not been set",
+    EQCUBEEXISTS = 178: "there is a cube with processes already",
+    EQCUBENOTEXIST = 179: "there is no such cube",
+    ENFPS = 210: "the nodes are not at the same place of the file",
+    EMIXIO = 211: "the nodes do not do the same to the file",
+    EIMODE = 212: "there is no such mode",
+    ERDEOF = 219: "the file ends here",
+}
+
+/// The error of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The value of `errno`.
+    pub code: c_int,
+    /// The argument that is at fault and its value.
+    pub argument: Option<(&'static str, c_long)>,
+    /// Regatta's last error has a sentence about it.
+    told: bool,
+}
+
+impl Fault {
+    /// A fault without an argument to name.
+    pub const fn plain(code: c_int) -> Fault {
+        Fault {
+            code,
+            argument: None,
+            told: false,
+        }
+    }
+
+    /// This fault by another number.
+    pub fn as_code(self, code: c_int) -> Fault {
+        Fault { code, ..self }
+    }
+
+    /// The fault of an argument.
+    pub const fn of(code: c_int, argument: &'static str, value: c_long) -> Fault {
+        Fault {
+            code,
+            argument: Some((argument, value)),
+            told: false,
+        }
+    }
+}
+
+/// The result of a call: what it returns, or why not.
+pub type Answer = Result<c_long, Fault>;
+
+/// The outcome of a call of Regatta's.
+#[inline(always)]
+pub fn check(code: c_int) -> Result<(), Fault> {
+    if code == rg::OK {
+        return Ok(());
+    }
+    Err(fault(code))
+}
+
+#[cold]
+#[inline(never)]
+pub fn fault(code: c_int) -> Fault {
+    Fault {
+        code: number(code),
+        argument: None,
+        told: true,
+    }
+}
+
+/// The error of a call of the system.
+#[cold]
+pub fn system() -> Fault {
+    let code = std::io::Error::last_os_error().raw_os_error();
+    Fault::plain(code.unwrap_or(EQDRVERR))
+}
+
+/// NX's number for an error of Regatta's.
+fn number(code: c_int) -> c_int {
+    match code {
+        rg::ERR_ARGUMENT => EQPARAM,
+        rg::ERR_TASK => EQNODE,
+        rg::ERR_TAG => EQTYPE,
+        rg::ERR_HANDLE | rg::ERR_CANCELLED => EQMID,
+        rg::ERR_TRUNCATED => EQMSGLONG,
+        rg::ERR_DEAD | rg::ERR_LEFT => EQNOACT,
+        rg::ERR_MEMORY | rg::ERR_CYCLE => EQMEM,
+        rg::ERR_PROGRAM => EQBADFIL,
+        _ => EQDRVERR,
+    }
+}
+
+/// The end of a call by its plain name: what it returns, or the end of the program.
+#[inline(always)]
+pub fn or_end(name: &str, answer: Answer) -> c_long {
+    match answer {
+        Ok(value) => value,
+        Err(fault) => end(name, fault),
+    }
+}
+
+/// The end of a call by its name with an underscore.
+#[inline(always)]
+pub fn or_errno(answer: Answer) -> c_long {
+    match answer {
+        Ok(value) => value,
+        Err(fault) => set_errno(fault.code),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn set_errno(code: c_int) -> c_long {
+    // SAFETY: the calling thread's own errno.
+    unsafe { *libc::__errno_location() = code };
+    -1
+}
+
+/// Says what happened and ends the program. The task counts as failed: it does not take leave.
+#[cold]
+#[inline(never)]
+pub fn end(name: &str, fault: Fault) -> ! {
+    let library = library();
+    library.failed = true;
+    let mut text = match library.joined {
+        true if library.cube.is_some() => format!("host pid {}: {name}: ", library.ptype),
+        true => format!(
+            "node {} pid {}: {name}: ",
+            library.node_of_mine(),
+            library.ptype
+        ),
+        false => format!("{name}: "),
+    };
+    text += &sentence(fault);
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    // SAFETY: as a program ends; the functions it has registered run.
+    unsafe { libc::exit(1) }
+}
+
+/// The sentence about a fault, with its end of line.
+fn sentence(fault: Fault) -> String {
+    let (name, meaning) = meaning(fault.code);
+    let mut text = String::new();
+    if let Some((argument, value)) = fault.argument {
+        text += &format!("{argument} {value}: ");
+    }
+    match fault.code < EQDRVERR {
+        true => text += &std::io::Error::from_raw_os_error(fault.code).to_string(),
+        false => text += meaning,
+    }
+    if fault.told {
+        // SAFETY: a text that stays until this thread's next failure.
+        let why = unsafe { CStr::from_ptr(rg::rg_last_error()) };
+        text += &format!(": {}", why.to_string_lossy());
+    }
+    if fault.code >= EQDRVERR {
+        text += &format!(" ({name})");
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_the_argument_its_meaning_and_the_number() {
+        let text = sentence(Fault::of(EQNODE, "node", 9));
+        assert_eq!(text, "node 9: there is no such node (EQNODE)\n");
+        assert_eq!(sentence(Fault::plain(EQMEM)), "memory is used up (EQMEM)\n");
+    }
+
+    #[test]
+    fn an_error_of_the_system_has_its_words() {
+        let said = sentence(Fault::plain(libc::EBADF));
+        assert!(said.starts_with("Bad file descriptor"), "{said}");
+    }
+
+    #[test]
+    fn every_error_of_regatta_s_has_a_number_with_a_meaning() {
+        for code in -23..0 {
+            let number = number(code);
+            assert!((EQDRVERR..=EQCUBENOTEXIST).contains(&number), "{code}");
+            assert!(meaning(number).0.starts_with("EQ"), "{code}");
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! Files that nodes share, in the Paragon's ways.
+//!
+//! A node opens files like any program, or all nodes open one together (`gopen`). How they share it is the nodes' affair: the position of a
+//! descriptor is the system's, and nodes that share one set it alike. Only a log has its position elsewhere, under a name of the job, which
+//! a node takes away for as long as it reads or writes.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
+
+use crate::error::{Answer, EMIXIO, ENFPS, EQPARAM, ERDEOF, Fault, check, system};
+use crate::extended::{Extended, extended_or_end, extended_or_errno, wide};
+use crate::forms::c_forms;
+use crate::handlers::around;
+use crate::iomodes::{Mode, Part, part_of, record_of};
+use crate::life::enrolled;
+use crate::rg;
+use crate::send::length;
+use crate::state::library;
+use crate::world::global_group;
+
+/// How a size changes: `lsize`, `esize`.
+const SIZE_SET: c_int = 0;
+const SIZE_CUR: c_int = 1;
+const SIZE_END: c_int = 2;
+
+/// The direction of the bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Read,
+    Write,
+}
+
+/// The mode of a descriptor: the first one unless it was set.
+fn mode_of(fd: c_int) -> Mode {
+    let modes = &library().modes;
+    let set = modes.iter().find(|(of, _)| *of == fd);
+    set.map_or(Mode::Unix, |&(_, mode)| mode)
+}
+
+fn set_mode(fd: c_int, mode: Mode) {
+    let modes = &mut library().modes;
+    modes.retain(|(of, _)| *of != fd);
+    if mode != Mode::Unix {
+        modes.push((fd, mode));
+    }
+}
+
+/// The position of a descriptor, moved.
+fn seek(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
+    // SAFETY: a plain call.
+    match unsafe { libc::lseek(fd, offset, whence) } {
+        -1 => Err(system()),
+        position => Ok(position),
+    }
+}
+
+fn size_of_file(fd: c_int) -> Result<i64, Fault> {
+    // SAFETY: a status made of zeros is one, and there is room for it.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        match libc::fstat(fd, &mut status) {
+            0 => Ok(status.st_size),
+            _ => Err(system()),
+        }
+    }
+}
+
+/// Reads or writes all that is there, from the descriptor's position or another one.
+///
+/// # Safety
+/// `memory` has `length` bytes.
+unsafe fn transfer(
+    way: Way,
+    fd: c_int,
+    memory: *mut c_void,
+    length: usize,
+    from: Option<i64>,
+) -> Result<usize, Fault> {
+    let mut done = 0;
+    while done < length {
+        let (place, left) = (memory.wrapping_byte_add(done), length - done);
+        let at = from.map(|from| from + done as i64);
+        // SAFETY: the caller's.
+        let moved = unsafe {
+            match (way, at) {
+                (Way::Read, None) => libc::read(fd, place, left),
+                (Way::Read, Some(at)) => libc::pread(fd, place, left, at),
+                (Way::Write, None) => libc::write(fd, place, left),
+                (Way::Write, Some(at)) => libc::pwrite(fd, place, left, at),
+            }
+        };
+        match moved {
+            0 => break,
+            1.. => done += moved as usize,
+            _ if system().code == libc::EINTR => {}
+            _ => return Err(system()),
+        }
+    }
+    Ok(done)
+}
+
+/// The numbers of all nodes.
+fn of_all_nodes<T: Copy + Default>(own: T) -> Result<Vec<T>, Fault> {
+    let group = global_group()?;
+    let mut all = vec![T::default(); library().nodes as usize];
+    // SAFETY: a number, and room for one of each node.
+    check(unsafe {
+        rg::rg_allgather(
+            (&raw const own).cast(),
+            size_of::<T>(),
+            all.as_mut_ptr().cast(),
+            group,
+        )
+    })?;
+    Ok(all)
+}
+
+fn broadcast(memory: *mut c_void, length: usize) -> Result<(), Fault> {
+    let group = global_group()?;
+    // SAFETY: the callers': memory of that length.
+    check(unsafe { rg::rg_broadcast(memory, length, 0, group) })
+}
+
+/// A node's part of what all read or write.
+///
+/// # Safety
+/// As of `transfer`.
+unsafe fn transfer_part(
+    way: Way,
+    fd: c_int,
+    memory: *mut c_void,
+    length: usize,
+    part: Option<Part>,
+) -> Result<usize, Fault> {
+    let part = part.ok_or(Fault::plain(EQPARAM))?;
+    // SAFETY: the caller's.
+    let done = unsafe { transfer(way, fd, memory, length, Some(part.begin)) };
+    seek(fd, part.next, libc::SEEK_SET)?;
+    done
+}
+
+/// Node 0 reads or writes, and all hear what came of it.
+///
+/// # Safety
+/// As of `transfer`.
+unsafe fn transfer_for_all(
+    way: Way,
+    fd: c_int,
+    memory: *mut c_void,
+    length: usize,
+) -> Result<usize, Fault> {
+    let from = seek(fd, 0, libc::SEEK_CUR)?;
+    let mut told = [0i64; 2];
+    if library().me == 0 {
+        // SAFETY: the caller's.
+        told = match unsafe { transfer(way, fd, memory, length, Some(from)) } {
+            Ok(done) => [done as i64, 0],
+            Err(fault) => [0, fault.code.into()],
+        };
+    }
+    broadcast(told.as_mut_ptr().cast(), size_of_val(&told))?;
+    let [done, code] = told;
+    if code != 0 {
+        return Err(Fault::plain(code as c_int));
+    }
+    let done = (done as usize).min(length);
+    if way == Way::Read {
+        broadcast(memory, done)?;
+    }
+    seek(fd, from + done as i64, libc::SEEK_SET)?;
+    Ok(done)
+}
+
+/// The name under which the position of a log stands. All nodes have the same file.
+fn log_name(fd: c_int) -> Result<CString, Fault> {
+    // SAFETY: a status made of zeros is one, and there is room for it.
+    let status = unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        if libc::fstat(fd, &mut status) != 0 {
+            return Err(system());
+        }
+        status
+    };
+    let library = library();
+    // Processes of one pid share it.
+    let owner = (library.task - library.me, library.ptype);
+    let name = format!("nx.log.{}.{}.{}", owner.0, owner.1, status.st_ino);
+    CString::new(name).map_err(|_| Fault::plain(EQPARAM))
+}
+
+/// Takes the position of a log away: nobody else has it until it is put back.
+fn take_position(name: &CStr) -> Result<i64, Fault> {
+    let (mut position, mut length) = (0i64, 0);
+    // SAFETY: a text, and room for a number.
+    check(unsafe {
+        rg::rg_get(
+            name.as_ptr(),
+            0,
+            rg::TAKE | rg::AWAIT,
+            (&raw mut position).cast(),
+            size_of::<i64>(),
+            &mut length,
+            std::ptr::null_mut(),
+        )
+    })?;
+    Ok(position)
+}
+
+/// Puts the position of a log there.
+fn put_position(name: &CStr, position: i64) -> Result<(), Fault> {
+    // SAFETY: a text, and a number.
+    check(unsafe {
+        rg::rg_put(
+            name.as_ptr(),
+            (&raw const position).cast(),
+            size_of::<i64>(),
+            0,
+            rg::PERSISTENT | rg::OVERWRITABLE,
+            std::ptr::null_mut(),
+        )
+    })
+}
+
+/// # Safety
+/// As of `transfer`.
+unsafe fn transfer_in_turn(
+    way: Way,
+    fd: c_int,
+    memory: *mut c_void,
+    length: usize,
+) -> Result<usize, Fault> {
+    let name = log_name(fd)?;
+    let from = take_position(&name)?;
+    // SAFETY: the caller's.
+    let done = unsafe { transfer(way, fd, memory, length, Some(from)) };
+    put_position(&name, from + done.unwrap_or_default() as i64)?;
+    done
+}
+
+/// Reads or writes as the descriptor's mode has it.
+///
+/// # Safety
+/// As of `transfer`.
+unsafe fn transfer_by_mode(
+    way: Way,
+    fd: c_int,
+    memory: *mut c_void,
+    count: usize,
+) -> Result<usize, Fault> {
+    length(memory, count as c_long)?;
+    let mode = mode_of(fd);
+    // SAFETY: the caller's, of all calls below.
+    unsafe {
+        match mode {
+            Mode::Unix | Mode::Async => transfer(way, fd, memory, count, None),
+            Mode::Log => transfer_in_turn(way, fd, memory, count),
+            Mode::Global => transfer_for_all(way, fd, memory, count),
+            Mode::Sync => {
+                let from = seek(fd, 0, libc::SEEK_CUR)?;
+                let lengths = of_all_nodes(count)?;
+                let part = part_of(library().me, &lengths, from);
+                transfer_part(way, fd, memory, count, part)
+            }
+            Mode::Record => {
+                let from = seek(fd, 0, libc::SEEK_CUR)?;
+                let library = enrolled()?;
+                let part = record_of(library.me, library.nodes, count, from);
+                transfer_part(way, fd, memory, count, part)
+            }
+        }
+    }
+}
+
+/// Nothing is left to be read: a fault, unless nothing was wanted.
+fn at_the_end(done: usize, count: usize) -> Result<usize, Fault> {
+    match done == 0 && count > 0 {
+        true => Err(Fault::plain(ERDEOF)),
+        false => Ok(done),
+    }
+}
+
+pub unsafe fn read(fd: c_int, memory: *mut c_void, count: c_uint) -> Answer {
+    // SAFETY: the caller's.
+    let done = unsafe { transfer_by_mode(Way::Read, fd, memory, count as usize) }?;
+    at_the_end(done, count as usize).map(|done| done as c_long)
+}
+
+pub unsafe fn write(fd: c_int, memory: *const c_void, count: c_uint) -> Answer {
+    // SAFETY: the caller's; nothing is written to the memory.
+    let done = unsafe { transfer_by_mode(Way::Write, fd, memory.cast_mut(), count as usize) }?;
+    Ok(done as c_long)
+}
+
+/// Begins a read, which is over at once; what came of it is told at its end.
+unsafe fn begin_read(fd: c_int, memory: *mut c_void, count: c_uint) -> Answer {
+    // SAFETY: the caller's.
+    let done = unsafe { read(fd, memory, count) };
+    begun(done)
+}
+
+unsafe fn begin_write(fd: c_int, memory: *const c_void, count: c_uint) -> Answer {
+    // SAFETY: the caller's.
+    let done = unsafe { write(fd, memory, count) };
+    begun(done)
+}
+
+fn begun(done: Answer) -> Answer {
+    let id = library().transfers.insert(done);
+    id.map(c_long::from)
+        .ok_or(Fault::plain(crate::error::EQNOMID))
+}
+
+fn ended(id: c_long) -> Answer {
+    let known = crate::mids::from_program(id).and_then(|id| library().transfers.remove(id));
+    known.ok_or(Fault::of(crate::error::EQMID, "id", id))?
+}
+
+unsafe fn wait(id: c_long) -> Answer {
+    ended(id).map(|_| 0)
+}
+
+unsafe fn done(id: c_long) -> Answer {
+    ended(id).map(|_| 1)
+}
+
+unsafe fn mode(fd: c_int) -> Answer {
+    seek(fd, 0, libc::SEEK_CUR)?;
+    Ok(mode_of(fd) as c_long)
+}
+
+/// All nodes change the mode of a file. If they share a position, they have to be at the same one.
+unsafe fn change_mode(fd: c_int, number: c_int) -> Answer {
+    let number = c_long::from(number);
+    // A node at fault takes part all the same: the others wait for it.
+    let position = seek(fd, 0, libc::SEEK_CUR);
+    let mode = Mode::of(number);
+    let own = [position.unwrap_or(-1), mode.map_or(-1, |mode| mode as i64)];
+    let all = of_all_nodes(own)?;
+    let (mode, position) = (mode?, position?);
+    if all.iter().any(|&[_, other]| other != mode as i64) {
+        return Err(Fault::of(EMIXIO, "mode", number));
+    }
+    if mode.shares() && all.iter().any(|&[other, _]| other != position) {
+        return Err(Fault::plain(ENFPS));
+    }
+    if mode == Mode::Log {
+        // Nobody reads before it is there: all take part once more.
+        if library().me == 0 {
+            put_position(&log_name(fd)?, position)?;
+        }
+        of_all_nodes(0u8)?;
+    }
+    if mode_of(fd) == Mode::Log && mode != Mode::Log {
+        let mut position = match library().me {
+            0 => take_position(&log_name(fd)?)?,
+            _ => 0,
+        };
+        broadcast((&raw mut position).cast(), size_of::<i64>())?;
+        seek(fd, position, libc::SEEK_SET)?;
+    }
+    set_mode(fd, mode);
+    Ok(0)
+}
+
+/// All nodes open a file. Node 0 makes it, if it is to be made.
+unsafe fn open(
+    path: *const c_char,
+    flags: c_int,
+    mode: c_int,
+    permissions: libc::mode_t,
+) -> Answer {
+    if path.is_null() {
+        return Err(Fault::plain(EQPARAM));
+    }
+    let library = enrolled()?;
+    let making = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
+    let open = |flags: c_int| {
+        // SAFETY: the C contract: a text.
+        match unsafe { libc::open(path, flags, permissions as c_uint) } {
+            -1 => (-1, system().code),
+            fd => (fd, 0),
+        }
+    };
+    let mut opened = (-1, 0);
+    if library.me == 0 {
+        opened = open(flags);
+    }
+    let mut code = opened.1;
+    broadcast((&raw mut code).cast(), size_of::<c_int>())?;
+    if library.me != 0 && code == 0 {
+        opened = open(flags & !making);
+        code = opened.1;
+    }
+    let failed = of_all_nodes(code)?.into_iter().find(|&code| code != 0);
+    let done = match failed {
+        Some(code) => Err(Fault::plain(code)),
+        // SAFETY: an open descriptor.
+        None => unsafe { change_mode(opened.0, mode) },
+    };
+    if done.is_err() && opened.0 >= 0 {
+        // SAFETY: ours, and nobody has it.
+        unsafe { libc::close(opened.0) };
+    }
+    done.map(|_| c_long::from(opened.0))
+}
+
+/// Whether the position is at the end of the file.
+unsafe fn is_at_end(fd: c_int) -> Answer {
+    let position = match mode_of(fd) {
+        Mode::Log => {
+            let name = log_name(fd)?;
+            let position = take_position(&name)?;
+            put_position(&name, position)?;
+            position
+        }
+        _ => seek(fd, 0, libc::SEEK_CUR)?,
+    };
+    Ok((position >= size_of_file(fd)?) as c_long)
+}
+
+/// Makes a file longer, if it is not as long already. Returns its size.
+fn resize(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
+    let size = size_of_file(fd)?;
+    let base = match whence {
+        SIZE_SET => 0,
+        SIZE_CUR => seek(fd, 0, libc::SEEK_CUR)?,
+        SIZE_END => size,
+        _ => return Err(Fault::of(EQPARAM, "whence", whence.into())),
+    };
+    let wanted = base.checked_add(offset).ok_or(Fault::plain(EQPARAM))?;
+    if wanted <= size {
+        return Ok(size);
+    }
+    // SAFETY: a plain call.
+    match unsafe { libc::ftruncate(fd, wanted) } {
+        0 => Ok(wanted),
+        _ => Err(system()),
+    }
+}
+
+unsafe fn long_resize(fd: c_int, offset: c_long, whence: c_int) -> Answer {
+    resize(fd, wide(offset), whence).map(|size| size as c_long)
+}
+
+/// There are no volumes to choose from.
+unsafe fn restrict(_: c_int, _: c_int, _: *const c_int) -> Answer {
+    Ok(0)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn eseek(fd: c_int, offset: Extended, whence: c_int) -> Extended {
+    extended_or_end("eseek", around(|| seek(fd, offset.value(), whence)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn _eseek(fd: c_int, offset: Extended, whence: c_int) -> Extended {
+    extended_or_errno(around(|| seek(fd, offset.value(), whence)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn esize(fd: c_int, offset: Extended, whence: c_int) -> Extended {
+    extended_or_end("esize", around(|| resize(fd, offset.value(), whence)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn _esize(fd: c_int, offset: Extended, whence: c_int) -> Extended {
+    extended_or_errno(around(|| resize(fd, offset.value(), whence)))
+}
+
+c_forms! {
+    cread, _cread: (fd: c_int, memory: *mut c_void, count: c_uint) = read;
+    cwrite, _cwrite: (fd: c_int, memory: *const c_void, count: c_uint) = write;
+    iread, _iread: (fd: c_int, memory: *mut c_void, count: c_uint) = begin_read;
+    iwrite, _iwrite: (fd: c_int, memory: *const c_void, count: c_uint) = begin_write;
+    iowait, _iowait: (id: c_long) = wait;
+    iodone, _iodone: (id: c_long) = done;
+    iomode, _iomode: (fd: c_int) = mode;
+    setiomode, _setiomode: (fd: c_int, mode: c_int) = change_mode;
+    gopen, _gopen: (path: *const c_char, flags: c_int, mode: c_int, permissions: libc::mode_t) = open;
+    iseof, _iseof: (fd: c_int) = is_at_end;
+    lsize, _lsize: (fd: c_int, offset: c_long, whence: c_int) = long_resize;
+    restrictvol, _restrictvol: (fd: c_int, number: c_int, volumes: *const c_int) = restrict;
+}

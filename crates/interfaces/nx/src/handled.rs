@@ -1,0 +1,299 @@
+//! Sends and receives whose end a function of the program hears of, and `masktrap`.
+
+use std::ffi::{c_int, c_long, c_void};
+
+use crate::error::{self, Answer, EQHND, EQTYPE, Fault, check, fault};
+use crate::forms::{c_forms, fortran_forms};
+use crate::handlers::{
+    self, CHandler, Due, ExtendedCHandler, ExtendedFortranHandler, FortranHandler, Handler, Told,
+};
+use crate::inbox;
+use crate::life::enrolled;
+use crate::receive::{Buffer, tag_and_channel};
+use crate::rg;
+use crate::send::{Message, others, send_to_all};
+use crate::state::{To, library};
+use crate::types::{self, TypeSelect};
+
+/// The handler of a begun message, and what it is told of a send.
+#[derive(Clone, Copy)]
+struct Expected {
+    handler: Handler,
+    sent: Option<[c_long; 4]>,
+}
+
+impl Expected {
+    /// The handler is due.
+    fn put(self, status: &rg::Status) {
+        let handler = self.handler;
+        let told = self.sent.map_or(Told::Came(*status), Told::Sent);
+        handlers::put(Due { handler, told });
+    }
+
+    /// Has the end of a request told.
+    fn at_the_end(self, request: &mut rg::Request) -> Result<(), Fault> {
+        let argument = Box::into_raw(Box::new(self));
+        // SAFETY: `over` gets the box back, once.
+        let code = unsafe { rg::rg_on_complete(request, over, argument.cast()) };
+        if code != rg::OK {
+            // SAFETY: nobody else has it.
+            drop(unsafe { Box::from_raw(argument) });
+            return Err(fault(code));
+        }
+        // It may be over already, and then nothing else says so.
+        // SAFETY: a plain call.
+        check(unsafe { rg::rg_progress() })
+    }
+}
+
+/// A send or a receive is over. Regatta calls this, in either thread.
+unsafe extern "C" fn over(status: *const rg::Status, argument: *mut c_void) {
+    // SAFETY: `at_the_end` has made it; the status is Regatta's.
+    let (expected, status) = unsafe { (Box::from_raw(argument.cast::<Expected>()), &*status) };
+    match status.error {
+        rg::OK => expected.put(status),
+        // The program is about to end.
+        rg::ERR_STATE => {}
+        rg::ERR_TRUNCATED => {
+            let buffer = Buffer {
+                memory: std::ptr::null_mut(),
+                capacity: 0,
+            };
+            error::end("hrecv", buffer.too_short(status.length))
+        }
+        code => error::end("a handler's message", fault(code)),
+    }
+}
+
+/// Takes a promise back if nothing comes of it.
+fn promised<T>(begun: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    handlers::promise()?;
+    begun().inspect_err(|_| handlers::take_back())
+}
+
+fn receive(
+    select: TypeSelect,
+    source: c_int,
+    buffer: Buffer,
+    handler: Handler,
+) -> Result<(), Fault> {
+    let expected = Expected {
+        handler,
+        sent: None,
+    };
+    promised(|| {
+        if library().inbox.concerns(select)
+            && let Some(status) = inbox::receive_now(select, source, buffer)?
+        {
+            expected.put(&status);
+            return Ok(());
+        }
+        let (tag, channel) = tag_and_channel(select);
+        let mut request = rg::REQUEST_NULL;
+        // SAFETY: the program's memory is as long as it says, and stays until the handler runs.
+        check(unsafe {
+            rg::rg_irecv(
+                buffer.memory,
+                buffer.capacity,
+                source,
+                tag,
+                channel,
+                &mut request,
+            )
+        })?;
+        expected.at_the_end(&mut request)
+    })
+}
+
+fn send(message: Message, to: To, told: [c_long; 4], handler: Handler) -> Result<(), Fault> {
+    let expected = Expected {
+        handler,
+        sent: Some(told),
+    };
+    promised(|| match to {
+        To::Task(task) => {
+            let mut request = message.start(task)?;
+            expected.at_the_end(&mut request)
+        }
+        To::Others(ptype) => {
+            send_to_all(others(library(), ptype)?, message)?;
+            let told = Told::Sent(told);
+            handlers::put(Due { handler, told });
+            Ok(())
+        }
+    })
+}
+
+/// A type selector of a receive with a handler. Sets of types are not looked for while the program is in no call.
+fn select(selector: c_long) -> Result<TypeSelect, Fault> {
+    match types::select(selector)? {
+        TypeSelect::Classes(_) => Err(Fault::of(EQTYPE, "type selector", selector)),
+        select => Ok(select),
+    }
+}
+
+fn handler<T>(function: Option<T>, handler: impl FnOnce(T) -> Handler) -> Result<Handler, Fault> {
+    function.map(handler).ok_or(Fault::plain(EQHND))
+}
+
+fn begin_receive(
+    (selector, nodesel, ptypesel): (c_long, c_long, c_long),
+    memory: *mut c_void,
+    count: c_long,
+    handler: Handler,
+) -> Answer {
+    let source = enrolled()?.source(nodesel, ptypesel)?;
+    let (select, buffer) = (select(selector)?, Buffer::new(memory, count)?);
+    receive(select, source, buffer, handler)?;
+    Ok(0)
+}
+
+fn begin_send(
+    kind: c_long,
+    memory: *const c_void,
+    count: c_long,
+    (node, ptype): (c_long, c_long),
+    handler: Handler,
+) -> Answer {
+    let to = enrolled()?.destination(node, ptype)?;
+    let message = Message::new(kind, memory, count)?;
+    send(message, to, [kind, count, node, ptype], handler)?;
+    Ok(0)
+}
+
+unsafe extern "C" fn nothing(_: *const rg::Status, _: *mut c_void) {}
+
+/// Begins to receive and to send; the handler hears of the message that has come.
+fn begin_exchange(
+    (kind, from, length): (c_long, *const c_void, c_long),
+    (node, ptype): (c_long, c_long),
+    (selector, memory, count): (c_long, *mut c_void, c_long),
+    handler: Handler,
+) -> Answer {
+    let to = enrolled()?.destination(node, ptype)?;
+    let message = Message::new(kind, from, length)?;
+    let (select, buffer) = (select(selector)?, Buffer::new(memory, count)?);
+    receive(select, rg::ANY, buffer, handler)?;
+    match to {
+        To::Task(task) => {
+            let mut request = message.start(task)?;
+            // SAFETY: a function that does nothing with the null pointer it is given.
+            check(unsafe { rg::rg_on_complete(&mut request, nothing, std::ptr::null_mut()) })?;
+        }
+        To::Others(ptype) => send_to_all(others(library(), ptype)?, message)?,
+    }
+    Ok(0)
+}
+
+/// Defines the calls for a kind of handlers and one with a number of the program's own.
+macro_rules! calls {
+    ($receive:ident $send:ident $exchange:ident $receive_x:ident $send_x:ident:
+     $function:ty => $made:expr, $extended:ty, $own:ty => $made_x:expr) => {
+        unsafe fn $receive(
+            selector: c_long,
+            memory: *mut c_void,
+            count: c_long,
+            function: Option<$function>,
+        ) -> Answer {
+            begin_receive((selector, -1, -1), memory, count, handler(function, $made)?)
+        }
+
+        unsafe fn $send(
+            kind: c_long,
+            memory: *const c_void,
+            count: c_long,
+            node: c_long,
+            ptype: c_long,
+            function: Option<$function>,
+        ) -> Answer {
+            begin_send(
+                kind,
+                memory,
+                count,
+                (node, ptype),
+                handler(function, $made)?,
+            )
+        }
+
+        #[allow(clippy::too_many_arguments)]
+        unsafe fn $exchange(
+            kind: c_long,
+            from: *const c_void,
+            length: c_long,
+            node: c_long,
+            ptype: c_long,
+            selector: c_long,
+            memory: *mut c_void,
+            count: c_long,
+            function: Option<$function>,
+        ) -> Answer {
+            begin_exchange(
+                (kind, from, length),
+                (node, ptype),
+                (selector, memory, count),
+                handler(function, $made)?,
+            )
+        }
+
+        #[allow(clippy::too_many_arguments)]
+        unsafe fn $receive_x(
+            selector: c_long,
+            memory: *mut c_void,
+            count: c_long,
+            nodesel: c_long,
+            ptypesel: c_long,
+            function: Option<$extended>,
+            own: c_long,
+        ) -> Answer {
+            let handler = handler(function, |function| $made_x(function, own as $own))?;
+            begin_receive((selector, nodesel, ptypesel), memory, count, handler)
+        }
+
+        #[allow(clippy::too_many_arguments)]
+        unsafe fn $send_x(
+            kind: c_long,
+            memory: *const c_void,
+            count: c_long,
+            node: c_long,
+            ptype: c_long,
+            function: Option<$extended>,
+            own: c_long,
+        ) -> Answer {
+            let handler = handler(function, |function| $made_x(function, own as $own))?;
+            begin_send(kind, memory, count, (node, ptype), handler)
+        }
+    };
+}
+
+calls! {
+    receive_c send_c exchange_c receive_x_c send_x_c:
+    CHandler => Handler::C, ExtendedCHandler, c_long => Handler::ExtendedC
+}
+
+calls! {
+    receive_fortran send_fortran exchange_fortran receive_x_fortran send_x_fortran:
+    FortranHandler => Handler::Fortran, ExtendedFortranHandler, c_int => Handler::ExtendedFortran
+}
+
+/// Anything but 0 forbids handlers. Returns what it was, as 0 or 1.
+unsafe fn mask(state: c_long) -> Answer {
+    Ok(c_long::from(handlers::mask(state != 0)))
+}
+
+c_forms! {
+    hrecv, _hrecv: (selector: c_long, memory: *mut c_void, count: c_long, function: Option<CHandler>) = receive_c;
+    hsend, _hsend: (kind: c_long, memory: *const c_void, count: c_long, node: c_long, ptype: c_long, function: Option<CHandler>) = send_c;
+    hsendrecv, _hsendrecv: (kind: c_long, from: *const c_void, length: c_long, node: c_long, ptype: c_long, selector: c_long, memory: *mut c_void, count: c_long, function: Option<CHandler>) = exchange_c;
+    hrecvx, _hrecvx: (selector: c_long, memory: *mut c_void, count: c_long, nodesel: c_long, ptypesel: c_long, function: Option<ExtendedCHandler>, own: c_long) = receive_x_c;
+    hsendx, _hsendx: (kind: c_long, memory: *const c_void, count: c_long, node: c_long, ptype: c_long, function: Option<ExtendedCHandler>, own: c_long) = send_x_c;
+    masktrap, _masktrap: (state: c_long) = mask;
+}
+
+fortran_forms! {
+    hrecv_, _hrecv_: (selector: c_long, memory: *mut c_void, count: c_long, function: Option<FortranHandler>) = receive_fortran;
+    hsend_, _hsend_: (kind: c_long, memory: *const c_void, count: c_long, node: c_long, ptype: c_long, function: Option<FortranHandler>) = send_fortran;
+    hsendrecv_, _hsendrecv_: (kind: c_long, from: *const c_void, length: c_long, node: c_long, ptype: c_long, selector: c_long, memory: *mut c_void, count: c_long, function: Option<FortranHandler>) = exchange_fortran;
+    hrecvx_, _hrecvx_: (selector: c_long, memory: *mut c_void, count: c_long, nodesel: c_long, ptypesel: c_long, function: Option<ExtendedFortranHandler>, own: c_long) = receive_x_fortran;
+    hsendx_, _hsendx_: (kind: c_long, memory: *const c_void, count: c_long, node: c_long, ptype: c_long, function: Option<ExtendedFortranHandler>, own: c_long) = send_x_fortran;
+    masktrap_, _masktrap_: (state: c_long) = mask;
+}

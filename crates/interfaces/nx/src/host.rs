@@ -1,0 +1,351 @@
+//! The calls of a host: it gets a cube, loads processes, waits for their ends, kills them.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
+use std::path::Path;
+
+use crate::cube::{self, Cube, Process};
+use crate::error::{
+    Answer, EQBADFIL, EQCUBEEXISTS, EQCUBENOTEXIST, EQNOACT, EQNODE, EQNOPROC, EQNOSET, EQPARAM,
+    EQPCCODE, EQPCNODE, EQPCPID, EQPFIL, EQPID, EQPRIV, EQUSEPID, Fault, check, fault,
+};
+use crate::forms::{c_forms, fortran_forms};
+use crate::life::{enrol_host, enrolled};
+use crate::places::Place;
+use crate::receive::{Buffer, receive_within};
+use crate::rg;
+use crate::state::{ENDS, Library, library};
+
+/// The code of a process that was lost.
+const LOST: c_long = -1;
+
+/// A pid that a process can have.
+fn checked_pid(pid: c_long) -> Result<c_int, Fault> {
+    let checked = c_int::try_from(pid).ok().filter(|&pid| pid >= 0);
+    checked.ok_or(Fault::of(EQPID, "pid", pid))
+}
+
+unsafe fn set_pid(pid: c_long) -> Answer {
+    enrol_host(checked_pid(pid)?)?;
+    Ok(0)
+}
+
+/// The state, as a host that has its pid.
+fn host<'a>() -> Result<&'a mut Library, Fault> {
+    let library = library();
+    match (&library.cube, library.joined) {
+        (Some(_), true) => Ok(library),
+        (None, true) => Err(Fault::plain(EQPRIV)),
+        (_, false) => Err(Fault::plain(EQNOSET)),
+    }
+}
+
+fn own_cube(library: &mut Library) -> &mut Cube {
+    library.cube.get_or_insert_default()
+}
+
+/// A text of the program's.
+///
+/// # Safety
+/// It is a text, or NULL.
+unsafe fn text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+/// Nodes of a cube that nobody has asked for: one for each core.
+fn usual_nodes() -> c_int {
+    let cores = std::thread::available_parallelism();
+    cores.map_or(1, |cores| c_int::try_from(cores.get()).unwrap_or(1))
+}
+
+fn set_nodes(library: &mut Library, nodes: c_int) {
+    library.nodes = nodes;
+    library.me = nodes;
+}
+
+/// Gets a cube of so many nodes as its type says. It needs no nodes until processes are loaded.
+pub fn get(name: &str, kind: &str) -> Answer {
+    let library = library();
+    if library.joined && library.cube.is_none() {
+        return Err(Fault::plain(EQPRIV));
+    }
+    let nodes = match kind.trim().is_empty() {
+        true => usual_nodes(),
+        false => cube::nodes_of(kind).ok_or(Fault::plain(EQPARAM))?,
+    };
+    let cube = own_cube(library);
+    if cube.running(-1, -1).is_some() {
+        return Err(Fault::plain(EQCUBEEXISTS));
+    }
+    name.trim().clone_into(&mut cube.name);
+    set_nodes(library, nodes);
+    Ok(0)
+}
+
+unsafe fn get_cube(
+    name: *const c_char,
+    kind: *const c_char,
+    _: *const c_char,
+    _: c_long,
+) -> Answer {
+    // SAFETY: the C contract: texts, or NULL.
+    let (name, kind) = unsafe { (text(name), text(kind)) };
+    get(&name.unwrap_or_default(), &kind.unwrap_or_default())
+}
+
+/// Whether this is the name of the cube. No name is that of any.
+fn check_name(name: &str) -> Result<(), Fault> {
+    let cube = library().cube.as_ref();
+    let cube = cube.ok_or(Fault::plain(EQCUBENOTEXIST))?;
+    match name.trim().is_empty() || cube.name == name.trim() {
+        true => Ok(()),
+        false => Err(Fault::plain(EQCUBENOTEXIST)),
+    }
+}
+
+pub fn attach(name: &str) -> Answer {
+    check_name(name)?;
+    Ok(0)
+}
+
+/// Gives the cube back: what runs there is killed.
+pub fn release(name: &str) -> Answer {
+    check_name(name)?;
+    if library().joined {
+        kill_loaded(-1, -1);
+    }
+    let library = library();
+    own_cube(library).name.clear();
+    set_nodes(library, 0);
+    Ok(0)
+}
+
+unsafe fn attach_cube(name: *const c_char) -> Answer {
+    // SAFETY: the C contract: a text, or NULL.
+    attach(&unsafe { text(name) }.unwrap_or_default())
+}
+
+unsafe fn release_cube(name: *const c_char) -> Answer {
+    // SAFETY: as above.
+    release(&unsafe { text(name) }.unwrap_or_default())
+}
+
+/// Loads a program on a node, or on all, with this pid.
+pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
+    let library = host()?;
+    let pid = checked_pid(pid)?;
+    if file.trim().is_empty() {
+        return Err(Fault::plain(EQPFIL));
+    }
+    if library.nodes == 0 {
+        set_nodes(library, usual_nodes());
+    }
+    let (first, count) = match node {
+        -1 => (0, library.nodes),
+        node if (0..c_long::from(library.nodes)).contains(&node) => (node as c_int, 1),
+        node => return Err(Fault::of(EQNODE, "node", node)),
+    };
+    if own_cube(library).running(node, pid.into()).is_some() {
+        return Err(Fault::of(EQUSEPID, "pid", pid.into()));
+    }
+    let place = Place {
+        host: library.task,
+        host_pid: library.ptype as c_int,
+        nodes: library.nodes,
+        node: first,
+        pid,
+    };
+    let tasks = spawn(file.trim(), place, count)?;
+    for (node, &task) in (first..).zip(&tasks) {
+        own_cube(library).add(task, node, pid);
+        library.places.add(task, node, pid);
+        watch(task)?;
+    }
+    if count == library.nodes {
+        (library.first, library.peers) = (tasks[0], pid.into());
+    }
+    Ok(0)
+}
+
+/// Starts tasks at their place. Some without the others are no good.
+fn spawn(file: &str, place: Place, count: c_int) -> Result<Vec<c_int>, Fault> {
+    let here = !file.contains('/') && Path::new(file).exists();
+    let path = if here {
+        format!("./{file}")
+    } else {
+        file.to_owned()
+    };
+    let bad = Fault::plain(EQBADFIL);
+    let path = CString::new(path).map_err(|_| bad)?;
+    let variable = CString::new(place.write()).map_err(|_| bad)?;
+    let environment = [variable.as_ptr(), std::ptr::null()];
+    // SAFETY: options made of zeros are the usual ones.
+    let mut options: rg::SpawnOptions = unsafe { std::mem::zeroed() };
+    options.environment = environment.as_ptr();
+    let mut tasks = vec![rg::NONE; count as usize];
+    let mut started = 0;
+    // SAFETY: texts, options, and room for as many tasks.
+    let code = unsafe {
+        rg::rg_spawn(
+            path.as_ptr(),
+            std::ptr::null(),
+            &options,
+            count,
+            tasks.as_mut_ptr(),
+            &mut started,
+        )
+    };
+    if code == rg::OK {
+        return Ok(tasks);
+    }
+    let mut why = fault(code);
+    if code == rg::ERR_MEMORY {
+        why = why.as_code(EQNOPROC);
+    }
+    for &task in &tasks[..started.max(0) as usize] {
+        // SAFETY: a plain call.
+        unsafe { rg::rg_kill(task) };
+    }
+    Err(why)
+}
+
+unsafe fn load_program(file: *const c_char, node: c_long, pid: c_long) -> Answer {
+    // SAFETY: the C contract: a text, or NULL.
+    let file = unsafe { text(file) }.ok_or(Fault::plain(EQPFIL))?;
+    load_file(&file, node, pid)
+}
+
+/// Kills processes of the host's cube, and forgets them.
+fn kill_loaded(node: c_long, pid: c_long) {
+    let library = library();
+    let cube = library.cube.get_or_insert_default();
+    while let Some(task) = cube.running(node, pid).map(|process| process.task) {
+        // SAFETY: a plain call. One that has ended cannot be killed any more.
+        unsafe { rg::rg_kill(task) };
+        cube.processes.retain(|process| process.task != task);
+        library.places.remove(task);
+    }
+}
+
+/// A node kills processes with its own pid, itself last.
+fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
+    if pid != -1 && pid != library.ptype {
+        return;
+    }
+    let (ptype, me) = (library.ptype, library.node_of_mine());
+    let meant = |one: c_long| node == -1 || node == one;
+    for other in (0..c_long::from(library.nodes)).filter(|&one| meant(one) && one != me) {
+        if let Ok(task) = library.task_of(other, ptype) {
+            // SAFETY: as above.
+            unsafe { rg::rg_kill(task) };
+        }
+    }
+    if meant(me) {
+        library.failed = true;
+        // SAFETY: as a program ends.
+        unsafe { libc::exit(1) };
+    }
+}
+
+/// Kills the processes that a node and a pid mean; -1 is any. That there are none is no fault: programs begin with it.
+unsafe fn kill(node: c_long, pid: c_long) -> Answer {
+    match library().cube {
+        Some(_) => {
+            host()?;
+            kill_loaded(node, pid);
+        }
+        None => kill_beside(enrolled()?, node, pid),
+    }
+    Ok(0)
+}
+
+/// Asks to hear of the end of a process. It is the host's affair then, and does not end the job.
+fn watch(task: c_int) -> Result<(), Fault> {
+    // SAFETY: the number of the watch is not wanted.
+    check(unsafe { rg::rg_notify(rg::TASK_EXIT, task, 0, ENDS, std::ptr::null_mut()) })
+}
+
+/// Waits until one more process has ended.
+fn await_end() -> Result<(), Fault> {
+    // SAFETY: an event made of zeros is one.
+    let mut event: rg::Event = unsafe { std::mem::zeroed() };
+    let buffer = Buffer {
+        memory: (&raw mut event).cast::<c_void>(),
+        capacity: size_of::<rg::Event>(),
+    };
+    receive_within(rg::ANY, ENDS, rg::ANY, buffer, -1.0)?;
+    let code = match event.how {
+        rg::BY_EXIT => event.value.into(),
+        rg::BY_SIGNAL => -c_long::from(event.value),
+        _ => LOST,
+    };
+    let library = library();
+    library.places.remove(event.tid);
+    own_cube(library).end(event.tid, code);
+    Ok(())
+}
+
+/// Waits until all processes have ended that are meant.
+unsafe fn wait_for_all(node: c_long, pid: c_long) -> Answer {
+    host()?;
+    while own_cube(library()).running(node, pid).is_some() {
+        await_end()?;
+    }
+    while own_cube(library()).take_ended(node, pid).is_some() {}
+    Ok(0)
+}
+
+/// The process that ends first, of those that are meant, with its code.
+pub fn wait_for_one(node: c_long, pid: c_long) -> Result<(Process, c_long), Fault> {
+    host()?;
+    if !own_cube(library()).knows(node, pid) {
+        return Err(Fault::plain(EQNOACT));
+    }
+    loop {
+        if let Some(ended) = own_cube(library()).take_ended(node, pid) {
+            return Ok(ended);
+        }
+        await_end()?;
+    }
+}
+
+unsafe fn wait_one(
+    node: c_long,
+    pid: c_long,
+    its_node: *mut c_long,
+    its_pid: *mut c_long,
+    code: *mut c_long,
+) -> Answer {
+    for (place, missing) in [(its_node, EQPCNODE), (its_pid, EQPCPID), (code, EQPCCODE)] {
+        if place.is_null() {
+            return Err(Fault::plain(missing));
+        }
+    }
+    let (process, ended) = wait_for_one(node, pid)?;
+    // SAFETY: the C contract: places for numbers.
+    unsafe { (*its_node, *its_pid, *code) = (process.node.into(), process.pid.into(), ended) };
+    Ok(0)
+}
+
+c_forms! {
+    setpid, _setpid: (pid: c_long) = set_pid;
+    getcube, _getcube: (name: *const c_char, kind: *const c_char, machine: *const c_char, keep: c_long) = get_cube;
+    attachcube, _attachcube: (name: *const c_char) = attach_cube;
+    relcube, _relcube: (name: *const c_char) = release_cube;
+    load, _load: (file: *const c_char, node: c_long, pid: c_long) = load_program;
+    killcube, _killcube: (node: c_long, pid: c_long) = kill;
+    killproc, _killproc: (node: c_long, pid: c_long) = kill;
+    waitall, _waitall: (node: c_long, pid: c_long) = wait_for_all;
+    waitone, _waitone: (node: c_long, pid: c_long, its_node: *mut c_long, its_pid: *mut c_long, code: *mut c_long) = wait_one;
+}
+
+fortran_forms! {
+    setpid_, _setpid_: (pid: c_long) = set_pid;
+    killcube_, _killcube_: (node: c_long, pid: c_long) = kill;
+    killproc_, _killproc_: (node: c_long, pid: c_long) = kill;
+    waitall_, _waitall_: (node: c_long, pid: c_long) = wait_for_all;
+}

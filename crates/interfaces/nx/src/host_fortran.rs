@@ -1,0 +1,104 @@
+//! The calls of a host from Fortran that have texts or results. A text has a length, which comes behind all other arguments, and blanks to
+//! fill it up.
+
+use std::ffi::{c_char, c_int, c_long};
+
+use crate::error::{Answer, EQPARAM, Fault, or_end, or_errno};
+use crate::forms::to_fortran;
+use crate::handlers::around;
+use crate::host;
+
+/// The longest text.
+const LONGEST: usize = 4096;
+
+/// A text of a Fortran program.
+///
+/// # Safety
+/// It has that length.
+unsafe fn text(text: *const c_char, length: usize) -> Result<String, Fault> {
+    if text.is_null() || length > LONGEST {
+        return Err(Fault::plain(EQPARAM));
+    }
+    // SAFETY: the caller's.
+    let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
+    let bytes = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(bytes).trim().to_owned())
+}
+
+/// Defines the two names of a call.
+macro_rules! both {
+    ($($plain:ident, $underscored:ident: ($($name:ident: $type:ty),*) = $body:path;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $plain($($name: $type),*) -> c_int {
+                // SAFETY: Fortran's contract: texts as long as is said, numbers by reference.
+                let answer = around(|| unsafe { $body($($name),*) });
+                to_fortran(or_end(stringify!($plain).trim_end_matches('_'), answer))
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $underscored($($name: $type),*) -> c_int {
+                // SAFETY: as above.
+                to_fortran(or_errno(around(|| unsafe { $body($($name),*) })))
+            }
+        )*
+    };
+}
+
+unsafe fn get(
+    name: *const c_char,
+    kind: *const c_char,
+    _: *const c_char,
+    _: *const c_int,
+    name_length: usize,
+    kind_length: usize,
+    _: usize,
+) -> Answer {
+    // SAFETY: the caller's.
+    let (name, kind) = unsafe { (text(name, name_length)?, text(kind, kind_length)?) };
+    host::get(&name, &kind)
+}
+
+unsafe fn attach(name: *const c_char, length: usize) -> Answer {
+    // SAFETY: the caller's.
+    host::attach(&unsafe { text(name, length) }?)
+}
+
+unsafe fn release(name: *const c_char, length: usize) -> Answer {
+    // SAFETY: the caller's.
+    host::release(&unsafe { text(name, length) }?)
+}
+
+unsafe fn load(
+    file: *const c_char,
+    node: *const c_int,
+    pid: *const c_int,
+    length: usize,
+) -> Answer {
+    // SAFETY: the caller's.
+    let (file, node, pid) = unsafe { (text(file, length)?, *node, *pid) };
+    host::load_file(&file, node.into(), pid.into())
+}
+
+unsafe fn wait_one(
+    node: *const c_int,
+    pid: *const c_int,
+    its_node: *mut c_int,
+    its_pid: *mut c_int,
+    code: *mut c_int,
+) -> Answer {
+    // SAFETY: the caller's.
+    let (node, pid): (c_long, c_long) = unsafe { ((*node).into(), (*pid).into()) };
+    let (process, ended) = host::wait_for_one(node, pid)?;
+    // SAFETY: the caller's.
+    unsafe { (*its_node, *its_pid, *code) = (process.node, process.pid, ended as c_int) };
+    Ok(0)
+}
+
+both! {
+    getcube_, _getcube_: (name: *const c_char, kind: *const c_char, machine: *const c_char, keep: *const c_int, name_length: usize, kind_length: usize, machine_length: usize) = get;
+    attachcube_, _attachcube_: (name: *const c_char, length: usize) = attach;
+    relcube_, _relcube_: (name: *const c_char, length: usize) = release;
+    load_, _load_: (file: *const c_char, node: *const c_int, pid: *const c_int, length: usize) = load;
+    waitone_, _waitone_: (node: *const c_int, pid: *const c_int, its_node: *mut c_int, its_pid: *mut c_int, code: *mut c_int) = wait_one;
+}

@@ -1,0 +1,35 @@
+//! libnx.so.0: programs written for Intel's NX (iPSC/2, iPSC/860, Touchstone Delta, Paragon), on Regatta.
+//!
+//! The functions are those of `nx.h`, each in the file of its section; `docs/nx.md` has the table of them. Everything goes through the
+//! C interface of libregatta.so, so a program may use both.
+
+mod arithmetic;
+mod clocks;
+mod concatenation;
+mod cube;
+mod error;
+mod extended;
+mod files;
+mod forms;
+mod global;
+mod handled;
+mod handlers;
+mod host;
+mod host_fortran;
+mod inbox;
+mod info;
+mod interrupt;
+mod iomodes;
+mod life;
+mod mids;
+mod operator;
+mod places;
+mod probe;
+mod receive;
+mod rg;
+mod send;
+mod started;
+mod state;
+mod types;
+mod who;
+mod world;

@@ -1,0 +1,150 @@
+//! Message ids: a table of what has been begun, by numbers that a program keeps. Pure.
+//!
+//! An id is a positive number of 31 bits: a place in the table and, above it, how often that place has been used before, so that an id that
+//! has been released is not taken for another one.
+
+use std::ffi::{c_int, c_long};
+
+/// Bits of an id that are the place, counted from 1.
+const PLACE: u32 = 16;
+/// How many can have been begun at a time.
+pub const MOST: usize = (1 << PLACE) - 1;
+/// Uses of a place before its ids come again.
+const USES: u16 = 1 << 14;
+
+struct Slot<T> {
+    uses: u16,
+    entry: Option<T>,
+}
+
+/// Entries for all that has been begun, by id.
+pub struct Table<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u16>,
+}
+
+impl<T> Table<T> {
+    pub const fn new() -> Table<T> {
+        Table {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// How many more it takes.
+    pub fn room(&self) -> usize {
+        MOST - self.slots.len() + self.free.len()
+    }
+
+    /// Puts something in, under an id of its own. The table may be full.
+    pub fn insert(&mut self, entry: T) -> Option<c_int> {
+        if let Some(at) = self.free.pop() {
+            let slot = &mut self.slots[usize::from(at)];
+            slot.entry = Some(entry);
+            return Some(id(slot.uses, at));
+        }
+        let at = u16::try_from(self.slots.len()).ok()?;
+        if usize::from(at) >= MOST {
+            return None;
+        }
+        self.slots.push(Slot {
+            uses: 0,
+            entry: Some(entry),
+        });
+        Some(id(0, at))
+    }
+
+    /// The entry of an id that has not been released.
+    pub fn get(&mut self, mid: c_int) -> Option<&mut T> {
+        let at = self.place(mid)?;
+        self.slots[at].entry.as_mut()
+    }
+
+    /// Releases an id.
+    pub fn remove(&mut self, mid: c_int) -> Option<T> {
+        let at = self.place(mid)?;
+        let slot = &mut self.slots[at];
+        let entry = slot.entry.take()?;
+        slot.uses = (slot.uses + 1) % USES;
+        self.free.push(at as u16);
+        Some(entry)
+    }
+
+    fn place(&self, mid: c_int) -> Option<usize> {
+        let at = (mid as usize & MOST).checked_sub(1)?;
+        let slot = self.slots.get(at)?;
+        (id(slot.uses, at as u16) == mid).then_some(at)
+    }
+}
+
+fn id(uses: u16, at: u16) -> c_int {
+    c_int::from(uses) << PLACE | (c_int::from(at) + 1)
+}
+
+/// An id as a program passes it.
+pub fn from_program(mid: c_long) -> Option<c_int> {
+    c_int::try_from(mid).ok().filter(|&mid| mid > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_its_entry_until_it_is_released() {
+        let mut table = Table::new();
+        let (one, two) = (table.insert("one"), table.insert("two"));
+        let (one, two) = (one.expect("an id"), two.expect("an id"));
+        assert!(one > 0 && two > 0 && one != two);
+        assert_eq!(table.get(one), Some(&mut "one"));
+        assert_eq!(table.remove(one), Some("one"));
+        assert_eq!(table.get(one), None);
+        assert_eq!(table.remove(one), None);
+        assert_eq!(table.get(two), Some(&mut "two"));
+    }
+
+    #[test]
+    fn a_released_id_does_not_name_the_next_entry_of_its_place() {
+        let mut table = Table::new();
+        let old = table.insert(1).expect("an id");
+        table.remove(old);
+        let new = table.insert(2).expect("an id");
+        assert_ne!(old, new);
+        assert_eq!(table.get(old), None);
+        assert_eq!(table.get(new), Some(&mut 2));
+    }
+
+    #[test]
+    fn made_up_ids_name_nothing() {
+        let mut table = Table::new();
+        table.insert(());
+        for mid in [0, -1, 2, 1 << PLACE, c_int::MAX, c_int::MIN] {
+            assert_eq!(table.get(mid), None, "{mid}");
+        }
+        for mid in [0, -1, 1 << 31, c_long::MIN, c_long::MAX] {
+            assert_eq!(from_program(mid), None, "{mid}");
+        }
+    }
+
+    #[test]
+    fn ids_stay_positive_however_often_a_place_is_used() {
+        let mut table = Table::new();
+        for _ in 0..=u32::from(USES) + 1 {
+            let mid = table.insert(()).expect("an id");
+            assert!(mid > 0);
+            assert_eq!(from_program(c_long::from(mid)), Some(mid));
+            table.remove(mid);
+        }
+    }
+
+    #[test]
+    fn a_full_table_takes_no_more() {
+        let mut table = Table::new();
+        let all: Vec<_> = (0..MOST).map(|_| table.insert(())).collect();
+        assert!(all.iter().all(Option::is_some));
+        assert_eq!((table.room(), table.insert(())), (0, None));
+        table.remove(all[7].expect("an id"));
+        assert_eq!(table.room(), 1);
+        assert!(table.insert(()).is_some());
+    }
+}

@@ -1,0 +1,235 @@
+//! Where processes are that a host has loaded: which task is a node and a pid.
+//!
+//! The host puts each of them under a name of the job, which the others look up once they need it.
+
+use std::ffi::{CString, c_int, c_long, c_void};
+
+use crate::rg;
+use crate::state::NOBODY;
+
+/// The variable by which a loaded process knows its place.
+pub const VARIABLE: &str = "REGATTA_NX";
+
+/// The place of a loaded process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The host's task and pid.
+    pub host: c_int,
+    pub host_pid: c_int,
+    /// Nodes of the cube.
+    pub nodes: c_int,
+    /// The node of the first of those that were loaded together, and their pid.
+    pub node: c_int,
+    pub pid: c_int,
+}
+
+impl Place {
+    /// As the variable has it.
+    pub fn write(self) -> String {
+        let Place {
+            host,
+            host_pid,
+            nodes,
+            node,
+            pid,
+        } = self;
+        format!("{VARIABLE}={host} {host_pid} {nodes} {node} {pid}")
+    }
+
+    /// From the variable's value.
+    pub fn read(text: &str) -> Option<Place> {
+        let mut numbers = text.split(' ').map(|word| word.parse::<c_int>().ok());
+        let mut next = || numbers.next().flatten().filter(|&number| number >= 0);
+        let place = Place {
+            host: next()?,
+            host_pid: next()?,
+            nodes: next()?,
+            node: next()?,
+            pid: next()?,
+        };
+        (place.node < place.nodes && numbers.next().is_none()).then_some(place)
+    }
+}
+
+/// A process, by task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    task: c_int,
+    node: c_int,
+    pid: c_long,
+}
+
+/// The processes that are known.
+pub struct Places {
+    host: c_int,
+    host_pid: c_long,
+    known: Vec<Known>,
+}
+
+impl Places {
+    pub const fn new() -> Places {
+        Places {
+            host: NOBODY,
+            host_pid: NOBODY as c_long,
+            known: Vec::new(),
+        }
+    }
+
+    /// There is a host.
+    pub fn set_host(&mut self, task: c_int, pid: c_long) {
+        (self.host, self.host_pid) = (task, pid);
+    }
+
+    pub fn host_pid(&self) -> c_long {
+        self.host_pid
+    }
+
+    /// The node and the pid of a task; -1 for what is not known.
+    #[cold]
+    pub fn process_of(&mut self, task: c_int, nodes: c_int) -> (c_long, c_long) {
+        if task == self.host {
+            return (c_long::from(nodes), self.host_pid);
+        }
+        let known = self.known.iter().find(|known| known.task == task).copied();
+        match known.or_else(|| self.look_up_task(task)) {
+            Some(known) => (c_long::from(known.node), known.pid),
+            None => (-1, -1),
+        }
+    }
+
+    /// The task of a node and a pid. A process that is about to be loaded may be waited for.
+    pub fn task_of(
+        &mut self,
+        node: c_int,
+        pid: c_long,
+        nodes: c_int,
+        awaits: bool,
+    ) -> Option<c_int> {
+        if node == nodes {
+            return (self.host != NOBODY && pid == self.host_pid).then_some(self.host);
+        }
+        let known = |known: &&Known| (known.node, known.pid) == (node, pid);
+        if let Some(known) = self.known.iter().rev().find(known) {
+            return Some(known.task);
+        }
+        if self.host == NOBODY {
+            return None;
+        }
+        let flags = if awaits { rg::AWAIT } else { 0 };
+        let [task, ..] = get(&process_name(self.host, node, pid), flags)?;
+        self.known.push(Known { task, node, pid });
+        Some(task)
+    }
+
+    fn look_up_task(&mut self, task: c_int) -> Option<Known> {
+        if self.host == NOBODY {
+            return None;
+        }
+        let [node, pid] = get(&task_name(self.host, task), 0)?;
+        let known = Known {
+            task,
+            node,
+            pid: c_long::from(pid),
+        };
+        self.known.push(known);
+        Some(known)
+    }
+
+    /// The host has loaded a process: all can find it.
+    pub fn add(&mut self, task: c_int, node: c_int, pid: c_int) {
+        self.known.push(Known {
+            task,
+            node,
+            pid: c_long::from(pid),
+        });
+        put(
+            &process_name(self.host, node, c_long::from(pid)),
+            [task, node],
+        );
+        put(&task_name(self.host, task), [node, pid]);
+    }
+
+    /// A process has ended.
+    pub fn remove(&mut self, task: c_int) {
+        self.known.retain(|known| known.task != task);
+    }
+}
+
+fn process_name(host: c_int, node: c_int, pid: c_long) -> String {
+    format!("nx.{host}.process.{node}.{pid}")
+}
+
+fn task_name(host: c_int, task: c_int) -> String {
+    format!("nx.{host}.task.{task}")
+}
+
+/// Two numbers under a name.
+fn put(name: &str, value: [c_int; 2]) {
+    let Ok(name) = CString::new(name) else {
+        return;
+    };
+    let flags = rg::PERSISTENT | rg::OVERWRITABLE;
+    // SAFETY: a text, and memory of that length. Without a launcher there are no names, and no processes to be found by them.
+    unsafe {
+        rg::rg_put(
+            name.as_ptr(),
+            value.as_ptr().cast::<c_void>(),
+            size_of_val(&value),
+            0,
+            flags,
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+fn get(name: &str, flags: c_int) -> Option<[c_int; 2]> {
+    let name = CString::new(name).ok()?;
+    let (mut value, mut length) = ([0; 2], 0);
+    // SAFETY: a text, and room for two numbers.
+    let code = unsafe {
+        rg::rg_get(
+            name.as_ptr(),
+            0,
+            flags,
+            value.as_mut_ptr().cast::<c_void>(),
+            size_of_val(&value),
+            &mut length,
+            std::ptr::null_mut(),
+        )
+    };
+    (code == rg::OK && length == size_of_val(&value)).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_is_written() {
+        let place = Place {
+            host: 4,
+            host_pid: 100,
+            nodes: 8,
+            node: 3,
+            pid: 7,
+        };
+        let text = place.write();
+        let value = text.strip_prefix("REGATTA_NX=").expect("the variable");
+        assert_eq!(Place::read(value), Some(place));
+    }
+
+    #[test]
+    fn nonsense_is_no_place() {
+        for text in [
+            "",
+            "1",
+            "1 2 3 4",
+            "1 2 3 3 5",
+            "1 2 3 0 -5",
+            "1 2 3 0 5 6",
+            "a 2 3 0 5",
+        ] {
+            assert_eq!(Place::read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Receives that are over when they return.
+
+use std::ffi::{c_int, c_long, c_void};
+
+use crate::error::{Answer, EQMSGLONG, Fault, fault};
+use crate::forms::{c_forms, fortran_forms};
+use crate::inbox;
+use crate::info::{self, InfoArray};
+use crate::life::enrolled;
+use crate::rg;
+use crate::send::{self, length};
+use crate::started;
+use crate::state::{FORCE, PLAIN, library};
+use crate::types::{self, TypeSelect};
+
+/// As long as it takes.
+const FOR_EVER: f64 = -1.0;
+/// A message of up to so many bytes is sent before its sender looks whether the other side sends one, too.
+const SMALL: c_long = 8192;
+
+pub const NO_STATUS: rg::Status = rg::Status {
+    source: rg::NONE,
+    tag: rg::ANY,
+    length: 0,
+    error: rg::OK,
+    reserved: 0,
+};
+
+/// Where a message is to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    pub memory: *mut c_void,
+    pub capacity: usize,
+}
+
+impl Buffer {
+    #[inline(always)]
+    pub fn new(memory: *mut c_void, count: c_long) -> Result<Buffer, Fault> {
+        let capacity = length(memory, count)?;
+        Ok(Buffer { memory, capacity })
+    }
+
+    /// A message that is longer than this.
+    pub fn too_short(self, length: usize) -> Fault {
+        Fault::of(EQMSGLONG, "message of length", length as c_long)
+    }
+}
+
+/// The tag and the channel that a receive of Regatta's selects by. A mask has none.
+#[inline(always)]
+pub fn tag_and_channel(select: TypeSelect) -> (c_int, rg::Group) {
+    match select {
+        TypeSelect::Plain(tag) => (tag, PLAIN),
+        TypeSelect::Force(tag) => (tag, FORCE),
+        TypeSelect::Any | TypeSelect::Classes(_) => (rg::ANY, PLAIN),
+    }
+}
+
+/// Receives a message; waits for it.
+#[inline(always)]
+fn await_message(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg::Status, Fault> {
+    if library().inbox.concerns(select) {
+        return inbox::receive(select, source, buffer);
+    }
+    let (tag, channel) = tag_and_channel(select);
+    receive_within(tag, channel, source, buffer, FOR_EVER)
+}
+
+/// Receives a message of Regatta's.
+#[inline(always)]
+pub fn receive_within(
+    tag: c_int,
+    channel: rg::Group,
+    source: c_int,
+    buffer: Buffer,
+    seconds: f64,
+) -> Result<rg::Status, Fault> {
+    let mut status = NO_STATUS;
+    // SAFETY: the program's memory is as long as it says.
+    let code = unsafe {
+        rg::rg_recv_within(
+            buffer.memory,
+            buffer.capacity,
+            source,
+            tag,
+            channel,
+            seconds,
+            &mut status,
+        )
+    };
+    match code {
+        rg::OK => Ok(status),
+        rg::ERR_TRUNCATED => Err(buffer.too_short(status.length)),
+        code => Err(fault(code)),
+    }
+}
+
+/// # Safety
+/// `memory` has `count` bytes.
+#[inline(always)]
+unsafe fn receive(selector: c_long, memory: *mut c_void, count: c_long) -> Answer {
+    enrolled()?;
+    let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
+    let status = await_message(select, rg::ANY, buffer)?;
+    info::tell(library(), InfoArray::Global, &status);
+    Ok(0)
+}
+
+/// # Safety
+/// `memory` has `count` bytes, and the place is an information array.
+unsafe fn receive_selected(
+    (selector, nodesel, ptypesel): (c_long, c_long, c_long),
+    memory: *mut c_void,
+    count: c_long,
+    place: InfoArray,
+) -> Answer {
+    let source = enrolled()?.source(nodesel, ptypesel)?;
+    let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
+    let status = await_message(select, source, buffer)?;
+    info::tell(library(), place, &status);
+    Ok(0)
+}
+
+unsafe fn receive_x(
+    selector: c_long,
+    memory: *mut c_void,
+    count: c_long,
+    nodesel: c_long,
+    ptypesel: c_long,
+    array: *mut c_long,
+) -> Answer {
+    // SAFETY: the caller's.
+    unsafe {
+        receive_selected(
+            (selector, nodesel, ptypesel),
+            memory,
+            count,
+            InfoArray::C(array),
+        )
+    }
+}
+
+/// # Safety
+/// As of `receive_x`, with Fortran's numbers.
+unsafe fn receive_x_of_fortran(
+    selector: c_long,
+    memory: *mut c_void,
+    count: c_long,
+    nodesel: c_long,
+    ptypesel: c_long,
+    array: *mut c_int,
+) -> Answer {
+    let place = InfoArray::Fortran(array);
+    // SAFETY: the caller's.
+    unsafe { receive_selected((selector, nodesel, ptypesel), memory, count, place) }
+}
+
+/// Sends and receives. A long message is begun, so that two nodes that do this with each other need no buffers.
+///
+/// # Safety
+/// The memories have as many bytes as are said.
+#[allow(clippy::too_many_arguments)]
+unsafe fn send_and_receive(
+    kind: c_long,
+    from: *const c_void,
+    length: c_long,
+    node: c_long,
+    ptype: c_long,
+    selector: c_long,
+    memory: *mut c_void,
+    count: c_long,
+) -> Answer {
+    // A fault of the receive is known before anything is sent.
+    let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
+    enrolled()?;
+    if length > SMALL {
+        // SAFETY: the caller's; both are over when `wait` returns.
+        let mid =
+            unsafe { started::exchange(kind, from, length, node, ptype, selector, memory, count) }?;
+        started::wait(mid)?;
+        // SAFETY: it only reads what the receive has told.
+        return unsafe { info::count() };
+    }
+    // SAFETY: the caller's.
+    unsafe { send::send(kind, from, length, node, ptype) }?;
+    let status = await_message(select, rg::ANY, buffer)?;
+    info::tell(library(), InfoArray::Global, &status);
+    Ok(status.length as c_long)
+}
+
+c_forms! {
+    crecv, _crecv: (selector: c_long, memory: *mut c_void, count: c_long) = receive;
+    crecvx, _crecvx: (selector: c_long, memory: *mut c_void, count: c_long, nodesel: c_long, ptypesel: c_long, array: *mut c_long) = receive_x;
+    csendrecv, _csendrecv: (kind: c_long, from: *const c_void, length: c_long, node: c_long, ptype: c_long, selector: c_long, memory: *mut c_void, count: c_long) = send_and_receive;
+}
+
+fortran_forms! {
+    crecv_, _crecv_: (selector: c_long, memory: *mut c_void, count: c_long) = receive;
+    crecvx_, _crecvx_: (selector: c_long, memory: *mut c_void, count: c_long, nodesel: c_long, ptypesel: c_long, array: *mut c_int) = receive_x_of_fortran;
+    csendrecv_, _csendrecv_: (kind: c_long, from: *const c_void, length: c_long, node: c_long, ptype: c_long, selector: c_long, memory: *mut c_void, count: c_long) = send_and_receive;
+}

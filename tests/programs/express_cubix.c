@@ -1,0 +1,178 @@
+/* Stdio of node programs by Cubix: what is written and read in each mode. Plain stdio, but for the checks. */
+#include "express_check.h"
+
+#include <cubix.h>
+#include <errno.h>
+
+static char path[200];
+
+static void start(void)
+{
+    begin();
+    CHECK(arg_count == 1);
+    snprintf(path, sizeof path, "%s/%s", args[0], check_scenario);
+}
+
+/* The file has this now: node 0 reads it without Cubix. */
+static void has(const char *text)
+{
+    exsync();
+    if (me == 0) {
+        char got[4000] = "";
+        FILE *file = (fopen)(path, "r");
+        CHECK(file != NULL);
+        got[(fread)(got, 1, sizeof got - 1, file)] = 0;
+        (fclose)(file);
+        if (strcmp(got, text) != 0)
+            FAILED("the file has\n%s", got);
+    }
+    exsync();
+}
+
+/* One copy of what all write. */
+static void single(void)
+{
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && !ismulti(file));
+    for (int i = 0; i < 3; i++)
+        CHECK(fprintf(file, "line %d\n", i) == 7);
+    CHECK(ftell(file) == 21);
+    CHECK(fflush(file) == 0);
+    has("line 0\nline 1\nline 2\n");
+    CHECK(fseek(file, 5, SEEK_SET) == 0 && fputs("X", file) >= 0 && fclose(file) == 0);
+    has("line X\nline 1\nline 2\n");
+    file = fopen(path, "a");
+    CHECK(file != NULL && fputs("end\n", file) >= 0 && fclose(file) == 0);
+    has("line X\nline 1\nline 2\nend\n");
+}
+
+/* All nodes read the same, by whatever calls. */
+static void reads(void)
+{
+    char line[40];
+    int number = 0, more = 0;
+
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fprintf(file, "17 4\nthe second line\nrest");
+    CHECK(fclose(file) == 0);
+    file = fopen(path, "r");
+    CHECK(file != NULL && fscanf(file, "%d %d", &number, &more) == 2 && number == 17 && more == 4);
+    CHECK(getc(file) == '\n' && fgets(line, sizeof line, file) == line && strcmp(line, "the second line\n") == 0);
+    long at = ftell(file);
+    CHECK(at == 21 && fread(line, 1, sizeof line, file) == 4 && memcmp(line, "rest", 4) == 0 && feof(file));
+    CHECK(fseek(file, 9, SEEK_SET) == 0 && fgets(line, 4, file) == line && strcmp(line, "sec") == 0);
+    CHECK(fclose(file) == 0);
+    CHECK(fopen("/no/such/file", "r") == NULL && errno == ENOENT);
+    CHECK(fopen(path, "nonsense") == NULL && errno == EINVAL);
+}
+
+/* Each node's text in the order of the nodes, whenever all flush. */
+static void multi(void)
+{
+    char expected[2000] = "head\n";
+
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs("head\n", file) >= 0 && fmulti(file) == 0 && ismulti(file));
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i <= me + round; i++)
+            fprintf(file, "%d.%d\n", me, i);
+        CHECK(fflush(file) == 0);
+        for (int node = 0; node < size; node++)
+            for (int i = 0; i <= node + round; i++)
+                snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%d.%d\n", node, i);
+    }
+    has(expected);
+    /* Nobody but one has something; then one copy again. */
+    if (me == size - 1)
+        fputs("last\n", file);
+    CHECK(fsingl(file) == 0 && !ismulti(file) && fputs("tail\n", file) >= 0);
+    CHECK(fclose(file) == 0);
+    has(strcat(expected, "last\ntail\n"));
+}
+
+/* Each node gets its part of what is read, by bytes and by lines. */
+static void parts(void)
+{
+    char got[20], line[20], expected[20];
+
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fputs("first\n", file);
+    for (int node = 0; node < size; node++)
+        fprintf(file, "%04d", 11 * node);
+    for (int node = 0; node < size; node++)
+        fprintf(file, "line of %d\n", node);
+    fputs("all\nx", file);
+    CHECK(fclose(file) == 0);
+    file = fopen(path, "r");
+    CHECK(file != NULL && fgets(line, sizeof line, file) == line && strcmp(line, "first\n") == 0);
+    CHECK(fmulti(file) == 0);
+    CHECK(fread(got, 4, 1, file) == 1);
+    snprintf(expected, sizeof expected, "%04d", 11 * me);
+    CHECK(memcmp(got, expected, 4) == 0);
+    CHECK(fgets(line, sizeof line, file) == line);
+    snprintf(expected, sizeof expected, "line of %d\n", me);
+    CHECK(strcmp(line, expected) == 0);
+    CHECK(fsingl(file) == 0 && fgets(line, sizeof line, file) == line && strcmp(line, "all\n") == 0);
+    /* The last byte is node 0's, and then there is an end. */
+    CHECK(fmulti(file) == 0 && fread(got, 1, 1, file) == (me == 0 ? 1 : 0) && !feof(file) == (me == 0));
+    CHECK(fclose(file) == 0);
+}
+
+/* Each node by itself. */
+static void async(void)
+{
+    char line[40];
+
+    start();
+    FILE *file = fopen(path, "w+");
+    CHECK(file != NULL);
+    for (int node = 0; node < size; node++)
+        fprintf(file, "record %d\n", node);
+    CHECK(fflush(file) == 0 && fasync(file) == 0);
+    CHECK(fseek(file, 9 * me, SEEK_SET) == 0 && fgets(line, sizeof line, file) == line);
+    CHECK(atoi(line + 7) == me);
+    CHECK(fseek(file, 9 * me + 7, SEEK_SET) == 0 && fprintf(file, "%c", 'a' + me) == 1 && fflush(file) == 0);
+    exsync();
+    CHECK(fsingl(file) == 0 && fseek(file, 0, SEEK_SET) == 0);
+    for (int node = 0; node < size; node++) {
+        CHECK(fgets(line, sizeof line, file) == line);
+        CHECK(strncmp(line, "record ", 7) == 0 && line[7] == 'a' + node && line[8] == '\n');
+    }
+    CHECK(fclose(file) == 0);
+}
+
+/* The terminal: one question, one answer for all, and then every node's word. */
+static void terminal(void)
+{
+    int number = 0;
+    char word[20];
+
+    begin();
+    printf("number? ");
+    CHECK(scanf("%d %19s", &number, word) == 2);
+    printf("%d %s\n", number, word);
+    CHECK(fmulti(stdout) == 0);
+    printf("node %d\n", me + number);
+    CHECK(ismulti(stdout) && fasync(stderr) == EOF);
+}
+
+/* No call but this one. */
+static void once(void)
+{
+    printf("once");
+}
+
+static const struct scenario scenarios[] = {{"single", single, true}, {"reads", reads, true}, {"multi", multi, true},
+                                            {"parts", parts, true},   {"async", async, true}, {"terminal", terminal, true}, {"once", once, true},
+                                            {NULL, NULL, false}};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, scenarios);
+}

@@ -1,0 +1,84 @@
+/* A host program and its nodes, which are the same file: with an argument it is the host program. */
+#include "express_check.h"
+
+static int add(int *one, const int *other, int bytes)
+{
+    CHECK(bytes == sizeof *one);
+    *one += *other;
+    return 0;
+}
+
+/* The calls that host program and nodes make together. */
+static void together(int number)
+{
+    int type = 3, sum = 1, sizes[65], all[65], list[] = {HOST, 0};
+
+    CHECK(exbroadcast(&number, HOST, sizeof number, ALLNODES, NULLPTR, &type) == sizeof number && number == 77);
+    CHECK(excombine(&sum, add, sizeof sum, 1, ALLPROCS, NULLPTR, &type) == 0 && sum == size + 1);
+    CHECK(exconcat(&me, sizeof me, all, sizeof all, sizes, ALLPROCS, NULLPTR, &type) == (size + 1) * (int)sizeof me);
+    CHECK(all[0] == HOST && all[1] == 0 && all[size] == size - 1);
+    if (me <= 0) {
+        sum = 2;
+        CHECK(excombine(&sum, add, sizeof sum, 1, 2, list, &type) == 0 && sum == 4);
+        number = me == 0 ? 5 : 0;
+        CHECK(exbroadcast(&number, 0, sizeof number, 2, list, &type) == sizeof number && number == 5);
+    }
+}
+
+static void host(const char *program, int count)
+{
+    int type = 1, got = 0, reply = 0, all = ALLNODES;
+
+    check_scenario = "host";
+    CHECK(exload(0, program) == -1);
+    CHECK(exopen("/dev/cube", 0, DONTCARE) == -1);
+    int nodes = exopen("/dev/cube", count, DONTCARE);
+    CHECK(nodes >= 0 && exopen("/dev/cube", count, DONTCARE) == -1);
+    CHECK(exstart(nodes, all) == -1);
+    CHECK(exload(nodes, "./no-such-program") == -1);
+    CHECK(exload(nodes, program) == 0 && exload(nodes, program) == -1);
+    CHECK(exstart(nodes, all) == 0 && exmain(nodes, count - 1) == 0 && exmain(nodes, count) == -1);
+    CHECK(exparam(&env) == 0 && env.procnum == HOST && env.nprocs == count && env.host == HOST);
+    me = HOST, size = count;
+    for (int node = 0; node < count; node++)
+        CHECK(write_to(node, type, &node, sizeof node) == sizeof node);
+    for (int i = 0; i < count; i++) {
+        int src = DONTCARE;
+        CHECK(exread(&got, sizeof got, &src, &type) == sizeof got && got == 10 * src);
+    }
+    CHECK(exchange(&reply, sizeof reply, &(int){0}, &(int){2}, &got, sizeof got, &(int){count - 1}, &(int){2}) == sizeof reply);
+    CHECK(reply == count - 1);
+    CHECK(exsync() == -1);
+    together(77);
+    CHECK(exclose(nodes) == 0 && exclose(nodes) == -1);
+    printf("host done\n");
+}
+
+static void node(void)
+{
+    int got = -1, src = DONTCARE, type = 1, answer;
+
+    check_scenario = "node";
+    begin();
+    CHECK(exread(&got, sizeof got, &src, &type) == sizeof got && src == HOST && got == me);
+    answer = 10 * me;
+    CHECK(write_to(env.host, 1, &answer, sizeof answer) == sizeof answer);
+    if (me == 0)
+        CHECK(write_to(HOST, 2, &(int){size - 1}, sizeof(int)) == sizeof(int));
+    if (me == size - 1)
+        CHECK(read_from(HOST, 2, &got, sizeof got) == sizeof got);
+    CHECK(exopen("", 1, 0) == -1);
+    together(-1);
+    CHECK(exsync() == 0);
+}
+
+int main(int argc, char **argv)
+{
+    check_patience(60);
+    if (argc > 1)
+        host(argv[0], atoi(argv[1]));
+    else
+        node();
+    return 0;
+    (void)check_main;
+}

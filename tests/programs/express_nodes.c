@@ -1,0 +1,203 @@
+/* Calls of Express that all nodes make, or those of a list. */
+#include "express_check.h"
+
+static int add_ints(int *one, const int *other, int bytes)
+{
+    CHECK(bytes == sizeof *one);
+    *one += *other;
+    return 0;
+}
+
+/* The greater of two records, by their first number. */
+struct found {
+    double value;
+    int node;
+    char rest[12];
+};
+
+static int greater(struct found *one, const struct found *other, int bytes)
+{
+    CHECK(bytes == sizeof *one);
+    if (other->value > one->value)
+        *one = *other;
+    return 0;
+}
+
+static void broadcasts(void)
+{
+    enum { LENGTH = 300000 };
+    char *buf = need(LENGTH);
+    int type = 1;
+
+    begin();
+    for (int origin = 0; origin < size; origin++) {
+        for (int len = 0; len <= LENGTH; len = len * 60 + 7) {
+            memset(buf, 0, LENGTH);
+            if (me == origin)
+                paint(buf, (size_t)len, (uint64_t)(origin + len));
+            CHECK(exbroadcast(buf, origin, len, ALLNODES, NULLPTR, &type) == len);
+            CHECK(unpainted(buf, (size_t)len, (uint64_t)(origin + len)) == (size_t)len);
+        }
+    }
+    CHECK(exsync() == 0);
+}
+
+static void combines(void)
+{
+    begin();
+    for (int items = 1; items <= 4096; items *= 8) {
+        int *numbers = need((size_t)items * sizeof *numbers);
+        for (int i = 0; i < items; i++)
+            numbers[i] = me + i;
+        CHECK(excombine(numbers, add_ints, sizeof *numbers, items, ALLNODES, NULLPTR, &items) == 0);
+        for (int i = 0; i < items; i++)
+            CHECK(numbers[i] == size * (size - 1) / 2 + i * size);
+        free(numbers);
+    }
+    /* Each item another node's. */
+    struct found *found = need((size_t)size * sizeof *found);
+    memset(found, 0, (size_t)size * sizeof *found);
+    for (int i = 0; i < size; i++) {
+        found[i].value = i == me ? 10 + i : 1.0 / (1 + me);
+        found[i].node = me;
+        memset(found[i].rest, 'a' + me, sizeof found[i].rest);
+    }
+    CHECK(excombine(found, greater, sizeof *found, size, ALLNODES, NULLPTR, &size) == 0);
+    for (int i = 0; i < size; i++)
+        CHECK(found[i].node == i && found[i].value == 10 + i && found[i].rest[11] == 'a' + i);
+    free(found);
+}
+
+/* Node i has 3 i + 1 bytes; node 2 has none. */
+static int part(int node)
+{
+    return node == 2 ? 0 : 3 * node + 1;
+}
+
+static void check_whole(const char *whole, const int *sizes, int count, const int *list)
+{
+    for (int i = 0; i < count; i++) {
+        int node = list ? list[i] : i;
+        CHECK(sizes[i] == part(node));
+        for (int k = 0; k < sizes[i]; k++)
+            CHECK(*whole++ == 'A' + node);
+    }
+}
+
+static void concatenations(void)
+{
+    int sizes[64], expected = 0, type = 3;
+    char mine[200], whole[4000];
+
+    begin();
+    memset(mine, 'A' + me, sizeof mine);
+    for (int node = 0; node < size; node++)
+        expected += part(node);
+    for (int round = 0; round < 3; round++) {
+        memset(whole, 0, sizeof whole);
+        CHECK(exconcat(mine, part(me), whole, sizeof whole, sizes, ALLNODES, NULLPTR, &type) == expected);
+        check_whole(whole, sizes, size, NULL);
+        CHECK(whole[expected] == 0);
+    }
+    CHECK(exconcat(mine, part(me), whole, expected, NULL, ALLNODES, NULLPTR, &type) == expected);
+    /* A node without room keeps the front, and holds up nobody. */
+    memset(whole, 0, sizeof whole);
+    int got = exconcat(mine, part(me), whole, me == 1 ? 2 : expected, sizes, ALLNODES, NULLPTR, &type);
+    CHECK(got == (me == 1 ? -1 : expected) && sizes[size - 1] == part(size - 1));
+    CHECK(whole[0] == 'A' && whole[1] == 'B' && whole[2] == (me == 1 ? 0 : 'B'));
+}
+
+/* Even nodes and odd ones by themselves, in two orders; then one node outside of its list begins. */
+static void lists(void)
+{
+    int list[64], back[64], count = 0, number, type = 5;
+
+    begin();
+    for (int node = me % 2; node < size; node += 2)
+        list[count++] = node;
+    for (int i = 0; i < count; i++)
+        back[i] = list[count - 1 - i];
+    for (int round = 0; round < 3; round++) {
+        number = 1;
+        CHECK(excombine(&number, add_ints, sizeof number, 1, count, list, &type) == 0 && number == count);
+        number = me;
+        CHECK(exbroadcast(&number, list[count - 1], sizeof number, count, round == 1 ? back : list, &type) == sizeof number);
+        CHECK(number == list[count - 1]);
+        char mine[200], whole[4000];
+        int sizes[64], expected = 0;
+        memset(mine, 'A' + me, sizeof mine);
+        for (int i = 0; i < count; i++)
+            expected += part(list[i]);
+        CHECK(exconcat(mine, part(me), whole, sizeof whole, sizes, count, back, &type) == expected);
+        check_whole(whole, sizes, count, back);
+    }
+    /* Node 0 to the odd ones, which do not name it. */
+    count = 0;
+    for (int node = 1; node < size; node += 2)
+        list[count++] = node;
+    if (me % 2 == 1 || me == 0) {
+        number = me == 0 ? 77 : 0;
+        CHECK(exbroadcast(&number, 0, sizeof number, count, list, &type) == sizeof number && number == 77);
+    }
+    /* A list of all nodes, of one, and with repetitions. */
+    for (int node = 0; node < size; node++)
+        list[node] = size - 1 - node;
+    number = 1;
+    CHECK(excombine(&number, add_ints, sizeof number, 1, size, list, &type) == 0 && number == size);
+    CHECK(excombine(&number, add_ints, sizeof number, 1, 1, &me, &type) == 0 && number == size);
+    int twice[] = {me, me}, sizes[2];
+    char both[8] = "";
+    CHECK(exconcat("ab", 2, both, sizeof both, sizes, 2, twice, &type) == 2);
+    CHECK(strcmp(both, "ab") == 0 && sizes[0] == 2 && sizes[1] == 2);
+    CHECK(exsync() == 0);
+}
+
+static void nonsense(void)
+{
+    int number = 0, list[] = {0, 1}, far[] = {0, 64}, other = (me + 1) % 2;
+
+    begin();
+    other = (me + 1) % size;
+    CHECK(excombine(&number, NULL, sizeof number, 1, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(excombine(&number, add_ints, 0, 1, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(excombine(&number, add_ints, sizeof number, -1, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(excombine(&number, add_ints, sizeof number, 1, 2, NULLPTR, &number) == -1);
+    CHECK(excombine(&number, add_ints, sizeof number, 1, 0, list, &number) == -1);
+    CHECK(excombine(&number, add_ints, sizeof number, 1, 2, far, &number) == -1);
+    CHECK(excombine(&number, add_ints, sizeof number, 1, 1, &other, &number) == -1);
+    CHECK(exbroadcast(&number, size, sizeof number, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(exbroadcast(&number, HOST, sizeof number, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(exbroadcast(&number, 0, -1, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(exconcat(&number, -1, &number, 0, NULL, ALLNODES, NULLPTR, &number) == -1);
+    CHECK(exsync() == 0);
+}
+
+/* Nobody is through before all have come. */
+static void barriers(void)
+{
+    begin();
+    for (int round = 0; round < 20; round++) {
+        int late = round % size, word = round, type = 100 + round;
+
+        if (me == late)
+            for (int node = 0; node < size; node++)
+                CHECK(write_to(node, type, &word, sizeof word) == sizeof word);
+        CHECK(exsync() == 0);
+        if (me != late) {
+            int src = DONTCARE;
+            CHECK(extest(&src, &type) == sizeof word);
+        }
+        CHECK(read_from(late, type, &word, sizeof word) == sizeof word && word == round);
+        CHECK(exsync() == 0);
+    }
+}
+
+static const struct scenario scenarios[] = {
+    {"broadcasts", broadcasts, true}, {"combines", combines, true}, {"concatenations", concatenations, true},
+    {"lists", lists, true},           {"nonsense", nonsense, true}, {"barriers", barriers, true},
+    {NULL, NULL, false}};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, scenarios);
+}

@@ -1,0 +1,194 @@
+/* Host programs of NX: a cube, processes that are loaded, spoken with, waited for and killed. The nodes run nx_node.c. */
+#include "nx_check.h"
+#include "nx_node.h"
+
+enum { NODES = 3, OWN_PID = 100 };
+
+/* The program of the nodes lies beside this one. */
+static const char *node_program(void)
+{
+    static char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 10);
+    CHECK(length > 0);
+    path[length] = 0;
+    strcpy(strrchr(path, '/') + 1, "nx_node");
+    return path;
+}
+
+static void start(void)
+{
+    getcube("mine", "3", NULL, 0);
+    setpid(OWN_PID);
+    me = (int)mynode();
+    size = (int)numnodes();
+    CHECK(me == NODES && size == NODES && myhost() == NODES && mypid() == OWN_PID);
+    killcube(-1, 0);
+}
+
+static void tell(long what, long number, long node, long pid)
+{
+    struct order order = {what, number};
+    csend(ORDER, &order, sizeof order, node, pid);
+}
+
+/* An answer of each node: its number, checked against what is told of its message. */
+static void hear(long values[NODES], long pid)
+{
+    for (int i = 0; i < NODES; i++)
+        values[i] = -1;
+    for (int i = 0; i < NODES; i++) {
+        long value;
+        crecv(ANSWER, &value, sizeof value);
+        CHECK(infocount() == sizeof value && infopid() == pid && infonode() >= 0 && infonode() < NODES);
+        CHECK(values[infonode()] == -1);
+        values[infonode()] = value;
+    }
+}
+
+static void check_nodes(long pid)
+{
+    long values[NODES];
+    tell('w', 0, -1, pid);
+    hear(values, pid);
+    for (int i = 0; i < NODES; i++)
+        CHECK(values[i] == i + 10 * NODES + 100 * pid + 100000L * NODES);
+    tell('s', 0, -1, pid);
+    hear(values, pid);
+    for (int i = 0; i < NODES; i++)
+        CHECK(values[i] == 6);
+    tell('r', 0, -1, pid);
+    hear(values, pid);
+    CHECK(values[0] == NODES && values[1] == 2 && values[2] == 3);
+}
+
+static void typical(void)
+{
+    start();
+    CHECK(load(node_program(), -1, 0) == 0);
+    check_nodes(0);
+    tell('x', 0, -1, 0);
+    waitall(-1, -1);
+    /* Another time, in the same cube. */
+    load(node_program(), -1, 0);
+    check_nodes(0);
+    long info[8], value;
+    tell('w', 0, 1, 0);
+    crecvx(ANSWER, &value, sizeof value, 1, 0, info);
+    CHECK(info[2] == 1 && info[3] == 0 && value % 10 == 1);
+    tell('x', 0, -1, 0);
+    waitall(-1, 0);
+    relcube("mine");
+}
+
+/* Each node by itself: they make a group when they need one. */
+static void one_by_one(void)
+{
+    start();
+    for (int node = NODES - 1; node >= 0; node--)
+        load(node_program(), node, 5);
+    check_nodes(5);
+    tell('x', 0, -1, 5);
+    waitall(-1, -1);
+}
+
+/* Two processes on each node, which speak with each other. */
+static void two_each(void)
+{
+    start();
+    load(node_program(), -1, 0);
+    load(node_program(), -1, 7);
+    check_nodes(7);
+    check_nodes(0);
+    long values[NODES];
+    tell('t', 7, -1, 0);
+    hear(values, 0);
+    for (int i = 0; i < NODES; i++)
+        CHECK(values[i] == i + 10 * NODES + 100 * 7 + 100000L * NODES);
+    tell('t', 0, -1, 7);
+    hear(values, 7);
+    for (int i = 0; i < NODES; i++)
+        CHECK(values[i] == i + 10 * NODES + 100000L * NODES);
+    tell('x', 0, -1, 7);
+    waitall(-1, 7);
+    check_nodes(0);
+    killcube(-1, -1);
+}
+
+static void ends(void)
+{
+    long node, pid, code;
+    start();
+    load(node_program(), -1, 4);
+    tell('x', 9, 1, 4);
+    waitone(-1, -1, &node, &pid, &code);
+    CHECK(node == 1 && pid == 4 && code == 9);
+    tell('k', SIGUSR1, 0, 4);
+    waitone(0, 4, &node, &pid, &code);
+    CHECK(node == 0 && pid == 4 && code == -SIGUSR1);
+    tell('f', 0, 2, 4);
+    CHECK(_waitone(-1, -1, &node, &pid, &code) == 0 && node == 2 && code == 1);
+    GIVES(_waitone(-1, -1, &node, &pid, &code), EQNOACT);
+    waitall(-1, -1);
+    /* A place that has become free can be used again. */
+    load(node_program(), 1, 4);
+    killproc(1, 4);
+    GIVES(_waitone(1, 4, &node, &pid, &code), EQNOACT);
+    load(node_program(), -1, 4);
+    tell('a', 0, 1, 4);
+    for (int i = 0; i < NODES; i++) {
+        waitone(-1, 4, &node, &pid, &code);
+        CHECK(node == 1 ? code == 1 : code == -SIGKILL);
+    }
+    CHECK(_relcube("mine") == 0);
+}
+
+static void order(void)
+{
+    long word = 1, node, pid, code;
+    const char *program = node_program();
+    GIVES(_load(program, -1, 0), EQNOSET);
+    GIVES(_waitall(-1, -1), EQNOSET);
+    GIVES(_waitone(-1, -1, &node, &pid, &code), EQNOSET);
+    GIVES(_attachcube("mine"), EQCUBENOTEXIST);
+    GIVES(_relcube("mine"), EQCUBENOTEXIST);
+    GIVES(_getcube("mine", "many", NULL, 0), EQPARAM);
+    CHECK(_getcube("mine", "d1", "", 1) == 0);
+    GIVES(_killcube(-1, -1), EQNOSET);
+    GIVES(_csend(1, &word, sizeof word, 0, 0), EQNOSET);
+    GIVES(_crecv(1, &word, sizeof word), EQNOSET);
+    GIVES(_load(program, -1, 0), EQNOSET);
+    GIVES(_setpid(-1), EQPID);
+    CHECK(_setpid(OWN_PID) == 0 && _numnodes() == 2);
+    GIVES(_setpid(OWN_PID), EQSET);
+    GIVES(_load(NULL, -1, 0), EQPFIL);
+    GIVES(_load("", -1, 0), EQPFIL);
+    GIVES(_load("/there/is/no/such/program", -1, 0), EQBADFIL);
+    GIVES(_load(program, 2, 0), EQNODE);
+    GIVES(_load(program, -2, 0), EQNODE);
+    GIVES(_load(program, -1, -1), EQPID);
+    GIVES(_csend(1, &word, sizeof word, 0, 0), EQNOACT);
+    GIVES(_csend(1, &word, sizeof word, -1, 0), EQNOACT);
+    GIVES(_csend(1, &word, sizeof word, 7, 0), EQNODE);
+    CHECK(_load(program, 1, 0) == 0);
+    GIVES(_load(program, 1, 0), EQUSEPID);
+    GIVES(_load(program, -1, 0), EQUSEPID);
+    GIVES(_getcube("another", "2", NULL, 0), EQCUBEEXISTS);
+    GIVES(_attachcube("another"), EQCUBENOTEXIST);
+    CHECK(_attachcube("mine") == 0);
+    GIVES(_waitone(-1, -1, NULL, &pid, &code), EQPCNODE);
+    GIVES(_waitone(-1, -1, &node, NULL, &code), EQPCPID);
+    GIVES(_waitone(-1, -1, &node, &pid, NULL), EQPCCODE);
+    GIVES(_waitone(0, 0, &node, &pid, &code), EQNOACT);
+    GIVES(_gsync(), EQPRIV);
+    GIVES(_gcol(&word, 8, &word, 8, NULL), EQPRIV);
+    CHECK(_killproc(1, 0) == 0 && _killcube(-1, -1) == 0 && _waitall(-1, -1) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"typical", typical, true},   {"one-by-one", one_by_one, true}, {"two-each", two_each, true},
+        {"ends", ends, true},         {"order", order, true},           {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

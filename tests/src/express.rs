@@ -1,0 +1,102 @@
+//! Programs of Express and of CrOS III, on Regatta's libraries.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+/// The name by which programs look for the library.
+const SONAME: &str = "libexpress.so.0";
+const REGATTA: &str = "libregatta.so.0";
+const FOLDER: &str = "../crates/interfaces/express";
+
+/// The folder in which programs find it.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let library = crate::programs::built("libexpress.so", "regatta-express");
+    let folder = crate::programs::link(&library, SONAME);
+    let script = file("../../../scripts/express-libraries");
+    let made = Command::new(script).arg(&folder).status();
+    assert!(
+        made.is_ok_and(|status| status.success()),
+        "libfexpress and libcubix"
+    );
+    folder
+});
+
+/// A file of the crate.
+pub fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(FOLDER)
+        .join(path)
+}
+
+/// The library itself.
+pub fn library() -> PathBuf {
+    LIBRARY.join(SONAME)
+}
+
+/// The program `tests/programs/NAME.c`, linked with both libraries.
+pub fn program(name: &str) -> PathBuf {
+    let headers = ["include", "../c/include"].map(file);
+    let libraries = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
+    crate::programs::compile_with(name, &headers, &libraries)
+}
+
+/// The library of Cubix.
+pub fn cubix() -> PathBuf {
+    LIBRARY.join("libcubix.so.0")
+}
+
+/// The program `tests/programs/NAME.c`, linked with that library as well.
+pub fn cubix_program(name: &str) -> PathBuf {
+    let headers = ["include", "../c/include"].map(file);
+    let others = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
+    let libraries = [&[cubix()][..], &others].concat();
+    crate::programs::compile_with(name, &headers, &libraries)
+}
+
+/// The library of CrOS III.
+pub fn cros() -> PathBuf {
+    let library = crate::programs::built("libcros.so", "regatta-cros");
+    crate::programs::link(&library, "libcros.so.0").join("libcros.so.0")
+}
+
+/// The program `tests/programs/NAME.c`, linked with that library.
+pub fn cros_program(name: &str) -> PathBuf {
+    let headers = ["../cros/include", "../c/include"].map(file);
+    let regatta = crate::programs::library().join(REGATTA);
+    crate::programs::compile_with(name, &headers, &[cros(), regatta])
+}
+
+/// The Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+pub fn fortran_program(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
+    let program = LIBRARY.join(format!("{name}-{}", std::process::id()));
+    let output = Command::new("gfortran")
+        .args(["-fallow-argument-mismatch", "-std=legacy", "-w", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(["libfexpress.a", SONAME, REGATTA].map(|library| LIBRARY.join(library)))
+        .output()
+        .expect("gfortran, which scripts/need test installs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}.f: {said}");
+    program
+}
+
+/// The functions that a library exports.
+pub fn exported(library: &Path) -> Vec<String> {
+    symbols(&["-D", "--defined-only"], library)
+}
+
+/// The routines that the library of Fortran has.
+pub fn fortran_routines() -> Vec<String> {
+    symbols(&["--defined-only"], &LIBRARY.join("libfexpress.a"))
+}
+
+fn symbols(options: &[&str], library: &Path) -> Vec<String> {
+    let mut command = Command::new("nm");
+    let output = command.args(options).arg(library).output();
+    let text = String::from_utf8(output.expect("nm, of binutils").stdout).expect("names");
+    let names = text.lines().filter_map(|line| line.split_once(" T "));
+    names.map(|(_, name)| name.to_owned()).collect()
+}

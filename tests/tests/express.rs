@@ -1,0 +1,257 @@
+//! Programs of Express do on Regatta what is known of the original: nodes and their messages; calls of all nodes, and of
+//! those of a list.
+
+use regatta_tests::{Ended, Job, express, skip};
+
+/// A scenario of a program by so many nodes.
+fn play(program: &str, nodes: u32, scenario: &str) -> Ended {
+    Job::of(nodes, &express::program(program), &[scenario]).run()
+}
+
+fn messages(nodes: u32, scenario: &str) -> Ended {
+    play("express_messages", nodes, scenario).passed()
+}
+
+fn nodes(nodes: u32, scenario: &str) -> Ended {
+    play("express_nodes", nodes, scenario).passed()
+}
+
+#[test]
+fn a_node_knows_its_number_and_how_many_there_are() {
+    messages(3, "told");
+}
+
+#[test]
+fn reads_choose_by_node_and_type_and_tell_what_they_got() {
+    messages(2, "types");
+}
+
+#[test]
+fn writes_do_not_wait_for_reads() {
+    messages(3, "room");
+}
+
+#[test]
+fn nothing_goes_to_a_neighbour_that_is_not_there() {
+    messages(1, "nobody");
+}
+
+#[test]
+fn exchanges_write_and_read() {
+    for count in [1, 2, 5] {
+        messages(count, "exchanges");
+    }
+}
+
+#[test]
+fn looks_do_not_wait_and_take_nothing() {
+    messages(2, "looks");
+}
+
+#[test]
+fn nonsense_is_refused_with_a_sentence() {
+    let ended = messages(2, "nonsense");
+    for said in [
+        "express: node 1: exwrite: there is no node 2; there are 2",
+        "express: node 0: exwrite: this program has no host program",
+        "express: node 0: exwrite: -1 is no type; types count from 0",
+        "express: node 0: exwrite: -1 is no length",
+        "express: node 0: exread: there is no node -9; there are 2",
+        "express: node 0: exsend: no place is given for the status",
+    ] {
+        assert!(ended.text.contains(said), "{said}\n{}", ended.story());
+    }
+}
+
+#[test]
+fn numbers_that_are_right_are_not_written() {
+    messages(1, "constants");
+}
+
+#[test]
+fn messages_of_regatta_s_own_calls_are_apart() {
+    messages(2, "apart");
+}
+
+#[test]
+fn vectors_go_from_any_distance_to_any_other() {
+    for count in [1, 2] {
+        messages(count, "vectors");
+    }
+}
+
+#[test]
+fn a_vector_is_its_items_one_after_the_other() {
+    messages(1, "shapes");
+}
+
+#[test]
+fn what_was_begun_is_told_when_it_is_complete() {
+    messages(3, "begun").said("express: node 0: exreceive: ");
+}
+
+#[test]
+fn many_can_be_begun_at_once() {
+    messages(2, "many");
+}
+
+#[test]
+fn handlers_get_their_messages_while_a_node_waits_for_others() {
+    messages(4, "handlers");
+}
+
+#[test]
+fn calls_that_depend_on_a_dead_node_fail_with_its_name() {
+    let program = express::program("express_messages");
+    let job = Job::of(3, &program, &["death"]).option("--on-failure=continue");
+    let ended = job.run().ended_with(128 + 9);
+    for node in [0, 2] {
+        for call in ["exread", "exsync"] {
+            let said = format!("express: node {node}: {call}: task 1 ");
+            assert!(ended.text.contains(&said), "{said}\n{}", ended.story());
+        }
+    }
+}
+
+/// Each host has memory of its own: messages between them take the network's way. (That a message is there as soon as a barrier is
+/// through is so on one host only.)
+#[test]
+fn nodes_on_several_hosts_are_as_those_on_one() {
+    const MESSAGES: [&str; 5] = ["types", "room", "vectors", "begun", "handlers"];
+    const NODES: [&str; 4] = ["broadcasts", "combines", "concatenations", "lists"];
+    let all = [
+        ("express_messages", &MESSAGES[..]),
+        ("express_nodes", &NODES),
+    ];
+    for (program, scenarios) in all {
+        for scenario in scenarios {
+            let job = Job::of(5, &express::program(program), &[scenario]);
+            job.across("one:3,two:2").run().passed();
+        }
+    }
+}
+
+/// The rules of the hot paths, beside the calls of Regatta's that they make.
+#[test]
+fn messages_and_combinations_allocate_nothing() {
+    let program = express::program("express_rules");
+    for (nodes, path) in [(2, "pings"), (2, "combines"), (3, "lists")] {
+        Job::of(nodes, &program, &[path, "alloc"]).run().passed();
+    }
+}
+
+#[test]
+fn messages_lock_nothing_that_regatta_does_not() {
+    if !cfg!(target_arch = "x86_64") {
+        return skip("locked instructions are counted on x86-64");
+    }
+    let program = express::program("express_rules");
+    Job::of(1, &program, &["locks"]).run().passed();
+}
+
+#[test]
+fn broadcasts_reach_all_nodes() {
+    for count in [1, 2, 5] {
+        nodes(count, "broadcasts");
+    }
+}
+
+#[test]
+fn items_are_combined_by_a_function_of_the_program() {
+    for count in [1, 2, 5] {
+        nodes(count, "combines");
+    }
+}
+
+#[test]
+fn parts_of_any_length_are_concatenated() {
+    let ended = nodes(5, "concatenations");
+    ended.said("express: node 1: exconcat: all parts are 28 bytes long, and there is room for 2");
+}
+
+#[test]
+fn nodes_of_a_list_act_by_themselves() {
+    for count in [2, 5, 6] {
+        nodes(count, "lists");
+    }
+}
+
+#[test]
+fn lists_that_make_no_sense_are_refused_with_a_sentence() {
+    let ended = nodes(2, "nonsense");
+    for said in [
+        "excombine: no function is given",
+        "excombine: 0 is no size of an item",
+        "excombine: 0 nodes in no list",
+        "excombine: there is no node 64; there are 2",
+        "excombine: this node is not in the list",
+        "exbroadcast: this program has no host program",
+    ] {
+        assert!(ended.text.contains(said), "{said}\n{}", ended.story());
+    }
+}
+
+#[test]
+fn nobody_is_through_a_barrier_before_all_have_come() {
+    nodes(4, "barriers");
+}
+
+fn grid(nodes: u32, scenario: &str) -> Ended {
+    play("express_grid", nodes, scenario).passed()
+}
+
+#[test]
+fn neighbours_in_a_grid_find_each_other() {
+    for count in [1, 6, 8] {
+        grid(count, "grids");
+    }
+}
+
+#[test]
+fn each_point_of_a_domain_is_one_node_s() {
+    for count in [1, 3, 4] {
+        grid(count, "domains");
+    }
+}
+
+#[test]
+fn grids_that_make_no_sense_are_refused_with_a_sentence() {
+    let ended = grid(2, "nonsense");
+    for said in [
+        "exgridnode: there is no grid yet: exgridinit makes it",
+        "exgridinit: the grid has 3 nodes, and there are 2",
+        "exgridcoord: node 1 is not in the grid",
+    ] {
+        assert!(ended.text.contains(said), "{said}\n{}", ended.story());
+    }
+}
+
+#[test]
+fn a_program_on_the_host_starts_nodes_and_talks_with_them() {
+    let program = express::program("express_host");
+    for count in ["1", "4"] {
+        let ended = Job::at(&program, &[count]).run().passed();
+        ended
+            .said("host done")
+            .said("express: host: exsync: the host program is none of the nodes");
+    }
+    // In a job as well as by hand.
+    Job::of(1, &program, &["3"])
+        .run()
+        .passed()
+        .said("host done");
+}
+
+#[test]
+fn fortran_calls_every_routine_by_all_its_names() {
+    let program = express::fortran_program("express_fortran");
+    for count in [1, 2, 5] {
+        Job::of(count, &program, &[]).run().passed().said("OK");
+    }
+}
+
+#[test]
+fn fortran_has_host_programs_too() {
+    let program = express::fortran_program("express_fhost");
+    Job::at(&program, &["host"]).run().passed().said("OK");
+}
