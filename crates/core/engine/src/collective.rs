@@ -10,7 +10,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
 use crate::reduction::{
-    combine_up, leaders_allreduce, pair_allreduce, ring_allreduce, send_down, shared_allreduce,
+    combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
+    shared_allreduce,
 };
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
@@ -214,27 +215,8 @@ impl<T: Transport> Engine<T> {
         {
             pair_allreduce(&mut steps, rank, &input, &output, what);
         } else if size == 2 && what.bytes() < RING_FROM && what.operator.commutative() {
-            let bytes = what.bytes();
-            // Received where the result goes, unless that is where the input still is.
-            let in_place = input.contiguous() == output.contiguous();
-            let theirs = match in_place {
-                true => steps.scratch(bytes),
-                false => output.clone(),
-            };
-            let both = [
-                Step::Receive(1 - rank, theirs.clone()),
-                Step::Send(1 - rank, input.clone()),
-            ];
-            match self.hosts(group, 0)? {
-                None => steps.extend(both),
-                // A look for a message that cannot be there yet is a system call.
-                Some(_) => steps.extend(both.into_iter().rev()),
-            }
-            steps.push(Step::Wait);
-            steps.push(match in_place {
-                true => what.combine(theirs, output),
-                false => what.combine(input, output),
-            });
+            let is_across = self.hosts(group, 0)?.is_some();
+            exchange_allreduce(&mut steps, (1 - rank, is_across), input, output, what);
         } else if what.bytes() >= RING_FROM
             && what.operator.commutative()
             && let Some(hosts) = self.hosts(group, 0)?

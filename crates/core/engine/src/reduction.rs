@@ -292,6 +292,36 @@ fn collect(
     steps.extend(combine);
 }
 
+/// Between two: each sends its whole vector, and combines both. `is_across`: they are on two hosts.
+pub(crate) fn exchange_allreduce(
+    steps: &mut Steps,
+    (peer, is_across): (u32, bool),
+    input: Views,
+    output: Views,
+    what: Reduction,
+) {
+    // Received where the result goes, unless that is where the input still is.
+    let in_place = input.contiguous() == output.contiguous();
+    let theirs = match in_place {
+        true => steps.scratch(what.bytes()),
+        false => output.clone(),
+    };
+    let both = [
+        Step::Receive(peer, theirs.clone()),
+        Step::Send(peer, input.clone()),
+    ];
+    match is_across {
+        false => steps.extend(both),
+        // A look for a message that cannot be there yet is a system call.
+        true => steps.extend(both.into_iter().rev()),
+    }
+    steps.push(Step::Wait);
+    steps.push(match in_place {
+        true => what.combine(theirs, output),
+        false => what.combine(input, output),
+    });
+}
+
 /// Between two on a host: each adds up one half of the vector, a segment after the other. While one segment is
 /// combined the next one is on its way, and the result of the one before goes back.
 pub(crate) fn pair_allreduce(

@@ -170,7 +170,7 @@ pub struct Combination {
     len: usize,
     builtin: Builtin,
     element: Element,
-    /// What keeps both alive.
+    /// Owners that keep both alive.
     _held: [Views; 2],
 }
 

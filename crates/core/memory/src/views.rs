@@ -58,7 +58,7 @@ pub enum Views {
     Strided(Box<[View]>, usize),
     /// Part of a [`Scratch`], which it keeps alive: from, length.
     Scratch(Scratch, usize, usize),
-    /// What comes here is combined with other elements on its way.
+    /// Results: elements that come are combined with others on their way here.
     Combined(Box<Combination>),
 }
 
