@@ -179,7 +179,7 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
             }
             if process.engine.must_start(from) {
                 // It may be the message itself, which has come between the two looks.
-                return process.engine.receive_now(from, 0, tag, into);
+                return process.engine.receive_now(from, context, tag, into);
             }
             std::hint::spin_loop();
         }
