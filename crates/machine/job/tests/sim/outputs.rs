@@ -305,10 +305,10 @@ impl Sim {
         }
         let (own, bytes) = (leader.host, u32::MAX);
         let hosts: Vec<u32> = leader.remotes.keys().copied().collect();
-        self.hosts[own as usize].outputs.received(by, usize::MAX);
         for host in hosts {
             self.send_down(launcher, host, Down::Taken { by, bytes });
         }
+        self.received(own, by, usize::MAX);
     }
 
     /// A host hears that so many bytes have been received.
