@@ -200,9 +200,8 @@ impl Remote {
                     && piece.stream < 2
                     && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
             {
-                if piece.route.is_none() {
-                    credits.host_sent(self.number, piece.bytes.len());
-                }
+                let shown = piece.route.is_none().then_some(piece.bytes.len());
+                credits.host_sent(self.number, shown.unwrap_or_default());
             }
             Report::Asked { task, .. } | Report::Heard { task, .. } | Report::Hushed { task }
                 if self.has(*task) => {}
