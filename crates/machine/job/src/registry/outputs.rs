@@ -128,6 +128,12 @@ impl Registry {
         self.is_alive(task) && !self.tasks[task as usize].output.refuses_output
     }
 
+    /// Whether a task receives output of which it was not known that it would: the spawn of the writer was not in the replica with which a
+    /// launcher began.
+    pub(super) fn receives_unexpectedly(&self, task: u32) -> bool {
+        self.receives(task) && !self.tasks[task as usize].output.receives
+    }
+
     /// Sends no more output of others to a task. Returns whether it received some until now.
     pub fn stop_output_to(&mut self, task: u32) -> bool {
         let Some(task) = self.tasks.get_mut(task as usize) else {

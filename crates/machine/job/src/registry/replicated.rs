@@ -155,12 +155,17 @@ impl ReplicatedRegistry {
         self.registry.stop_output_to(task)
     }
 
-    /// See [`Registry::task_wrote`]. Copies learn where a stream ends, not what is written.
+    /// See [`Registry::task_wrote`]. Copies learn where a stream ends and who receives something, not what is written.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
-        match piece.then {
-            Then::Closed => self.close_stream(piece.task, piece.stream),
-            _ => self.registry.task_wrote(piece),
+        if piece.then == Then::Closed {
+            return self.close_stream(piece.task, piece.stream);
         }
+        let unexpected = |route: &Route| self.registry.receives_unexpectedly(route.to);
+        if let Some(route) = piece.route.filter(unexpected) {
+            // When it ends, the hosts of writers must hear that it receives nothing more.
+            self.route(route.to, Output::Task(route));
+        }
+        self.registry.task_wrote(piece)
     }
 
     /// See [`Registry::close_stream`].

@@ -545,6 +545,42 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     assert_eq!(registry.route(child, Output::AsMine), None);
 }
 
+/// A launcher was lost before a replica knew of a spawn: the one that follows knows the tasks, and not who receives their output.
+#[test]
+fn a_task_that_gets_output_without_a_known_route_is_a_receiver_on_all_copies() {
+    let mut registry = ReplicatedRegistry::new(registry(), true);
+    let child = registry.add_tasks(Some(1), &[0], b"child", None);
+    registry.take_changes();
+    let mut copy = Registry::from_snapshot(&registry.snapshot()).expect("a snapshot");
+    let manner = Manner {
+        context: 5,
+        tag: 6,
+        lines: true,
+        births: false,
+    };
+    let piece = |to| Piece {
+        task: child,
+        stream: 0,
+        route: Some(Route { to, manner }),
+        bytes: b"words".to_vec(),
+        then: Then::More,
+    };
+    assert!(registry.task_wrote(&mut piece(1)));
+    // That is recorded once, and not of a task that is not there.
+    assert!(registry.task_wrote(&mut piece(1)) && !registry.task_wrote(&mut piece(9)));
+    let changes = registry.take_changes();
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    for change in changes {
+        copy.apply(change).expect("a change");
+    }
+    assert!(
+        registry.stop_output_to(1),
+        "nobody repays what it has not read"
+    );
+    assert!(copy.stop_output_to(1), "nobody repays it after a take-over");
+    assert!(!registry.task_wrote(&mut piece(1)));
+}
+
 /// Entries of 16 MiB together, under names that are long themselves.
 #[test]
 fn a_list_that_fits_no_message_is_refused() {
