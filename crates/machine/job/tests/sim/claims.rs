@@ -383,6 +383,8 @@ impl Sim {
         let (handovers, snapshots): (Vec<_>, Vec<_>) = answers.map(|(_, answer)| answer).unzip();
         let handovers = [rejoin.own].into_iter().chain(handovers).collect();
         let before = rejoin.before;
+        // Output of tasks that have ended here meanwhile went nowhere.
+        self.hosts[host as usize].outputs.all_received();
         self.take_over(launcher, (handovers, snapshots), lost, &before);
         let dead = self.hosts[host as usize].dead.clone();
         let remotes = self.launchers[launcher].remotes.keys();
