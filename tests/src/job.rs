@@ -321,6 +321,14 @@ impl Ended {
         self
     }
 
+    /// It has said one of these: which one is a matter of time.
+    #[track_caller]
+    pub fn said_one_of(self, parts: &[&str]) -> Ended {
+        let said = parts.iter().any(|part| self.text.contains(part));
+        assert!(said, "none of {parts:?} in\n{}", self.story);
+        self
+    }
+
     /// Of so many tasks task 1 is dead; each of the others has heard its name, and went on.
     #[track_caller]
     pub fn named_the_dead(&self, tasks: u32) {
