@@ -191,7 +191,7 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
             done = engine.send_now(peer, context, tag, buffer);
         } else {
             let looks = if process.pace.spins() { LOOKS } else { 1 };
-            for _ in 0..looks {
+            for look in 0..looks {
                 done = engine.receive_now(peer, context, tag, buffer).is_some();
                 if done {
                     break;
@@ -200,6 +200,9 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
                     // It may be the message itself, which has come between the two looks.
                     done = engine.receive_now(peer, context, tag, buffer).is_some();
                     break;
+                }
+                if look == 0 {
+                    engine.prepare(peer);
                 }
                 std::hint::spin_loop();
             }
