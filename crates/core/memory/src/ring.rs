@@ -120,12 +120,6 @@ impl Producer {
         Ok(Some(self.written & (count - 1)))
     }
 
-    /// The line that the next message goes to when there is room for it.
-    #[inline(always)]
-    pub fn next(&self, lines: &impl Lines) -> u32 {
-        self.written & (lines.count() - 1)
-    }
-
     #[cold]
     fn look(&mut self, lines: &impl Lines) -> Result<bool, Corrupt> {
         let read = lines.read();

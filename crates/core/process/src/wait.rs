@@ -26,7 +26,12 @@ const YIELD: Duration = Duration::from_micros(50);
 const YIELDS: u32 = 4;
 fn yields() -> u32 {
     static Y: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *Y.get_or_init(|| std::env::var("REGATTA_TRY_YIELDS").ok().and_then(|v| v.parse().ok()).unwrap_or(YIELDS))
+    *Y.get_or_init(|| {
+        std::env::var("REGATTA_TRY_YIELDS")
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(YIELDS)
+    })
 }
 /// A sleeper looks around this often, in case what it waits for cannot ring.
 pub(crate) const LOOK: Duration = Duration::from_millis(500);

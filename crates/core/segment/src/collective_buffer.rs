@@ -10,7 +10,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_memory::Corrupt;
-use regatta_memory::prefetch::prefetch_to_write;
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::wake_request::WakeRequest;
@@ -142,12 +141,6 @@ impl CollectiveBuffer {
             };
             from.gather(0, to, len);
             (*contribution).round.store(round, Ordering::Release);
-        }
-        // Others wait now, or this task will: the next contribution finds its lines here.
-        let next = round.wrapping_add(1);
-        prefetch_to_write(self.contribution_at(index, next).cast(), 64);
-        if len > INLINE {
-            prefetch_to_write(self.data_of(index, next), len);
         }
     }
 

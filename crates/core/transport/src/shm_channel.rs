@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_engine::{Arrival, Peer};
+use regatta_memory::Corrupt;
 use regatta_memory::bell::Bell;
 use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
@@ -12,7 +13,6 @@ use regatta_memory::prefetch::prefetch_to_write;
 use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
 use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
-use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind};
 
 use crate::footprint::{self, Footprint, Learner, Policy};
@@ -179,10 +179,8 @@ impl Out {
     /// Asks for the memory that the next message goes to, if it is as long as the last.
     #[inline(always)]
     pub(crate) fn prepare(&mut self) {
-        let line = self.memory.word(self.producer.next(&self.memory), 0);
-        prefetch_to_write(line.cast(), LINE);
         let len = self.last;
-        if len <= INLINE {
+        if !(512..=2048).contains(&len) {
             return;
         }
         let fits = len as u64 <= self.narrow.memory.size / 4;
