@@ -180,11 +180,10 @@ struct Pair {
 #[inline(always)]
 fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
     quick(|process| {
-        let (rank, size) = process.engine.place(group)?;
-        if size != 2 || root >= 2 {
+        if root >= 2 {
             return None;
         }
-        let (peer, context, tag) = process.engine.pair(group).ok()?;
+        let (rank, peer, context, tag) = process.engine.pair_now(group)?;
         let engine = &mut process.engine;
         let mut done = false;
         if rank == root {
