@@ -24,15 +24,6 @@ const YIELD: Duration = Duration::from_micros(50);
 /// with 1 to 48; a message passed round the ring 114 us with 4, 240 with 1, 300 and more from 16
 /// on, because those who wait longer keep getting in the way of the one that has something to do.
 const YIELDS: u32 = 4;
-fn yields() -> u32 {
-    static Y: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *Y.get_or_init(|| {
-        std::env::var("REGATTA_TRY_YIELDS")
-            .ok()
-            .and_then(|v| v.parse().ok())
-            .unwrap_or(YIELDS)
-    })
-}
 /// A sleeper looks around this often, in case what it waits for cannot ring.
 pub(crate) const LOOK: Duration = Duration::from_millis(500);
 
@@ -131,7 +122,7 @@ fn stays_awake<A: Awaited>(awaited: &A, manner: Manner, idle: Duration, turns: u
             std::thread::yield_now();
             true
         }
-        Manner::Yield if turns <= yields() || patient() => {
+        Manner::Yield if turns <= YIELDS || patient() => {
             std::thread::yield_now();
             true
         }
