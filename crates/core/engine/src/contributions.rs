@@ -13,6 +13,15 @@ pub(crate) fn is_past(word: u32, number: u32) -> bool {
     word == number || word == number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
 }
 
+/// Members that may wait for a contribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listeners {
+    All,
+    /// The member of rank 0, unless that contributes.
+    Leader,
+    None,
+}
+
 impl<B: CollectiveBuffers> Group<B> {
     /// Is there room for contributions of `bytes` bytes?
     #[inline(always)]
@@ -22,15 +31,22 @@ impl<B: CollectiveBuffers> Group<B> {
             .is_some_and(|buffer| bytes <= buffers.collective_buffer_capacity(buffer))
     }
 
-    /// Contributes `gives` to round `number` as task `me`, and wakes whoever waits for it. In a round that is `led` only its
-    /// leader waits for the others.
+    /// Contributes `gives` to round `number` as task `me`, and wakes whoever waits for it.
     #[inline(always)]
-    pub(crate) fn contribute(&self, buffers: &B, me: Peer, number: u32, gives: &Views, led: bool) {
+    pub(crate) fn contribute(
+        &self,
+        buffers: &B,
+        me: Peer,
+        number: u32,
+        gives: &Views,
+        listeners: Listeners,
+    ) {
         if let Some(buffer) = &self.collective_buffer {
             let peer = |rank| self.peer(rank).unwrap_or(me);
-            let listeners = match led && self.rank != 0 {
-                true => 0..1,
-                false => 0..self.size(),
+            let listeners = match listeners {
+                Listeners::Leader if self.rank != 0 => 0..1,
+                Listeners::None => 0..0,
+                _ => 0..self.size(),
             };
             buffers.contribute(buffer, self.rank, number, gives, listeners, &peer);
         }

@@ -223,7 +223,11 @@ impl<B: CollectiveBuffers> Groups<B> {
         self.list.get(self.slot(id)?)?.as_ref()
     }
 
+    #[inline(always)]
     pub(crate) fn at_mut(&mut self, id: GroupId) -> Option<&mut Group<B>> {
+        if id.0 == 0 {
+            return self.list[0].as_mut();
+        }
         if id.channel().is_some() {
             return Some(&mut self.all);
         }

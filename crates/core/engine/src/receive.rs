@@ -116,6 +116,12 @@ impl<T: Transport> Engine<T> {
             || !is_silent(&mut self.transport, source)
     }
 
+    /// This task waits for a message of that one, and may answer.
+    #[inline(always)]
+    pub fn prepare(&mut self, peer: Peer) {
+        self.transport.prepare(peer);
+    }
+
     /// The one task from which the message of this receive must come, if there is one.
     pub fn source(&self, handle: Handle) -> Option<Peer> {
         let id = self.find(handle).ok()?;

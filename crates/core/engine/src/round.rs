@@ -11,7 +11,7 @@
 
 use regatta_memory::views::Views;
 
-use crate::contributions::is_past;
+use crate::contributions::{Listeners, is_past};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::{Group, GroupId};
@@ -32,6 +32,8 @@ pub enum Need {
     Last(u32),
     /// Nobody's: this task only gives.
     Nobody,
+    /// Nobody's: this task only gives, and it gives to a later round at once. Nobody waits for this one.
+    Later,
 }
 
 /// In larger groups a round that every member needs whole has a leader: the member of rank 0 waits for all, and the others
@@ -162,7 +164,12 @@ impl<T: Transport> Engine<T> {
         let (Some(group), Some(gives)) = (self.room(round), &round.gives) else {
             return;
         };
-        group.contribute(&self.transport, self.me, round.number, gives, round.led);
+        let listeners = match (round.need, round.led) {
+            (Need::Later, _) => Listeners::None,
+            (_, true) => Listeners::Leader,
+            (_, false) => Listeners::All,
+        };
+        group.contribute(&self.transport, self.me, round.number, gives, listeners);
     }
 
     /// Is the round complete for this task?
@@ -178,7 +185,7 @@ impl<T: Transport> Engine<T> {
             self.contribute(round);
         }
         match round.need {
-            Need::Nobody => true,
+            Need::Nobody | Need::Later => true,
             Need::From(rank) => {
                 round.at = rank;
                 self.has_contributed(round, rank, round.number)

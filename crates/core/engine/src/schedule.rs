@@ -135,6 +135,23 @@ impl<T: Transport> Engine<T> {
         Ok(handle)
     }
 
+    /// In a group of two: this task's rank, the other one, and context and tag of the next collective between them, unless something
+    /// is in the way of that one. `None`: nothing has happened.
+    #[inline(always)]
+    pub fn pair_now(&mut self, id: GroupId) -> Option<(u32, Peer, u32, i32)> {
+        // Messages that wait may tell that collectives of the group fail.
+        if !self.unexpected.is_empty() {
+            return None;
+        }
+        let group = self.groups.at_mut(id)?;
+        if group.size() != 2 || group.broken.is_some() || group.failed.is_some() {
+            return None;
+        }
+        let peer = group.peer(1 - group.rank.min(1))?;
+        group.sequence = (group.sequence + 1) & 0x3fff_ffff;
+        Some((group.rank, peer, group.context + 1, group.sequence))
+    }
+
     /// In a group of two: the other one, and context and tag of the next collective between them.
     pub fn pair(&mut self, id: GroupId) -> Result<(Peer, u32, i32)> {
         let (context, tag) = self.next_collective(id)?;

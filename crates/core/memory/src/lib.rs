@@ -44,6 +44,7 @@ pub mod losses;
 pub mod making;
 pub mod payload_buffer;
 pub mod pipe;
+pub mod prefetch;
 pub mod ring;
 pub mod segment;
 pub mod shared_barrier;

@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
-    Error, GroupId, Handle, Mode, Need, Part, Parts, Peer, Reduction, Result, Round, Select,
-    TagSelect,
+    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts, Peer,
+    Reduction, Result, Round, Select, TagSelect,
 };
 use regatta_memory::views::Views;
 
@@ -180,18 +180,17 @@ struct Pair {
 #[inline(always)]
 fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
     quick(|process| {
-        let (rank, size) = process.engine.place(group)?;
-        if size != 2 || root >= 2 {
+        if root >= 2 {
             return None;
         }
-        let (peer, context, tag) = process.engine.pair(group).ok()?;
+        let (rank, peer, context, tag) = process.engine.pair_now(group)?;
         let engine = &mut process.engine;
         let mut done = false;
         if rank == root {
             done = engine.send_now(peer, context, tag, buffer);
         } else {
             let looks = if process.pace.spins() { LOOKS } else { 1 };
-            for _ in 0..looks {
+            for look in 0..looks {
                 done = engine.receive_now(peer, context, tag, buffer).is_some();
                 if done {
                     break;
@@ -200,6 +199,9 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
                     // It may be the message itself, which has come between the two looks.
                     done = engine.receive_now(peer, context, tag, buffer).is_some();
                     break;
+                }
+                if look == 0 {
+                    engine.prepare(peer);
                 }
                 std::hint::spin_loop();
             }
@@ -473,6 +475,57 @@ fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option
     Ok(None)
 }
 
+/// Rounds to which a member contributes before it waits for the others. With the one that it waits for they are half of those that a
+/// collective buffer keeps, so nobody still reads what the next ones destroy.
+const AHEAD: usize = COLLECTIVE_BUFFER_DEPTH as usize / 2 - 1;
+
+/// An exchange of everybody with everybody, in rounds of `each` of `len` bytes. `gives` are this task's contribution from some byte on, so
+/// many of them; `take` reads those bytes of all others. Members wait for each other once in several rounds.
+#[inline(always)]
+fn run_rounds(
+    (group, size): (GroupId, u32),
+    (len, each): (usize, usize),
+    gives: impl Fn(usize, usize) -> Views,
+    take: impl Fn(&Process, &Round, (usize, usize)),
+) -> Result<()> {
+    let ahead = if size > LED_FROM { 0 } else { AHEAD };
+    let mut from = 0;
+    loop {
+        let mut given: [Option<(Round, usize)>; AHEAD] = Default::default();
+        for round in given.iter_mut().take(ahead) {
+            if from + each >= len {
+                break;
+            }
+            *round = Some((give_ahead(group, gives(from, each))?, from));
+            from += each;
+        }
+        let n = each.min(len - from);
+        let last = gives(from, n);
+        run_round_of_all(group, last.len(), &last, |process, round, _, _| {
+            for (round, from) in given.iter().flatten() {
+                take(process, round, (*from, each));
+            }
+            take(process, round, (from, n));
+        })?;
+        from += n;
+        if from >= len {
+            return Ok(());
+        }
+    }
+}
+
+/// Contributes to a round, and does not wait for the others.
+#[inline(never)]
+fn give_ahead(group: GroupId, gives: Views) -> Result<Round> {
+    let mut held = enter()?;
+    let mut round = held.engine.begin_round(group, Need::Later, Some(gives))?;
+    if !held.engine.round_complete(&mut round) {
+        drop(held);
+        wait_for(AwaitedRound(&mut round))?;
+    }
+    Ok(round)
+}
+
 /// All members' bytes to all. `None` as input: it lies in its place in the output.
 pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Parts) -> Result<()> {
     let (rank, size) = shape(group)?;
@@ -484,29 +537,21 @@ pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Par
     };
     let own = parts.cut(&output, rank);
     let gives = input.clone().unwrap_or_else(|| own.clone());
-    let mut from = 0;
-    loop {
-        let n = each.min(len - from);
-        run_round_of_all(
-            group,
-            n,
-            &gives.part(from, n),
-            |process, round, rank, size| {
-                let part = Part {
-                    offset: 0,
-                    total: n,
-                };
-                for other in (0..size).filter(|&other| other != rank) {
-                    let into = parts.cut(&output, other).part(from, n);
-                    process.engine.collect(round, other, part, &into);
-                }
-            },
-        )?;
-        from += n;
-        if from >= len {
-            break;
-        }
-    }
+    run_rounds(
+        (group, size),
+        (len, each),
+        |from, n| gives.part(from, n),
+        |process, round, (from, n)| {
+            let part = Part {
+                offset: 0,
+                total: n,
+            };
+            for other in (0..size).filter(|&other| other != rank) {
+                let into = parts.cut(&output, other).part(from, n);
+                process.engine.collect(round, other, part, &into);
+            }
+        },
+    )?;
     if let Some(input) = input {
         input.copy_to(&own);
     }
@@ -528,27 +573,22 @@ pub fn alltoall(
     let Some(each) = rounds(group, size, len, size as usize)? else {
         return outcome(start_alltoall(group, input, &gives, output, &gets)?);
     };
-    let mut from = 0;
-    loop {
-        let n = each.min(len - from);
-        let total = n * size as usize;
+    run_rounds(
+        (group, size),
+        (len, each),
         // In each round a piece for everybody.
-        let pieces = input.pieces(from, n, len, size as usize);
-        run_round_of_all(group, total, &pieces, |process, round, rank, size| {
+        |from, n| input.pieces(from, n, len, size as usize),
+        |process, round, (from, n)| {
             let part = Part {
                 offset: n * rank as usize,
-                total,
+                total: n * size as usize,
             };
             for other in (0..size).filter(|&other| other != rank) {
                 let into = gets.cut(&output, other).part(from, n);
                 process.engine.collect(round, other, part, &into);
             }
-        })?;
-        from += n;
-        if from >= len {
-            break;
-        }
-    }
+        },
+    )?;
     gives.cut(&input, rank).copy_to(&gets.cut(&output, rank));
     Ok(())
 }

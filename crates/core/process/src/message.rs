@@ -172,7 +172,7 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
         }
         let (from, context) = process.address_now(group, from)?;
         let looks = if process.pace.spins() { LOOKS } else { 1 };
-        for _ in 0..looks {
+        for look in 0..looks {
             let got = process.engine.receive_now(from, context, tag, into);
             if got.is_some() {
                 return got;
@@ -180,6 +180,9 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
             if process.engine.must_start(from) {
                 // It may be the message itself, which has come between the two looks.
                 return process.engine.receive_now(from, context, tag, into);
+            }
+            if look == 0 {
+                process.engine.prepare(from);
             }
             std::hint::spin_loop();
         }

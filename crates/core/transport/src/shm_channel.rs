@@ -9,6 +9,7 @@ use regatta_memory::Corrupt;
 use regatta_memory::bell::Bell;
 use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
+use regatta_memory::prefetch::prefetch_to_write;
 use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
 use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
@@ -46,6 +47,8 @@ pub(crate) struct Out {
     /// The choice between the two for payloads that fit into both.
     learner: Learner,
     bell: NonNull<Bell>,
+    /// Bytes of the payload that was sent last.
+    last: usize,
     /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
     marks: Option<NonNull<Marks>>,
     me: Peer,
@@ -127,6 +130,7 @@ impl Out {
             memory,
             producer: Producer::new(),
             bell: NonNull::from(job.bell(to)),
+            last: 0,
             me,
         })
     }
@@ -154,6 +158,7 @@ impl Out {
             return Ok(false);
         };
         let len = payload.len();
+        self.last = len;
         let head = frame.context as u64 | (frame.tag as u32 as u64) << 32;
         let mut header = header(frame.kind, len);
         if len <= INLINE {
@@ -169,6 +174,23 @@ impl Out {
         self.producer.publish(&self.memory, header);
         self.mark();
         Ok(true)
+    }
+
+    /// Asks for the memory that the next message goes to, if it is as long as the last.
+    #[inline(always)]
+    pub(crate) fn prepare(&mut self) {
+        let len = self.last;
+        if !(512..=2048).contains(&len) {
+            return;
+        }
+        let fits = len as u64 <= self.narrow.memory.size / 4;
+        let buffer = match &self.wide {
+            Some(wide) if !fits || self.learner.choice() == Footprint::Wide => wide,
+            _ if fits => &self.narrow,
+            _ => return,
+        };
+        let place = buffer.cursor.next(len, buffer.memory.size) as usize;
+        prefetch_to_write(buffer.memory.start.as_ptr().wrapping_add(place), len);
     }
 
     /// Copies a payload into the buffer that suits it; the flags of its line, or `None`: there is no room.

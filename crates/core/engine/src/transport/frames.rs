@@ -39,6 +39,10 @@ pub trait Frames {
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault>;
     /// Copy the front frame's payload, as far as `into` goes, and be done with the frame.
     fn accept(&mut self, from: Peer, into: &Views);
+    /// This task waits for a message of `peer` and may answer: its next frame to that task is the faster for it.
+    #[inline(always)]
+    fn prepare(&mut self, _peer: Peer) {}
+
     /// If the front frame is an eager message with this context and tag that fits into `into`:
     /// receive it and return its length. The fast path of every small receive.
     #[inline(always)]

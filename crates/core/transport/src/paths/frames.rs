@@ -62,6 +62,11 @@ impl Frames for Paths {
     }
 
     #[inline(always)]
+    fn prepare(&mut self, peer: Peer) {
+        self.shm.prepare(peer);
+    }
+
+    #[inline(always)]
     fn accept_matching(
         &mut self,
         from: Peer,

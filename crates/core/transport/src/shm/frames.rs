@@ -60,6 +60,13 @@ impl Frames for Shm {
     }
 
     #[inline(always)]
+    fn prepare(&mut self, peer: Peer) {
+        if let Some(Some(channel)) = self.outs.get_mut(peer as usize) {
+            channel.prepare();
+        }
+    }
+
+    #[inline(always)]
     fn accept_matching(
         &mut self,
         from: Peer,

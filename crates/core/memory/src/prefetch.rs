@@ -1,0 +1,27 @@
+//! Lines asked for before they are written.
+//!
+//! A line that another core has read must be taken from its cache before this one may write it, which takes as long as a message. A task that waits
+//! has that time: it asks for the lines of its next message, and finds them in its own cache when it writes them.
+
+use crate::LINE;
+
+/// No more lines than these are asked for: so many misses a core has under way.
+const MOST: usize = 64;
+
+/// Asks for the lines of `len` bytes from `start` on, to be written. A hint: nothing is read or written, and any address is allowed.
+#[inline(always)]
+pub fn prefetch_to_write(start: *const u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..len.div_ceil(LINE).min(MOST) {
+        // SAFETY: prefetches access no memory; processors without this one take it for a no-op.
+        unsafe {
+            core::arch::asm!(
+                "prefetchw [{}]",
+                in(reg) start.wrapping_add(line * LINE),
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (start, len, MOST, LINE);
+}
