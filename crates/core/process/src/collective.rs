@@ -473,12 +473,11 @@ fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option
     Ok(None)
 }
 
-/// All members' bytes to all. `None` as input: it lies in its place in the output.
+/// All members' bytes to all. `None` as input: it lies in its place in the output. Parts that are not alike take as many rounds as
+/// the longest of them.
 pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Parts) -> Result<()> {
     let (rank, size) = shape(group)?;
-    let Parts::Even(len) = parts else {
-        return outcome(start_allgather(group, input, output, &parts)?);
-    };
+    let len = parts.longest();
     let Some(each) = rounds(group, size, len, 1)? else {
         return outcome(start_allgather(group, input, output, &parts)?);
     };
@@ -487,17 +486,19 @@ pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Par
     let mut from = 0;
     loop {
         let n = each.min(len - from);
+        // A part that ends before the others.
+        let left = |rank: u32| parts.of(rank).0.saturating_sub(from).min(n);
         run_round_of_all(
             group,
             n,
-            &gives.part(from, n),
+            &gives.part(from, left(rank)),
             |process, round, rank, size| {
-                let part = Part {
-                    offset: 0,
-                    total: n,
-                };
                 for other in (0..size).filter(|&other| other != rank) {
-                    let into = parts.cut(&output, other).part(from, n);
+                    let part = Part {
+                        offset: 0,
+                        total: left(other),
+                    };
+                    let into = parts.cut(&output, other).part(from, part.total);
                     process.engine.collect(round, other, part, &into);
                 }
             },
