@@ -252,7 +252,8 @@ impl Options {
         }
         self.check_tasks()?;
         // A host may have one node.
-        let hosts = !self.suite.is_empty() && self.suite.iter().all(is_about_interfaces);
+        let hosts =
+            !self.suite.is_empty() && self.suite.iter().all(|suite| is_about_interfaces(suite));
         let tasks = self.tasks.iter().copied();
         let tasks: Vec<u32> = tasks.filter(|&number| !(hosts && number == 1)).collect();
         family::check_tasks(&self.operation, &tasks)
@@ -288,8 +289,8 @@ impl Options {
         // Without a network there is nothing to encrypt.
         let fits = |c: &Competitor| !self.network.is_local() || c.arguments.is_empty();
         // Suites about interfaces over Regatta's own have all of these.
-        let over = self.suite.iter().any(is_about_interfaces)
-            || (self.suite.is_empty() && self.operation.iter().any(is_of_interfaces));
+        let over = self.suite.iter().any(|suite| is_about_interfaces(suite))
+            || (self.suite.is_empty() && self.operation.iter().any(|name| is_of_interfaces(name)));
         let wanted = |c: &Competitor| match self.environment.as_slice() {
             [] if c.family.is_started_by_regatta() && over => true,
             [] => !c.on_request || self.full,
@@ -325,12 +326,12 @@ fn interrupted(stop: &Stop) -> Option<ExitCode> {
         .map(|signal| ExitCode::from((128 + signal) as u8))
 }
 
-fn is_about_interfaces(suite: &String) -> bool {
+fn is_about_interfaces(suite: &str) -> bool {
     !portability::places(suite).is_empty()
 }
 
-fn is_of_interfaces(operation: &String) -> bool {
-    portability::OPERATIONS.contains(&operation.as_str())
+fn is_of_interfaces(operation: &str) -> bool {
+    portability::OPERATIONS.contains(&operation)
 }
 
 fn now() -> u64 {
