@@ -26,7 +26,7 @@ fn line<'a>(ended: &'a Ended, word: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {word:?} in\n{}", ended.story()))
 }
 
-/// The same operations in the same order give the same bits, whoever has the rows.
+/// Operations in one order give the same bits, whoever has the rows.
 #[test]
 fn the_elimination_of_1991_has_the_same_answer_by_nx_and_by_express() {
     let made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
