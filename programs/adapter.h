@@ -17,6 +17,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,6 +56,21 @@ ENV_UNUSED static void env_program(char *path, size_t size)
     path[length] = 0;
 }
 
+/* Tasks on processors of their own when there are enough, as launchers do. */
+ENV_UNUSED static void env_pin_apart(int rank, int tasks)
+{
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || tasks > CPU_COUNT(&allowed))
+        return;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &allowed) && rank-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(i, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+}
+
 #ifndef ADAPTER
 #error "compile with -DADAPTER='\"adapters/NAME.c\"'"
 #endif
@@ -78,13 +94,100 @@ static inline void env_waitall(int n, env_request *requests);
 
 static inline void env_barrier(void);
 static inline void env_broadcast(void *buf, size_t bytes, int root);
-/* Element by element over all tasks, the result at all of them. */
+/* Element by element over all tasks, the result at all of them. An adapter whose library has reductions in place only defines
+ * ENV_REDUCES_IN_PLACE: operations then give it one vector as both. */
 static inline void env_sum(const double *in, double *out, size_t count);
+static inline void env_product(const double *in, double *out, size_t count);
 static inline void env_max(const double *in, double *out, size_t count);
 /* out gets `bytes` bytes from each task, in rank order. */
 static inline void env_concatenation(const void *in, size_t bytes, void *out);
 /* Block r of in goes to task r; block r of out comes from task r; `bytes` bytes each. */
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out);
+
+/* The two tasks of a pair send to each other at the same time. An adapter whose library has a call for that defines
+ * ENV_EXCHANGES. */
+#ifdef ENV_EXCHANGES
+static inline void env_exchange(const void *out, void *in, size_t bytes, int peer, int tag);
+#else
+static inline void env_exchange(const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    env_request requests[2];
+    requests[0] = env_irecv(in, bytes, peer, tag);
+    requests[1] = env_isend(out, bytes, peer, tag);
+    env_waitall(2, requests);
+}
+#endif
+
+/* Vectors: words of 4 bytes, each `stride` bytes behind the one before. An adapter whose library sends them from where they lie
+ * defines ENV_VECTORS. For the others they are packed and unpacked here. */
+enum { ENV_WORD = 4 };
+#ifdef ENV_VECTORS
+static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag);
+static inline void env_vector_recv(void *buf, size_t stride, size_t words, int from, int tag);
+static inline void env_vector_exchange(const void *out, void *in, size_t stride, size_t words, int peer, int tag);
+#else
+/* Room for a packed vector on its way out, and for one on its way in. */
+static char *env_vector_room(int in, size_t bytes)
+{
+    static char *rooms[2];
+    static size_t sizes[2];
+    if (__builtin_expect(bytes > sizes[in], 0)) {
+        rooms[in] = realloc(rooms[in], bytes);
+        if (!rooms[in])
+            env_fail("realloc", "no memory for a packed vector");
+        sizes[in] = bytes;
+    }
+    return rooms[in];
+}
+
+static inline char *env_vector_pack(const char *buf, size_t stride, size_t words)
+{
+    char *packed = env_vector_room(0, words * ENV_WORD);
+    for (size_t k = 0; k < words; k++)
+        memcpy(packed + k * ENV_WORD, buf + k * stride, ENV_WORD);
+    return packed;
+}
+
+static inline void env_vector_unpack(const char *packed, char *buf, size_t stride, size_t words)
+{
+    for (size_t k = 0; k < words; k++)
+        memcpy(buf + k * stride, packed + k * ENV_WORD, ENV_WORD);
+}
+
+static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag)
+{
+    env_send(env_vector_pack(buf, stride, words), words * ENV_WORD, to, tag);
+}
+
+static inline void env_vector_recv(void *buf, size_t stride, size_t words, int from, int tag)
+{
+    char *packed = env_vector_room(1, words * ENV_WORD);
+    env_recv(packed, words * ENV_WORD, from, tag);
+    env_vector_unpack(packed, buf, stride, words);
+}
+
+static inline void env_vector_exchange(const void *out, void *in, size_t stride, size_t words, int peer, int tag)
+{
+    char *packed = env_vector_room(1, words * ENV_WORD);
+    env_exchange(env_vector_pack(out, stride, words), packed, words * ENV_WORD, peer, tag);
+    env_vector_unpack(packed, in, stride, words);
+}
+#endif
+
+/* A host program and its nodes. An adapter that knows them defines ENV_HOSTS. The host is rank 0, and the nodes are 1 ..
+ * env_host_size() - 1; env_tasks_wanted() counts the host. */
+#ifdef ENV_HOSTS
+/* In place of env_init: on the host starts the nodes, which run this program too. If the library starts them without arguments, they
+ * get the host's here. */
+static inline void env_host_init(int *argc, char ***argv);
+static inline int env_host_rank(void);
+static inline int env_host_size(void);
+static inline void env_host_send(const void *buf, size_t bytes, int to, int tag);
+static inline void env_host_recv(void *buf, size_t bytes, int from, int tag);
+static inline void env_host_exchange(const void *out, void *in, size_t bytes, int peer, int tag);
+/* From the host to all nodes; all of them call it. */
+static inline void env_host_broadcast(void *buf, size_t bytes);
+#endif
 
 /* Packed messages. An adapter that knows them defines ENV_PACKS, with ENV_PACKS_TYPES if it knows elements other than bytes,
  * with ENV_PACKS_DEFAULT if it knows the encoding that every machine can read. */

@@ -458,7 +458,10 @@ static inline void env_broadcast(void *buf, size_t bytes, int root)
     }
 }
 
-static inline void env_combine(const double *in, double *out, size_t count, int largest)
+enum env_operator { ENV_SUM, ENV_PRODUCT, ENV_MAX };
+
+static inline __attribute__((always_inline)) void env_combine(const double *in, double *out, size_t count,
+                                                              enum env_operator operator)
 {
     size_t most = BOARD / sizeof(double);
     for (size_t done = 0; done < count; done += most) {
@@ -470,9 +473,12 @@ static inline void env_combine(const double *in, double *out, size_t count, int 
             const double *restrict other = env_board(r, bytes);
             if (r == env_my_rank)
                 continue;
-            if (largest)
+            if (operator == ENV_MAX)
                 for (size_t k = 0; k < piece; k++)
                     into[k] = other[k] > into[k] ? other[k] : into[k];
+            else if (operator == ENV_PRODUCT)
+                for (size_t k = 0; k < piece; k++)
+                    into[k] *= other[k];
             else
                 for (size_t k = 0; k < piece; k++)
                     into[k] += other[k];
@@ -482,12 +488,17 @@ static inline void env_combine(const double *in, double *out, size_t count, int 
 
 static inline void env_sum(const double *in, double *out, size_t count)
 {
-    env_combine(in, out, count, 0);
+    env_combine(in, out, count, ENV_SUM);
+}
+
+static inline void env_product(const double *in, double *out, size_t count)
+{
+    env_combine(in, out, count, ENV_PRODUCT);
 }
 
 static inline void env_max(const double *in, double *out, size_t count)
 {
-    env_combine(in, out, count, 1);
+    env_combine(in, out, count, ENV_MAX);
 }
 
 /* Blocks to and from every task; in_step 0 sends the same block to all. */

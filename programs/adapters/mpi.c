@@ -91,6 +91,11 @@ static inline void env_sum(const double *in, double *out, size_t count)
     MPI_Allreduce(in, out, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static inline void env_product(const double *in, double *out, size_t count)
+{
+    MPI_Allreduce(in, out, (int)count, MPI_DOUBLE, MPI_PROD, MPI_COMM_WORLD);
+}
+
 static inline void env_max(const double *in, double *out, size_t count)
 {
     MPI_Allreduce(in, out, (int)count, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -104,6 +109,82 @@ static inline void env_concatenation(const void *in, size_t bytes, void *out)
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out)
 {
     MPI_Alltoall(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+#define ENV_VECTORS
+
+/* The vectors of a point are all alike, and their type is made once. */
+static inline MPI_Datatype env_vector_type(size_t stride, size_t words)
+{
+    static MPI_Datatype type = MPI_DATATYPE_NULL;
+    static size_t of_stride, of_words;
+    if (__builtin_expect(of_stride != stride || of_words != words, 0)) {
+        if (type != MPI_DATATYPE_NULL)
+            MPI_Type_free(&type);
+        MPI_Type_create_hvector((int)words, 1, (MPI_Aint)stride, MPI_INT32_T, &type);
+        MPI_Type_commit(&type);
+        of_stride = stride;
+        of_words = words;
+    }
+    return type;
+}
+
+static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag)
+{
+    MPI_Send(buf, 1, env_vector_type(stride, words), to, tag, MPI_COMM_WORLD);
+}
+
+static inline void env_vector_recv(void *buf, size_t stride, size_t words, int from, int tag)
+{
+    MPI_Recv(buf, 1, env_vector_type(stride, words), from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static inline void env_vector_exchange(const void *out, void *in, size_t stride, size_t words, int peer, int tag)
+{
+    MPI_Datatype type = env_vector_type(stride, words);
+    MPI_Request requests[2];
+    MPI_Irecv(in, 1, type, peer, tag, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, 1, type, peer, tag, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+/* MPI has no host: the first task plays it, which is how its programs do that. */
+#define ENV_HOSTS
+
+static inline void env_host_init(int *argc, char ***argv)
+{
+    env_init(argc, argv);
+}
+
+static inline int env_host_rank(void)
+{
+    return env_my_rank;
+}
+
+static inline int env_host_size(void)
+{
+    return env_my_size;
+}
+
+static inline void env_host_send(const void *buf, size_t bytes, int to, int tag)
+{
+    env_send(buf, bytes, to, tag);
+}
+
+static inline void env_host_recv(void *buf, size_t bytes, int from, int tag)
+{
+    env_recv(buf, bytes, from, tag);
+}
+
+static inline void env_host_exchange(const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    MPI_Request requests[2] = {env_irecv(in, bytes, peer, tag), env_isend(out, bytes, peer, tag)};
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static inline void env_host_broadcast(void *buf, size_t bytes)
+{
+    env_broadcast(buf, bytes, 0);
 }
 
 /* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. What PVM takes from its place MPI

@@ -9,12 +9,13 @@
  */
 #include <dlfcn.h>
 #include <pvm3.h>
-#include <sched.h>
 
 enum { TAG_START = 100, TAG_GROUP = 101, MOST_TASKS = 256 };
 
 static const char env_group[] = "race";
 static int env_my_rank, env_my_size, env_tids[MOST_TASKS];
+/* The tasks are host and nodes, and no group. */
+static int env_hosted;
 
 typedef struct {
     void *buf; /* NULL when there is nothing left to do */
@@ -129,40 +130,29 @@ static void env_join_group(void)
     env_check(pvm_freezegroup((char *)(uintptr_t)env_group, env_my_size), "pvm_freezegroup");
 }
 
-/* Tasks on processors of their own when there are enough, as the other launchers do. */
-static void env_pin(void)
+static void env_start(char **argv)
 {
-    cpu_set_t allowed, one;
-    int wanted = env_my_rank;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || env_my_size > CPU_COUNT(&allowed))
-        return;
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, &allowed) && wanted-- == 0) {
-            CPU_ZERO(&one);
-            CPU_SET(i, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            return;
-        }
-}
-
-static inline void env_init(int *argc, char ***argv)
-{
-    (void)argc;
     env_check(pvm_mytid(), "pvm_mytid (is a PVM daemon running?)");
     pvm_setopt(PvmRoute, PvmRouteDirect);
     int parent = pvm_parent();
     if (parent > 0)
         env_hear_from_parent(parent);
     else
-        env_start_others(*argv);
-    env_pin();
+        env_start_others(argv);
+    env_pin_apart(env_my_rank, env_my_size);
+}
+
+static inline void env_init(int *argc, char ***argv)
+{
+    (void)argc;
+    env_start(*argv);
     if (env_my_size > 1)
         env_join_group();
 }
 
 static inline void env_finalize(void)
 {
-    if (env_my_size > 1) {
+    if (env_my_size > 1 && !env_hosted) {
         env_check(pvm_barrier((char *)(uintptr_t)env_group, env_my_size), "pvm_barrier");
         pvm_lvgroup((char *)(uintptr_t)env_group);
     }
@@ -266,6 +256,11 @@ static inline void env_sum(const double *in, double *out, size_t count)
     env_reduce_to_all(PvmSum, in, out, count);
 }
 
+static inline void env_product(const double *in, double *out, size_t count)
+{
+    env_reduce_to_all(PvmProduct, in, out, count);
+}
+
 static inline void env_max(const double *in, double *out, size_t count)
 {
     env_reduce_to_all(PvmMax, in, out, count);
@@ -292,6 +287,76 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
         env_send((const char *)in + (size_t)to * bytes, bytes, to, TAG_GROUP);
         env_recv((char *)out + (size_t)from * bytes, bytes, from, TAG_GROUP);
     }
+}
+
+#define ENV_VECTORS
+
+/* Packed by PVM, which takes every so many'th word. */
+static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag)
+{
+    int apart = (int)(stride / sizeof(int));
+    env_check(pvm_initsend(PvmDataRaw), "pvm_initsend");
+    env_check(pvm_pkint((int *)(uintptr_t)buf, (int)words, apart), "pvm_pkint");
+    env_check(pvm_send(env_tids[to], tag), "pvm_send");
+}
+
+static inline void env_vector_recv(void *buf, size_t stride, size_t words, int from, int tag)
+{
+    env_check(pvm_recv(env_tids[from], tag), "pvm_recv");
+    env_check(pvm_upkint(buf, (int)words, (int)(stride / sizeof(int))), "pvm_upkint");
+}
+
+static inline void env_vector_exchange(const void *out, void *in, size_t stride, size_t words, int peer, int tag)
+{
+    env_vector_send(out, stride, words, peer, tag);
+    env_vector_recv(in, stride, words, peer, tag);
+}
+
+/* The task that was started by hand is the host. */
+#define ENV_HOSTS
+
+static inline void env_host_init(int *argc, char ***argv)
+{
+    (void)argc;
+    env_hosted = 1;
+    env_start(*argv);
+}
+
+static inline int env_host_rank(void)
+{
+    return env_my_rank;
+}
+
+static inline int env_host_size(void)
+{
+    return env_my_size;
+}
+
+static inline void env_host_send(const void *buf, size_t bytes, int to, int tag)
+{
+    env_send(buf, bytes, to, tag);
+}
+
+static inline void env_host_recv(void *buf, size_t bytes, int from, int tag)
+{
+    env_recv(buf, bytes, from, tag);
+}
+
+static inline void env_host_exchange(const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    env_send(out, bytes, peer, tag);
+    env_recv(in, bytes, peer, tag);
+}
+
+static inline void env_host_broadcast(void *buf, size_t bytes)
+{
+    if (env_my_rank != 0) {
+        env_recv(buf, bytes, 0, TAG_GROUP);
+        return;
+    }
+    env_check(pvm_initsend(PvmDataInPlace), "pvm_initsend");
+    env_check(pvm_pkbyte(buf, (int)bytes, 1), "pvm_pkbyte");
+    env_check(pvm_mcast(env_tids + 1, env_my_size - 1, TAG_GROUP), "pvm_mcast");
 }
 
 #define ENV_PACKS

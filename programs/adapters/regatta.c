@@ -94,6 +94,11 @@ static inline void env_sum(const double *in, double *out, size_t count)
     env_check(rg_allreduce(in, out, count, RG_DOUBLE, RG_SUM, RG_WORLD), "rg_allreduce");
 }
 
+static inline void env_product(const double *in, double *out, size_t count)
+{
+    env_check(rg_allreduce(in, out, count, RG_DOUBLE, RG_PRODUCT, RG_WORLD), "rg_allreduce");
+}
+
 static inline void env_max(const double *in, double *out, size_t count)
 {
     env_check(rg_allreduce(in, out, count, RG_DOUBLE, RG_MAX, RG_WORLD), "rg_allreduce");
@@ -107,6 +112,34 @@ static inline void env_concatenation(const void *in, size_t bytes, void *out)
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out)
 {
     env_check(rg_alltoall(in, bytes, out, RG_WORLD), "rg_alltoall");
+}
+
+#define ENV_VECTORS
+
+static inline rg_view env_view(const void *buf, size_t stride, size_t words)
+{
+    return (rg_view){(void *)(uintptr_t)buf, 4, words, (ptrdiff_t)stride};
+}
+
+static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag)
+{
+    rg_view view = env_view(buf, stride, words);
+    env_check(rg_sendv(&view, 1, to, tag, RG_WORLD), "rg_sendv");
+}
+
+static inline void env_vector_recv(void *buf, size_t stride, size_t words, int from, int tag)
+{
+    rg_view view = env_view(buf, stride, words);
+    env_check(rg_recvv(&view, 1, from, tag, RG_WORLD, NULL), "rg_recvv");
+}
+
+static inline void env_vector_exchange(const void *out, void *in, size_t stride, size_t words, int peer, int tag)
+{
+    rg_view from = env_view(out, stride, words), to = env_view(in, stride, words);
+    env_request requests[2];
+    env_check(rg_irecvv(&to, 1, peer, tag, RG_WORLD, &requests[0]), "rg_irecvv");
+    env_check(rg_isendv(&from, 1, peer, tag, RG_WORLD, &requests[1]), "rg_isendv");
+    env_waitall(2, requests);
 }
 
 /* Nothing is packed here: bytes are sent from where they lie. */
@@ -184,4 +217,64 @@ static inline int env_await_end(void)
         if (event.kind == RG_TASK_EXIT && event.how == RG_BY_SIGNAL && event.tid == env_children[child])
             return child;
     env_fail("rg_notify", "an event that is not the end of a child by a signal");
+}
+
+#define ENV_HOSTS
+
+/* The host and its nodes, in this order. */
+static rg_group env_hosted;
+
+static inline void env_host_init(int *argc, char ***argv)
+{
+    int nodes = env_tasks_wanted() - 1, parent;
+    char path[4096];
+    env_init(argc, argv);
+    int *members = calloc((size_t)nodes + 1, sizeof *members);
+    if (!members)
+        env_fail("calloc", "no memory");
+    parent = rg_parent();
+    if (parent == RG_NONE) {
+        env_program(path, sizeof path);
+        members[0] = rg_tid();
+        env_check(rg_spawn(path, *argv + 1, NULL, nodes, members + 1, NULL), "rg_spawn");
+    } else {
+        members[0] = parent;
+        for (int r = 0; r < nodes; r++)
+            members[r + 1] = rg_tid_of(RG_WORLD, r);
+    }
+    env_check(rg_group_select(RG_ALL, nodes + 1, members, &env_hosted), "rg_group_select");
+    free(members);
+}
+
+static inline int env_host_rank(void)
+{
+    return rg_rank(env_hosted);
+}
+
+static inline int env_host_size(void)
+{
+    return rg_size(env_hosted);
+}
+
+static inline void env_host_send(const void *buf, size_t bytes, int to, int tag)
+{
+    env_check(rg_send(buf, bytes, to, tag, env_hosted), "rg_send");
+}
+
+static inline void env_host_recv(void *buf, size_t bytes, int from, int tag)
+{
+    env_check(rg_recv(buf, bytes, from, tag, env_hosted, NULL), "rg_recv");
+}
+
+static inline void env_host_exchange(const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    env_request requests[2];
+    env_check(rg_irecv(in, bytes, peer, tag, env_hosted, &requests[0]), "rg_irecv");
+    env_check(rg_isend(out, bytes, peer, tag, env_hosted, &requests[1]), "rg_isend");
+    env_waitall(2, requests);
+}
+
+static inline void env_host_broadcast(void *buf, size_t bytes)
+{
+    env_check(rg_broadcast(buf, bytes, 0, env_hosted), "rg_broadcast");
 }

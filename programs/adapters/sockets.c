@@ -274,7 +274,21 @@ static inline void env_broadcast(void *buf, size_t bytes, int root)
     env_waitall(n, requests);
 }
 
-static inline void env_combine(const double *in, double *out, size_t count, int sums)
+enum env_operator { ENV_SUM, ENV_PRODUCT, ENV_MAX };
+
+static inline double env_combined(double one, double other, enum env_operator operator)
+{
+    switch (operator) {
+    case ENV_SUM:
+        return one + other;
+    case ENV_PRODUCT:
+        return one * other;
+    default:
+        return other > one ? other : one;
+    }
+}
+
+static inline void env_combine(const double *in, double *out, size_t count, enum env_operator operator)
 {
     size_t bytes = count * sizeof *in;
     double small[MOST_TASKS], *all = count == 1 ? small : malloc(bytes * (size_t)env_my_size);
@@ -283,22 +297,25 @@ static inline void env_combine(const double *in, double *out, size_t count, int 
     env_all_pairs(in, 0, bytes, all);
     memcpy(out, all, bytes);
     for (int r = 1; r < env_my_size; r++)
-        for (size_t i = 0; i < count; i++) {
-            double other = all[(size_t)r * count + i];
-            out[i] = sums ? out[i] + other : other > out[i] ? other : out[i];
-        }
+        for (size_t i = 0; i < count; i++)
+            out[i] = env_combined(out[i], all[(size_t)r * count + i], operator);
     if (all != small)
         free(all);
 }
 
 static inline void env_sum(const double *in, double *out, size_t count)
 {
-    env_combine(in, out, count, 1);
+    env_combine(in, out, count, ENV_SUM);
+}
+
+static inline void env_product(const double *in, double *out, size_t count)
+{
+    env_combine(in, out, count, ENV_PRODUCT);
 }
 
 static inline void env_max(const double *in, double *out, size_t count)
 {
-    env_combine(in, out, count, 0);
+    env_combine(in, out, count, ENV_MAX);
 }
 
 static inline void env_concatenation(const void *in, size_t bytes, void *out)

@@ -53,7 +53,7 @@ static long duet_length(const struct operation *op, size_t bytes, double seconds
 static double duet_slice(const struct operation *op, size_t bytes, long n)
 {
     measure_batch(op, bytes, n / 8 + 1);
-    env_barrier();
+    meet();
     return measure_batch(op, bytes, n) / (double)n / op->parts * 1e6;
 }
 
@@ -72,7 +72,7 @@ static int duet_obey(FILE *driver, const struct operation *(*find)(const char *,
         measure_verify(op, bytes);
         fprintf(driver, "ready %ld\n", number > 0 ? duet_length(op, bytes, number) : 0);
     } else {
-        env_barrier();
+        meet();
         fprintf(driver, "took %.9g\n", duet_slice(op, bytes, (long)number));
     }
     fflush(driver);

@@ -1,40 +1,65 @@
-/* global-sum, global-max: a vector of doubles is combined over all tasks, the result at all. The
- * vectors hold whole numbers, so the expected result is exact in any order of combination. */
-static void global_expect(const double *out, size_t count, double each)
+/* global-sum, global-product, global-max: a vector of doubles is combined over all tasks, the result at all. The vectors hold whole
+ * numbers, and powers of two where they are multiplied, so the expected result is exact in any order of combination. */
+#ifdef ENV_REDUCES_IN_PLACE
+#define GLOBAL_OUT payload_a
+#else
+#define GLOBAL_OUT payload_b
+#endif
+
+static inline size_t global_step(size_t count)
 {
-    size_t step = payload_whole || count < 2 ? 1 : count - 1;
-    for (size_t k = 0; k < count; k += step)
+    return payload_whole || count < 2 ? 1 : count - 1;
+}
+
+static inline void global_expect(const double *out, size_t count, double each)
+{
+    for (size_t k = 0; k < count; k += global_step(count))
         if (__builtin_expect(out[k] != each, 0))
             payload_wrong(count * sizeof(double), payload_turn);
 }
 
-static void global_give(double *in, size_t count)
+static inline void global_give(double *in, size_t count, double mine)
 {
-    double mine = (double)(++payload_turn % 4096) + me;
-    size_t step = payload_whole || count < 2 ? 1 : count - 1;
-    for (size_t k = 0; k < count; k += step)
+    for (size_t k = 0; k < count; k += global_step(count))
         in[k] = mine;
 }
 
 static void global_sum(size_t bytes, long n)
 {
-    double *in = (double *)payload_a, *out = (double *)payload_b;
+    double *in = (double *)payload_a, *out = (double *)GLOBAL_OUT;
     size_t count = bytes / sizeof(double);
     double ranks = tasks * (tasks - 1) / 2.0;
     for (long i = 0; i < n; i++) {
-        global_give(in, count);
+        double turn = (double)(++payload_turn % 4096);
+        global_give(in, count, turn + me);
         env_sum(in, out, count);
-        global_expect(out, count, tasks * (double)(payload_turn % 4096) + ranks);
+        global_expect(out, count, tasks * turn + ranks);
+    }
+}
+
+/* One task's factor changes from turn to turn, and all others give 2. */
+static void global_product(size_t bytes, long n)
+{
+    double *in = (double *)payload_a, *out = (double *)GLOBAL_OUT, others = 1;
+    size_t count = bytes / sizeof(double);
+    for (int r = 1; r < tasks; r++)
+        others *= 2;
+    for (long i = 0; i < n; i++) {
+        double turn = (double)(++payload_turn % 4096 + 1);
+        global_give(in, count, (int)(payload_turn % (uint32_t)tasks) == me ? turn : 2);
+        env_product(in, out, count);
+        global_expect(out, count, others * turn);
     }
 }
 
 static void global_max(size_t bytes, long n)
 {
-    double *in = (double *)payload_a, *out = (double *)payload_b;
+    double *in = (double *)payload_a, *out = (double *)GLOBAL_OUT;
     size_t count = bytes / sizeof(double);
     for (long i = 0; i < n; i++) {
-        global_give(in, count);
+        double turn = (double)(++payload_turn % 4096);
+        global_give(in, count, turn + me);
         env_max(in, out, count);
-        global_expect(out, count, (double)(payload_turn % 4096) + tasks - 1);
+        global_expect(out, count, turn + tasks - 1);
     }
 }

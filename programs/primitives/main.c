@@ -1,7 +1,7 @@
 /*
  * primitives: the program the race runs, the same text for every environment.
  *
- *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...
+ *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...     those of a host program (host-...) only with their like
  *     primitives --duet SOCKET OPERATION=BYTES[,BYTES...] ...     in turns with others: see duet.h
  *     primitives idle | join-leave
  *     primitives spawn N | notify N
@@ -26,25 +26,36 @@
 #include "copy.c"
 #include "exchange.c"
 #include "global.c"
+#include "host.c"
 #include "idle.c"
 #include "message-rate.c"
 #include "one-to-one.c"
 #include "ping-pong.c"
 #include "ring.c"
 #include "spawn.c"
+#include "vector.c"
 
 static const struct operation operations[] = {
     {.name = "one-to-one", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
-    {.name = "exchange", .run = exchange, .parts = 1, .unit = 1, .pairs = 1},
+    {.name = "exchange", .run = exchange_in_pairs, .parts = 1, .unit = 1, .pairs = 1},
     {.name = "ring", .run = ring, .parts = 1, .unit = 1},
     {.name = "broadcast", .run = broadcast, .parts = 1, .unit = 1},
     {.name = "barrier", .run = barrier, .parts = 1},
     {.name = "global-sum", .run = global_sum, .parts = 1, .unit = 8},
+    {.name = "global-product", .run = global_product, .parts = 1, .unit = 8},
     {.name = "global-max", .run = global_max, .parts = 1, .unit = 8},
     {.name = "concatenation", .run = concatenation, .parts = 1, .unit = 1, .all_to_all = 1},
     {.name = "complete-exchange", .run = complete_exchange, .parts = 1, .unit = 1, .all_to_all = 1},
     {.name = "message-rate", .run = message_rate, .parts = WINDOW, .unit = 1, .pairs = 2, .window = 1},
     {.name = "copy", .run = copy, .parts = 1, .unit = 1},
+    {.name = "vector-send-recv", .run = vector_send_recv, .parts = 2, .unit = ENV_WORD, .pairs = 2, .apart = 1},
+    {.name = "vector-exchange", .run = vector_exchange, .parts = 1, .unit = ENV_WORD, .pairs = 1},
+#ifdef ENV_HOSTS
+    {.name = "host-node-send", .run = host_node_send, .parts = 1, .unit = 1, .nodes = 1},
+    {.name = "host-node-recv", .run = host_node_recv, .parts = 1, .unit = 1, .nodes = 1},
+    {.name = "host-node-exchange", .run = host_node_exchange, .parts = 1, .unit = 1, .nodes = 1},
+    {.name = "host-broadcast", .run = host_broadcast, .parts = 1, .unit = 1},
+#endif
     {.name = "ping-pong-blocking", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
 #ifdef ENV_PACKS
     {.name = "ping-pong-asynchronous", .run = ping_pong_asynchronous, .parts = 2, .unit = 1, .pairs = 2},
@@ -78,14 +89,15 @@ static const struct operation *find_operation(const char *name, size_t length)
 
 static size_t buffer_needed(const struct operation *op, size_t bytes)
 {
-    size_t blocks = op->all_to_all ? (size_t)tasks : op->window ? WINDOW : 1;
+    size_t blocks = op->all_to_all ? (size_t)tasks : op->window ? WINDOW : op->apart ? VECTOR_APART / ENV_WORD : 1;
     return bytes * blocks;
 }
 
 static void check_tasks(const struct operation *op)
 {
-    if ((op->pairs == 2 && tasks != 2) || (op->pairs == 1 && tasks % 2)) {
-        fprintf(stderr, "%s does not run with %d tasks\n", op->name, tasks);
+    int wrong_number = (op->pairs == 2 && tasks != 2) || (op->pairs == 1 && tasks % 2) || (op->nodes && tasks != 2);
+    if (wrong_number || hosted != !strncmp(op->name, "host-", 5)) {
+        fprintf(stderr, "%s does not run with %d tasks%s\n", op->name, tasks, hosted ? ", the host one of them" : "");
         exit(2);
     }
 }
@@ -151,7 +163,8 @@ static void print_header(void)
 {
     if (me == 0)
         print_library();
-    print_processors();
+    if (!hosted)
+        print_processors();
     fflush(stdout);
 }
 
@@ -176,9 +189,13 @@ int main(int argc, char **argv)
 {
     if (family_asked(argc, argv))
         return main_of_family(argc, argv);
-    env_init(&argc, &argv);
-    me = env_rank();
-    tasks = env_size();
+    if (host_asked(argc, argv)) {
+        host_join(&argc, &argv);
+    } else {
+        env_init(&argc, &argv);
+        me = env_rank();
+        tasks = env_size();
+    }
     int first = 1;
     const char *driver = NULL;
     if (argc > 2 && !strcmp(argv[1], "--budget")) {

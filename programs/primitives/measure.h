@@ -11,11 +11,11 @@
 #ifndef MEASURE_H
 #define MEASURE_H
 
-#include "payload.h"
+#include "hosted.h"
 
 #include <time.h>
 
-enum { MOST_SAMPLES = 64, SLOW_SAMPLES = 2 };
+enum { SLOW_SAMPLES = 2 };
 
 /* Seconds a point may take once it is warm, and the cost of reading the clock. */
 static double measure_budget = 0.02;
@@ -30,6 +30,8 @@ struct operation {
     int pairs;       /* 1: needs an even number of tasks; 2: needs exactly two */
     int all_to_all;  /* 1: buffers hold a block for every task */
     int window;      /* 1: buffers hold a window of messages */
+    int apart;       /* 1: words in buffers lie apart */
+    int nodes;       /* 1: needs exactly one node beside the host */
 };
 
 static double measure_now(void)
@@ -74,9 +76,9 @@ static double measure_batch(const struct operation *op, size_t bytes, long n)
 static double measure_agreed(const struct operation *op, size_t bytes, long n)
 {
     double mine, agreed;
-    env_barrier();
+    meet();
     mine = measure_batch(op, bytes, n);
-    env_max(&mine, &agreed, 1);
+    agree(&mine, &agreed, 1);
     return agreed;
 }
 
@@ -127,10 +129,10 @@ static void measure_point(const struct operation *op, size_t bytes)
     measure_warm_up(op, bytes, n, &took);
     int samples = took > 0 ? (int)(measure_budget / took) : MOST_SAMPLES;
     samples = samples > MOST_SAMPLES ? MOST_SAMPLES : samples < SLOW_SAMPLES ? SLOW_SAMPLES : samples;
-    env_barrier();
+    meet();
     for (int k = 0; k < samples; k++)
         mine[k] = measure_batch(op, bytes, n);
-    env_max(mine, agreed, (size_t)samples);
+    agree(mine, agreed, (size_t)samples);
     if (me != 0)
         return;
     printf("point %s %zu %ld", op->name, bytes, n);

@@ -10,6 +10,7 @@ mod cluster;
 pub mod console;
 pub mod courses;
 pub mod express;
+pub mod interfaces;
 mod job;
 pub mod lan;
 mod left;

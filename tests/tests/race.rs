@@ -1,5 +1,5 @@
 //! `regatta race` between hosts: a real race of seconds in namespaces of its own, and its end in every way; and of tasks that come
-//! and go, on one host.
+//! and go, and of interfaces over Regatta's own, on one host.
 //!
 //! Races between hosts need namespaces, like the tests of hosts: where there are none they fail.
 
@@ -386,4 +386,108 @@ fn a_killed_race_leaves_no_machine() {
     });
     running.signal(Signal::KILL);
     running.end().ended_with(137);
+}
+
+/// A race of interfaces over Regatta's own, in the shortest possible time.
+fn interfaces_race(out: &Out, suite: &str, more: &[&str]) -> Job {
+    // The race finds them beside the command.
+    let libraries = [
+        regatta_tests::nx::library(),
+        regatta_tests::express::library(),
+    ];
+    assert!(libraries.iter().all(|library| library.exists()));
+    let folder = out.0.display().to_string();
+    let common = "race --quick --quiet --seed 1 --launches 1 --budget 1 --environment regatta,regatta-nx,regatta-express --suite";
+    let common = common.split(' ').chain([suite, "--out", &folder]);
+    let all: Vec<&str> = common.chain(more.iter().copied()).collect();
+    Job::command(&all).limit(100)
+}
+
+/// Every row of these operations, tasks and sizes is there for each of the three, and none has failed.
+fn has_rows(out: &Out, suite: &str, points: &[(&str, u32, u64)]) {
+    let rows = rows(out);
+    for environment in ["regatta", "regatta-nx", "regatta-express"] {
+        for (operation, tasks, bytes) in points {
+            let key = format!("{suite} {operation} {environment} local {tasks} {bytes}");
+            let found = rows.iter().find(|row| row.0 == key);
+            let line = &found.unwrap_or_else(|| panic!("no {key:?} in {rows:#?}")).1;
+            assert!(!line.contains("launches:"), "a failure: {line}");
+        }
+    }
+    assert_eq!(rows.len(), 3 * points.len(), "{rows:#?}");
+}
+
+/// Payloads are verified, so a call that does something else than the program thinks is a failure.
+#[test]
+fn the_question_of_1991_is_asked_of_both_interfaces() {
+    let out = Out::new("question");
+    let suite = "ahmad-wu-1991";
+    let small = ["--tasks", "1,2,3", "--bytes", "2048"];
+    let raced = interfaces_race(&out, suite, &small).run();
+    // 2 us of today beside the 2 s that Express took for the vectors.
+    let said = raced.passed().said("Then: Express by NX on an iPSC/2");
+    let line = said.text.lines().find(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.first() == Some(&"vector-exchange") && words.contains(&"221x")
+    });
+    let ratios = line.map(|line| {
+        let words = line.split_whitespace();
+        words
+            .filter(|word| word.trim_end_matches('?').ends_with('x'))
+            .count()
+    });
+    assert_eq!(ratios, Some(3), "then, and now of both: {line:?}");
+    let mut points = Vec::new();
+    for operation in ["host-node-send", "host-node-recv", "host-node-exchange"] {
+        points.push((operation, 1, 2048));
+    }
+    for operation in [
+        "one-to-one",
+        "exchange",
+        "vector-send-recv",
+        "vector-exchange",
+    ] {
+        points.push((operation, 2, 2048));
+    }
+    let of_all = [
+        "broadcast",
+        "global-sum",
+        "global-product",
+        "global-max",
+        "concatenation",
+    ];
+    for operation in of_all {
+        points.extend([(operation, 2, 2048), (operation, 3, 2048)]);
+    }
+    points.extend([1, 2, 3].map(|nodes| ("host-broadcast", nodes, 2048)));
+    has_rows(&out, suite, &points);
+    assert!(out.read("report.html").contains("What portability costs"));
+}
+
+#[test]
+fn bounds_of_interfaces_are_held_against_regatta_s_own() {
+    let out = Out::new("bounds");
+    let points = [
+        "--operation",
+        "one-to-one,vector-send-recv,barrier",
+        "--tasks",
+        "2,32",
+    ];
+    let raced = interfaces_race(&out, "interfaces", &points).run();
+    let said = raced.passed().said("What the interfaces keep to");
+    // Three sizes and a barrier for each of the two; vectors for one of them.
+    let verdict = said
+        .text
+        .lines()
+        .find(|line| line.contains("not decided") && line.contains("kept,"));
+    let counts = verdict.map(|line| {
+        let numbers = line
+            .split_whitespace()
+            .filter_map(|word| word.parse::<u32>().ok());
+        numbers.sum::<u32>()
+    });
+    assert_eq!(counts, Some(9), "{verdict:?}");
+    let sizes = [8, 65536, 4 << 20, 32768].map(|bytes| ("one-to-one", 2, bytes));
+    let others = [("vector-send-recv", 2, 32768), ("barrier", 32, 0)];
+    has_rows(&out, "interfaces", &[&sizes[..], &others].concat());
 }

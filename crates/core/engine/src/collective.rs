@@ -36,6 +36,14 @@ impl Parts {
         }
     }
 
+    /// Length of the longest part.
+    pub fn longest(&self) -> usize {
+        match self {
+            Parts::Even(len) => *len,
+            Parts::Listed(list) => list.iter().map(|part| part.0).max().unwrap_or(0),
+        }
+    }
+
     /// A member's part of `whole`.
     pub fn cut(&self, whole: &Views, rank: u32) -> Views {
         let (len, offset) = self.of(rank);

@@ -1,7 +1,9 @@
 //! Copies of equal blocks that lie at equal distances, such as every second number of an array.
 //!
 //! Blocks of a word are moved by a loop that the compiler knows the word of: 8192 of 4 bytes take 1.8 us on a Zen 5 core, where a copy of
-//! a length that is known only then, at a place that was divided for, took 34 us for all of them.
+//! a length that is known only then, at a place that was divided for, took 34 us for all of them. Where it knows the distance as well it
+//! moves several at once: every second word takes 0.6 us out of an array, and 1.1 us into one. There a store that leaves words out (AVX-512)
+//! takes 0.5 us.
 
 use crate::copy::copy;
 
@@ -22,6 +24,10 @@ pub unsafe fn copy_blocks(
     unsafe {
         match block {
             _ if count == 1 => copy(from, to, block),
+            4 if (from_stride, to_stride) == (8, 4) => copy_apart::<u32, 2, 1>(from, to, count),
+            8 if (from_stride, to_stride) == (16, 8) => copy_apart::<u64, 2, 1>(from, to, count),
+            4 if (from_stride, to_stride) == (4, 8) => spread_words(from, to, count),
+            8 if (from_stride, to_stride) == (8, 16) => copy_apart::<u64, 1, 2>(from, to, count),
             4 => copy_words::<u32>(from, from_stride, to, to_stride, count),
             8 => copy_words::<u64>(from, from_stride, to, to_stride, count),
             16 => copy_words::<u128>(from, from_stride, to, to_stride, count),
@@ -52,6 +58,68 @@ unsafe fn copy_words<Word: Copy>(
     }
 }
 
+/// Copies words that lie so many words apart.
+///
+/// # Safety
+/// As for [`copy`], of each word.
+unsafe fn copy_apart<Word: Copy, const FROM: usize, const TO: usize>(
+    from: *const u8,
+    to: *mut u8,
+    count: usize,
+) {
+    let (from, to) = (from.cast::<Word>(), to.cast::<Word>());
+    for index in 0..count {
+        // SAFETY: the caller's; users' words may lie anywhere.
+        unsafe {
+            let word = from.add(FROM * index).read_unaligned();
+            to.add(TO * index).write_unaligned(word);
+        }
+    }
+}
+
+/// Copies words that lie side by side into every second word.
+///
+/// # Safety
+/// As for [`copy`], of each word.
+unsafe fn spread_words(from: *const u8, to: *mut u8, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the caller's, and the processor can do it.
+        return unsafe { spread_words_at_once(from, to, count) };
+    }
+    // SAFETY: the caller's.
+    unsafe { copy_apart::<u32, 1, 2>(from, to, count) }
+}
+
+/// As `spread_words`, eight at a time.
+///
+/// # Safety
+/// As for [`copy`], of each word; the processor has AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn spread_words_at_once(from: *const u8, to: *mut u8, count: usize) {
+    use std::arch::x86_64::{
+        _mm256_loadu_si256, _mm512_castsi256_si512, _mm512_mask_storeu_epi32,
+        _mm512_permutexvar_epi32, _mm512_set_epi32,
+    };
+    const AT_ONCE: usize = 8;
+    /// Every second word of those stored is written; the others are the program's, and stay untouched.
+    const SECOND: u16 = 0x5555;
+    let doubled = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    let mut done = 0;
+    while done + AT_ONCE <= count {
+        // SAFETY: that many words are there to be read, and the places of those that are written.
+        unsafe {
+            let words = _mm256_loadu_si256(from.add(4 * done).cast());
+            let spread = _mm512_permutexvar_epi32(doubled, _mm512_castsi256_si512(words));
+            _mm512_mask_storeu_epi32(to.add(8 * done).cast(), SECOND, spread);
+        }
+        done += AT_ONCE;
+    }
+    // SAFETY: the caller's.
+    unsafe { copy_apart::<u32, 1, 2>(from.add(4 * done), to.add(8 * done), count - done) }
+}
+
 /// Where each block comes from and goes to.
 fn places(
     from: *const u8,
@@ -77,7 +145,9 @@ mod tests {
     #[test]
     fn each_block_goes_to_its_place_and_nothing_else_is_written() {
         for block in 1..40_usize {
-            for (gap, count) in [(0, 1), (0, 9), (1, 9), (7, 2), (16, 5)] {
+            // A gap as long as the block, and more blocks than are moved at once.
+            let every_second = (block, 21.min(600 / (2 * block)));
+            for (gap, count) in [(0, 1), (0, 9), (1, 9), (7, 2), (16, 5), every_second] {
                 for backwards in [false, true] {
                     let from: Vec<u8> = (0..=255).cycle().take(600).collect();
                     let mut to = vec![0xEE_u8; 1200];
@@ -92,6 +162,15 @@ mod tests {
                         let to = to.as_mut_ptr().add(first + 5);
                         copy_blocks(from, block as isize, to, stride, block, count);
                     }
+                    let mut back = vec![0xEE_u8; count * block + 2];
+                    // SAFETY: as above, the other way round.
+                    unsafe {
+                        let apart = to.as_ptr().add(first + 5);
+                        let to = back.as_mut_ptr().add(1);
+                        copy_blocks(apart, stride, to, block as isize, block, count);
+                    }
+                    assert_eq!(back[1..=count * block], from[3..3 + count * block]);
+                    assert_eq!((back[0], back[count * block + 1]), (0xEE, 0xEE));
                     let mut expected = vec![0xEE_u8; 1200];
                     for index in 0..count {
                         let at = first as isize + index as isize * stride + 5;

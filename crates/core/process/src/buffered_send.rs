@@ -17,6 +17,10 @@ use crate::wait::{Awaited, wait_for, wake_other_threads};
 /// 1 ms; one that has not by now computes.
 const PATIENCE: Duration = Duration::from_millis(3);
 
+/// As long as this where a large message from another task waits for a receive here: two that send to each other before either
+/// receives stand still for good.
+const PATIENCE_OFFERED: Duration = Duration::from_micros(20);
+
 /// Send without waiting for the receiver; the memory is the caller's again when this returns. For those that `send_now`
 /// has refused.
 #[inline(never)]
@@ -112,6 +116,8 @@ struct Soon {
     /// How it is getting on, and since when that has not changed.
     going: Option<Going>,
     since: Duration,
+    /// How long it may stand still.
+    patience: Duration,
     late: bool,
 }
 
@@ -121,8 +127,16 @@ impl Soon {
             handle,
             going: None,
             since: Duration::ZERO,
+            patience: PATIENCE,
             late: false,
         }
+    }
+
+    fn look_for_offers(&mut self, process: &Process) {
+        self.patience = match process.engine.is_stuck() {
+            true => PATIENCE_OFFERED,
+            false => PATIENCE,
+        };
     }
 }
 
@@ -138,17 +152,25 @@ impl Awaited for Soon {
         }
     }
 
+    fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
+        if asleep {
+            self.look_for_offers(process);
+        }
+        true
+    }
+
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        self.look_for_offers(process);
         let going = process.engine.going(self.handle);
         if going != self.going || going == Some(Going::Read) {
             (self.going, self.since) = (going, waited);
         }
-        self.late = going == Some(Going::Filled) || waited - self.since >= PATIENCE;
+        self.late = going == Some(Going::Filled) || waited - self.since >= self.patience;
         Ok(())
     }
 
     fn patience(&self) -> Duration {
-        PATIENCE
+        self.patience
     }
 }
 

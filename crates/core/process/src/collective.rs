@@ -526,28 +526,29 @@ fn give_ahead(group: GroupId, gives: Views) -> Result<Round> {
     Ok(round)
 }
 
-/// All members' bytes to all. `None` as input: it lies in its place in the output.
+/// All members' bytes to all. `None` as input: it lies in its place in the output. Parts that are not alike take as many rounds as
+/// the longest of them.
 pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Parts) -> Result<()> {
     let (rank, size) = shape(group)?;
-    let Parts::Even(len) = parts else {
-        return outcome(start_allgather(group, input, output, &parts)?);
-    };
+    let len = parts.longest();
     let Some(each) = rounds(group, size, len, 1)? else {
         return outcome(start_allgather(group, input, output, &parts)?);
     };
     let own = parts.cut(&output, rank);
     let gives = input.clone().unwrap_or_else(|| own.clone());
+    // Bytes of a member's part from some byte on; a part may end before the others.
+    let left = |rank: u32, from: usize, n| parts.of(rank).0.saturating_sub(from).min(n);
     run_rounds(
         (group, size),
         (len, each),
-        |from, n| gives.part(from, n),
+        |from, n| gives.part(from, left(rank, from, n)),
         |process, round, (from, n)| {
-            let part = Part {
-                offset: 0,
-                total: n,
-            };
             for other in (0..size).filter(|&other| other != rank) {
-                let into = parts.cut(&output, other).part(from, n);
+                let part = Part {
+                    offset: 0,
+                    total: left(other, from, n),
+                };
+                let into = parts.cut(&output, other).part(from, part.total);
                 process.engine.collect(round, other, part, &into);
             }
         },

@@ -144,6 +144,23 @@ extern "C" fn rg_rsend(
     send(block(buf, len), to, tag, group, Mode::Standard)
 }
 
+/// A message of this length has come at once.
+#[inline(always)]
+fn received(from: c_int, tag: c_int, length: usize, status: *mut RgStatus) -> c_int {
+    if !status.is_null() {
+        let told = RgStatus {
+            source: from,
+            tag,
+            length,
+            error: OK,
+            reserved: 0,
+        };
+        // SAFETY: the C contract: a status pointer is valid or NULL.
+        unsafe { status.write(told) };
+    }
+    OK
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn rg_recv(
     buf: *mut c_void,
@@ -157,18 +174,7 @@ extern "C" fn rg_recv(
         && let Some(length) =
             process::receive_now(&block_checked(buf, capacity), from, tag, group.id())
     {
-        if !status.is_null() {
-            let told = RgStatus {
-                source: from,
-                tag,
-                length,
-                error: OK,
-                reserved: 0,
-            };
-            // SAFETY: the C contract: a status pointer is valid or NULL.
-            unsafe { status.write(told) };
-        }
-        return OK;
+        return received(from, tag, length, status);
     }
     let tag = process::tag_select(tag);
     receive(block(buf, capacity), from, tag, group, status)
@@ -252,7 +258,12 @@ unsafe extern "C" fn rg_bsendv(
     group: RgGroup,
 ) -> c_int {
     // SAFETY: the C contract: `views` points to `n` views.
-    send_kept(unsafe { strided(views, n) }, to, tag, group)
+    let views = unsafe { strided(views, n) };
+    let at_once = |views: &Views| process::send_now(views, to, tag, group.id());
+    if views.as_ref().is_ok_and(at_once) {
+        return OK;
+    }
+    send_kept(views, to, tag, group)
 }
 
 #[unsafe(no_mangle)]
@@ -506,6 +517,11 @@ unsafe extern "C" fn rg_recvv(
 ) -> c_int {
     // SAFETY: the C contract: `views` points to `n` views.
     let views = unsafe { strided(views, n) };
+    if let Ok(views) = &views
+        && let Some(length) = process::receive_now(views, from, tag, group.id())
+    {
+        return received(from, tag, length, status);
+    }
     receive(views, from, process::tag_select(tag), group, status)
 }
 

@@ -17,15 +17,6 @@ unsafe extern "C" {
     pub fn rg_size(group: Group) -> c_int;
     pub fn rg_tid_of(group: Group, rank: c_int) -> c_int;
     pub fn rg_bsend(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: Group) -> c_int;
-    pub fn rg_loan(len: usize, block: *mut *mut c_void) -> c_int;
-    pub fn rg_loan_send(
-        block: *mut c_void,
-        len: usize,
-        to: c_int,
-        tag: c_int,
-        group: Group,
-    ) -> c_int;
-    pub fn rg_loan_free(block: *mut c_void) -> c_int;
     pub fn rg_recv_within(
         buf: *mut c_void,
         capacity: usize,

@@ -15,10 +15,6 @@ use crate::rg;
 use crate::state::{FORCE, Library, PLAIN, To};
 use crate::types;
 
-/// Longer messages are copied at once. If two nodes send to each other before either receives, nothing moves until one of them has gone on,
-/// and `rg_bsend` waits 3 ms before it copies.
-const LONG: usize = 1 << 16;
-
 /// A message of the program's, checked.
 #[derive(Clone, Copy)]
 pub struct Message {
@@ -46,40 +42,8 @@ impl Message {
     /// Send it to a task.
     #[inline(always)]
     pub fn send(self, task: c_int) -> Result<(), Fault> {
-        if self.length > LONG && self.send_by_loan(task)? {
-            return Ok(());
-        }
         // SAFETY: the program's memory is as long as it says.
         check(unsafe { rg::rg_bsend(self.memory, self.length, task, self.tag, self.channel) })
-    }
-
-    /// Copies it at once to where its receiver takes it. False: there is no memory for that.
-    #[inline(never)]
-    fn send_by_loan(self, task: c_int) -> Result<bool, Fault> {
-        let mut block = std::ptr::null_mut();
-        // SAFETY: a place for the block.
-        if unsafe { rg::rg_loan(self.length, &mut block) } != rg::OK {
-            return Ok(false);
-        }
-        // SAFETY: both have that length, and the block is ours; after an error it still is.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                self.memory.cast::<u8>(),
-                block.cast::<u8>(),
-                self.length,
-            );
-            let sent = check(rg::rg_loan_send(
-                block,
-                self.length,
-                task,
-                self.tag,
-                self.channel,
-            ));
-            if sent.is_err() {
-                rg::rg_loan_free(block);
-            }
-            sent.map(|()| true)
-        }
     }
 
     /// Start to send it to a task.

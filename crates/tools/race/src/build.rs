@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 use crate::discover::Competitor;
 use crate::network::Network;
 use crate::process::Supervisor;
-use crate::regatta_pvm;
 use crate::settings::Family;
+use crate::{interface, regatta_pvm};
 
 /// How long a compiler may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -26,8 +26,10 @@ macro_rules! texts {
 
 const TEXTS: &[(&str, &str)] = texts![
     "adapter.h",
+    "adapters/express.c",
     "adapters/limit.c",
     "adapters/mpi.c",
+    "adapters/nx.c",
     "adapters/processes.h",
     "adapters/pvm.c",
     "adapters/regatta.c",
@@ -40,6 +42,8 @@ const TEXTS: &[(&str, &str)] = texts![
     "primitives/duet.h",
     "primitives/exchange.c",
     "primitives/global.c",
+    "primitives/host.c",
+    "primitives/hosted.h",
     "primitives/idle.c",
     "primitives/main.c",
     "primitives/measure.h",
@@ -49,6 +53,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "primitives/payload.h",
     "primitives/ring.c",
     "primitives/spawn.c",
+    "primitives/vector.c",
 ];
 
 const REGATTA_H: &str = include_str!("../../../interfaces/c/include/regatta.h");
@@ -130,7 +135,7 @@ impl Sources {
 
     fn library_flags(&self, competitor: &Competitor) -> Result<Vec<String>> {
         match competitor.family {
-            Family::Regatta => self.regatta_flags(Path::new(&competitor.flags[0])),
+            family if family.is_started_by_regatta() => self.regatta_flags(competitor),
             Family::RegattaPvm => regatta_pvm::flags(&self.folder, competitor),
             _ => Ok(competitor.flags.clone()),
         }
@@ -138,7 +143,8 @@ impl Sources {
 
     /// A library that was built but not installed lacks the file its soname asks for. A link of each
     /// name, in a folder of ours, serves both cases.
-    fn regatta_flags(&self, library: &Path) -> Result<Vec<String>> {
+    fn regatta_flags(&self, competitor: &Competitor) -> Result<Vec<String>> {
+        let library = Path::new(&competitor.flags[0]);
         let links = self.folder.join("lib");
         fs::create_dir_all(&links)?;
         for name in ["libregatta.so", "libregatta.so.0"] {
@@ -146,18 +152,22 @@ impl Sources {
             let _ = fs::remove_file(&link);
             std::os::unix::fs::symlink(fs::canonicalize(library.join("libregatta.so"))?, &link)?;
         }
-        Ok(vec![
+        let mut flags = vec![
             format!("-I{}", self.folder.display()),
             format!("-L{}", links.display()),
             format!("-Wl,-rpath,{}", links.display()),
-            "-lregatta".to_owned(),
-        ])
+        ];
+        flags.extend(interface::provide(competitor, &links, &self.folder)?);
+        flags.push("-lregatta".to_owned());
+        Ok(flags)
     }
 }
 
 fn adapter(family: Family, network: Network) -> &'static str {
     match family {
         Family::Regatta => "regatta",
+        Family::RegattaNx => "nx",
+        Family::RegattaExpress => "express",
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => "mpi",
         Family::Pvm | Family::RegattaPvm => "pvm",
         Family::Limit if network.is_local() => "limit",
@@ -180,6 +190,8 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
         .unwrap_or_default();
     let wanted: &[&str] = match competitor.family {
         Family::Regatta => &["libregatta"],
+        Family::RegattaNx => &["libnx."],
+        Family::RegattaExpress => &["libexpress."],
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => &["libmpi.", "libmpich."],
         Family::Pvm => &["libpvm3"],
         // One file by both names: the loader tells the first.

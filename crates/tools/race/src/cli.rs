@@ -14,7 +14,9 @@ use crate::plan::{self, Effort, Wishes};
 use crate::results::Results;
 use crate::settings::Family;
 use crate::stop::Stop;
-use crate::{compare, family, ping_pong, prepare, race, reference, report, settings, table};
+use crate::{
+    compare, family, ping_pong, portability, prepare, race, reference, report, settings, table,
+};
 
 /// Race Regatta against the message-passing libraries on this machine.
 ///
@@ -47,7 +49,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// Suites: primitives, oversubscribed, start, memory, pvm [default: all but pvm]
+    /// Suites: primitives, oversubscribed, start, memory; on request pvm, ahmad-wu-1991, interfaces
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     suite: Vec<String>,
     /// Operations, such as one-to-one or broadcast [default: all]
@@ -237,13 +239,24 @@ impl Options {
         check_names(
             "operation",
             &self.operation,
-            &[&plan::OPERATIONS[..], &others, &ping_pong::OPERATIONS].concat(),
+            &[
+                &plan::OPERATIONS[..],
+                &portability::OPERATIONS,
+                &others,
+                &ping_pong::OPERATIONS,
+            ]
+            .concat(),
         )?;
         if self.budget.is_some_and(|ms| !(ms.is_finite() && ms > 0.0)) {
             bail!("--budget takes a number of milliseconds above 0");
         }
         self.check_tasks()?;
-        family::check_tasks(&self.operation, &self.tasks)
+        // A host may have one node.
+        let hosts =
+            !self.suite.is_empty() && self.suite.iter().all(|suite| is_about_interfaces(suite));
+        let tasks = self.tasks.iter().copied();
+        let tasks: Vec<u32> = tasks.filter(|&number| !(hosts && number == 1)).collect();
+        family::check_tasks(&self.operation, &tasks)
     }
 
     fn wishes(&self) -> Wishes {
@@ -275,12 +288,23 @@ impl Options {
         }
         // Without a network there is nothing to encrypt.
         let fits = |c: &Competitor| !self.network.is_local() || c.arguments.is_empty();
+        // Suites about interfaces over Regatta's own have all of these.
+        let over = self.suite.iter().any(|suite| is_about_interfaces(suite))
+            || (self.suite.is_empty() && self.operation.iter().any(|name| is_of_interfaces(name)));
         let wanted = |c: &Competitor| match self.environment.as_slice() {
+            [] if c.family.is_started_by_regatta() && over => true,
             [] => !c.on_request || self.full,
             asked => asked.contains(&c.name),
         };
+        // Nothing is said of those that take part in none of the suites.
+        let plays = |c: &Competitor| {
+            let part = |suite: &String| {
+                !is_about_interfaces(suite) || portability::takes_part(suite, c.family)
+            };
+            self.suite.is_empty() || self.suite.iter().any(part)
+        };
         let all = found.competitors.into_iter();
-        Ok(all.filter(fits).filter(wanted).collect())
+        Ok(all.filter(fits).filter(wanted).filter(plays).collect())
     }
 
     /// Every host gets as many tasks as the others.
@@ -300,6 +324,14 @@ impl Options {
 fn interrupted(stop: &Stop) -> Option<ExitCode> {
     stop.asked()
         .map(|signal| ExitCode::from((128 + signal) as u8))
+}
+
+fn is_about_interfaces(suite: &str) -> bool {
+    !portability::places(suite).is_empty()
+}
+
+fn is_of_interfaces(operation: &str) -> bool {
+    portability::OPERATIONS.contains(&operation)
 }
 
 fn now() -> u64 {
@@ -335,7 +367,13 @@ fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String>
         without(Family::Pvm, note);
     }
     if !network.is_local() {
-        without(Family::RegattaPvm, "regatta-pvm is raced on one host only");
+        for (family, name) in [
+            (Family::RegattaPvm, "regatta-pvm"),
+            (Family::RegattaNx, "regatta-nx"),
+            (Family::RegattaExpress, "regatta-express"),
+        ] {
+            without(family, &format!("{name} is raced on one host only"));
+        }
     }
     notes
 }

@@ -112,7 +112,7 @@ fn of_group(outcomes: &[Outcome], group: usize) -> Vec<&Outcome> {
 
 fn metric_of(operation: &str) -> Metric {
     match operation {
-        "one-to-one" => Metric::OneWay,
+        "one-to-one" | "vector-send-recv" => Metric::OneWay,
         name if ping_pong::is_one(name) => Metric::OneWay,
         "message-rate" => Metric::Rate,
         _ => Metric::Time,

@@ -3,8 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::regatta_pvm;
 use crate::settings::Family;
+use crate::{interface, regatta_pvm};
 
 /// An environment that can take part.
 #[derive(Debug, Clone)]
@@ -60,10 +60,13 @@ pub fn discover(peers: &Path) -> Found {
             let as_pvm = regatta_pvm::competitor(&competitor, pvm.as_ref());
             found
                 .competitors
-                .extend([competitor.clone(), trusted(competitor)]);
-            match as_pvm {
-                Ok(competitor) => found.competitors.push(competitor),
-                Err(why) => found.missing.push(why),
+                .extend([competitor.clone(), trusted(competitor.clone())]);
+            let over = interface::ALL.iter().map(|one| one.competitor(&competitor));
+            for one in std::iter::once(as_pvm).chain(over) {
+                match one {
+                    Ok(competitor) => found.competitors.push(competitor),
+                    Err(why) => found.missing.push(why),
+                }
             }
         }
         Err(why) => found.missing.push(why),

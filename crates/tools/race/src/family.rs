@@ -18,10 +18,22 @@ pub const NOTIFY: &str = "notify";
 /// Numbers of tasks that operations between tasks of one launch take.
 const TASKS_OF_A_LAUNCH: std::ops::RangeInclusive<u32> = 2..=64;
 
+/// Operations that one task can do beside the one that is launched.
+const ALONE: [&str; 5] = [
+    SPAWN,
+    "host-node-recv",
+    "host-node-send",
+    "host-node-exchange",
+    "host-broadcast",
+];
+
 /// Can tasks of this family do that here?
 pub fn takes_part(family: Family, operation: &str) -> Result<(), &'static str> {
     match (family, operation) {
         (Family::Limit, _) => Err("there is no library that keeps track of tasks"),
+        (Family::RegattaNx | Family::RegattaExpress, _) => {
+            Err("its programs start tasks as nodes only, which host-broadcast and its like do")
+        }
         (Family::OpenMpi | Family::Mpich | Family::Mpich4, NOTIFY) => {
             Err("MPI has no call that tells of the end of a task")
         }
@@ -50,11 +62,13 @@ pub fn check_tasks(operations: &[String], tasks: &[u32]) -> Result<()> {
                 .all(|name| wanted.contains(&name.as_str()))
     };
     let misfit = tasks.iter().find(|number| match number {
-        1 => !only(&[SPAWN]),
+        1 => !only(&ALONE),
         _ => !TASKS_OF_A_LAUNCH.contains(number) && !only(&[SPAWN, NOTIFY]),
     });
     match misfit {
-        Some(1) => bail!("one task is a number only for spawn: name it with --operation spawn"),
+        Some(1) => bail!(
+            "one task is a number only for spawn and for the nodes of a host: name such operations with --operation"
+        ),
         Some(number) => bail!(
             "{number} tasks are a number only for spawn and notify, the others take {} to {}: name them with --operation",
             TASKS_OF_A_LAUNCH.start(),
@@ -106,6 +120,7 @@ mod tests {
     fn numbers_of_tasks_must_fit_every_operation_asked_for() {
         assert!(check_tasks(&[], &[2, 64]).is_ok());
         assert!(check_tasks(&names(&["spawn"]), &[1, 100]).is_ok());
+        assert!(check_tasks(&names(&["spawn", "host-node-send"]), &[1]).is_ok());
         assert!(check_tasks(&names(&["spawn", "notify"]), &[2, 100]).is_ok());
         for (operations, tasks) in [
             (names(&[]), 1),

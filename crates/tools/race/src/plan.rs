@@ -8,8 +8,8 @@
 use crate::discover::Competitor;
 use crate::family;
 use crate::network::{Network, settings as network_settings};
-use crate::ping_pong;
 use crate::settings::{self, Family, Resolved};
+use crate::{ping_pong, portability};
 
 /// Sizes of messages, bytes.
 pub const SIZES: [u64; 12] = [
@@ -55,12 +55,14 @@ const MANY_OPERATIONS: [&str; 7] = [
     "complete-exchange",
 ];
 /// All suites.
-pub const SUITES: [&str; 5] = [
+pub const SUITES: [&str; 7] = [
     "primitives",
     "oversubscribed",
     "start",
     "memory",
     ping_pong::SUITE,
+    portability::paper::SUITE,
+    portability::targets::SUITE,
 ];
 /// Blocks for all tasks together may not be larger than this in one task.
 const LARGEST_BUFFER: u64 = 64 << 20;
@@ -141,7 +143,7 @@ pub struct Group {
     pub competitor: usize,
     /// Suite its rows belong to.
     pub suite: &'static str,
-    /// Number of tasks; for `spawn`, how many are started.
+    /// Number of tasks; for `spawn`, how many are started; of nodes, where there is a host program.
     pub tasks: u32,
     /// Their work.
     pub work: Work,
@@ -158,6 +160,19 @@ impl Group {
             Work::Spawn | Work::Notify => 1,
             _ => self.tasks,
         }
+    }
+
+    /// Are its tasks the nodes of a host program?
+    pub fn has_host(&self) -> bool {
+        match &self.work {
+            Work::Points(points) => points.iter().any(|(name, _)| portability::has_host(name)),
+            _ => false,
+        }
+    }
+
+    /// How many processes take part in its points: the tasks, and the host.
+    pub fn processes(&self) -> u32 {
+        self.tasks + u32::from(self.has_host())
     }
 }
 
@@ -220,6 +235,9 @@ pub fn groups(wishes: &Wishes, competitors: &[Competitor], ground: Ground) -> Ve
             plan.primitives(tasks, &mut groups);
         }
         plan.ping_pong(&mut groups);
+        for suite in [portability::paper::SUITE, portability::targets::SUITE] {
+            plan.portability(suite, &mut groups);
+        }
         plan.idle_and_start(&mut groups);
     }
     groups
@@ -279,13 +297,19 @@ impl OnePlan<'_> {
     }
 
     fn sizes(&self, operation: &str, tasks: u32) -> Vec<u64> {
+        let usual: &[u64] = if tasks == 2 { &SIZES } else { &SMALL_SIZES };
+        self.fitting(operation, tasks, usual)
+    }
+
+    /// The sizes asked for, or else these, as far as they fit the operation.
+    fn fitting(&self, operation: &str, tasks: u32, usual: &[u64]) -> Vec<u64> {
         let sizes: &[u64] = match self.wishes.bytes.as_slice() {
-            [] if tasks == 2 => &SIZES,
-            [] => &SMALL_SIZES,
+            [] => usual,
             asked => asked,
         };
         let blocks = match operation {
             "concatenation" | "complete-exchange" => u64::from(tasks),
+            "vector-send-recv" => 2,
             "message-rate" => 64 * 64,
             _ => 1,
         };
@@ -304,7 +328,8 @@ impl OnePlan<'_> {
         };
         // Sums and maxima are of whole numbers of 8 bytes.
         let unit = match operation {
-            "global-sum" | "global-max" => 8,
+            "global-sum" | "global-product" | "global-max" => 8,
+            "vector-send-recv" | "vector-exchange" => 4,
             name => ping_pong::unit(name),
         };
         let fitting = sizes
@@ -316,7 +341,83 @@ impl OnePlan<'_> {
 
     fn primitives(&self, tasks: u32, groups: &mut Vec<Group>) {
         let suite = suite_of(self.crowded(tasks));
-        self.points(suite, tasks, &self.operations(tasks), groups);
+        let each = |name: &'static str| (name, self.sizes(name, tasks));
+        let points = self.operations(tasks).into_iter().map(each).collect();
+        self.points(suite, tasks, points, groups);
+    }
+
+    /// A suite of portable interfaces: for those who ask for it, or for an operation that is in no other.
+    fn portability(&self, suite: &'static str, groups: &mut Vec<Group>) {
+        let Wishes {
+            suites, operations, ..
+        } = self.wishes;
+        let whole = suites.iter().any(|name| name == suite);
+        let by_name = suites.is_empty() && suite == portability::paper::SUITE;
+        let asked = |name: &str| match operations.as_slice() {
+            [] => whole,
+            operations => {
+                let own = portability::OPERATIONS.contains(&name);
+                (whole || (by_name && own)) && operations.iter().any(|one| one == name)
+            }
+        };
+        if !self.ground.network.is_local()
+            || !portability::takes_part(suite, self.competitor.family)
+        {
+            return;
+        }
+        let mut places = portability::places(suite);
+        places.retain(|place| asked(place.operation));
+        for (tasks, host) in self.numbers(&places) {
+            let mut points: Vec<(&'static str, Vec<u64>)> = Vec::new();
+            for place in &places {
+                let here = portability::has_host(place.operation) == host;
+                let once = points.iter().all(|point| point.0 != place.operation);
+                let at = match suite {
+                    portability::targets::SUITE => place.tasks == tasks,
+                    _ => self.is_at(place, tasks, &places),
+                };
+                if here && once && at {
+                    let sizes = self.fitting(place.operation, tasks, &place.bytes);
+                    points.push((place.operation, sizes));
+                }
+            }
+            let crowded = self.crowded(tasks + u32::from(host));
+            if !crowded || settings::takes_part_crowded(self.competitor.family).is_ok() {
+                self.points(suite, tasks, points, groups);
+            }
+        }
+    }
+
+    /// The numbers of tasks of these places, or those asked for, each with and without a host.
+    fn numbers(&self, places: &[portability::Place]) -> Vec<(u32, bool)> {
+        let usual = places.iter().map(|place| place.tasks);
+        let asked = self.wishes.tasks.iter().copied();
+        let mut numbers = match self.wishes.tasks.is_empty() {
+            true => distinct(usual),
+            false => distinct(asked),
+        };
+        numbers.sort_unstable();
+        let each = |tasks| [(tasks, false), (tasks, true)];
+        numbers.into_iter().flat_map(each).collect()
+    }
+
+    /// Is the operation of this place raced with so many tasks? Its sizes are those of the nearest number that the suite has.
+    fn is_at(&self, place: &portability::Place, tasks: u32, all: &[portability::Place]) -> bool {
+        if self.wishes.tasks.is_empty() || portability::only_tasks(place.operation).is_some() {
+            return place.tasks == tasks;
+        }
+        let alike = all
+            .iter()
+            .filter(|other| other.operation == place.operation);
+        let nearest = alike
+            .map(|other| other.tasks)
+            .min_by_key(|number| number.abs_diff(tasks));
+        let least = if portability::has_host(place.operation) {
+            1
+        } else {
+            2
+        };
+        tasks >= least && nearest == Some(place.tasks)
     }
 
     /// The ways of PVM's messages: between two tasks, and only for those who ask for them.
@@ -341,7 +442,9 @@ impl OnePlan<'_> {
                 .into_iter()
                 .filter(asked)
                 .filter(takes_part);
-            self.points(ping_pong::SUITE, 2, &operations.collect::<Vec<_>>(), groups);
+            let each = |name: &'static str| (name, self.sizes(name, 2));
+            let points = operations.map(each).collect();
+            self.points(ping_pong::SUITE, 2, points, groups);
         }
     }
 
@@ -350,13 +453,13 @@ impl OnePlan<'_> {
         &self,
         suite: &'static str,
         tasks: u32,
-        operations: &[&'static str],
+        points: Vec<(&'static str, Vec<u64>)>,
         groups: &mut Vec<Group>,
     ) {
-        let crowded = self.crowded(tasks);
         let first = groups.len();
-        for &operation in operations {
-            let sizes = self.sizes(operation, tasks);
+        for (operation, sizes) in points {
+            let host = u32::from(portability::has_host(operation));
+            let crowded = self.crowded(tasks + host);
             if sizes.is_empty() {
                 continue;
             }

@@ -293,16 +293,26 @@ impl Runner {
 
 /// The launcher of one host, its settings and the program.
 fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
-    let tasks = group.launched().to_string();
+    let by_regatta = competitor.family.is_started_by_regatta();
+    let launched = match group.has_host() {
+        // It starts its nodes.
+        true if by_regatta => 1,
+        true => group.processes(),
+        false => group.launched(),
+    };
+    let tasks = launched.to_string();
     let mut command = match competitor.family {
         family if family.starts_itself() => Command::new(program),
         _ => Command::new(&competitor.launcher),
     };
     match competitor.family {
-        Family::Regatta => command.args(["run", "-n", &tasks]),
+        _ if by_regatta => command.args(["run", "-n", &tasks]),
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => command.args(["-n", &tasks]),
-        Family::Pvm | Family::RegattaPvm | Family::Limit => command.env("RACE_TASKS", &tasks),
+        _ => command.env("RACE_TASKS", &tasks),
     };
+    if group.has_host() {
+        command.env("RACE_TASKS", group.processes().to_string());
+    }
     command.args(&group.settings.arguments);
     if !competitor.family.starts_itself() {
         command.arg(program);
@@ -448,6 +458,20 @@ mod tests {
                 "run", "-n", "1", "--bind", "core", "/program", "notify", "2"
             ]
         );
+    }
+
+    #[test]
+    fn a_host_of_regatta_s_is_launched_alone_and_mpi_s_with_its_nodes() {
+        let work = || Work::Points(vec![("host-broadcast".to_owned(), vec![8])]);
+        for (family, launched) in [
+            (Family::Regatta, "1"),
+            (Family::RegattaNx, "1"),
+            (Family::Mpich, "5"),
+        ] {
+            let words = words(family, 4, work());
+            let number = words.iter().position(|word| word == "-n").unwrap();
+            assert_eq!(words[number + 1], launched, "{words:?}");
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! one job, since settings belong to the whole job; so no peer loses for want of a setting. An
 //! environment whose name ends in `-default` runs as it comes.
 
-use crate::family;
 use crate::results::Setting;
+use crate::{family, portability};
 
 /// Which launcher and which variables an environment understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +23,10 @@ pub enum Family {
     Pvm,
     /// The program of PVM on Regatta's libraries.
     RegattaPvm,
+    /// Programs of Intel's NX on Regatta's library, started by `regatta run`.
+    RegattaNx,
+    /// Programs of Express on Regatta's library, started by `regatta run`.
+    RegattaExpress,
     /// No library: bare shared memory, or bare sockets.
     Limit,
 }
@@ -188,12 +192,24 @@ impl Family {
     pub fn starts_itself(self) -> bool {
         matches!(self, Family::Pvm | Family::RegattaPvm | Family::Limit)
     }
+
+    /// Is the program started by `regatta run`?
+    pub fn is_started_by_regatta(self) -> bool {
+        matches!(
+            self,
+            Family::Regatta | Family::RegattaNx | Family::RegattaExpress
+        )
+    }
 }
 
 /// The settings for one operation with as many tasks as fit, or more.
 pub fn resolve(family: Family, tuned: bool, operation: &str, crowded: bool) -> Resolved {
     let mut resolved = match operation {
         family::SPAWN => unpinned(family),
+        // It binds the host and the nodes that this starts, each by itself.
+        name if portability::has_host(name) && family.is_started_by_regatta() => {
+            Resolved::default()
+        }
         _ => pinning(family, crowded),
     };
     for tuning in TUNINGS
@@ -240,9 +256,12 @@ fn pinning(family: Family, crowded: bool) -> Resolved {
             "core:overload-allowed",
         ],
         (Family::Mpich | Family::Mpich4, false) => &["-bind-to", "core"],
-        (Family::Regatta, false) => &["--bind", "core"],
+        (Family::Regatta | Family::RegattaNx | Family::RegattaExpress, false) => {
+            &["--bind", "core"]
+        }
         // Hydra binds only when told; the adapters of PVM and limit pin tasks themselves.
-        (Family::Regatta | Family::Mpich | Family::Mpich4, true)
+        (Family::Regatta | Family::RegattaNx | Family::RegattaExpress, true)
+        | (Family::Mpich | Family::Mpich4, true)
         | (Family::Pvm | Family::RegattaPvm | Family::Limit, _) => &[],
     };
     Resolved {
@@ -316,7 +335,12 @@ pub fn path(family: Family, resolved: &Resolved) -> &'static str {
         Family::OpenMpi => "ob1 over btl sm, long messages copied once by the kernel (CMA)",
         Family::Mpich | Family::Mpich4 if ucx => "ch4 over UCX posix, copied in and out",
         Family::Mpich | Family::Mpich4 => "ch4 shared memory (posix)",
-        Family::Regatta | Family::Pvm | Family::RegattaPvm | Family::Limit => "",
+        Family::Regatta
+        | Family::RegattaNx
+        | Family::RegattaExpress
+        | Family::Pvm
+        | Family::RegattaPvm
+        | Family::Limit => "",
     }
 }
 
@@ -373,9 +397,15 @@ mod tests {
         let spawn = resolve(Family::OpenMpi, true, "spawn", true).arguments;
         assert!(spawn.contains(&"self,sm,tcp".to_owned()) && spawn.contains(&"none".to_owned()));
         assert!(!spawn.contains(&"self,sm".to_owned()), "{spawn:?}");
+        for operation in ["spawn", "host-broadcast"] {
+            assert_eq!(
+                resolve(Family::Regatta, true, operation, false),
+                Resolved::default()
+            );
+        }
         assert_eq!(
-            resolve(Family::Regatta, true, "spawn", false),
-            Resolved::default()
+            resolve(Family::RegattaNx, true, "barrier", false).arguments,
+            ["--bind", "core"]
         );
     }
 

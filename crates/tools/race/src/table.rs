@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::collect::INTERRUPTED;
+use crate::portability;
 use crate::results::{Metric, Point, Results, Row};
 use crate::stats::{self, Verdict};
 
@@ -90,6 +91,7 @@ pub fn render(results: &Results) -> String {
         }
         text.push_str(&block(results, chunk));
     }
+    text.push_str(&portability::table::render(results));
     text.push_str(&foot(results));
     text
 }
@@ -218,7 +220,7 @@ pub fn times(ratio: f64) -> String {
     }
 }
 
-fn align(lines: &[Vec<String>]) -> String {
+pub(crate) fn align(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         lines

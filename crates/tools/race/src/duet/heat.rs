@@ -323,7 +323,7 @@ fn enter(runner: &Runner, group: &Group, index: usize, seed: u64) -> Result<Play
     let listener = UnixListener::bind(&socket)
         .with_context(|| format!("cannot listen at {}", socket.display()))?;
     let mut command = runner.duet_command(group, seed, &socket)?;
-    let (tasks, limit) = (group.tasks, runner.limit);
+    let (tasks, limit) = (group.processes(), runner.limit);
     Player::start(
         &runner.supervisor,
         &mut command,

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use crate::network::Network;
 use crate::plan::{Effort, Group, Wishes, Work};
+use crate::portability::targets;
 use crate::progress::Progress;
 use crate::results::Ratio;
 use crate::run::{Outcome, Runner};
@@ -109,6 +110,11 @@ pub struct Duet<'a> {
     failures: BTreeMap<usize, u32>,
 }
 
+/// Is the side of this ratio still to be found; or, where there is a bound on it, whether that is kept?
+fn is_open(ratio: &Ratio) -> bool {
+    targets::is_open(ratio).unwrap_or(ratio.verdict == Verdict::Open)
+}
+
 /// An environment that has failed so often takes part no more.
 const MOST_FAILURES: u32 = 2;
 
@@ -168,7 +174,7 @@ impl<'a> Duet<'a> {
             all || self
                 .ratios_of(&heat.place(point))
                 .iter()
-                .any(|ratio| ratio.verdict == Verdict::Open && !self.is_limit(&ratio.against))
+                .any(|ratio| is_open(ratio) && !self.is_limit(&ratio.against))
         };
         heat.points().iter().filter(is_open).cloned().collect()
     }
@@ -226,7 +232,7 @@ impl<'a> Duet<'a> {
     fn open_note(&self, ratios: &[Ratio]) -> Option<String> {
         let open: Vec<&Ratio> = ratios
             .iter()
-            .filter(|ratio| ratio.verdict == Verdict::Open && !self.is_limit(&ratio.against))
+            .filter(|ratio| is_open(ratio) && !self.is_limit(&ratio.against))
             .collect();
         let seconds: f64 = open.iter().map(|ratio| ratio.more_seconds).sum();
         (!open.is_empty()).then(|| {

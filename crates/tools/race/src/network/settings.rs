@@ -141,7 +141,7 @@ pub fn path(family: Family, network: Network, settings: &Resolved) -> &'static s
         (Family::OpenMpi, _) => "ob1 over btl tcp between hosts, btl sm within one",
         (Family::Mpich, _) if by_ofi => "ch4 over OFI tcp between hosts",
         (Family::Mpich | Family::Mpich4, _) => "ch4 over UCX tcp between hosts",
-        (Family::Regatta | Family::Pvm | Family::RegattaPvm | Family::Limit, _) => "",
+        _ => "",
     }
 }
 

@@ -15,6 +15,7 @@ mod panels;
 mod papers;
 mod picture;
 mod plots;
+mod portability;
 mod scoreboard;
 mod table;
 mod text;
@@ -41,6 +42,7 @@ pub fn render(results: &Results, reference: &[Point]) -> String {
         glance::section(results),
         warnings::summary(results),
         scoreboard::section(&headlines),
+        portability::section(results),
         plots.html,
         table::section(results, &looks),
         context::environments(results, &looks),

@@ -2,6 +2,7 @@
 
 use plotly::Plot;
 
+use super::portability;
 use super::text::{date, html};
 use crate::results::Results;
 
@@ -56,14 +57,16 @@ pub fn header(results: &Results, verdict: &str) -> String {
         "<header>\n<p class=\"kicker\">Regatta race</p>\n<h1>{}</h1>\n<p class=\"place\">{}</p>\n<nav>{}</nav>\n</header>\n",
         html(verdict),
         place.join(" <span class=\"dot\">·</span> "),
-        nav(),
+        nav(results),
     )
 }
 
-fn nav() -> String {
+fn nav(results: &Results) -> String {
+    let portability = portability::is_there(results);
     let links = [
         ("glance", "At a glance"),
         ("score", "Scoreboard"),
+        (portability::ANCHOR, "Portability"),
         ("plots", "Plots"),
         ("rows", "All numbers"),
         ("environments", "Environments"),
@@ -72,8 +75,10 @@ fn nav() -> String {
         ("warnings", "Warnings"),
     ];
     links
+        .into_iter()
+        .filter(|(id, _)| portability || *id != portability::ANCHOR)
         .map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>"))
-        .concat()
+        .collect()
 }
 
 fn cores(cores: u32) -> String {

@@ -9,17 +9,24 @@ use crate::reference::Point;
 use crate::results::{Metric, Results, Row};
 
 /// The order of operations on the page; others follow by name.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 17] = [
     "one-to-one",
     "message-rate",
     "exchange",
     "ring",
     "barrier",
     "global-sum",
+    "global-product",
     "global-max",
     "broadcast",
     "concatenation",
     "complete-exchange",
+    "vector-send-recv",
+    "vector-exchange",
+    "host-node-send",
+    "host-node-recv",
+    "host-node-exchange",
+    "host-broadcast",
 ];
 
 /// A curve over sizes needs this many of them.

@@ -143,6 +143,10 @@ pub fn count(number: u64, noun: &str) -> String {
 /// The name of an operation as a heading: `one-to-one` becomes `One-to-one`.
 pub fn heading(name: &str) -> String {
     let name = match name {
+        "host-node-send" => "from a node to the host",
+        "host-node-recv" => "from the host to a node",
+        "host-node-exchange" => "exchange of host and node",
+        "host-broadcast" => "broadcast from the host",
         "join-leave" => "start and finish of a job",
         "spawn" => "start of further tasks",
         "notify" => "news of a task's death",

@@ -1,0 +1,194 @@
+//! The suite `ahmad-wu-1991`: the operations, numbers of processors and sizes of I. Ahmad and M.-Y. Wu, "Express versus iPSC/2 Primitives"
+//! (CRPC-TR91147, 1991), and its question: how much longer does a portable interface take than the machine's own?
+//!
+//! The paper's answer is the ratio of its times for Express and for the iPSC/2's own NX, both from `reference/ahmad-wu-1991.csv`.
+
+use std::collections::BTreeSet;
+
+use super::Place;
+use crate::reference::{self, Point};
+use crate::results::{Results, Row};
+use crate::stats::Verdict;
+
+/// Name of the suite, and of the paper among the references.
+pub const SUITE: &str = "ahmad-wu-1991";
+/// The paper's names of its two interfaces.
+const PORTABLE: &str = "Express";
+const OWN: &str = "iPSC2";
+/// Our own interface, and how the names of those over it begin.
+const OURS: &str = "regatta";
+const OVER: &str = "regatta-";
+/// An environment that is no other interface.
+const SAME: [&str; 2] = ["regatta-trusted", "regatta-again"];
+
+/// The operations, in the paper's order.
+const OPERATIONS: [&str; 13] = [
+    "host-node-recv",
+    "host-node-send",
+    "one-to-one",
+    "host-node-exchange",
+    "exchange",
+    "host-broadcast",
+    "broadcast",
+    "global-sum",
+    "global-product",
+    "global-max",
+    "concatenation",
+    "vector-send-recv",
+    "vector-exchange",
+];
+
+fn points() -> Vec<Point> {
+    let all = reference::points().into_iter();
+    all.filter(|point| point.paper == SUITE).collect()
+}
+
+/// Every operation with the numbers of processors and the sizes for which the paper prints a time.
+pub fn places() -> Vec<Place> {
+    let points = points();
+    let mut places = Vec::new();
+    for operation in OPERATIONS {
+        let of_it = || points.iter().filter(|point| point.operation == operation);
+        let numbers: BTreeSet<u32> = of_it().map(|point| point.processors).collect();
+        for tasks in numbers {
+            let here = of_it().filter(|point| point.processors == tasks);
+            let bytes: BTreeSet<u64> = here.map(|point| point.bytes).collect();
+            places.push(Place {
+                operation,
+                tasks,
+                bytes: bytes.into_iter().collect(),
+            });
+        }
+    }
+    places
+}
+
+/// How much longer an interface takes than the own one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// The ratio of the times.
+    pub ratio: f64,
+    /// The verdict of its interval: slower than the own one, or not.
+    pub verdict: Verdict,
+}
+
+/// One point: the paper's ratio and those of today.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line<'a> {
+    /// Our own interface's row.
+    pub own: &'a Row,
+    /// The time of Express divided by that of NX on the iPSC/2, where the paper's copy is legible.
+    pub then: Option<f64>,
+    /// Of each interface in the order of [`interfaces`].
+    pub now: Vec<Option<Cost>>,
+}
+
+/// The interfaces over our own that took part in this suite.
+pub fn interfaces(results: &Results) -> Vec<&str> {
+    let took_part = |name: &&str| results.rows_of(name).any(|row| row.suite == SUITE);
+    let names = results.environments.iter().map(|one| one.name.as_str());
+    names
+        .filter(|name| name.starts_with(OVER) && !SAME.contains(name))
+        .filter(took_part)
+        .collect()
+}
+
+/// All points at which our own interface was measured, in the order of the rows.
+pub fn lines(results: &Results) -> Vec<Line<'_>> {
+    let (points, interfaces) = (points(), interfaces(results));
+    let own = results.rows_of(OURS);
+    own.filter(|own| own.suite == SUITE && own.measured())
+        .map(|own| Line {
+            own,
+            then: then(&points, own),
+            now: interfaces
+                .iter()
+                .map(|name| cost(results, own, name))
+                .collect(),
+        })
+        .collect()
+}
+
+fn then(points: &[Point], own: &Row) -> Option<f64> {
+    let of = |environment: &str| {
+        let here = |point: &&Point| {
+            point.operation == own.operation
+                && (point.processors, point.bytes) == (own.tasks, own.bytes)
+                && point.environment == environment
+        };
+        points.iter().find(here).map(|point| point.us)
+    };
+    Some(of(PORTABLE)? / of(OWN)?)
+}
+
+fn cost(results: &Results, own: &Row, name: &str) -> Option<Cost> {
+    let same = |row: &&Row| row.point() == own.point() && row.measured();
+    let row = results.rows_of(name).find(same)?;
+    Some(Cost {
+        ratio: results.ratio(row, own),
+        verdict: results.verdict(row, own),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::tests::{results, row};
+
+    fn in_suite(operation: &str, environment: &str, bytes: u64, us: f64) -> Row {
+        Row {
+            suite: SUITE.to_owned(),
+            ..row(operation, environment, 2, bytes, us)
+        }
+    }
+
+    #[test]
+    fn the_paper_s_tables_are_all_there() {
+        let places = places();
+        let of = |operation: &str| -> Vec<(u32, usize)> {
+            let here = places.iter().filter(|place| place.operation == operation);
+            here.map(|place| (place.tasks, place.bytes.len())).collect()
+        };
+        assert_eq!(of("host-node-send"), [(1, 8)]);
+        assert_eq!(of("one-to-one"), [(2, 8)]);
+        assert_eq!(of("host-broadcast"), [(4, 6), (8, 6), (16, 6), (32, 6)]);
+        assert_eq!(of("global-product"), [(4, 4), (8, 4), (16, 4), (32, 4)]);
+        assert_eq!(of("vector-exchange"), [(2, 5)]);
+        let named: BTreeSet<String> = points().into_iter().map(|point| point.operation).collect();
+        let listed: BTreeSet<String> = OPERATIONS.map(str::to_owned).into_iter().collect();
+        assert_eq!(named, listed);
+    }
+
+    /// Words of 4 bytes: 10 of them took Express 0.720 ms and NX 0.44 ms; 512 in vectors 1958 ms and 8.85 ms.
+    #[test]
+    fn ratios_stand_beside_those_of_then() {
+        let results = results(vec![
+            in_suite("one-to-one", "regatta", 40, 0.1),
+            in_suite("one-to-one", "regatta-nx", 40, 0.11),
+            in_suite("one-to-one", "regatta-trusted", 40, 0.1),
+            in_suite("one-to-one", "openmpi", 40, 0.2),
+            in_suite("vector-exchange", "regatta", 2048, 1.0),
+            in_suite("one-to-one", "regatta", 41, 0.1),
+        ]);
+        assert_eq!(interfaces(&results), ["regatta-nx"]);
+        let lines = lines(&results);
+        let then: Vec<f64> = lines.iter().filter_map(|line| line.then).collect();
+        assert!((then[0] - 0.720 / 0.44).abs() < 1e-6, "{then:?}");
+        assert!(then[1] > 221.0 && then[1] < 222.0, "{then:?}");
+        assert_eq!(
+            (lines.len(), then.len()),
+            (3, 2),
+            "41 bytes are not the paper's"
+        );
+        let cost = lines[0].now[0].expect("it was measured");
+        assert!((cost.ratio - 1.1).abs() < 1e-9);
+        assert_eq!(cost.verdict, Verdict::Slower);
+        assert_eq!(lines[1].now, [None]);
+    }
+
+    #[test]
+    fn rows_of_other_suites_are_not_of_the_paper() {
+        let results = results(vec![row("one-to-one", "regatta", 2, 40, 0.1)]);
+        assert!(lines(&results).is_empty() && interfaces(&results).is_empty());
+    }
+}

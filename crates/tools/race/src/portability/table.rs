@@ -1,0 +1,171 @@
+//! Both answers as tables in a terminal.
+
+use std::fmt::Write as _;
+
+use super::{paper, targets};
+use crate::results::Results;
+use crate::stats::Verdict;
+use crate::table::{align, quantity, size, times};
+use targets::Kept;
+
+/// The mark of a ratio whose verdict is open.
+const NOT_DECIDED: &str = "?";
+
+/// The tables of the suites that were raced.
+pub fn render(results: &Results) -> String {
+    question(results) + &bounds(results)
+}
+
+/// The ratios of the paper and of today.
+fn question(results: &Results) -> String {
+    let lines = paper::lines(results);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut head: Vec<String> = ["operation", "tasks", "bytes", "regatta", "then"]
+        .map(str::to_owned)
+        .to_vec();
+    head.extend(paper::interfaces(results).into_iter().map(str::to_owned));
+    let mut cells = vec![head];
+    for line in &lines {
+        let own = line.own;
+        let mut row = vec![
+            own.operation.clone(),
+            own.tasks.to_string(),
+            size(own.bytes),
+            quantity(own.metric, own.median),
+            line.then.map_or_else(|| "-".to_owned(), times),
+        ];
+        row.extend(line.now.iter().map(|cost| match cost {
+            Some(cost) if cost.verdict == Verdict::Open => times(cost.ratio) + NOT_DECIDED,
+            Some(cost) => times(cost.ratio),
+            None => "-".to_owned(),
+        }));
+        cells.push(row);
+    }
+    let mut text = String::from(
+        "\nWhat a portable interface costs: its time, divided by that of the machine's own\n\
+         Then: Express by NX on an iPSC/2 (Ahmad and Wu, CRPC-TR91147, 1991). Now: each interface by regatta's own C interface.\n\
+         Tasks of host-... are nodes; the host is one more.\n\n",
+    );
+    text.push_str(&align(&cells));
+    let _ = writeln!(
+        text,
+        "  {NOT_DECIDED}: the interval of the ratio lies on both sides of 1"
+    );
+    text
+}
+
+/// The bounds, and how they fared.
+fn bounds(results: &Results) -> String {
+    let checks = targets::checks(results);
+    if checks.is_empty() {
+        return String::new();
+    }
+    let head = [
+        "operation",
+        "tasks",
+        "bytes",
+        "interface",
+        "ratio",
+        "95 %",
+        "at most",
+        "",
+    ];
+    let mut cells = vec![head.map(str::to_owned).to_vec()];
+    for check in &checks {
+        let against = check.target.against;
+        cells.push(vec![
+            check.row.operation.clone(),
+            check.row.tasks.to_string(),
+            size(check.row.bytes),
+            check.row.environment.clone(),
+            times(check.ratio),
+            check.ci95.map(times).join(" to "),
+            times(check.target.most),
+            verdict(check.kept).to_owned()
+                + &against.map_or(String::new(), |name| format!(", against {name}")),
+        ]);
+    }
+    let count = |kept| checks.iter().filter(|check| check.kept == kept).count();
+    let mut text = String::from(
+        "\nWhat the interfaces keep to: their time, divided by that of regatta's own C interface\n\n",
+    );
+    text.push_str(&align(&cells));
+    let _ = writeln!(
+        text,
+        "  {} kept, {} broken, {} not decided",
+        count(Kept::Yes),
+        count(Kept::No),
+        count(Kept::Open)
+    );
+    text
+}
+
+/// In words.
+pub fn verdict(kept: Kept) -> &'static str {
+    match kept {
+        Kept::Yes => "kept",
+        Kept::No => "broken",
+        Kept::Open => "not decided",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Row;
+    use crate::table::tests::{results, row};
+
+    fn of_suite(suite: &str, environment: &str, bytes: u64, us: f64) -> Row {
+        Row {
+            suite: suite.to_owned(),
+            ..row("one-to-one", environment, 2, bytes, us)
+        }
+    }
+
+    #[test]
+    fn the_question_has_a_line_for_each_point() {
+        let text = render(&results(vec![
+            of_suite(paper::SUITE, "regatta", 40, 0.1),
+            of_suite(paper::SUITE, "regatta-nx", 40, 0.11),
+            of_suite(paper::SUITE, "regatta-express", 40, 0.1),
+        ]));
+        let line = text
+            .lines()
+            .find(|line| line.contains("one-to-one"))
+            .unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let expected = [
+            "one-to-one",
+            "2",
+            "40",
+            "100",
+            "ns",
+            "1.64x",
+            "1.10x",
+            "1.00x",
+        ];
+        assert_eq!(words, expected, "{text}");
+        assert!(!text.contains("at most"));
+    }
+
+    #[test]
+    fn bounds_say_whether_they_were_kept() {
+        let text = render(&results(vec![
+            of_suite(targets::SUITE, "regatta", 8, 0.1),
+            of_suite(targets::SUITE, "regatta-nx", 8, 0.11),
+            of_suite(targets::SUITE, "regatta-express", 8, 0.13),
+        ]));
+        assert!(text.contains("1 kept, 1 broken, 0 not decided"), "{text}");
+        assert!(!text.contains("Then:"));
+    }
+
+    #[test]
+    fn other_races_have_no_such_tables() {
+        assert_eq!(
+            render(&results(vec![row("ring", "regatta", 2, 8, 0.1)])),
+            ""
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! The suite `interfaces`: the points at which the interfaces of NX and Express keep to a bound over Regatta's own.
+//!
+//! A bound is on the ratio of two times. It is kept, or broken, when the whole interval of the ratio lies on one side of it; until then the
+//! race goes on with that point as long as it has time.
+
+use super::Place;
+use crate::results::{Ratio, Results, Row};
+
+/// Name of the suite.
+pub const SUITE: &str = "interfaces";
+const OURS: &str = "regatta";
+const NX: &str = "regatta-nx";
+const EXPRESS: &str = "regatta-express";
+
+/// A bound on the cost of interfaces.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// The operation of the interfaces.
+    pub operation: &'static str,
+    /// The operation of our own interface, if it is not the same.
+    pub against: Option<&'static str>,
+    /// The interfaces.
+    pub environments: &'static [&'static str],
+    /// Numbers of tasks.
+    pub tasks: &'static [u32],
+    /// Sizes.
+    pub bytes: &'static [u64],
+    /// The largest ratio.
+    pub most: f64,
+}
+
+const BOTH: &[&str] = &[NX, EXPRESS];
+/// 10, 64, 128 and 256 words of 4 bytes.
+const REDUCED: &[u64] = &[40, 256, 512, 1024];
+const NUMBERS: &[u32] = &[2, 4, 8, 16, 32];
+
+const fn alike(
+    operation: &'static str,
+    tasks: &'static [u32],
+    bytes: &'static [u64],
+    most: f64,
+) -> Target {
+    Target {
+        operation,
+        against: None,
+        environments: BOTH,
+        tasks,
+        bytes,
+        most,
+    }
+}
+
+const fn vectors(operation: &'static str, against: &'static str, bytes: &'static [u64]) -> Target {
+    Target {
+        operation,
+        against: Some(against),
+        environments: &[EXPRESS],
+        tasks: &[2],
+        bytes,
+        most: 1.5,
+    }
+}
+
+/// All of them.
+pub const TARGETS: [Target; 9] = [
+    alike("one-to-one", &[2], &[8], 1.15),
+    alike("one-to-one", &[2], &[64 << 10, 4 << 20], 1.05),
+    alike("global-sum", NUMBERS, REDUCED, 1.15),
+    alike("global-product", NUMBERS, REDUCED, 1.15),
+    alike("global-max", NUMBERS, REDUCED, 1.15),
+    vectors("vector-send-recv", "one-to-one", &[8192 * 4]),
+    vectors("vector-exchange", "exchange", &[512 * 4]),
+    alike("barrier", &[32], &[0], 1.15),
+    alike("global-sum", &[32], &[8], 1.15),
+];
+
+/// All points that the bounds need, each once.
+pub fn places() -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for target in &TARGETS {
+        for operation in [Some(target.operation), target.against]
+            .into_iter()
+            .flatten()
+        {
+            for &tasks in target.tasks {
+                add(&mut places, operation, tasks, target.bytes);
+            }
+        }
+    }
+    places
+}
+
+fn add(places: &mut Vec<Place>, operation: &'static str, tasks: u32, bytes: &[u64]) {
+    let same = |place: &&mut Place| (place.operation, place.tasks) == (operation, tasks);
+    match places.iter_mut().find(same) {
+        Some(place) => {
+            let fresh = bytes.iter().filter(|size| !place.bytes.contains(size));
+            let fresh: Vec<u64> = fresh.copied().collect();
+            place.bytes.extend(fresh);
+        }
+        None => places.push(Place {
+            operation,
+            tasks,
+            bytes: bytes.to_vec(),
+        }),
+    }
+}
+
+/// How a bound fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// The whole interval lies within the bound.
+    Yes,
+    /// The whole interval lies beyond it.
+    No,
+    /// The noise is too large to say.
+    Open,
+}
+
+fn judge([low, high]: [f64; 2], most: f64) -> Kept {
+    match (low, high) {
+        (_, high) if high <= most => Kept::Yes,
+        (low, _) if low > most => Kept::No,
+        _ => Kept::Open,
+    }
+}
+
+/// A bound at one point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check<'a> {
+    /// The bound.
+    pub target: &'static Target,
+    /// The interface's row.
+    pub row: &'a Row,
+    /// The ratio of its time to our own interface's,
+    pub ratio: f64,
+    /// and the 95 % interval of it.
+    pub ci95: [f64; 2],
+    /// The verdict.
+    pub kept: Kept,
+}
+
+/// All bounds of which both sides were measured.
+pub fn checks(results: &Results) -> Vec<Check<'_>> {
+    let mut checks = Vec::new();
+    for target in &TARGETS {
+        for environment in target.environments {
+            for &tasks in target.tasks {
+                let sizes = target.bytes.iter();
+                checks.extend(
+                    sizes.filter_map(|&bytes| check(results, target, environment, tasks, bytes)),
+                );
+            }
+        }
+    }
+    checks
+}
+
+fn check<'a>(
+    results: &'a Results,
+    target: &'static Target,
+    environment: &str,
+    tasks: u32,
+    bytes: u64,
+) -> Option<Check<'a>> {
+    let find = |environment: &str, operation: &str| {
+        results.rows.iter().find(|row| {
+            (row.suite.as_str(), row.environment.as_str()) == (SUITE, environment)
+                && (row.operation.as_str(), row.tasks, row.bytes) == (operation, tasks, bytes)
+                && row.measured()
+        })
+    };
+    let row = find(environment, target.operation)?;
+    let own = find(OURS, target.against.unwrap_or(target.operation))?;
+    let ci95 = results.ratio_interval(row, own);
+    Some(Check {
+        target,
+        row,
+        ratio: results.ratio(row, own),
+        ci95,
+        kept: judge(ci95, target.most),
+    })
+}
+
+/// Is it still open whether the bound at this point is kept? None: there is no bound on these two.
+pub fn is_open(ratio: &Ratio) -> Option<bool> {
+    if ratio.suite != SUITE || ratio.environment != OURS {
+        return None;
+    }
+    let meant = |target: &&Target| {
+        target.operation == ratio.operation
+            && target.against.is_none()
+            && target.environments.contains(&ratio.against.as_str())
+            && target.tasks.contains(&ratio.tasks)
+            && target.bytes.contains(&ratio.bytes)
+    };
+    let target = TARGETS.iter().find(meant)?;
+    let [low, high] = ratio.ci95;
+    Some(judge([1.0 / high, 1.0 / low], target.most) == Kept::Open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Verdict;
+    use crate::table::tests::{results, row};
+
+    fn in_suite(operation: &str, environment: &str, tasks: u32, bytes: u64, us: f64) -> Row {
+        Row {
+            suite: SUITE.to_owned(),
+            ..row(operation, environment, tasks, bytes, us)
+        }
+    }
+
+    #[test]
+    fn a_bound_is_kept_or_broken_by_the_whole_interval() {
+        assert_eq!(judge([1.0, 1.15], 1.15), Kept::Yes);
+        assert_eq!(judge([1.16, 1.2], 1.15), Kept::No);
+        assert_eq!(judge([1.1, 1.2], 1.15), Kept::Open);
+        assert_eq!(judge([f64::NAN; 2], 1.15), Kept::Open);
+    }
+
+    #[test]
+    fn every_point_is_raced_once_and_so_is_what_it_is_held_against() {
+        let places = places();
+        let of = |operation: &str, tasks: u32| {
+            let here = |place: &&Place| (place.operation, place.tasks) == (operation, tasks);
+            let found: Vec<&Place> = places.iter().filter(here).collect();
+            assert!(found.len() <= 1, "{found:?}");
+            found
+                .first()
+                .map(|place| place.bytes.clone())
+                .unwrap_or_default()
+        };
+        assert_eq!(of("one-to-one", 2), [8, 64 << 10, 4 << 20, 32 << 10]);
+        assert_eq!(of("exchange", 2), [2048]);
+        assert_eq!(of("global-sum", 32), [40, 256, 512, 1024, 8]);
+        assert_eq!(of("barrier", 32), [0]);
+    }
+
+    #[test]
+    fn vectors_are_held_against_messages_of_the_same_bytes() {
+        let results = results(vec![
+            in_suite("one-to-one", "regatta", 2, 32768, 2.0),
+            in_suite("vector-send-recv", "regatta", 2, 32768, 9.0),
+            in_suite("vector-send-recv", "regatta-express", 2, 32768, 2.5),
+            in_suite("vector-send-recv", "regatta-nx", 2, 32768, 2.5),
+        ]);
+        let checks = checks(&results);
+        assert_eq!(checks.len(), 1, "there is no bound on NX's: {checks:?}");
+        assert_eq!(checks[0].row.environment, "regatta-express");
+        assert!((checks[0].ratio - 1.25).abs() < 1e-9);
+        assert_eq!(checks[0].kept, Kept::Yes);
+    }
+
+    #[test]
+    fn turns_go_on_until_the_bound_is_decided() {
+        let ratio = |ci95, against: &str, operation: &str| Ratio {
+            suite: SUITE.to_owned(),
+            operation: operation.to_owned(),
+            network: "local".to_owned(),
+            tasks: 32,
+            bytes: 0,
+            environment: OURS.to_owned(),
+            against: against.to_owned(),
+            median: 0.9,
+            ci95,
+            rounds: 10,
+            launches: 3,
+            verdict: Verdict::Open,
+            more_seconds: 1.0,
+        };
+        // 1.02 to 1.11 times as long, and 1.02 to 1.25.
+        assert_eq!(is_open(&ratio([0.9, 0.98], NX, "barrier")), Some(false));
+        assert_eq!(is_open(&ratio([0.8, 0.98], NX, "barrier")), Some(true));
+        assert_eq!(is_open(&ratio([0.8, 0.98], "openmpi", "barrier")), None);
+        assert_eq!(is_open(&ratio([0.8, 0.98], NX, "ring")), None);
+    }
+}
