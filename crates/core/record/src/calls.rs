@@ -1,6 +1,6 @@
 //! The functions of `regatta.h` that are recorded, and what the time in them is called.
 
-/// What the time in a call goes to.
+/// Purpose of a call, to which the time in it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Sending.
@@ -61,7 +61,7 @@ impl Call {
             .map_or("unknown", |call| call.0)
     }
 
-    /// What the time in it goes to.
+    /// Its purpose.
     pub fn kind(self) -> Kind {
         CALLS
             .get(usize::from(self.0))

@@ -78,6 +78,7 @@ fn show(form: Form, shown: &Shown) {
     // A reader that has gone misses it; the status is the job's in any case.
     let _ = match form {
         Form::Json => writeln!(std::io::stdout(), "{}", shown.json),
+        _ if shown.text.is_empty() => Ok(()),
         _ => write!(std::io::stderr(), "\n{}", shown.text),
     };
 }

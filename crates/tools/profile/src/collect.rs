@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use regatta_launch::bootstrap::is_here;
-use regatta_launch::{Across, host_shell};
+use regatta_launch::{Across, host_shell, in_parallel};
 
 use crate::folder::{Files, LARGEST, is_name};
 
@@ -27,16 +27,20 @@ pub(crate) fn from_hosts(
     files: &mut Files,
     problems: &mut Vec<String>,
 ) {
-    for host in &across.hosts {
-        if across.rsh.is_none() && is_here(&host.name) {
-            continue;
-        }
-        if let Err(problem) = from_host(across, &host.name, folder, files) {
-            problems.push(format!(
-                "the records of the tasks of {} could not be fetched ({problem}); they are in {} there, if it is up",
-                host.name,
+    let hosts = across.hosts.iter().map(|host| host.name.as_str());
+    let others = hosts.filter(|name| across.rsh.is_some() || !is_here(name));
+    let fetched = in_parallel(others, |name| (name, from_host(across, name, folder)));
+    for (name, found) in fetched {
+        match found {
+            Ok(found) => {
+                for (name, bytes) in found {
+                    files.entry(name).or_insert(bytes);
+                }
+            }
+            Err(problem) => problems.push(format!(
+                "the records of the tasks of {name} could not be fetched ({problem}); they are in {} there, if it is up",
                 folder.display()
-            ));
+            )),
         }
     }
 }
@@ -51,7 +55,7 @@ fn script(folder: &Path) -> String {
     )
 }
 
-fn from_host(across: &Across, host: &str, folder: &Path, files: &mut Files) -> Result<(), String> {
+fn from_host(across: &Across, host: &str, folder: &Path) -> Result<Files, String> {
     let mut command = host_shell(across, host);
     command.stderr(std::process::Stdio::null());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
@@ -60,10 +64,7 @@ fn from_host(across: &Across, host: &str, folder: &Path, files: &mut Files) -> R
         _ => Err("it has no pipes".to_owned()),
     };
     end(child, fetched.is_ok());
-    for (name, bytes) in fetched? {
-        files.entry(name).or_insert(bytes);
-    }
-    Ok(())
+    fetched
 }
 
 /// A shell that has been told all ends by itself.
@@ -82,7 +83,7 @@ fn fetch(mut input: ChildStdin, output: ChildStdout, folder: &Path) -> Result<Fi
     told.map_err(|error| format!("its shell does not listen: {error}"))?;
     // The thread ends with the shell.
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    let reader = std::thread::Builder::new().spawn(move || {
         let mut output = output;
         loop {
             let mut piece = vec![0; 1 << 16];
@@ -95,6 +96,7 @@ fn fetch(mut input: ChildStdin, output: ChildStdout, folder: &Path) -> Result<Fi
             }
         }
     });
+    reader.map_err(|error| format!("there is no thread to read them: {error}"))?;
     let stream = Stream {
         receiver,
         piece: Vec::new(),

@@ -27,7 +27,7 @@ use regatta_launch::Across;
 use regatta_record::MOST_EVENTS;
 
 use folder::Folder;
-use profile::Profile;
+use profile::{Began, Profile};
 
 /// The user's wishes.
 #[derive(Clone, Debug)]
@@ -90,7 +90,12 @@ impl Session {
         {
             problems.push(problem);
         }
-        let profile = Profile::of(records, tasks, status, problems);
+        let began = Began {
+            tasks,
+            status,
+            folder: self.folder.path().to_owned(),
+        };
+        let profile = Profile::of(records, &began, problems);
         self.show(profile)
     }
 

@@ -1,6 +1,7 @@
 //! The numbers of a job, from the records of its tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use regatta_record::{Call, CallRecord, Kind, Peer, Record, SIZES};
 
@@ -15,6 +16,17 @@ pub(crate) struct Profile {
     pub strangers: Vec<Record>,
     /// Sentences about what is missing.
     pub problems: Vec<String>,
+}
+
+/// A job as it is known without its records.
+#[derive(Debug, Default)]
+pub(crate) struct Began {
+    /// Tasks that it began with, if that was said.
+    pub tasks: Option<u32>,
+    /// The status with which it ended.
+    pub status: u8,
+    /// The folder of the records on each host.
+    pub folder: PathBuf,
 }
 
 /// A task.
@@ -43,13 +55,8 @@ pub(crate) struct Task {
 }
 
 impl Profile {
-    /// Reads the records. `tasks` is how many tasks the job began with, and `status` how it ended.
-    pub(crate) fn of(
-        files: Files,
-        tasks: Option<u32>,
-        status: u8,
-        mut problems: Vec<String>,
-    ) -> Profile {
+    /// Reads the records of a job.
+    pub(crate) fn of(files: Files, began: &Began, mut problems: Vec<String>) -> Profile {
         let mut records = Vec::new();
         for (name, bytes) in files {
             match Record::read(&bytes) {
@@ -70,7 +77,7 @@ impl Profile {
         };
         profile.tasks.sort_by_key(|task| task.number);
         profile.set_clocks();
-        profile.say_what_is_missing(tasks, status);
+        profile.say_what_is_missing(began);
         profile
     }
 
@@ -92,11 +99,9 @@ impl Profile {
         }
     }
 
-    fn say_what_is_missing(&mut self, tasks: Option<u32>, status: u8) {
-        let began = tasks.unwrap_or_default();
-        let there = |number: u32| self.tasks.iter().any(|task| task.number == number);
+    fn say_what_is_missing(&mut self, began: &Began) {
         if self.tasks.is_empty() {
-            if !matches!(status, 125..=127) {
+            if !matches!(began.status, 125..=127) {
                 self.problems.push(
                     "no task has called libregatta.so, so there is nothing to be said of its messages: link the program with the shared \
                      library (programs of the Rust interface, and those with libregatta.a, have the library in themselves)"
@@ -105,28 +110,34 @@ impl Profile {
             }
             return;
         }
-        let missing: Vec<String> = (0..began.min(1 << 16))
-            .filter(|&number| !there(number))
-            .map(|number| number.to_string())
-            .collect();
+        let missing = self.missing(began.tasks.unwrap_or_default());
         if !missing.is_empty() {
-            let shown = missing
-                .iter()
-                .take(10)
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(", ");
-            let more = match missing.len() {
-                0..=10 => "",
-                _ => " and others",
+            let shown = missing.iter().take(10).map(u32::to_string);
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let more = if missing.len() > 10 {
+                " and others"
+            } else {
+                ""
             };
             self.problems.push(format!(
-                "there is no record of task {shown}{more}: it never called libregatta.so, or its host is lost"
+                "there is no record of task {shown}{more}: it never called libregatta.so, or its host is lost, or came while the job ran (records lie in {} there)",
+                began.folder.display()
             ));
         }
         for task in &self.tasks {
             self.problems.extend(task.problems());
         }
+    }
+
+    /// Tasks without a record: of those that the job began with, and of those that others have had messages with.
+    fn missing(&self, began: u32) -> BTreeSet<u32> {
+        let peers = self.tasks.iter().flat_map(|task| &task.peers);
+        let known = peers.filter_map(|peer| peer.task);
+        let mut missing: BTreeSet<u32> = (0..began.min(1 << 16)).chain(known).collect();
+        for task in &self.tasks {
+            missing.remove(&task.number);
+        }
+        missing
     }
 
     /// From the first moment of any task to the last.

@@ -61,6 +61,10 @@ pub(crate) fn text(
     messages: &Messages,
     report: Option<&Path>,
 ) -> String {
+    let nothing = profile.tasks.is_empty() && functions.rows.is_empty();
+    if nothing && profile.problems.is_empty() {
+        return String::new();
+    }
     let mut parts = vec![title(profile)];
     if !profile.tasks.is_empty() {
         parts.push(times(profile));
@@ -85,7 +89,7 @@ pub(crate) fn text(
 
 fn title(profile: &Profile) -> String {
     let Some(first) = profile.tasks.first() else {
-        return "Profile\n".to_owned();
+        return "Profile: no task was recorded\n".to_owned();
     };
     let name = first.record.head.program.rsplit('/').next();
     format!(

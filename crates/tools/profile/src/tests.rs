@@ -8,7 +8,7 @@ use regatta_record::{
 
 use crate::folder::Files;
 use crate::messages::Arrow;
-use crate::profile::Profile;
+use crate::profile::{Began, Profile};
 use crate::{collect, folder, functions, json, messages, page, table};
 
 const ROOM: usize = 8;
@@ -39,7 +39,16 @@ fn profile(records: &[Vec<u8>]) -> Profile {
     let files: Files = files
         .map(|(number, record)| (format!("{number}.record"), record.clone()))
         .collect();
-    Profile::of(files, Some(records.len() as u32), 0, Vec::new())
+    Profile::of(files, &began(records.len()), Vec::new())
+}
+
+/// A job that began with so many tasks, and ended well.
+fn began(tasks: usize) -> Began {
+    Began {
+        tasks: Some(tasks as u32),
+        status: 0,
+        folder: "/tmp/records".into(),
+    }
 }
 
 fn at_call(name: &str) -> usize {
@@ -151,10 +160,11 @@ fn what_is_missing_is_said() {
         ("a.record".to_owned(), record(2, &cut)),
         ("b.record".to_owned(), b"nonsense".to_vec()),
     ];
-    let of = Profile::of(files.into(), Some(3), 0, Vec::new());
+    let of = Profile::of(files.into(), &began(3), Vec::new());
     let said = of.problems.join("\n");
     assert!(said.contains("the file b.record is left out"), "{said}");
-    assert!(said.contains("no record of task 0, 1"), "{said}");
+    assert!(said.contains("no record of task 0, 1:"), "{said}");
+    assert!(said.contains("records lie in /tmp/records there"), "{said}");
     assert!(
         said.contains("task 2 was killed, or ended by _exit, within rg_recv, about task 0"),
         "{said}"
