@@ -3,11 +3,13 @@
 
 mod messages;
 mod neighbour;
+mod profile;
 mod records;
 mod slurm;
 
 pub use messages::{control, decoders, join_token, session};
 pub use neighbour::neighbour;
+pub use profile::profile;
 pub use records::records;
 pub use regatta_daemon::readers::{seals, speech};
 pub use slurm::slurm;

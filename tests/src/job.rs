@@ -75,6 +75,14 @@ impl Job {
         }
     }
 
+    /// By this subcommand in place of `run`, whose options it takes.
+    pub fn subcommand(mut self, name: &str) -> Job {
+        if let Some(run) = self.launcher.get_mut(1) {
+            *run = name.to_owned();
+        }
+        self
+    }
+
     /// One more option of `regatta run`.
     pub fn option(mut self, option: &str) -> Job {
         self.launcher.push(option.to_owned());

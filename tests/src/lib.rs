@@ -17,6 +17,7 @@ mod left;
 mod looks;
 mod network;
 pub mod nx;
+pub mod profiling;
 pub mod programs;
 pub mod pvm;
 pub mod pvm_examples;

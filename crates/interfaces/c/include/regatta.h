@@ -625,6 +625,15 @@ double rg_time(void);
 /* Which path messages to `rank` take and why, as text of at most `size` bytes with its end. */
 int rg_path(rg_group group, int rank, char *text, size_t size);
 
+/* For `regatta profile`. In a task that is not profiled these do nothing and return RG_OK. Names are text of
+ * at most 63 bytes, and 128 of them are told apart. */
+/* Something has happened now. */
+int rg_mark(const char *name);
+/* Something begins (1) or ends (0): how long it took, and how often it happened, is shown under this name. */
+int rg_toggle(const char *name, int on);
+/* Record from now on (1), or do not (0). A profile begins with recording. */
+int rg_profile(int on);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@ mod loan;
 mod memory;
 mod message;
 mod names;
+mod profile;
 mod request;
 mod tasks;
 mod text;

@@ -40,7 +40,8 @@ use crate::tasks::{self, Recipe, Tasks};
 use crate::time_asleep::Wakes;
 use crate::worker::{self, Worker};
 use crate::{
-    environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree, words,
+    environment, front_process, gather, limits, loaded, profiled, program, rsh, succession, sys,
+    tree, words,
 };
 use regatta_segment::job::Cause;
 use regatta_wire::control::Why;
@@ -552,6 +553,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
         false => program::find(&name, path)?,
     };
     loaded::check(&program, &environment)?;
+    profiled::check(&program, &environment)?;
     limits::check(count)?;
     let files = limits::make_room(limits::Files::Tasks(count), 4)?;
     Ok(Recipe {

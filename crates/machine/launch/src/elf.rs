@@ -35,6 +35,11 @@ pub(crate) fn loader(path: &Path) -> Option<String> {
     string(&file, segments(&file)?.into_iter().find(asks)?.offset)
 }
 
+/// Is it such a program that needs no loader?
+pub(crate) fn is_static(path: &Path) -> bool {
+    loader(path).is_none() && needed(path).is_some()
+}
+
 struct Segment {
     kind: u32,
     offset: usize,
@@ -114,6 +119,12 @@ mod tests {
             libraries.iter().any(|name| name.contains("libc")),
             "{libraries:?}"
         );
+    }
+
+    #[test]
+    fn a_script_and_a_program_with_a_loader_are_not_static() {
+        assert!(!is_static(Path::new("/bin/sh")));
+        assert!(!is_static(Path::new("/proc/version")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::expand::expand;
+use crate::profiled;
 
 /// A variable, and what it says.
 pub(crate) type Variable = (OsString, OsString);
@@ -55,7 +56,7 @@ pub(crate) fn with_libraries(environment: Vec<Variable>) -> Vec<Variable> {
         regatta_trust::check(&place.join(file)).ok()?;
         place.canonicalize().ok()
     });
-    in_front(environment, folders)
+    profiled::with_recorder(in_front(environment, folders), folder)
 }
 
 /// Is a file of this name one of our libraries?

@@ -24,7 +24,7 @@ use crate::rsh::Role;
 use crate::signals::Signals;
 use crate::succession::failover_plan;
 use crate::tasks::{Recipe, Tasks, ranks_on};
-use crate::{cores, environment, gather, hosts, limits, program, words};
+use crate::{cores, environment, gather, hosts, limits, profiled, program, words};
 use regatta_segment::job::{Job, MOST_TASKS};
 use regatta_segment::place::Key;
 
@@ -125,11 +125,14 @@ fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refus
         Form::Inherit => Files::Tasks(here),
         _ => Files::Labelled(here),
     };
+    let program = program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
+    let environment = environment::with_libraries(plan.variables());
+    profiled::check(&program, &environment)?;
     Ok(Recipe {
         name: plan.program.clone(),
-        program: program::find(&plan.program, std::env::var_os("PATH").as_deref())?,
+        program,
         arguments: plan.arguments.clone(),
-        environment: environment::with_libraries(std::env::vars_os().collect()),
+        environment,
         group,
         files: match (plan.form, limits::make_room(files, each)) {
             // Tasks for which there is no socket run all the same, but cannot ask.
@@ -247,7 +250,7 @@ pub(crate) fn new_key() -> Result<Key, Refusal> {
 /// The preparation of every host, without its own number, address and share.
 fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation, Refusal> {
     let arguments = plan.arguments.iter();
-    let variables = std::env::vars_os();
+    let variables = plan.variables();
     Ok(Preparation {
         here: 0,
         host_of: host_of.to_vec(),
@@ -259,6 +262,7 @@ fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation
             .map(|argument| argument.as_bytes().to_vec())
             .collect(),
         environment: variables
+            .iter()
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
             .collect(),
         directory: directory(across)?.as_bytes().to_vec(),

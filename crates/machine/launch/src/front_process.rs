@@ -45,6 +45,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// For programs with one thread, like the command `regatta`: the process is forked, and takes the signals that concern a
 /// job for itself. A program with more threads calls [`supervise::run`].
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
+    run_then(plan, |_| ())
+}
+
+/// As [`run`], and when the job is over calls `after` with the status, also before this process dies of an interrupt.
+pub fn run_then(plan: &Plan, after: impl FnOnce(u8)) -> Result<u8, Refusal> {
     supervise::check(plan)?;
     let signals = Signals::catch()?;
     let no_leash = |errno| Refusal::of_regatta(format!("the launcher cannot open a pipe: {errno}"));
@@ -69,7 +74,12 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
         }
         Ok(Some(supervisor)) => {
             drop(end);
-            Ok(accompany(supervisor, &signals, &leash))
+            let conclusion = accompany(supervisor, &signals, &leash);
+            after(conclusion.status);
+            if conclusion.dies_of_interrupt {
+                signals.die_of(Signal::INT);
+            }
+            Ok(conclusion.status)
         }
     }
 }
@@ -138,7 +148,7 @@ fn hide() {
 }
 
 /// Passes signals on until the supervisor has ended.
-fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> u8 {
+fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> Conclusion {
     let mut interrupted = false;
     loop {
         let _ = regatta_connection::ready::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
@@ -151,7 +161,7 @@ fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> u8 {
             }
         }
         if let Some(end) = end_of(supervisor) {
-            return conclude(end, supervisor, interrupted, signals);
+            return conclude(end, supervisor, interrupted);
         }
     }
 }
@@ -166,7 +176,7 @@ fn end_of(supervisor: Pid) -> Option<WaitStatus> {
     None
 }
 
-fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool, signals: &Signals) -> u8 {
+fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool) -> Conclusion {
     // A supervisor that ended in good order has left nothing; its orphans would be ours by now.
     tree::kill_all(PATIENCE);
     let conclusion = Conclusion::of(end.exit_status(), end.terminating_signal(), interrupted);
@@ -177,10 +187,7 @@ fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool, signals: &Signa
             signal,
         );
     }
-    if conclusion.dies_of_interrupt {
-        signals.die_of(Signal::INT);
-    }
-    conclusion.status
+    conclusion
 }
 
 /// How the front ends, when the process below it has.

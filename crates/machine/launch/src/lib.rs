@@ -43,6 +43,7 @@ mod parallel;
 pub mod place;
 mod plan;
 pub mod prepared;
+mod profiled;
 mod program;
 mod reach;
 mod refusal;
@@ -66,16 +67,17 @@ mod worker;
 
 use std::io::Write;
 
-pub use front_process::run;
+pub use front_process::{run, run_then};
 pub use gather::CONNECTION;
 pub use parallel::in_parallel;
 pub use plan::{Across, Bind, Form, Growth, OnFailure, Plan};
+pub use profiled::{FOLDER as PROFILE, RECORDER};
 pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
 pub use regatta_segment::job::MOST_TASKS;
-pub use rsh::{ASK_AT, OWN_PROGRAM, identity, reach_command};
+pub use rsh::{ASK_AT, OWN_PROGRAM, command as host_shell, identity, reach_command};
 pub use session::{SESSION, hand, no_daemon};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 

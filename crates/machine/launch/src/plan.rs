@@ -141,6 +141,8 @@ pub struct Plan {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Variables that the tasks have beside those of this process.
+    pub environment: Vec<(OsString, OsString)>,
     /// How many tasks; None: one for each slot of the hosts.
     pub tasks: Option<u32>,
     /// The hosts; None: this one.
@@ -167,6 +169,7 @@ impl Plan {
         Self {
             program: program.into(),
             arguments: Vec::new(),
+            environment: Vec::new(),
             tasks: Some(tasks),
             across: None,
             bind: Bind::Auto,
@@ -177,6 +180,16 @@ impl Plan {
             most_tasks: MOST_TASKS,
             stays: false,
         }
+    }
+
+    /// The environment of its tasks, before each host adds its own.
+    pub(crate) fn variables(&self) -> Vec<(OsString, OsString)> {
+        let added = &self.environment;
+        let kept = |(name, _): &(OsString, OsString)| added.iter().all(|(added, _)| added != name);
+        std::env::vars_os()
+            .filter(kept)
+            .chain(added.iter().cloned())
+            .collect()
     }
 
     /// When and how the job is ended.

@@ -32,8 +32,8 @@ pub fn identity() -> String {
     )
 }
 
-/// The command that runs `sh` on a host.
-pub(crate) fn command(across: &Across, host: &str) -> Command {
+/// The command that runs `sh` on a host, with pipes to it.
+pub fn command(across: &Across, host: &str) -> Command {
     let seconds = across.connect.as_secs().max(1).to_string();
     let words = match &across.rsh {
         Some(words) => fill(across, words, host),

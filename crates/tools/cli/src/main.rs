@@ -12,6 +12,7 @@ mod guardian;
 mod hosts;
 mod listing;
 mod machine;
+mod profile;
 mod reach;
 mod resident;
 mod run;
@@ -38,6 +39,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Profile(profile::Arguments),
     Up(machine::Up),
     Add(machine::Add),
     Remove(machine::Remove),
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Profile(arguments) => profile::run(&arguments),
         Command::Up(arguments) => machine::finish(machine::up(&arguments)),
         Command::Add(arguments) => machine::finish(machine::add(&arguments)),
         Command::Remove(arguments) => machine::finish(machine::remove(&arguments)),

@@ -93,7 +93,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     ExitCode::from(status)
 }
 
-fn form(arguments: &Arguments) -> Form {
+/// How the output of the tasks is shown.
+pub fn form(arguments: &Arguments) -> Form {
     match (arguments.json, arguments.label) {
         (true, _) => Form::Json,
         (false, true) => Form::Labelled,
@@ -101,7 +102,8 @@ fn form(arguments: &Arguments) -> Form {
     }
 }
 
-fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
+/// The job that the options describe.
+pub fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     let mut command = arguments.command.iter().cloned();
     let (across, tasks) = arguments
         .hosts

@@ -1,0 +1,13 @@
+//! The inputs kept for the fuzzer, and what must hold for them, with the ordinary compiler.
+
+#[path = "../../../../fuzz/src/corpus.rs"]
+mod corpus;
+#[path = "../../../../fuzz/src/profile.rs"]
+mod profile;
+
+use corpus::each;
+
+#[test]
+fn records_are_refused_or_read() {
+    each("profile", profile::profile);
+}

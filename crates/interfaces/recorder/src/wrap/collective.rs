@@ -1,0 +1,80 @@
+//! Calls of all members of a group.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use regatta_abi::{Group, Op, Request};
+
+use crate::wrap::wrap;
+
+/// Bytes of an element of this type.
+fn size(kind: c_int) -> usize {
+    match kind {
+        1 | 5 => 1,
+        2 | 6 => 2,
+        3 | 7 | 9 => 4,
+        4 | 8 | 10 => 8,
+        11 => 16,
+        _ => usize::try_from(kind - 0x10000).unwrap_or_default(),
+    }
+}
+
+wrap! {
+    fn rg_barrier(group: Group)
+    fn rg_ibarrier(group: Group, request: *mut Request)
+    fn rg_broadcast(buf: *mut c_void, len: usize, root: c_int, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_ibroadcast(buf: *mut c_void, len: usize, root: c_int, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_reduce(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, root: c_int, group: Group)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_ireduce(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, root: c_int, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_allreduce(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_iallreduce(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_scan(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_iscan(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_gather(input: *const c_void, len: usize, out: *mut c_void, root: c_int, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_igather(input: *const c_void, len: usize, out: *mut c_void, root: c_int, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_gatherv(input: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, root: c_int, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_igatherv(input: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, root: c_int, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_scatter(input: *const c_void, out: *mut c_void, len: usize, root: c_int, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_iscatter(input: *const c_void, out: *mut c_void, len: usize, root: c_int, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_scatterv(input: *const c_void, lens: *const usize, offsets: *const usize, out: *mut c_void, len: usize, root: c_int, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_iscatterv(input: *const c_void, lens: *const usize, offsets: *const usize, out: *mut c_void, len: usize, root: c_int, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_allgather(input: *const c_void, len: usize, out: *mut c_void, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_iallgather(input: *const c_void, len: usize, out: *mut c_void, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_allgatherv(input: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_iallgatherv(input: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_alltoall(input: *const c_void, len: usize, out: *mut c_void, group: Group)
+        note |span, _result| { span.bytes(len); }
+    fn rg_ialltoall(input: *const c_void, len: usize, out: *mut c_void, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(len); }
+    fn rg_alltoallv(input: *const c_void, in_lens: *const usize, in_offsets: *const usize, out: *mut c_void, out_lens: *const usize, out_offsets: *const usize, group: Group)
+    fn rg_ialltoallv(input: *const c_void, in_lens: *const usize, in_offsets: *const usize, out: *mut c_void, out_lens: *const usize, out_offsets: *const usize, group: Group, request: *mut Request)
+
+    fn rg_group_dup(group: Group, out: *mut Group)
+    fn rg_group_select(group: Group, n: c_int, ranks: *const c_int, out: *mut Group)
+    fn rg_group_split(group: Group, colour: c_int, key: c_int, out: *mut Group)
+    fn rg_group_shrink(group: Group, out: *mut Group)
+    fn rg_group_free(group: Group)
+    fn rg_acknowledge_dead(group: Group, dead: *mut c_int)
+
+    fn rg_meet(group: *const c_char, count: c_int)
+    fn rg_meet_members(group: *const c_char, count: c_int, tids: *mut c_int, capacity: c_int, members: *mut c_int)
+}

@@ -1,0 +1,101 @@
+//! The folder in which tasks of this host leave their records.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use regatta_record::{MOST_EVENTS, words};
+
+/// Files by their names, which no two processes share.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// The largest record there can be.
+pub(crate) const LARGEST: u64 = words(MOST_EVENTS) as u64 * 8;
+/// The end of a record's name.
+const ENDING: &str = ".record";
+
+/// A folder of ours, for us alone.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes one with a new name in this place.
+    pub(crate) fn make(place: &Path) -> Result<Folder, String> {
+        // The loader and the recorder read the path as text.
+        let path = place.join(format!("regatta-profile-{:016x}", fastrand::u64(..)));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| {
+            let path = path.display();
+            format!("no folder {path} can be made for the records of the tasks: {error}")
+        })?;
+        Ok(Folder(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// All records that are there.
+    pub(crate) fn records(&self, problems: &mut Vec<String>) -> Files {
+        let mut files = Files::new();
+        let entries = std::fs::read_dir(&self.0).into_iter().flatten();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !is_name(&name) {
+                continue;
+            }
+            match read(&entry.path()) {
+                Ok(bytes) => {
+                    files.insert(name, bytes);
+                }
+                Err(error) => problems.push(format!("the record {name} cannot be read: {error}")),
+            }
+        }
+        files
+    }
+}
+
+/// It is removed, with the records.
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Is this a name that the recorder gives?
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let stem = name.strip_suffix(ENDING);
+    stem.is_some_and(|stem| !stem.is_empty() && stem.len() <= 200 && stem.chars().all(plain))
+}
+
+/// A regular file of a record's size.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    let known = file.metadata()?;
+    if !known.is_file() || known.len() > LARGEST {
+        return Err(std::io::Error::other("it is no file of a record's size"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes the records into a folder of the user's.
+pub(crate) fn keep(files: &Files, folder: &Path) -> Result<(), String> {
+    let written = || {
+        std::fs::create_dir_all(folder)?;
+        for (name, bytes) in files {
+            std::fs::write(folder.join(name), bytes)?;
+        }
+        Ok(())
+    };
+    written().map_err(|error: std::io::Error| {
+        let folder = folder.display();
+        format!("the records could not be kept in {folder}: {error}")
+    })
+}

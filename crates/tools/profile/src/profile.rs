@@ -1,0 +1,350 @@
+//! The numbers of a job, from the records of its tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use regatta_record::{Call, CallRecord, Kind, Peer, Record, SIZES};
+
+use crate::folder::Files;
+
+/// The profile of a job. Times are nanoseconds; those of events count from the first moment of any task.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    /// By task.
+    pub tasks: Vec<Task>,
+    /// Processes of it that never were tasks, if there is no task.
+    pub strangers: Vec<Record>,
+    /// Sentences about what is missing.
+    pub problems: Vec<String>,
+}
+
+/// A job as it is known without its records.
+#[derive(Debug, Default)]
+pub(crate) struct Began {
+    /// Tasks that it began with, if that was said.
+    pub tasks: Option<u32>,
+    /// The status with which it ended.
+    pub status: u8,
+    /// The folder of the records on each host.
+    pub folder: PathBuf,
+}
+
+/// A task.
+#[derive(Debug, Default)]
+pub(crate) struct Task {
+    /// Its number.
+    pub number: u32,
+    /// Its record.
+    pub record: Record,
+    /// To be added to its times, to count from the first moment of any task.
+    pub shift: i128,
+    /// The time of its threads, less that in which nothing was recorded.
+    pub time: u64,
+    /// Thereof in calls, by kind.
+    pub kinds: [u64; Kind::ALL.len()],
+    /// Thereof without the processor; none if nothing is known of it.
+    pub idle: Option<u64>,
+    /// Its calls, of all threads.
+    pub calls: Vec<CallRecord>,
+    /// Its peers, of all threads.
+    pub peers: Vec<Peer>,
+    /// Messages sent, by class of length.
+    pub sent: Vec<(u64, u64)>,
+    /// Messages received.
+    pub received: Vec<(u64, u64)>,
+}
+
+impl Profile {
+    /// Reads the records of a job.
+    pub(crate) fn of(files: Files, began: &Began, mut problems: Vec<String>) -> Profile {
+        let mut records = Vec::new();
+        for (name, bytes) in files {
+            match Record::read(&bytes) {
+                Ok(record) => records.push(record),
+                Err(fault) => problems.push(format!("the file {name} is left out: {fault}")),
+            }
+        }
+        let (members, strangers): (Vec<Record>, Vec<Record>) = records
+            .into_iter()
+            .partition(|record| record.head.task.is_some());
+        let mut profile = Profile {
+            strangers: match members.is_empty() {
+                true => strangers,
+                false => Vec::new(),
+            },
+            tasks: members.into_iter().map(Task::of).collect(),
+            problems,
+        };
+        profile.tasks.sort_by_key(|task| task.number);
+        profile.set_clocks();
+        profile.say_what_is_missing(began);
+        profile
+    }
+
+    /// Has all times count from one moment. Tasks of one host have one clock; between hosts, the clocks of the day are believed.
+    fn set_clocks(&mut self) {
+        let mut days: BTreeMap<u64, i128> = BTreeMap::new();
+        for task in &mut self.tasks {
+            let head = &task.record.head;
+            let day = i128::from(head.began_real) - i128::from(head.began);
+            task.shift = *days.entry(head.boot).or_insert(day);
+        }
+        let first = self
+            .tasks
+            .iter()
+            .map(|task| task.at_signed(task.record.head.began));
+        let first = first.min().unwrap_or_default();
+        for task in &mut self.tasks {
+            task.shift -= first;
+        }
+    }
+
+    fn say_what_is_missing(&mut self, began: &Began) {
+        if self.tasks.is_empty() {
+            if !matches!(began.status, 125..=127) {
+                self.problems.push(
+                    "no task has called libregatta.so, so there is nothing to be said of its messages: link the program with the shared \
+                     library (programs of the Rust interface, and those with libregatta.a, have the library in themselves)"
+                        .to_owned(),
+                );
+            }
+            return;
+        }
+        let missing = self.missing(began.tasks.unwrap_or_default());
+        if !missing.is_empty() {
+            let shown = missing.iter().take(10).map(u32::to_string);
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let more = if missing.len() > 10 {
+                " and others"
+            } else {
+                ""
+            };
+            self.problems.push(format!(
+                "there is no record of task {shown}{more}: it never called libregatta.so, or its host is lost, or came while the job ran (records lie in {} there)",
+                began.folder.display()
+            ));
+        }
+        for task in &self.tasks {
+            self.problems.extend(task.problems());
+        }
+    }
+
+    /// Tasks without a record: of those that the job began with, and of those that others have had messages with.
+    fn missing(&self, began: u32) -> BTreeSet<u32> {
+        let peers = self.tasks.iter().flat_map(|task| &task.peers);
+        let known = peers.filter_map(|peer| peer.task);
+        let mut missing: BTreeSet<u32> = (0..began.min(1 << 16)).chain(known).collect();
+        for task in &self.tasks {
+            missing.remove(&task.number);
+        }
+        missing
+    }
+
+    /// From the first moment of any task to the last.
+    pub(crate) fn span(&self) -> u64 {
+        let ends = self.tasks.iter().map(|task| task.at(task.record.head.last));
+        ends.max().unwrap_or_default()
+    }
+
+    /// Sums over all tasks of the numbers of each call, the one with the most time first.
+    pub(crate) fn calls(&self) -> Vec<CallRecord> {
+        let all = self
+            .tasks
+            .iter()
+            .flat_map(|task| task.calls.iter().copied());
+        sum_of_calls(all)
+    }
+
+    /// Sums over all tasks of messages sent and received, by class of length.
+    pub(crate) fn sizes(&self) -> Vec<[(u64, u64); 2]> {
+        let mut sums = vec![[(0u64, 0u64); 2]; SIZES];
+        for task in &self.tasks {
+            for (class, sum) in sums.iter_mut().enumerate() {
+                for (sum, of_task) in sum.iter_mut().zip([&task.sent, &task.received]) {
+                    let (count, bytes) = of_task.get(class).copied().unwrap_or_default();
+                    *sum = (sum.0.saturating_add(count), sum.1.saturating_add(bytes));
+                }
+            }
+        }
+        sums
+    }
+
+    /// Messages from one task to another, with their bytes: as the sender has counted them, or else the receiver.
+    pub(crate) fn pairs(&self) -> BTreeMap<(u32, u32), (u64, u64)> {
+        let mut pairs = BTreeMap::new();
+        for task in &self.tasks {
+            for peer in &task.peers {
+                let Some(other) = peer.task else { continue };
+                if peer.sent > 0 {
+                    pairs.insert((task.number, other), (peer.sent, peer.sent_bytes));
+                }
+            }
+        }
+        for task in &self.tasks {
+            for peer in &task.peers {
+                let Some(other) = peer.task else { continue };
+                if peer.received > 0 {
+                    let received = (peer.received, peer.received_bytes);
+                    pairs.entry((other, task.number)).or_insert(received);
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Are there several hosts?
+    pub(crate) fn several_hosts(&self) -> bool {
+        let mut hosts = self.tasks.iter().map(|task| &task.record.head.host);
+        let first = hosts.next();
+        hosts.any(|host| Some(host) != first)
+    }
+}
+
+impl Task {
+    fn of(record: Record) -> Task {
+        let calls = record.threads.iter().flat_map(|thread| thread.calls.iter());
+        let calls = sum_of_calls(calls.copied());
+        let mut kinds = [0u64; Kind::ALL.len()];
+        for call in &calls {
+            let kind = &mut kinds[call.call.kind() as usize];
+            *kind = kind.saturating_add(call.time);
+        }
+        let lives = record.threads.iter().map(|thread| thread.life);
+        let lives = lives.fold(0, u64::saturating_add);
+        let time = lives.saturating_sub(record.head.off);
+        let idle = (record.head.processor > 0)
+            .then(|| lives.saturating_sub(record.head.processor).min(time));
+        Task {
+            number: record.head.task.unwrap_or_default(),
+            shift: 0,
+            time: time.max(kinds.iter().fold(0, |sum, &time| sum.saturating_add(time))),
+            kinds,
+            idle,
+            peers: sum_of_peers(record.threads.iter().flat_map(|thread| &thread.peers)),
+            sent: sum_of_sizes(record.threads.iter().map(|thread| &thread.sent)),
+            received: sum_of_sizes(record.threads.iter().map(|thread| &thread.received)),
+            calls,
+            record,
+        }
+    }
+
+    /// The time outside of calls.
+    pub(crate) fn computing(&self) -> u64 {
+        let calls = self
+            .kinds
+            .iter()
+            .fold(0, |sum: u64, &time| sum.saturating_add(time));
+        self.time.saturating_sub(calls)
+    }
+
+    fn at_signed(&self, time: u64) -> i128 {
+        i128::from(time) + self.shift
+    }
+
+    /// A time of its own as one of the job.
+    pub(crate) fn at(&self, time: u64) -> u64 {
+        self.at_signed(time).clamp(0, u64::MAX.into()) as u64
+    }
+
+    /// Messages and bytes, sent and received.
+    pub(crate) fn totals(&self) -> [(u64, u64); 2] {
+        [&self.sent, &self.received].map(|sizes| {
+            sizes.iter().fold((0, 0), |sum: (u64, u64), size| {
+                (sum.0.saturating_add(size.0), sum.1.saturating_add(size.1))
+            })
+        })
+    }
+
+    /// Was it ended by somebody else?
+    pub(crate) fn cut_short(&self) -> bool {
+        self.record.head.ended.is_none() && self.record.head.left.is_none()
+    }
+
+    /// Sentences about what its record lacks.
+    fn problems(&self) -> Vec<String> {
+        let (head, number) = (&self.record.head, self.number);
+        let mut said = Vec::new();
+        if self.cut_short() {
+            let within = self.record.threads.iter().find_map(|thread| thread.current);
+            let within = within.map_or(String::new(), |(call, _, peer)| {
+                let peer = peer.map_or(String::new(), |peer| format!(", about task {peer}"));
+                format!(", within {}{peer}", call.name())
+            });
+            said.push(format!(
+                "task {number} was killed, or ended by _exit{within}; its numbers are of the time before"
+            ));
+        }
+        if head.unrecorded > 0 {
+            said.push(format!(
+                "task {number} has more threads than can be recorded; {} of their calls are not in the numbers",
+                head.unrecorded
+            ));
+        }
+        if head.samples_lost > 0 || head.names_lost > 0 {
+            said.push(format!(
+                "task {number}: there was no room for {} samples and {} marks or toggles",
+                head.samples_lost, head.names_lost
+            ));
+        }
+        said
+    }
+}
+
+/// Nanoseconds that a sample stands for; none without samples.
+pub(crate) fn weight(record: &Record) -> Option<f64> {
+    let head = &record.head;
+    if head.period == 0 {
+        return None;
+    }
+    // The kernel looks at its timers as often as its clock ticks, which may be less often than was asked.
+    let measured = head.processor as f64 / head.samples.max(1) as f64;
+    let trusted = head.off == 0 && head.samples >= 20 && head.processor > 0;
+    Some(match trusted {
+        true => measured,
+        false => head.period as f64,
+    })
+}
+
+fn sum_of_calls(calls: impl Iterator<Item = CallRecord>) -> Vec<CallRecord> {
+    let mut sums: BTreeMap<Call, CallRecord> = BTreeMap::new();
+    for call in calls {
+        sums.entry(call.call)
+            .and_modify(|sum| {
+                sum.count = sum.count.saturating_add(call.count);
+                sum.time = sum.time.saturating_add(call.time);
+                sum.longest = sum.longest.max(call.longest);
+                sum.bytes = sum.bytes.saturating_add(call.bytes);
+                sum.failed = sum.failed.saturating_add(call.failed);
+                sum.busy = sum.busy.saturating_add(call.busy);
+            })
+            .or_insert(call);
+    }
+    let mut sums: Vec<CallRecord> = sums.into_values().collect();
+    sums.sort_by_key(|call| std::cmp::Reverse((call.time, call.count)));
+    sums
+}
+
+fn sum_of_peers<'a>(peers: impl Iterator<Item = &'a Peer>) -> Vec<Peer> {
+    let mut sums: BTreeMap<Option<u32>, Peer> = BTreeMap::new();
+    for peer in peers {
+        let sum = sums.entry(peer.task).or_insert(Peer {
+            task: peer.task,
+            ..Peer::default()
+        });
+        sum.sent = sum.sent.saturating_add(peer.sent);
+        sum.sent_bytes = sum.sent_bytes.saturating_add(peer.sent_bytes);
+        sum.received = sum.received.saturating_add(peer.received);
+        sum.received_bytes = sum.received_bytes.saturating_add(peer.received_bytes);
+    }
+    sums.into_values().collect()
+}
+
+fn sum_of_sizes<'a>(sizes: impl Iterator<Item = &'a Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
+    let mut sums = vec![(0u64, 0u64); SIZES];
+    for of_thread in sizes {
+        for (sum, size) in sums.iter_mut().zip(of_thread) {
+            *sum = (sum.0.saturating_add(size.0), sum.1.saturating_add(size.1));
+        }
+    }
+    sums
+}
