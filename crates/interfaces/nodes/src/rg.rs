@@ -88,6 +88,22 @@ unsafe extern "C" {
         op: Op,
         group: Group,
     ) -> c_int;
+    pub fn rg_gather(
+        input: *const c_void,
+        len: usize,
+        out: *mut c_void,
+        root: c_int,
+        group: Group,
+    ) -> c_int;
+    pub fn rg_gatherv(
+        input: *const c_void,
+        len: usize,
+        out: *mut c_void,
+        lens: *const usize,
+        offsets: *const usize,
+        root: c_int,
+        group: Group,
+    ) -> c_int;
     pub fn rg_allgather(input: *const c_void, len: usize, out: *mut c_void, group: Group) -> c_int;
     pub fn rg_allgatherv(
         input: *const c_void,
