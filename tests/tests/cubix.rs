@@ -38,6 +38,33 @@ fn in_multi_mode_the_nodes_texts_follow_each_other_when_all_flush() {
 }
 
 #[test]
+fn long_parts_are_written_by_their_nodes_and_follow_each_other_too() {
+    play("much");
+}
+
+#[test]
+fn long_parts_go_to_the_file_that_was_opened_and_to_no_other() {
+    play("moved");
+}
+
+#[test]
+fn a_part_that_cannot_be_written_is_told_to_all() {
+    play("full");
+}
+
+#[test]
+fn nodes_of_several_hosts_write_one_file() {
+    let folder = folder("much", 4);
+    let (program, place) = (
+        express::cubix_program("express_cubix"),
+        folder.display().to_string(),
+    );
+    let job = Job::of(4, &program, &["much", &place]);
+    job.across("one:2,two:2").run().passed();
+    std::fs::remove_dir_all(folder).expect("the folder");
+}
+
+#[test]
 fn in_multi_mode_each_node_reads_its_part() {
     play("parts");
 }
