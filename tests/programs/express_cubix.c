@@ -119,7 +119,7 @@ static void parts(void)
     CHECK(fgets(line, sizeof line, file) == line);
     snprintf(expected, sizeof expected, "line of %d\n", me);
     CHECK(strcmp(line, expected) == 0);
-    CHECK(fsingl(file) == 0 && fgets(line, sizeof line, file) == line && strcmp(line, "all\n") == 0);
+    CHECK(fsingle(file) == 0 && fgets(line, sizeof line, file) == line && strcmp(line, "all\n") == 0);
     /* The last byte is node 0's, and then there is an end. */
     CHECK(fmulti(file) == 0 && fread(got, 1, 1, file) == (me == 0 ? 1 : 0) && !feof(file) == (me == 0));
     CHECK(fclose(file) == 0);

@@ -196,6 +196,19 @@ fn nobody_is_through_a_barrier_before_all_have_come() {
     nodes(4, "barriers");
 }
 
+#[test]
+fn semaphores_are_counts_that_all_nodes_share() {
+    for count in [1, 4] {
+        let ended = nodes(count, "semaphores");
+        ended
+            .said("express: node 0: exsemaphore: -1 is no semaphore; they count from 0")
+            .said("exsemaphore: a change of -2: from a semaphore one is taken at a time");
+    }
+    let program = express::program("express_nodes");
+    let job = Job::of(4, &program, &["semaphores"]);
+    job.across("one:2,two:2").run().passed();
+}
+
 fn grid(nodes: u32, scenario: &str) -> Ended {
     play("express_grid", nodes, scenario).passed()
 }

@@ -121,6 +121,7 @@ static int change(FILE *file, enum mode mode)
 }
 
 int fsingl(FILE *stream) { return change(stream, SINGLE); }
+int fsingle(FILE *stream) { return change(stream, SINGLE); }
 int fmulti(FILE *stream) { return change(stream, MULTI); }
 int fasync(FILE *stream) { return change(stream, ASYNC); }
 
