@@ -192,7 +192,7 @@ static void barriers(void)
     }
 }
 
-/* What others add is waited for, and one node at a time is within what a count of 1 guards. */
+/* A node waits for units that others add, and one node at a time is within what a count of 1 guards. */
 static void semaphores(void)
 {
     enum { ADDED = 5, GUARD = 6, WITHIN = 7 };
@@ -214,7 +214,7 @@ static void semaphores(void)
     }
     CHECK(exsync() == 0 && exsemaphore(GUARD, 0) == 1);
     CHECK(exsemaphore(-1, 1) == -1 && exsemaphore(GUARD, -2) == -1);
-    /* What a node has added stays when it is gone. */
+    /* Units that a node has added stay when it is gone. */
     if (me == 0 && size > 1)
         CHECK(exsemaphore(8, -1) == 0 && exsemaphore(8, -1) == 0);
     else

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 const SONAME: &str = "libexpress.so.0";
 const REGATTA: &str = "libregatta.so.0";
 /// The libraries of Fortran.
-const FORTRAN: [&str; 2] = ["libfexpress.a", "libfplotix.a"];
+const FORTRAN: [&str; 3] = ["libfcubix.a", "libfexpress.a", "libfplotix.a"];
 const FOLDER: &str = "../crates/interfaces/express";
 
 /// The folder in which programs find it.
