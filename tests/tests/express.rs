@@ -141,6 +141,12 @@ fn messages_and_combinations_allocate_nothing() {
 }
 
 #[test]
+fn vectors_are_not_packed() {
+    let program = express::program("express_rules");
+    Job::of(2, &program, &["vectors", "alloc"]).run().passed();
+}
+
+#[test]
 fn messages_lock_nothing_that_regatta_does_not() {
     if !cfg!(target_arch = "x86_64") {
         return skip("locked instructions are counted on x86-64");

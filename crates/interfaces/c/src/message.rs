@@ -157,21 +157,28 @@ extern "C" fn rg_recv(
         && let Some(length) =
             process::receive_now(&block_checked(buf, capacity), from, tag, group.id())
     {
-        if !status.is_null() {
-            let told = RgStatus {
-                source: from,
-                tag,
-                length,
-                error: OK,
-                reserved: 0,
-            };
-            // SAFETY: the C contract: a status pointer is valid or NULL.
-            unsafe { status.write(told) };
-        }
+        received_now(from, tag, length, status);
         return OK;
     }
     let tag = process::tag_select(tag);
     receive(block(buf, capacity), from, tag, group, status)
+}
+
+/// Tell of a message that has come at once.
+#[inline(always)]
+fn received_now(source: c_int, tag: c_int, length: usize, status: *mut RgStatus) {
+    if status.is_null() {
+        return;
+    }
+    let told = RgStatus {
+        source,
+        tag,
+        length,
+        error: OK,
+        reserved: 0,
+    };
+    // SAFETY: the C contract: a status pointer is valid or NULL.
+    unsafe { status.write(told) };
 }
 
 #[unsafe(no_mangle)]
@@ -252,7 +259,17 @@ unsafe extern "C" fn rg_bsendv(
     group: RgGroup,
 ) -> c_int {
     // SAFETY: the C contract: `views` points to `n` views.
-    send_kept(unsafe { strided(views, n) }, to, tag, group)
+    let views = unsafe { strided(views, n) };
+    if is_sent_now(&views, to, tag, group) {
+        return OK;
+    }
+    send_kept(views, to, tag, group)
+}
+
+/// Sends views from where they lie to where the receiver looks, if that can be done at once. False: nothing has happened.
+fn is_sent_now(views: &Result<Views>, to: c_int, tag: c_int, group: RgGroup) -> bool {
+    let views = views.as_ref();
+    views.is_ok_and(|views| process::send_now(views, to, tag, group.id()))
 }
 
 #[unsafe(no_mangle)]
@@ -492,7 +509,11 @@ unsafe extern "C" fn rg_sendv(
     group: RgGroup,
 ) -> c_int {
     // SAFETY: the C contract: `views` points to `n` views.
-    send(unsafe { strided(views, n) }, to, tag, group, Mode::Standard)
+    let views = unsafe { strided(views, n) };
+    if is_sent_now(&views, to, tag, group) {
+        return OK;
+    }
+    send(views, to, tag, group, Mode::Standard)
 }
 
 #[unsafe(no_mangle)]
@@ -506,6 +527,12 @@ unsafe extern "C" fn rg_recvv(
 ) -> c_int {
     // SAFETY: the C contract: `views` points to `n` views.
     let views = unsafe { strided(views, n) };
+    if let Ok(into) = &views
+        && let Some(length) = process::receive_now(into, from, tag, group.id())
+    {
+        received_now(from, tag, length, status);
+        return OK;
+    }
     receive(views, from, process::tag_select(tag), group, status)
 }
 
