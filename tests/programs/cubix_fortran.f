@@ -18,7 +18,7 @@ c     went wrong.
          call lines(trim(folder)//'/lines', me, n)
          call record(trim(folder)//'/records', me)
          call places(trim(folder)//'/places', me, n)
-         call wrong()
+         call wrong(me, n)
       end if
       end
 
@@ -83,13 +83,16 @@ c     Each node at a place of its own. (Of text gfortran cuts off what is behind
       call need(kxsync() .eq. 0, 32)
       end
 
-      subroutine wrong()
+      subroutine wrong(me, n)
+      integer me, n
       integer ksingl, kmulti, kasync, kflush
       external ksingl, kmulti, kasync, kflush
       call need(kmulti(77) .eq. -1, 50)
       call need(ksingl(77) .eq. -1, 51)
       call need(kasync(77) .eq. -1, 52)
       call need(kflush(77) .eq. -1, 53)
+      if (me .eq. 0) open (unit=78, status='scratch')
+      if (n .gt. 1) call need(kmulti(78) .eq. -1, 54)
       end
 
       subroutine term(me)

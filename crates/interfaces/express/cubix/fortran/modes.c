@@ -158,16 +158,20 @@ static int flush_closed(const char *call)
     return failed;
 }
 
-/* The unit for a call of all nodes. Where it has been closed and opened again since the last one, not every node can see that. */
+/* The unit for a call of all nodes, if all have it. Where it has been closed and opened again since the last one, not every node can see that. */
 static struct unit *find_together(const char *call, int number)
 {
+    enum { KNOWN, FRESH, MISSING };
+
     if (unit_node() < 0 || flush_closed(call) != 0)
         return NULL;
     struct unit *unit = unit_find(call, number);
-    int fresh = !unit || unit->fresh, any = 0;
-    if (rg_allreduce(&fresh, &any, 1, RG_INT32, RG_MAX, RG_WORLD) != RG_OK)
+    int mine = !unit ? MISSING : unit->fresh ? FRESH : KNOWN, all = 0;
+    if (rg_allreduce(&mine, &all, 1, RG_INT32, RG_MAX, RG_WORLD) != RG_OK)
         return regatta_failed(), NULL;
-    if (unit && any && !unit->fresh) {
+    if (all == MISSING)
+        return unit ? unit_failed(call, number, "is not open on all nodes") : 0, NULL;
+    if (all == FRESH && !unit->fresh) {
         unit_forget(unit);
         unit = unit_find(call, number);
     }
