@@ -3,6 +3,7 @@
 
 #include <cubix.h>
 #include <errno.h>
+#include <sys/resource.h>
 
 static char path[200];
 
@@ -118,7 +119,7 @@ static void parts(void)
     CHECK(fgets(line, sizeof line, file) == line);
     snprintf(expected, sizeof expected, "line of %d\n", me);
     CHECK(strcmp(line, expected) == 0);
-    CHECK(fsingl(file) == 0 && fgets(line, sizeof line, file) == line && strcmp(line, "all\n") == 0);
+    CHECK(fsingle(file) == 0 && fgets(line, sizeof line, file) == line && strcmp(line, "all\n") == 0);
     /* The last byte is node 0's, and then there is an end. */
     CHECK(fmulti(file) == 0 && fread(got, 1, 1, file) == (me == 0 ? 1 : 0) && !feof(file) == (me == 0));
     CHECK(fclose(file) == 0);
@@ -147,6 +148,114 @@ static void async(void)
     CHECK(fclose(file) == 0);
 }
 
+/* A part of a node: so many lines of nine bytes. */
+static void put_lines(FILE *file, int node, int lines)
+{
+    for (int i = 0; i < lines; i++)
+        CHECK(fprintf(file, "%d.%06d\n", node, i) == 9);
+}
+
+static void has_lines(FILE *file, int node, int lines)
+{
+    char line[20], expected[20];
+
+    for (int i = 0; i < lines; i++) {
+        snprintf(expected, sizeof expected, "%d.%06d\n", node, i);
+        CHECK((fgets)(line, sizeof line, file) == line && strcmp(line, expected) == 0);
+    }
+}
+
+enum { LINES = 50000 };
+
+/* Twice a part of each node that is long, once one that is short, and one copy, are in this file. */
+static void has_much(const char *where)
+{
+    exsync();
+    if (me == 0) {
+        FILE *file = (fopen)(where, "r");
+        CHECK(file != NULL);
+        has_lines(file, 9, 1);
+        for (int round = 0; round < 2; round++)
+            for (int node = 0; node < size; node++)
+                has_lines(file, node, LINES * (node + 1) - 7 * node);
+        for (int node = 0; node < size; node++)
+            has_lines(file, node, 3);
+        has_lines(file, 8, 1);
+        CHECK(getc(file) == EOF && (fclose)(file) == 0);
+    }
+    exsync();
+}
+
+static void write_much(FILE *file)
+{
+    CHECK(fmulti(file) == 0);
+    for (int round = 0; round < 2; round++) {
+        put_lines(file, me, LINES * (me + 1) - 7 * me);
+        CHECK(fflush(file) == 0);
+    }
+    put_lines(file, me, 3);
+    CHECK(fsingl(file) == 0);
+    put_lines(file, 8, 1);
+    CHECK(fclose(file) == 0);
+}
+
+/* Long parts, which each node writes for itself. */
+static void much(void)
+{
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    put_lines(file, 9, 1);
+    write_much(file);
+    has_much(path);
+    /* Behind what others may append, nodes do not know where they are. */
+    CHECK((file = fopen(path, "w")) != NULL && fclose(file) == 0);
+    CHECK((file = fopen(path, "a")) != NULL);
+    put_lines(file, 9, 1);
+    write_much(file);
+    has_much(path);
+}
+
+/* Another file has come to lie where the nodes have opened one. */
+static void moved(void)
+{
+    char away[220];
+
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    put_lines(file, 9, 1);
+    CHECK(fflush(file) == 0);
+    snprintf(away, sizeof away, "%s-away", path);
+    if (me == 0) {
+        CHECK(rename(path, away) == 0);
+        FILE *other = (fopen)(path, "w");
+        CHECK(other != NULL && (fclose)(other) == 0);
+    }
+    exsync();
+    write_much(file);
+    has_much(away);
+    has("");
+}
+
+/* The last node may not write so far: it hears of it at once, the others with the next call of all. */
+static void full(void)
+{
+    struct rlimit limit = {1 << 16, 1 << 16};
+
+    start();
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fmulti(file) == 0);
+    signal(SIGXFSZ, SIG_IGN);
+    if (me == size - 1)
+        CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    put_lines(file, me, LINES);
+    errno = 0;
+    CHECK(fflush(file) == (me == size - 1 ? EOF : 0) && (me != size - 1 || errno == EFBIG));
+    errno = 0;
+    CHECK(fclose(file) == EOF);
+}
+
 /* The terminal: one question, one answer for all, and then every node's word. */
 static void terminal(void)
 {
@@ -170,6 +279,7 @@ static void once(void)
 
 static const struct scenario scenarios[] = {{"single", single, true}, {"reads", reads, true}, {"multi", multi, true},
                                             {"parts", parts, true},   {"async", async, true}, {"terminal", terminal, true}, {"once", once, true},
+                                            {"much", much, true}, {"moved", moved, true}, {"full", full, true},
                                             {NULL, NULL, false}};
 
 int main(int argc, char **argv)

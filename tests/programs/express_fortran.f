@@ -3,12 +3,12 @@ c     Express by its Fortran names, short and long, on any number of nodes. It s
       integer kxinit, kxpara, kxread, kxwrit, kxwrite, kxchan, kxtest
       integer kxprob, kxvrea, kxvread, kxvwri, kxvwrit, kxvcha, kxvchan
       integer kxbrod, kxbroad, kxcomb, kxconc, kxsync, kxsend, kxrecv
-      integer kxwait, kxhand, kxunha
+      integer kxwait, kxhand, kxunha, kxsema
       integer kxgdin, kxgdbc, kxgdco, kxgdpr, kxgdno, kxgdsi, kxgdsp
       external kxinit, kxpara, kxread, kxwrit, kxwrite, kxchan, kxtest
       external kxprob, kxvrea, kxvread, kxvwri, kxvwrit, kxvcha, kxvchan
       external kxbrod, kxbroad, kxcomb, kxconc, kxsync, kxsend, kxrecv
-      external kxwait, kxhand, kxunha
+      external kxwait, kxhand, kxunha, kxsema
       external kxgdin, kxgdbc, kxgdco, kxgdpr, kxgdno, kxgdsi, kxgdsp
       integer add, take
       external add, take
@@ -100,6 +100,11 @@ c     Every second number, of four bytes, to every third place.
          call need(i .eq. 0 .and. sum(1) .eq. 2.0d0, 49)
       end if
       call need(kxsync() .eq. 0, 50)
+
+      call need(kxsema(3, 1) .eq. 0, 51)
+      call need(kxsema(3, -1) .eq. 0, 52)
+      call need(kxsync() .eq. 0, 53)
+      call need(kxsema(3, 0) .eq. 0, 54)
 
       taken = 0
       call need(kxhand(take, nocare, 15) .eq. 0, 60)

@@ -192,9 +192,39 @@ static void barriers(void)
     }
 }
 
+/* A node waits for units that others add, and one node at a time is within what a count of 1 guards. */
+static void semaphores(void)
+{
+    enum { ADDED = 5, GUARD = 6, WITHIN = 7 };
+
+    begin();
+    CHECK(exsemaphore(ADDED, 0) == 0 && exsync() == 0);
+    CHECK(exsemaphore(ADDED, me + 1) == 0);
+    if (me == 0)
+        for (int i = 0; i < size * (size + 1) / 2; i++)
+            CHECK(exsemaphore(ADDED, -1) == 0);
+    CHECK(exsync() == 0 && exsemaphore(ADDED, 0) == 0);
+    if (me == size - 1)
+        CHECK(exsemaphore(GUARD, 1) == 0);
+    for (int round = 0; round < 10; round++) {
+        CHECK(exsemaphore(GUARD, -1) == 0);
+        CHECK(exsemaphore(WITHIN, 0) == 0 && exsemaphore(WITHIN, 1) == 0);
+        CHECK(exsemaphore(GUARD, 0) == 0 && exsemaphore(WITHIN, -1) == 0);
+        CHECK(exsemaphore(GUARD, 1) == 0);
+    }
+    CHECK(exsync() == 0 && exsemaphore(GUARD, 0) == 1);
+    CHECK(exsemaphore(-1, 1) == -1 && exsemaphore(GUARD, -2) == -1);
+    /* Units that a node has added stay when it is gone. */
+    if (me == 0 && size > 1)
+        CHECK(exsemaphore(8, -1) == 0 && exsemaphore(8, -1) == 0);
+    else
+        CHECK(exsemaphore(8, 2) == 0);
+}
+
 static const struct scenario scenarios[] = {
     {"broadcasts", broadcasts, true}, {"combines", combines, true}, {"concatenations", concatenations, true},
     {"lists", lists, true},           {"nonsense", nonsense, true}, {"barriers", barriers, true},
+    {"semaphores", semaphores, true},
     {NULL, NULL, false}};
 
 int main(int argc, char **argv)

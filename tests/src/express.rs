@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 /// The name by which programs look for the library.
 const SONAME: &str = "libexpress.so.0";
 const REGATTA: &str = "libregatta.so.0";
+/// The libraries of Fortran.
+const FORTRAN: [&str; 3] = ["libfcubix.a", "libfexpress.a", "libfplotix.a"];
 const FOLDER: &str = "../crates/interfaces/express";
 
 /// The folder in which programs find it.
@@ -54,6 +56,20 @@ pub fn cubix_program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &headers, &libraries)
 }
 
+/// The library of Plotix.
+pub fn plotix() -> PathBuf {
+    let library = crate::programs::built("libplotix.so", "regatta-plotix");
+    crate::programs::link(&library, "libplotix.so.0").join("libplotix.so.0")
+}
+
+/// The program `tests/programs/NAME.c`, linked with that library and the one of Express.
+pub fn plotix_program(name: &str) -> PathBuf {
+    let headers = ["../plotix/include", "include", "../c/include"].map(file);
+    let others = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
+    let libraries = [&[plotix()][..], &others].concat();
+    crate::programs::compile_with(name, &headers, &libraries)
+}
+
 /// The library of CrOS III.
 pub fn cros() -> PathBuf {
     let library = crate::programs::built("libcros.so", "regatta-cros");
@@ -75,7 +91,9 @@ pub fn fortran_program(name: &str) -> PathBuf {
         .args(["-fallow-argument-mismatch", "-std=legacy", "-w", "-o"])
         .arg(&program)
         .arg(source)
-        .args(["libfexpress.a", SONAME, REGATTA].map(|library| LIBRARY.join(library)))
+        .args(FORTRAN.map(|library| LIBRARY.join(library)))
+        .arg(plotix())
+        .args([SONAME, REGATTA].map(|library| LIBRARY.join(library)))
         .output()
         .expect("gfortran, which scripts/need test installs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -88,9 +106,9 @@ pub fn exported(library: &Path) -> Vec<String> {
     symbols(&["-D", "--defined-only"], library)
 }
 
-/// The routines that the library of Fortran has.
-pub fn fortran_routines() -> Vec<String> {
-    symbols(&["--defined-only"], &LIBRARY.join("libfexpress.a"))
+/// The routines that a library of Fortran has.
+pub fn fortran_routines(library: &str) -> Vec<String> {
+    symbols(&["--defined-only"], &LIBRARY.join(library))
 }
 
 fn symbols(options: &[&str], library: &Path) -> Vec<String> {

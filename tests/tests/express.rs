@@ -141,6 +141,12 @@ fn messages_and_combinations_allocate_nothing() {
 }
 
 #[test]
+fn vectors_are_not_packed() {
+    let program = express::program("express_rules");
+    Job::of(2, &program, &["vectors", "alloc"]).run().passed();
+}
+
+#[test]
 fn messages_lock_nothing_that_regatta_does_not() {
     if !cfg!(target_arch = "x86_64") {
         return skip("locked instructions are counted on x86-64");
@@ -194,6 +200,19 @@ fn lists_that_make_no_sense_are_refused_with_a_sentence() {
 #[test]
 fn nobody_is_through_a_barrier_before_all_have_come() {
     nodes(4, "barriers");
+}
+
+#[test]
+fn semaphores_are_counts_that_all_nodes_share() {
+    for count in [1, 4] {
+        let ended = nodes(count, "semaphores");
+        ended
+            .said("express: node 0: exsemaphore: -1 is no semaphore; they count from 0")
+            .said("exsemaphore: a change of -2: from a semaphore one is taken at a time");
+    }
+    let program = express::program("express_nodes");
+    let job = Job::of(4, &program, &["semaphores"]);
+    job.across("one:2,two:2").run().passed();
 }
 
 fn grid(nodes: u32, scenario: &str) -> Ended {

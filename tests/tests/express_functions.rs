@@ -82,11 +82,28 @@ fn each_call_of_cubix_is_declared_and_exported() {
 }
 
 #[test]
-fn each_routine_of_the_table_is_in_the_library_of_fortran() {
-    let named: BTreeSet<String> = there("Calls").flat_map(|row| row.fortran).collect();
-    let routines = express::fortran_routines().into_iter();
-    let routines: BTreeSet<String> = routines
-        .map(|name| name.trim_end_matches('_').to_uppercase())
-        .collect();
-    assert_eq!(named, routines);
+fn each_call_of_plotix_is_declared_and_exported() {
+    let named: BTreeSet<String> = there("Plotix").map(|row| row.c).collect();
+    assert_eq!(named, declared("../plotix/include/plotix.h"));
+    let exported = express::exported(&express::plotix()).into_iter();
+    assert_eq!(named, exported.collect());
+}
+
+#[test]
+fn each_routine_of_the_tables_is_in_its_library_of_fortran() {
+    for (heading, library) in [
+        ("Calls", "libfexpress.a"),
+        ("Cubix", "libfcubix.a"),
+        ("Plotix", "libfplotix.a"),
+    ] {
+        let named = there(heading).flat_map(|row| row.fortran);
+        let named: BTreeSet<String> = named.filter(|name| !name.is_empty()).collect();
+        // Functions of other names are the library's own.
+        let routines = express::fortran_routines(library).into_iter();
+        let routines = routines.filter(|name| name.ends_with('_'));
+        let routines: BTreeSet<String> = routines
+            .map(|name| name.trim_end_matches('_').to_uppercase())
+            .collect();
+        assert_eq!(named, routines, "{library}");
+    }
 }

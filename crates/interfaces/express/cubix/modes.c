@@ -45,28 +45,32 @@ FILE *cubix_fopen(const char *path, const char *mode)
     return stream->file;
 }
 
+int cubix_flush_one(FILE *file, bool wait)
+{
+    struct stream *stream = cubix_find(file);
+    int code = fflush(file) != 0 ? EOF : 0;
+
+    if (stream && stream->mode == MULTI && stream->writes && cubix_flush_together(stream, wait) != 0)
+        code = EOF;
+    return code;
+}
+
 int cubix_fflush(FILE *file)
 {
     int code = 0;
 
-    if (!file) {
-        for (struct stream *stream = cubix_first(); stream; stream = stream->next)
-            if (stream->writes && cubix_fflush(stream->file) != 0)
-                code = EOF;
-        return fflush(stderr) != 0 ? EOF : code;
-    }
-    struct stream *stream = cubix_find(file);
-    if (fflush(file) != 0)
-        code = EOF;
-    if (stream && stream->mode == MULTI && stream->writes && cubix_flush_together(stream) != 0)
-        code = EOF;
-    return code;
+    if (file)
+        return cubix_flush_one(file, false);
+    for (struct stream *stream = cubix_first(); stream; stream = stream->next)
+        if (stream->writes && cubix_flush_one(stream->file, false) != 0)
+            code = EOF;
+    return fflush(stderr) != 0 ? EOF : code;
 }
 
 int cubix_fclose(FILE *file)
 {
     struct stream *stream = cubix_find(file);
-    int code = stream && stream->writes ? cubix_fflush(file) : 0;
+    int code = stream && stream->writes ? cubix_flush_one(file, true) : 0;
 
     return fclose(file) != 0 ? EOF : code;
 }
@@ -104,7 +108,7 @@ static int change(FILE *file, enum mode mode)
 
     if (!stream)
         return errno = EINVAL, EOF;
-    if (cubix_node() < 0 || (stream->writes && cubix_fflush(file) != 0))
+    if (cubix_node() < 0 || (stream->writes && cubix_flush_one(file, true) != 0))
         return EOF;
     if (stream->mode == mode)
         return 0;
@@ -117,6 +121,7 @@ static int change(FILE *file, enum mode mode)
 }
 
 int fsingl(FILE *stream) { return change(stream, SINGLE); }
+int fsingle(FILE *stream) { return change(stream, SINGLE); }
 int fmulti(FILE *stream) { return change(stream, MULTI); }
 int fasync(FILE *stream) { return change(stream, ASYNC); }
 

@@ -1,5 +1,9 @@
-/* Output of nodes, of each by itself or of all together. */
+/* Output of nodes, of each by itself or of all together: then node 0 writes it, or, where it is much, each node its part. */
 #include "stream.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 int cubix_write_all(int fd, const char *bytes, size_t len)
 {
@@ -15,67 +19,174 @@ int cubix_write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
+/* Memory that can grow where it lies: it is had as it is used. */
+static int reserve(struct stream *stream, size_t least)
+{
+    enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, LITTLE = 1 << 20 };
+    size_t room = (size_t)1 << 36;
+
+    while (room / 2 >= least && room > 1 << 20) {
+        void *bytes = mmap(NULL, room, PROTECTION, FLAGS, -1, 0);
+        if (bytes != MAP_FAILED) {
+            /* Of much, larger pages are cheaper to come by. */
+            if (room > LITTLE)
+                (void)madvise((char *)bytes + LITTLE, room - LITTLE, MADV_HUGEPAGE);
+            stream->pending = bytes;
+            stream->room = room;
+            return 0;
+        }
+        room /= 2;
+    }
+    return errno = ENOMEM, -1;
+}
+
+static int grow(struct stream *stream, size_t len)
+{
+    size_t room = (stream->used + len) * 2;
+
+    if (!stream->pending)
+        return reserve(stream, len);
+    char *more = mremap(stream->pending, stream->room, room, MREMAP_MAYMOVE);
+    if (more == MAP_FAILED)
+        return -1;
+    stream->pending = more;
+    stream->room = room;
+    return 0;
+}
+
 /* Until the nodes flush. */
 int cubix_keep(struct stream *stream, const char *bytes, size_t len)
 {
-    if (stream->room - stream->used < len) {
-        size_t room = (stream->used + len) * 2;
-        char *more = realloc(stream->pending, room);
-        if (!more)
-            return -1;
-        stream->pending = more;
-        stream->room = room;
-    }
+    if (stream->room - stream->used < len && grow(stream, len) != 0)
+        return -1;
     memcpy(stream->pending + stream->used, bytes, len);
     stream->used += len;
     return 0;
 }
 
-/* At node 0: what each node has, in their order. */
-static int write_parts(struct stream *stream, const size_t *lens, size_t *offsets)
+/* Much memory is given back. */
+static void let_go(struct stream *stream)
 {
-    size_t whole = 0;
-    int failed = 0;
+    enum { KEPT = 16 << 20 };
 
-    for (int node = 0; node < cubix_nodes(); node++) {
-        offsets[node] = whole;
-        if (__builtin_add_overflow(whole, lens[node], &whole))
-            cubix_give_up("nodes say that they have written more than there can be");
-    }
-    char *all = malloc(whole ? whole : 1);
+    if (stream->used > KEPT)
+        (void)madvise(stream->pending + KEPT, stream->room - KEPT, MADV_DONTNEED);
+    stream->used = 0;
+}
+
+void cubix_drop_pending(struct stream *stream)
+{
+    if (stream->pending)
+        munmap(stream->pending, stream->room);
+}
+
+/* At node 0: what each node has, in their order. */
+static int write_all_parts(struct stream *stream, const struct parts *parts)
+{
+    int failed = 0;
+    char *all = malloc(parts->whole ? parts->whole : 1);
+
     if (!all)
         cubix_give_up("there is no memory for what the nodes have written");
-    int code = rg_gatherv(stream->pending, stream->used, all, lens, offsets, 0, RG_WORLD);
+    int code = rg_gatherv(stream->pending, stream->used, all, parts->lens, parts->offsets, 0, RG_WORLD);
     if (code != RG_OK)
         failed = (cubix_failed(code), EIO);
-    else if (cubix_write_all(stream->fd, all, whole) != 0)
+    else if (cubix_write_all(stream->fd, all, parts->whole) != 0)
         failed = errno;
     free(all);
     return failed;
 }
 
-int cubix_flush_together(struct stream *stream)
+/* Node 0 gets all parts, and writes them. Returns an error of C's. */
+static int write_at_node_0(struct stream *stream, const struct parts *parts)
 {
-    int me = cubix_node(), failed = 0, code;
-    size_t count = (size_t)cubix_nodes(), *lens = NULL;
+    int failed = 0, code;
 
-    if (me < 0)
-        return -1;
-    if (me == 0) {
-        lens = calloc(2 * count, sizeof *lens);
-        if (!lens)
-            cubix_give_up("there is no memory");
-    }
-    code = rg_gather(&stream->used, sizeof stream->used, lens, 0, RG_WORLD);
-    if (code == RG_OK && me == 0)
-        failed = write_parts(stream, lens, lens + count);
-    else if (code == RG_OK)
+    if (cubix_node() == 0) {
+        failed = write_all_parts(stream, parts);
+    } else {
         code = rg_gatherv(stream->pending, stream->used, NULL, NULL, NULL, 0, RG_WORLD);
-    free(lens);
-    stream->used = 0;
-    if (code == RG_OK)
-        code = rg_broadcast(&failed, sizeof failed, 0, RG_WORLD);
-    if (code != RG_OK)
-        return cubix_failed(code);
+        if (code != RG_OK)
+            return cubix_failed(code), EIO;
+    }
+    code = rg_broadcast(&failed, sizeof failed, 0, RG_WORLD);
+    return code == RG_OK ? failed : (cubix_failed(code), EIO);
+}
+
+/* So much is written by each node for itself. */
+enum { MUCH = 1 << 18 };
+
+/* Where node 0 is in the file, if others may write into it. */
+static off64_t place_of(const struct stream *stream)
+{
+    struct stat file;
+
+    if ((stream->flags & O_APPEND) || stream->from != stream->to || !stream->path)
+        return -1;
+    if (fstat(stream->fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return -1;
+    return lseek64(stream->fd, 0, SEEK_CUR);
+}
+
+/* Has all nodes know how much each has, and how their last parts went. Returns an error of C's. */
+static int agree(struct stream *stream, struct parts *parts, size_t count)
+{
+    struct turn {
+        size_t used;
+        off64_t at;
+        int failed;
+    } mine = {stream->used, cubix_node() == 0 ? place_of(stream) : -1, stream->failed}, *turns = calloc(count, sizeof *turns);
+    int failed = 0;
+
+    if (!turns)
+        cubix_give_up("there is no memory");
+    int code = rg_allgather(&mine, sizeof mine, turns, RG_WORLD);
+    for (size_t node = 0; node < count; node++) {
+        parts->lens[node] = turns[node].used;
+        parts->offsets[node] = parts->whole;
+        if (turns[node].failed)
+            failed = turns[node].failed;
+        if (__builtin_add_overflow(parts->whole, turns[node].used, &parts->whole))
+            cubix_give_up("nodes say that they have written more than there can be");
+    }
+    parts->at = parts->whole < MUCH ? -1 : turns[0].at;
+    if (parts->at >= 0 && parts->whole > (size_t)(INT64_MAX - parts->at))
+        parts->at = -1;
+    free(turns);
+    stream->failed = 0;
+    return code == RG_OK ? failed : (cubix_failed(code), EIO);
+}
+
+/* One round: what has been kept goes to the file. Returns an error of C's: this node's, or one of an earlier round. */
+static int flush_round(struct stream *stream, bool *apart)
+{
+    size_t count = (size_t)cubix_nodes();
+    struct parts parts = {.at = -1, .lens = calloc(2 * count, sizeof *parts.lens)};
+
+    if (!parts.lens)
+        cubix_give_up("there is no memory");
+    parts.offsets = parts.lens + count;
+    int before = agree(stream, &parts, count), failed = 0;
+    *apart = parts.at >= 0;
+    if (*apart)
+        failed = stream->failed = cubix_write_apart(stream, &parts);
+    else if (parts.whole > 0)
+        failed = write_at_node_0(stream, &parts);
+    free(parts.lens);
+    let_go(stream);
+    return failed ? failed : before;
+}
+
+int cubix_flush_together(struct stream *stream, bool wait)
+{
+    bool apart;
+
+    if (cubix_node() < 0)
+        return -1;
+    int failed = flush_round(stream, &apart), later = 0;
+    /* Everybody's part is there when all have said so. */
+    if (apart && wait)
+        later = flush_round(stream, &apart);
+    failed = failed ? failed : later;
     return failed ? (errno = failed, -1) : 0;
 }

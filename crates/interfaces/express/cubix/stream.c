@@ -15,7 +15,7 @@ static void at_end(void)
 {
     for (struct stream *stream = streams; stream; stream = stream->next)
         if (stream->writes)
-            cubix_fflush(stream->file);
+            cubix_flush_one(stream->file, true);
     ended = true;
 }
 
@@ -100,7 +100,7 @@ static int on_seek(void *cookie, off64_t *offset, int whence)
         int error;
     } end = {-1, 0};
 
-    if (me < 0 || (stream->mode == MULTI && !ended && cubix_flush_together(stream) != 0))
+    if (me < 0 || (stream->mode == MULTI && !ended && cubix_flush_together(stream, true) != 0))
         return -1;
     if (ended && me != 0)
         return errno = ESPIPE, -1;
@@ -138,6 +138,7 @@ struct stream *cubix_make(int fd, bool reads, bool writes, bool appends)
     if (!stream)
         return NULL;
     stream->fd = fd;
+    stream->own = -1;
     stream->reads = reads;
     stream->writes = writes;
     stream->file = fopencookie(stream, mode, functions);
@@ -158,8 +159,11 @@ void cubix_forget(struct stream *stream)
         *place = stream->next;
     if (stream->fd > STDERR_FILENO)
         close(stream->fd);
+    if (stream->own >= 0)
+        close(stream->own);
+    free(stream->writers);
     free(stream->path);
-    free(stream->pending);
+    cubix_drop_pending(stream);
     free(stream->ahead);
     free(stream);
 }

@@ -27,6 +27,11 @@ struct stream {
     /* Written in multi mode, and not flushed. */
     char *pending;
     size_t used, room;
+    /* Nodes that can write into the file themselves, by number, when that is known; and how this node does it, or -1. */
+    unsigned char *writers;
+    int own;
+    /* An error of C's of this node's last part, which the others have not been told. */
+    int failed;
     /* Read from the file, and not given to the program. */
     char *ahead;
     size_t from, to;
@@ -51,7 +56,21 @@ void cubix_forget(struct stream *stream);
 /* output.c */
 int cubix_write_all(int fd, const char *bytes, size_t len);
 int cubix_keep(struct stream *stream, const char *bytes, size_t len);
-int cubix_flush_together(struct stream *stream);
+/* Writes what all nodes have, in their order. Each has written its own part then, and all have if they `wait`; failures of others that this node has not
+ * waited for are told by the next one. */
+int cubix_flush_together(struct stream *stream, bool wait);
+/* As fflush, of one stream. */
+int cubix_flush_one(FILE *file, bool wait);
+void cubix_drop_pending(struct stream *stream);
+
+/* parts.c */
+/* Where each node's part of a flush goes: all nodes know. */
+struct parts {
+    off64_t at; /* in the file; negative: node 0 writes all of it, where it is */
+    size_t *lens, *offsets, whole;
+};
+
+int cubix_write_apart(struct stream *stream, const struct parts *parts);
 
 /* input.c */
 ssize_t cubix_take(struct stream *stream, char *to, size_t len);

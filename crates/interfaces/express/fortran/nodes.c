@@ -31,6 +31,7 @@ int kxpara_(int *environment)
 }
 
 int kxsync_(void) { return exsync(); }
+int kxsema_(int *semaphore, int *change) { return exsemaphore(*semaphore, *change); }
 
 int kxbrod_(void *buf, int *origin, int *length, int *nnodes, int *nodelist, int *type)
 {

@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 int fsingl(FILE *stream);
+int fsingle(FILE *stream); /* the same */
 int fmulti(FILE *stream);
 int fasync(FILE *stream);
 int ismulti(FILE *stream); /* 1 or 0 */

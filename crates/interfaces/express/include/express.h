@@ -86,6 +86,12 @@ int exconcat(const void *mybuf, int mylen, void *buf, int buflen, int *sizes, in
              const int *nodelist, const int *type);
 int exsync(void);
 
+/* ---- counts that all nodes share ------------------------------------------------------------- */
+
+/* A semaphore is named by a number from 0 on, and its count begins with 0. `change` is added to it if it is positive; -1 waits until the count is
+ * more than 0, and takes one; 0 changes nothing. Returns 0, or for a change of 0 the count. */
+int exsemaphore(int semaphore, int change);
+
 /* ---- a program on the host, beside that of the nodes -------------------------------------------- */
 
 /* Called by the program that is to be HOST. The device and the first node say nothing here; exopen returns a number for the nodes. */

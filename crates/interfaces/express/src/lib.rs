@@ -18,5 +18,6 @@ mod life;
 mod message;
 mod pending;
 mod select;
+mod semaphore;
 mod team;
 mod vector;

@@ -78,6 +78,29 @@ unsafe extern "C" {
         tids: *mut c_int,
         started: *mut c_int,
     ) -> c_int;
+    pub fn rg_put(
+        name: *const c_char,
+        value: *const c_void,
+        len: usize,
+        index: c_int,
+        flags: c_int,
+        placed: *mut c_int,
+    ) -> c_int;
+    pub fn rg_get(
+        name: *const c_char,
+        index: c_int,
+        flags: c_int,
+        value: *mut c_void,
+        capacity: usize,
+        len: *mut usize,
+        found: *mut c_int,
+    ) -> c_int;
+    pub fn rg_names(
+        pattern: *const c_char,
+        entries: *mut c_void,
+        capacity: c_int,
+        count: *mut c_int,
+    ) -> c_int;
     pub fn rg_barrier(group: Group) -> c_int;
     pub fn rg_broadcast(buf: *mut c_void, len: usize, root: c_int, group: Group) -> c_int;
     pub fn rg_allreduce(
@@ -86,6 +109,22 @@ unsafe extern "C" {
         count: usize,
         kind: c_int,
         op: Op,
+        group: Group,
+    ) -> c_int;
+    pub fn rg_gather(
+        input: *const c_void,
+        len: usize,
+        out: *mut c_void,
+        root: c_int,
+        group: Group,
+    ) -> c_int;
+    pub fn rg_gatherv(
+        input: *const c_void,
+        len: usize,
+        out: *mut c_void,
+        lens: *const usize,
+        offsets: *const usize,
+        root: c_int,
         group: Group,
     ) -> c_int;
     pub fn rg_allgather(input: *const c_void, len: usize, out: *mut c_void, group: Group) -> c_int;

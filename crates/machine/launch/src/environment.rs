@@ -36,12 +36,13 @@ const LIBRARIES: [(&str, &str); 5] = [
     ("", "libregatta.so.0"),
 ];
 /// Beginnings of the names of our libraries.
-const OURS: [&str; 5] = [
+const OURS: [&str; 6] = [
     "libregatta.so",
     "libpvm3.so",
     "libnx.so",
     "libexpress.so",
     "libcros.so",
+    "libplotix.so",
 ];
 /// The loader's usual places: they need no naming, and named in front they would hide what the user has put before them.
 const USUAL: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];

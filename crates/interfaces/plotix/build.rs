@@ -1,0 +1,8 @@
+//! How the library is linked: with libregatta.so, as the crate `nodes` has it, and by this name.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libplotix.so.0");
+    // Installed, and where cargo builds, libregatta.so lies beside this library.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
+}
