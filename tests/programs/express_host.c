@@ -1,6 +1,8 @@
 /* A host program and its nodes, which are the same file: with an argument it is the host program. */
 #include "express_check.h"
 
+#include <signal.h>
+
 static int add(int *one, const int *other, int bytes)
 {
     CHECK(bytes == sizeof *one);
@@ -54,13 +56,33 @@ static void host(const char *program, int count)
     printf("host done\n");
 }
 
+/* All nodes have died: what the host program waits for will not come. */
+static void alone(const char *program, int count)
+{
+    int got, type, status;
+
+    check_scenario = "alone";
+    int nodes = exopen("/dev/cube", count, DONTCARE);
+    CHECK(nodes >= 0 && exload(nodes, program) == 0);
+    for (int node = 0; node < count; node++)
+        CHECK(write_to(node, 9, &node, sizeof node) == sizeof node);
+    int src = DONTCARE;
+    type = DONTCARE;
+    CHECK(exread(&got, sizeof got, &src, &type) == -1);
+    src = DONTCARE;
+    CHECK(exreceive(&got, sizeof got, &src, &type, &status) == 0 && exwait(&status) == -1);
+    printf("alone no more\n");
+}
+
 static void node(void)
 {
     int got = -1, src = DONTCARE, type = 1, answer;
 
     check_scenario = "node";
     begin();
-    CHECK(exread(&got, sizeof got, &src, &type) == sizeof got && src == HOST && got == me);
+    if (type = DONTCARE, exread(&got, sizeof got, &src, &type), type == 9)
+        raise(SIGKILL);
+    CHECK(src == HOST && got == me && type == 1);
     answer = 10 * me;
     CHECK(write_to(env.host, 1, &answer, sizeof answer) == sizeof answer);
     if (me == 0)
@@ -75,7 +97,9 @@ static void node(void)
 int main(int argc, char **argv)
 {
     check_patience(60);
-    if (argc > 1)
+    if (argc > 2)
+        alone(argv[0], atoi(argv[1]));
+    else if (argc > 1)
         host(argv[0], atoi(argv[1]));
     else
         node();

@@ -1,6 +1,8 @@
 /* Global operations of NX, Gray codes, clocks. */
 #include "nx_check.h"
 
+#include <signal.h>
+
 enum { MANY = 5000 };
 
 #define VECTORS(type, letter)                                                           \
@@ -127,7 +129,55 @@ static void operators(void)
     }
     GIVES(_gopf(&me, sizeof me, NULL, NULL), EQHND);
     GIVES(_gopf(&me, -1, NULL, widen), EQLEN);
+    GIVES(_gopf(&me, 1L << 40, NULL, widen), EQLEN);
     CHECK(_gsync() == 0);
+}
+
+/* Vectors and lengths may lie anywhere, as in a common block of Fortran's. */
+static void anywhere(void)
+{
+    static char memory[1000];
+    double real;
+    long number;
+    begin();
+    real = me + 1;
+    memcpy(memory + 5, &real, sizeof real);
+    gdsum((double *)(memory + 5), 1, NULL);
+    memcpy(&real, memory + 5, sizeof real);
+    CHECK(real == size * (size + 1) / 2);
+    number = me;
+    memcpy(memory + 22, &number, sizeof number);
+    gisum((long *)(memory + 22), 1, NULL);
+    memcpy(&number, memory + 22, sizeof number);
+    CHECK(number == size * (size - 1) / 2);
+    for (int node = 0; node < size; node++) {
+        number = 3;
+        memcpy(memory + 101 + node * sizeof number, &number, sizeof number);
+    }
+    gcolx("one", (long *)(memory + 101), memory + 500);
+    CHECK(memcmp(memory + 500, "oneone", 6) == 0);
+    gcol("two", 3, memory + 500, 500, (long *)(memory + 301));
+    memcpy(&number, memory + 301, sizeof number);
+    CHECK(number == 3 * size);
+    number = me;
+    memcpy(memory + 401, &number, sizeof number);
+    gsendx(1, "three", 5, (long *)(memory + 401), 1);
+    crecvx(1, memory, 5, me, -1, (long *)(memory + 601));
+    memcpy(&number, memory + 601 + sizeof number, sizeof number);
+    CHECK(number == 5);
+}
+
+/* The last node dies in the middle of sums. */
+static void dies(void)
+{
+    begin();
+    for (int round = 0;; round++) {
+        double one = 1;
+        if (me == size - 1 && round == 100)
+            raise(SIGKILL);
+        gdsum(&one, 1, NULL);
+        CHECK(one == size);
+    }
 }
 
 /* Nobody leaves the barrier before the last has come. */
@@ -174,6 +224,7 @@ int main(int argc, char **argv)
         {"longs", i_vectors, true},      {"bits", bits, true},
         {"concatenations", concatenations, true}, {"operators", operators, true},
         {"barriers", barriers, true},    {"clocks", clocks, true},
+        {"anywhere", anywhere, true},    {"dies", dies, true},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -142,6 +142,93 @@ static void ends(void)
     CHECK(_relcube("mine") == 0);
 }
 
+/* Without getcube, the cube is as large as the variable says: that of the shell on the iPSC. */
+static void shells(void)
+{
+    CHECK(_attachcube("") == 0);
+    setpid(OWN_PID);
+    CHECK(numnodes() == NODES && mynode() == NODES);
+    load(node_program(), -1, 0);
+    check_nodes(0);
+    killcube(-1, -1);
+    relcube("");
+}
+
+/* Nor is attachcube needed. */
+static void sized(void)
+{
+    setpid(OWN_PID);
+    CHECK(numnodes() == NODES);
+    load(node_program(), -1, 0);
+    check_nodes(0);
+    killcube(-1, -1);
+}
+
+static void missized(void)
+{
+    GIVES(_setpid(OWN_PID), EQPARAM);
+    GIVES(_getcube("", "", "", 0), EQPARAM);
+    CHECK(_getcube("", "2", "", 0) == 0 && _setpid(OWN_PID) == 0 && _numnodes() == 2);
+}
+
+/* All nodes have died: nobody can send what the host waits for. */
+static void alone(void)
+{
+    long word, node, pid, code;
+    start();
+    load(node_program(), -1, 4);
+    tell('k', SIGKILL, -1, 4);
+    GIVES(_crecv(ANSWER, &word, sizeof word), EQNOACT);
+    GIVES(_cprobe(-1), EQNOACT);
+    GIVES(_crecv(-2147483647 - 1 + 4, &word, sizeof word), EQNOACT);
+    long begun = irecv(ANSWER, &word, sizeof word);
+    GIVES(_msgwait(begun), EQNOACT);
+    for (int i = 0; i < NODES; i++) {
+        waitone(-1, -1, &node, &pid, &code);
+        CHECK(pid == 4 && code == -SIGKILL);
+    }
+    msgcancel(begun);
+    load(node_program(), -1, 4);
+    check_nodes(4);
+    killcube(-1, -1);
+}
+
+/* Messages of nodes that have ended since come, and say whose they are. */
+static void last_words(void)
+{
+    long values[NODES];
+    start();
+    for (int node = 0; node < NODES; node++)
+        load(node_program(), node, 2);
+    tell('w', 0, -1, 2);
+    tell('x', 0, -1, 2);
+    waitall(-1, -1);
+    cprobe(ANSWER);
+    hear(values, 2);
+    for (int i = 0; i < NODES; i++)
+        CHECK(values[i] % 10 == i);
+    GIVES(_csend(ORDER, values, sizeof values, 1, 2), EQNOACT);
+}
+
+/* Nodes are killed in the middle of something, and others loaded in their place. */
+static void over_again(void)
+{
+    start();
+    for (int round = 0; round < 4; round++) {
+        load(node_program(), -1, 0);
+        load(node_program(), -1, 1);
+        /* A sum for which one node is missing. */
+        tell('s', 0, 0, 0);
+        tell('s', 0, 1, 0);
+        check_nodes(1);
+        killcube(-1, 0);
+        check_nodes(1);
+        load(node_program(), -1, 0);
+        check_nodes(0);
+        killcube(-1, -1);
+    }
+}
+
 static void order(void)
 {
     long word = 1, node, pid, code;
@@ -188,7 +275,9 @@ int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"typical", typical, true},   {"one-by-one", one_by_one, true}, {"two-each", two_each, true},
-        {"ends", ends, true},         {"order", order, true},           {NULL, NULL, false},
+        {"ends", ends, true},         {"order", order, true},           {"shells", shells, true},
+        {"sized", sized, true},       {"missized", missized, true},     {"alone", alone, true},
+        {"last-words", last_words, true}, {"over-again", over_again, true}, {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

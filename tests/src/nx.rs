@@ -53,6 +53,12 @@ pub fn host_job(name: &str, node: &str, arguments: &[&str]) -> Job {
     Job::at(&program(name, name, &[]), arguments)
 }
 
+/// As above, as the only task of a job.
+pub fn host_in_a_job(name: &str, node: &str, arguments: &[&str]) -> Job {
+    program(node, node, &[]);
+    Job::of(1, &program(name, name, &[]), arguments)
+}
+
 /// `tasks` nodes of the program at a fixed address, whose data are its own copies of the library's.
 pub fn fixed_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     let made = format!("{name}_fixed");

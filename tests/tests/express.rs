@@ -262,6 +262,14 @@ fn a_program_on_the_host_starts_nodes_and_talks_with_them() {
 }
 
 #[test]
+fn a_host_program_does_not_wait_for_anybody_when_all_nodes_have_died() {
+    let program = express::program("express_host");
+    let job = Job::at(&program, &["3", "alone"]).limit(30);
+    let ended = job.run().ended_with(0).said("alone no more");
+    ended.said("was killed by signal 9; what depends on it cannot be done");
+}
+
+#[test]
 fn fortran_calls_every_routine_by_all_its_names() {
     let program = express::fortran_program("express_fortran");
     for count in [1, 2, 5] {

@@ -31,6 +31,20 @@ fn reductions_by_functions_of_the_program() {
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
     passes(3, "barriers");
+    passes(32, "barriers");
+}
+
+#[test]
+fn vectors_and_lengths_may_lie_anywhere() {
+    passes(3, "anywhere");
+}
+
+#[test]
+fn a_node_that_dies_in_a_sum_is_an_error_of_the_others() {
+    let ended = job(4, "nx_global", &["dies"]).limit(30).run();
+    ended
+        .ended_with(128 + 9)
+        .said("gdsum: no process is there: ");
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! Host programs of NX: they are started by hand, and load their nodes.
 
-use regatta_tests::nx::{fortran_host_job, host_job};
+use regatta_tests::Job;
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::nx::{fortran_host_job, host_in_a_job, host_job};
+
+fn host(scenario: &str) -> Job {
+    host_job("nx_host", "nx_node", &[scenario])
+}
 
 fn passes(scenario: &str) {
-    host_job("nx_host", "nx_node", &[scenario]).run().passed();
+    host(scenario).run().passed();
 }
 
 #[test]
@@ -30,6 +36,52 @@ fn a_host_hears_how_processes_end() {
 #[test]
 fn calls_in_the_wrong_order_give_their_error_numbers() {
     passes("order");
+}
+
+#[test]
+fn a_host_that_does_not_ask_for_a_cube_gets_that_of_the_variable() {
+    host("shells").env("NX_DFLT_SIZE", "3").run().passed();
+    host("sized").env("NX_DFLT_SIZE", "3").run().passed();
+    host("missized").env("NX_DFLT_SIZE", "many").run().passed();
+}
+
+#[test]
+fn a_host_does_not_wait_for_messages_when_all_its_nodes_have_died() {
+    passes("alone");
+}
+
+#[test]
+fn what_a_node_has_sent_before_its_end_comes() {
+    passes("last-words");
+}
+
+#[test]
+fn nodes_that_are_killed_in_the_middle_make_place_for_others() {
+    passes("over-again");
+}
+
+#[test]
+fn the_nodes_of_a_host_are_on_the_hosts_of_its_job() {
+    for scenario in ["typical", "one-by-one", "ends", "last-words", "alone"] {
+        let job = host_in_a_job("nx_host", "nx_node", &[scenario]);
+        job.across("alpha,beta").run().passed();
+    }
+}
+
+/// After the hosts h0 and h1 were made: the launcher runs on h0 and reaches both.
+const WORLD: &str = r#"export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+exec env XDG_RUNTIME_DIR=/run/user.h0 ip netns exec h0 "$@"
+"#;
+
+#[test]
+fn the_nodes_of_a_host_speak_over_a_network() {
+    let script = make_hosts(2) + WORLD;
+    let shell = ["sh", "-ec", &script, "sh"];
+    let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
+    for scenario in ["typical", "one-by-one", "alone", "over-again"] {
+        let job = host_in_a_job("nx_host", "nx_node", &[scenario]);
+        job.option("--host=h0,h1").around(&around).run().passed();
+    }
 }
 
 #[test]

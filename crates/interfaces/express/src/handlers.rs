@@ -9,6 +9,7 @@ use regatta_nodes::fault::{Fault, checked};
 use regatta_nodes::own::Own;
 use regatta_nodes::rg;
 
+use crate::left;
 use crate::life::call;
 use crate::select::{CHANNEL, Choice, node_of};
 
@@ -140,26 +141,10 @@ fn serve_until(choice: Choice) -> Result<Choice, Fault> {
         }
         run_some()?;
         if look(choice)?.is_none() {
-            sleep()?;
+            left::sleep()?;
         }
     }
     Ok(choice)
-}
-
-/// Sleeps until there may be a message.
-fn sleep() -> Result<(), Fault> {
-    let mut fd = -1;
-    // SAFETY: a place for the descriptor.
-    checked(unsafe { rg::rg_fd(&mut fd) })?;
-    let mut wait = libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one entry. A signal ends it early, which does no harm.
-    unsafe { libc::poll(&mut wait, 1, -1) };
-    // SAFETY: a plain call.
-    checked(unsafe { rg::rg_clear_fd() })
 }
 
 /// Have a function called for each message of this node and type, until NULL is given for the same two. Returns 0, or -1.

@@ -14,6 +14,7 @@ mod decomposition;
 mod grid;
 mod handlers;
 mod host_program;
+mod left;
 mod life;
 mod message;
 mod pending;

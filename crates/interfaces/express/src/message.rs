@@ -10,6 +10,7 @@ use regatta_nodes::items::Items;
 use regatta_nodes::rg;
 
 use crate::handlers;
+use crate::left;
 use crate::life::call;
 use crate::select::{Address, CHANNEL, Choice, tell};
 
@@ -40,6 +41,9 @@ pub unsafe fn read(items: Items, src: *mut c_int, kind: *mut c_int) -> Result<c_
         return Ok(0);
     };
     let choice = handlers::meanwhile(choice)?;
+    if choice.task == rg::ANY && left::is_host() {
+        left::await_some(choice)?;
+    }
     // SAFETY: the caller's.
     let (message, end) = unsafe { items.receive(choice.task, choice.tag, CHANNEL) };
     let Some(status) = message else {

@@ -9,6 +9,7 @@ use regatta_nodes::own::Own;
 use regatta_nodes::place::length;
 use regatta_nodes::rg;
 
+use crate::left;
 use crate::life::{LIBRARY, call};
 use crate::select::{Address, CHANNEL, Choice, tell};
 
@@ -204,8 +205,12 @@ unsafe extern "C" fn exwait(status: *mut c_int) -> c_int {
         let begun = BEGUN.get();
         if let Some(at) = begun.told.iter().position(|told| told.status == status) {
             let mut end = rg::Status::default();
-            // SAFETY: a request of ours, and a place for the answer.
-            let code = unsafe { rg::rg_wait(&mut begun.requests[at], &mut end) };
+            let request = &mut begun.requests[at];
+            let code = match left::is_host() {
+                true => left::await_end(request, &mut end)?,
+                // SAFETY: a request of ours, and a place for the answer.
+                false => unsafe { rg::rg_wait(request, &mut end) },
+            };
             match code {
                 // Only the wait is over: the others have to receive first.
                 rg::ERR_CYCLE => return Err(Fault::Regatta),

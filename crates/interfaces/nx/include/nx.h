@@ -256,9 +256,13 @@ long _gcolx(const void *x, const long xlens[], void *y);
 
 /* A host is a program that is started by itself and loads others. -1 as node or pid stands for all. */
 
+/* Room for a cube's name, its end included. */
+#define NAMELEN 16
+
 /* Before any message. */
 void setpid(long pid);
-/* type: a number of nodes, or d and a dimension: "8", "d3". Without a cube there are as many nodes as cores. */
+/* type: a number of nodes, or d and a dimension: "8", "d3". Without a cube there are as many nodes as the variable
+ * NX_DFLT_SIZE says, or as cores. */
 void getcube(const char *name, const char *type, const char *srm, long keep);
 void attachcube(const char *name);
 /* Kills what runs there. */

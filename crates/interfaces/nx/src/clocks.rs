@@ -57,7 +57,7 @@ unsafe fn hardware(place: *mut Extended) -> Answer {
         return Err(Fault::plain(EQPARAM));
     }
     // SAFETY: the C contract: a place for a number.
-    unsafe { *place = Extended::new(ticks() as i64) };
+    unsafe { place.write_unaligned(Extended::new(ticks() as i64)) };
     Ok(0)
 }
 
@@ -69,7 +69,11 @@ unsafe fn hardware_of_fortran(place: *mut c_int) -> Answer {
     }
     let ticks = ticks();
     // SAFETY: the caller's.
-    unsafe { *place.cast::<[c_int; 2]>() = [ticks as c_int, (ticks >> 32) as c_int] };
+    unsafe {
+        place
+            .cast::<[c_int; 2]>()
+            .write_unaligned([ticks as c_int, (ticks >> 32) as c_int])
+    };
     Ok(0)
 }
 

@@ -94,7 +94,7 @@ unsafe fn concatenate_for_c(
     let length = unsafe { concatenate(mine, own, all, room) }?;
     if !whole.is_null() {
         // SAFETY: the C contract: a place for the length.
-        unsafe { *whole = length as c_long };
+        unsafe { whole.write_unaligned(length as c_long) };
     }
     Ok(0)
 }
@@ -110,7 +110,7 @@ unsafe fn concatenate_for_fortran(
     let length = unsafe { concatenate(mine, own, all, room) }?;
     if !whole.is_null() {
         // SAFETY: Fortran's contract: a reference to an INTEGER.
-        unsafe { *whole = length as c_int };
+        unsafe { whole.write_unaligned(length as c_int) };
     }
     Ok(0)
 }
@@ -130,7 +130,7 @@ unsafe fn concatenate_known<T: Copy + Into<c_long>>(
     library.lengths.clear();
     for node in 0..library.nodes as usize {
         // SAFETY: the caller's.
-        let given = unsafe { *lengths.add(node) }.into();
+        let given = unsafe { lengths.add(node).read_unaligned() }.into();
         let Ok(length) = usize::try_from(given) else {
             return Err(Fault::of(EQLEN, "length", given));
         };

@@ -27,7 +27,8 @@ macro_rules! codes {
 codes! {
     EQDRVERR = 150: "Regatta could not do it",
     EQPBUF = 151: "there is no such buffer",
-    EQLEN = 153: "this length is negative",
+    EQLEN = 153: "this length cannot be",
+    EQTIME = 154: "time is up",
     EQMSGLONG = 155: "the message is longer than the buffer",
     EQPID = 156: "no process can have this pid",
     EQNODE = 157: "there is no such node",
@@ -127,6 +128,7 @@ fn number(code: c_int) -> c_int {
         rg::ERR_ARGUMENT => EQPARAM,
         rg::ERR_TASK => EQNODE,
         rg::ERR_TAG => EQTYPE,
+        rg::ERR_NOTHING => EQTIME,
         rg::ERR_HANDLE | rg::ERR_CANCELLED => EQMID,
         rg::ERR_TRUNCATED => EQMSGLONG,
         rg::ERR_DEAD | rg::ERR_LEFT => EQNOACT,

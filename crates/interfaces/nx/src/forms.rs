@@ -23,7 +23,7 @@ impl Argument for c_long {
     #[inline(always)]
     unsafe fn take(from: *const i32) -> c_long {
         // SAFETY: the caller's.
-        c_long::from(unsafe { *from })
+        c_long::from(unsafe { from.read_unaligned() })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{c_double, c_int, c_long, c_void};
 
 use crate::error::{Answer, check, or_end, or_errno};
-use crate::forms::{c_forms, fortran_forms, to_fortran};
+use crate::forms::{Argument, c_forms, fortran_forms, to_fortran};
 use crate::handlers::around;
 use crate::rg;
 use crate::send::length;
@@ -48,14 +48,14 @@ macro_rules! reductions {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $f_plain(vector: *mut $fortran, count: *const c_int, _: *mut $fortran) -> c_int {
                 // SAFETY: Fortran's contract: as above, with the number by reference.
-                let answer = around(|| unsafe { reduce(vector.cast(), c_long::from(*count), $fortran_kind, $op) });
+                let answer = around(|| unsafe { reduce(vector.cast(), c_long::take(count), $fortran_kind, $op) });
                 to_fortran(or_end(stringify!($plain), answer))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $f_underscored(vector: *mut $fortran, count: *const c_int, _: *mut $fortran) -> c_int {
                 // SAFETY: as above.
-                let answer = around(|| unsafe { reduce(vector.cast(), c_long::from(*count), $fortran_kind, $op) });
+                let answer = around(|| unsafe { reduce(vector.cast(), c_long::take(count), $fortran_kind, $op) });
                 to_fortran(or_errno(answer))
             }
         )*

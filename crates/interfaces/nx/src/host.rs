@@ -11,7 +11,7 @@ use crate::error::{
 use crate::forms::{c_forms, fortran_forms};
 use crate::life::{enrol_host, enrolled};
 use crate::places::Place;
-use crate::receive::{Buffer, receive_within};
+use crate::receive::{Buffer, FOR_EVER, receive_within};
 use crate::rg;
 use crate::state::{ENDS, Library, library};
 
@@ -56,10 +56,17 @@ unsafe fn text(text: *const c_char) -> Option<String> {
     Some(text.to_string_lossy().into_owned())
 }
 
-/// Nodes of a cube that nobody has asked for: one for each core.
-fn usual_nodes() -> c_int {
+/// The size of the cube that a host gets without asking: what the shell's `getcube` was on the iPSC. The name is the Paragon's.
+const SHELLS_CUBE: &str = "NX_DFLT_SIZE";
+
+/// Nodes of a cube that the program has not asked for: as many as the variable says, or one for each core.
+pub fn usual_nodes() -> Result<c_int, Fault> {
+    if let Ok(size) = std::env::var(SHELLS_CUBE) {
+        let number = size.trim().parse().unwrap_or(0);
+        return cube::nodes_of(&size).ok_or(Fault::of(EQPARAM, SHELLS_CUBE, number));
+    }
     let cores = std::thread::available_parallelism();
-    cores.map_or(1, |cores| c_int::try_from(cores.get()).unwrap_or(1))
+    Ok(cores.map_or(1, |cores| c_int::try_from(cores.get()).unwrap_or(1)))
 }
 
 fn set_nodes(library: &mut Library, nodes: c_int) {
@@ -74,7 +81,7 @@ pub fn get(name: &str, kind: &str) -> Answer {
         return Err(Fault::plain(EQPRIV));
     }
     let nodes = match kind.trim().is_empty() {
-        true => usual_nodes(),
+        true => usual_nodes()?,
         false => cube::nodes_of(kind).ok_or(Fault::plain(EQPARAM))?,
     };
     let cube = own_cube(library);
@@ -107,7 +114,11 @@ fn check_name(name: &str) -> Result<(), Fault> {
     }
 }
 
+/// Takes the cube that there is: one of the program's own, or the one that the variable stands for.
 pub fn attach(name: &str) -> Answer {
+    if library().cube.is_none() && std::env::var_os(SHELLS_CUBE).is_some() {
+        return get(name, "");
+    }
     check_name(name)?;
     Ok(0)
 }
@@ -142,7 +153,7 @@ pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
         return Err(Fault::plain(EQPFIL));
     }
     if library.nodes == 0 {
-        set_nodes(library, usual_nodes());
+        set_nodes(library, usual_nodes()?);
     }
     let (first, count) = match node {
         -1 => (0, library.nodes),
@@ -269,15 +280,15 @@ fn watch(task: c_int) -> Result<(), Fault> {
     check(unsafe { rg::rg_notify(rg::TASK_EXIT, task, 0, ENDS, std::ptr::null_mut()) })
 }
 
-/// Waits until one more process has ended.
-fn await_end() -> Result<(), Fault> {
+/// Waits until one more process has ended, so many seconds at most; negative: as long as it takes.
+pub fn await_end(seconds: f64) -> Result<(), Fault> {
     // SAFETY: an event made of zeros is one.
     let mut event: rg::Event = unsafe { std::mem::zeroed() };
     let buffer = Buffer {
         memory: (&raw mut event).cast::<c_void>(),
         capacity: size_of::<rg::Event>(),
     };
-    receive_within(rg::ANY, ENDS, rg::ANY, buffer, -1.0)?;
+    receive_within(rg::ANY, ENDS, rg::ANY, buffer, seconds)?;
     let code = match event.how {
         rg::BY_EXIT => event.value.into(),
         rg::BY_SIGNAL => -c_long::from(event.value),
@@ -293,7 +304,7 @@ fn await_end() -> Result<(), Fault> {
 unsafe fn wait_for_all(node: c_long, pid: c_long) -> Answer {
     host()?;
     while own_cube(library()).running(node, pid).is_some() {
-        await_end()?;
+        await_end(FOR_EVER)?;
     }
     while own_cube(library()).take_ended(node, pid).is_some() {}
     Ok(0)
@@ -309,7 +320,7 @@ pub fn wait_for_one(node: c_long, pid: c_long) -> Result<(Process, c_long), Faul
         if let Some(ended) = own_cube(library()).take_ended(node, pid) {
             return Ok(ended);
         }
-        await_end()?;
+        await_end(FOR_EVER)?;
     }
 }
 
@@ -327,7 +338,11 @@ unsafe fn wait_one(
     }
     let (process, ended) = wait_for_one(node, pid)?;
     // SAFETY: the C contract: places for numbers.
-    unsafe { (*its_node, *its_pid, *code) = (process.node.into(), process.pid.into(), ended) };
+    unsafe {
+        its_node.write_unaligned(process.node.into());
+        its_pid.write_unaligned(process.pid.into());
+        code.write_unaligned(ended);
+    }
     Ok(0)
 }
 

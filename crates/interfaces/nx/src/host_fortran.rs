@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_long};
 
 use crate::error::{Answer, EQPARAM, Fault, or_end, or_errno};
-use crate::forms::to_fortran;
+use crate::forms::{Argument, to_fortran};
 use crate::handlers::around;
 use crate::host;
 
@@ -76,8 +76,8 @@ unsafe fn load(
     length: usize,
 ) -> Answer {
     // SAFETY: the caller's.
-    let (file, node, pid) = unsafe { (text(file, length)?, *node, *pid) };
-    host::load_file(&file, node.into(), pid.into())
+    let (file, node, pid) = unsafe { (text(file, length)?, c_long::take(node), c_long::take(pid)) };
+    host::load_file(&file, node, pid)
 }
 
 unsafe fn wait_one(
@@ -88,10 +88,14 @@ unsafe fn wait_one(
     code: *mut c_int,
 ) -> Answer {
     // SAFETY: the caller's.
-    let (node, pid): (c_long, c_long) = unsafe { ((*node).into(), (*pid).into()) };
+    let (node, pid) = unsafe { (c_long::take(node), c_long::take(pid)) };
     let (process, ended) = host::wait_for_one(node, pid)?;
     // SAFETY: the caller's.
-    unsafe { (*its_node, *its_pid, *code) = (process.node, process.pid, ended as c_int) };
+    unsafe {
+        its_node.write_unaligned(process.node);
+        its_pid.write_unaligned(process.pid);
+        code.write_unaligned(ended as c_int);
+    }
     Ok(0)
 }
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 
 use crate::error::{EQMEM, Fault, check};
+use crate::left;
 use crate::receive::{Buffer, NO_STATUS, receive_within};
 use crate::rg;
 use crate::started::Work;
@@ -176,8 +177,7 @@ pub fn receive_now(
 
 /// Blocks until a further message has come.
 fn await_next() -> Result<(), Fault> {
-    // SAFETY: the answer is not wanted.
-    check(unsafe { rg::rg_probe(rg::ANY, rg::ANY, PLAIN, std::ptr::null_mut()) })
+    left::await_one(rg::ANY, PLAIN, rg::ANY).map(drop)
 }
 
 /// Receives a message; waits for it.

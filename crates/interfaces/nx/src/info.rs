@@ -63,7 +63,11 @@ fn tell_program(place: InfoArray, told: [c_long; 4]) {
         InfoArray::C(array) if !array.is_null() => write(array.cast(), told),
         InfoArray::Fortran(array) if !array.is_null() => {
             // SAFETY: Fortran's contract: an array of eight INTEGERs.
-            unsafe { *array.cast::<[c_int; 4]>() = told.map(|number| number as c_int) };
+            unsafe {
+                array
+                    .cast::<[c_int; 4]>()
+                    .write_unaligned(told.map(|number| number as c_int))
+            };
             if array == msginfo_.0.get().cast() {
                 write(msginfo.0.get(), told);
             }
@@ -75,7 +79,7 @@ fn tell_program(place: InfoArray, told: [c_long; 4]) {
 #[inline(always)]
 fn write(array: *mut [c_long; 8], told: [c_long; 4]) {
     // SAFETY: the C contract: an array of eight numbers; ours is one.
-    unsafe { *array.cast::<[c_long; 4]>() = told };
+    unsafe { array.cast::<[c_long; 4]>().write_unaligned(told) };
 }
 
 /// Tells something else, and returns what was told.

@@ -20,6 +20,7 @@ mod inbox;
 mod info;
 mod interrupt;
 mod iomodes;
+mod left;
 mod life;
 mod mids;
 mod operator;

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use crate::error::{EQDRVERR, EQNOSET, EQSET, Fault, check, fault};
+use crate::host::usual_nodes;
 use crate::places::{Place, VARIABLE};
 use crate::rg;
 use crate::state::{Library, library};
@@ -82,6 +83,9 @@ pub fn enrol_host(pid: c_int) -> Result<(), Fault> {
     if size > 1 || place().is_some() {
         // A node has its pid from the start.
         return Err(Fault::of(EQSET, "pid", pid.into()));
+    }
+    if library.nodes == 0 {
+        library.nodes = usual_nodes()?;
     }
     library.cube.get_or_insert_default();
     library.task = first;

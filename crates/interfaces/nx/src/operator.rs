@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use crate::error::{Answer, EQHND, Fault, check, or_end, or_errno};
-use crate::forms::to_fortran;
+use crate::error::{Answer, EQHND, EQLEN, Fault, check, or_end, or_errno};
+use crate::forms::{Argument, to_fortran};
 use crate::handlers::around;
 use crate::rg;
 use crate::send::length;
@@ -33,10 +33,13 @@ unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>)
     let Some(mut function) = function else {
         return Err(Fault::plain(EQHND));
     };
+    if length > MOST {
+        return Err(Fault::of(EQLEN, "length", count));
+    }
     let mut op = rg::Op { id: 0 };
     // SAFETY: the function stays where it is until the operator is freed below.
     check(unsafe { rg::rg_op_create(combine, (&raw mut function).cast(), 1, &mut op) })?;
-    let kind = rg::bytes(length.clamp(1, MOST) as c_int);
+    let kind = rg::bytes(length.max(1) as c_int);
     let input = rg::IN_PLACE as *const c_void;
     let elements = usize::from(length > 0);
     // SAFETY: the caller's.
@@ -83,7 +86,7 @@ unsafe extern "C" fn gopf_(
     function: Option<Function>,
 ) -> c_int {
     // SAFETY: Fortran's contract: as above, with the number by reference.
-    let answer = around(|| unsafe { reduce(memory, c_long::from(*count), function) });
+    let answer = around(|| unsafe { reduce(memory, c_long::take(count), function) });
     to_fortran(or_end("gopf", answer))
 }
 
@@ -95,6 +98,6 @@ unsafe extern "C" fn _gopf_(
     function: Option<Function>,
 ) -> c_int {
     // SAFETY: as above.
-    let answer = around(|| unsafe { reduce(memory, c_long::from(*count), function) });
+    let answer = around(|| unsafe { reduce(memory, c_long::take(count), function) });
     to_fortran(or_errno(answer))
 }

@@ -2,12 +2,13 @@
 
 use std::ffi::{c_int, c_long};
 
-use crate::error::{Answer, Fault, check};
+use crate::error::{Answer, Fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::inbox;
 use crate::info::{self, InfoArray};
+use crate::left;
 use crate::life::enrolled;
-use crate::receive::{Buffer, NO_STATUS, receive_within, tag_and_channel};
+use crate::receive::{Buffer, receive_within, tag_and_channel};
 use crate::rg;
 use crate::state::library;
 use crate::types::{self, TypeSelect};
@@ -18,10 +19,7 @@ fn await_one(select: TypeSelect, source: c_int) -> Result<rg::Status, Fault> {
         return inbox::await_one(select, source);
     }
     let (tag, channel) = tag_and_channel(select);
-    let mut status = NO_STATUS;
-    // SAFETY: a place for the answer.
-    check(unsafe { rg::rg_probe(source, tag, channel, &mut status) })?;
-    Ok(status)
+    left::await_one(tag, channel, source)
 }
 
 /// A message that could be received now.
@@ -30,10 +28,7 @@ fn look(select: TypeSelect, source: c_int) -> Result<Option<rg::Status>, Fault> 
         return inbox::look(select, source);
     }
     let (tag, channel) = tag_and_channel(select);
-    let (mut found, mut status) = (0, NO_STATUS);
-    // SAFETY: places for the answer.
-    check(unsafe { rg::rg_iprobe(source, tag, channel, &mut found, &mut status) })?;
-    Ok((found != 0).then_some(status))
+    left::look(tag, channel, source)
 }
 
 /// The messages that a program's selectors mean.

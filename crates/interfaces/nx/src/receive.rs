@@ -6,6 +6,7 @@ use crate::error::{Answer, EQMSGLONG, Fault, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::inbox;
 use crate::info::{self, InfoArray};
+use crate::left;
 use crate::life::enrolled;
 use crate::rg;
 use crate::send::{self, length};
@@ -14,7 +15,7 @@ use crate::state::{FORCE, PLAIN, library};
 use crate::types::{self, TypeSelect};
 
 /// As long as it takes.
-const FOR_EVER: f64 = -1.0;
+pub const FOR_EVER: f64 = -1.0;
 /// A message of up to so many bytes is sent before its sender looks whether the other side sends one, too.
 const SMALL: c_long = 8192;
 
@@ -63,6 +64,9 @@ fn await_message(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg
         return inbox::receive(select, source, buffer);
     }
     let (tag, channel) = tag_and_channel(select);
+    if library().cube.is_some() {
+        return left::receive(tag, channel, source, buffer);
+    }
     receive_within(tag, channel, source, buffer, FOR_EVER)
 }
 

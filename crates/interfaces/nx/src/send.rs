@@ -137,7 +137,7 @@ unsafe fn send_to_list<T: Copy + Into<c_long>>(
     let message = Message::new(kind, memory, count)?;
     let number = length(nodes.cast(), number)?;
     // SAFETY: the C contract: as many nodes as are said to be.
-    let listed = |index| unsafe { (*nodes.add(index)).into() };
+    let listed = |index| unsafe { nodes.add(index).read_unaligned().into() };
     let pid = library.usual_pid();
     // All are checked before anything is sent.
     for index in 0..number {

@@ -8,6 +8,7 @@ use crate::error::{Answer, EQMID, EQNOMID, Fault, check, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::inbox;
 use crate::info::{self, InfoArray};
+use crate::left;
 use crate::life::enrolled;
 use crate::mids::from_program;
 use crate::receive::{Buffer, NO_STATUS, tag_and_channel};
@@ -339,10 +340,18 @@ fn waits_in_the_inbox(mid: c_int) -> bool {
     started.is_some_and(|started| matches!(started.work, Work::Waiting(_)))
 }
 
+fn is_receive(mid: c_int) -> bool {
+    let started = library().started.get(mid);
+    started.is_some_and(|started| matches!(started.work, Work::Receive(..)))
+}
+
 /// Waits until one is over. After a fault that leaves it under way it is not.
 fn finish(mid: c_int) -> Result<(), Fault> {
     if waits_in_the_inbox(mid) {
         inbox::await_delivery(mid)?;
+    }
+    if library().cube.is_some() && is_receive(mid) {
+        return left::until(|| end_by(by_looking, mid).map(|over| over.then_some(())));
     }
     end_by(by_waiting, mid).map(|_| ())
 }

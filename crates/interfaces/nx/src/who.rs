@@ -60,7 +60,10 @@ unsafe fn my_part(rows: *mut c_long, columns: *mut c_long) -> Answer {
     }
     let (height, width) = rectangle(enrolled()?.nodes);
     // SAFETY: the C contract: places for two numbers.
-    unsafe { (*rows, *columns) = (c_long::from(height), c_long::from(width)) };
+    unsafe {
+        rows.write_unaligned(c_long::from(height));
+        columns.write_unaligned(c_long::from(width));
+    }
     Ok(0)
 }
 
@@ -90,7 +93,10 @@ unsafe fn fortran_part(rows: *mut c_int, columns: *mut c_int) -> Answer {
     // SAFETY: places for two numbers.
     unsafe { my_part(&mut height, &mut width) }?;
     // SAFETY: Fortran's contract: references to INTEGERs.
-    unsafe { (*rows, *columns) = (height as c_int, width as c_int) };
+    unsafe {
+        rows.write_unaligned(height as c_int);
+        columns.write_unaligned(width as c_int);
+    }
     Ok(0)
 }
 

@@ -1,0 +1,84 @@
+//! How a host program waits for somebody: as long as a node is left that could write.
+//!
+//! A node that fails does not end a host program that was started by hand. When all nodes have ended, what it waits for will not come, and
+//! that is a failure. Nodes do not look: the launcher ends the job when one of them fails.
+
+use std::ffi::c_int;
+
+use regatta_nodes::fault::{Fault, checked};
+use regatta_nodes::place::place;
+use regatta_nodes::rg;
+
+use crate::select::{CHANNEL, Choice};
+
+/// Milliseconds after which a host program that waits looks who is left.
+const LOOK: c_int = 200;
+
+/// Whether this is a host program with nodes.
+#[inline(always)]
+pub fn is_host() -> bool {
+    place().node < 0
+}
+
+/// Looks for a message, without waiting. A node that has ended, of which none has come, is a failure.
+fn is_there(task: c_int, tag: c_int) -> Result<bool, Fault> {
+    let (mut found, mut status) = (0, rg::Status::default());
+    // SAFETY: places for the answers.
+    checked(unsafe { rg::rg_iprobe(task, tag, CHANNEL, &mut found, &mut status) })?;
+    Ok(found != 0)
+}
+
+/// A failure, that of the last node, if all have ended.
+fn check_nodes() -> Result<(), Fault> {
+    let place = place();
+    let mut last = Ok(());
+    for task in place.first..place.first + place.nodes {
+        match is_there(task, rg::ANY) {
+            Ok(_) => return Ok(()),
+            Err(why) => last = Err(why.in_words()),
+        }
+    }
+    last
+}
+
+/// Sleeps until there may be something to be taken notice of.
+pub fn sleep() -> Result<(), Fault> {
+    let mut fd = -1;
+    // SAFETY: a place for the descriptor.
+    checked(unsafe { rg::rg_fd(&mut fd) })?;
+    let mut wait = libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let patience = if is_host() { LOOK } else { -1 };
+    // SAFETY: one entry. A signal ends it early, which does no harm.
+    if unsafe { libc::poll(&mut wait, 1, patience) } == 0 {
+        check_nodes()?;
+    }
+    // SAFETY: a plain call.
+    checked(unsafe { rg::rg_clear_fd() })
+}
+
+/// On a host program: waits until there is a message of anybody.
+#[cold]
+pub fn await_some(choice: Choice) -> Result<(), Fault> {
+    while !is_there(choice.task, choice.tag)? {
+        sleep()?;
+    }
+    Ok(())
+}
+
+/// On a host program: waits until a request is over; Regatta's code.
+#[cold]
+pub fn await_end(request: &mut rg::Request, status: &mut rg::Status) -> Result<c_int, Fault> {
+    loop {
+        let mut done = 0;
+        // SAFETY: a request of ours, and places for the answers.
+        let code = unsafe { rg::rg_test(request, &mut done, status) };
+        if done != 0 || code != rg::OK {
+            return Ok(code);
+        }
+        sleep()?;
+    }
+}

@@ -1,0 +1,101 @@
+//! How a host waits for a message: as long as a process is left that could send it.
+//!
+//! A node that fails does not end its host, which has asked to hear of it. When all have ended that it has loaded, a message that it waits for
+//! will not come, and that is a fault. Nodes do not look: the launcher ends the job when one of them fails.
+
+use std::ffi::c_int;
+
+use crate::error::{EQNOACT, EQTIME, Fault, check};
+use crate::host::await_end;
+use crate::receive::{Buffer, NO_STATUS, receive_within};
+use crate::rg;
+use crate::state::library;
+
+/// Seconds after which a host that waits looks who is left.
+const LOOK: f64 = 0.2;
+
+/// Takes notice of ends. Whether a process is left.
+fn somebody_is_left() -> Result<bool, Fault> {
+    while heard(await_end(0.0))? {}
+    let cube = library().cube.as_ref();
+    Ok(cube.is_none_or(|cube| cube.running(-1, -1).is_some()))
+}
+
+/// Whether something came in time.
+fn heard<T>(came: Result<T, Fault>) -> Result<bool, Fault> {
+    match came {
+        Ok(_) => Ok(true),
+        Err(fault) if fault.code == EQTIME => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Receives a message of Regatta's, on a host.
+#[cold]
+pub fn receive(
+    tag: c_int,
+    channel: rg::Group,
+    source: c_int,
+    buffer: Buffer,
+) -> Result<rg::Status, Fault> {
+    let mut seconds = LOOK;
+    loop {
+        match receive_within(tag, channel, source, buffer, seconds) {
+            Err(fault) if fault.code == EQTIME && seconds == 0.0 => {
+                return Err(Fault::plain(EQNOACT));
+            }
+            Err(fault) if fault.code == EQTIME => {
+                // The last messages of a process come before its end is told.
+                seconds = if somebody_is_left()? { LOOK } else { 0.0 };
+            }
+            done => return done,
+        }
+    }
+}
+
+/// A message of Regatta's that could be received now.
+pub fn look(tag: c_int, channel: rg::Group, source: c_int) -> Result<Option<rg::Status>, Fault> {
+    let (mut found, mut status) = (0, NO_STATUS);
+    // SAFETY: places for the answer.
+    check(unsafe { rg::rg_iprobe(source, tag, channel, &mut found, &mut status) })?;
+    Ok((found != 0).then_some(status))
+}
+
+/// As above; waits for it.
+pub fn await_one(tag: c_int, channel: rg::Group, source: c_int) -> Result<rg::Status, Fault> {
+    if library().cube.is_some() {
+        return until(|| look(tag, channel, source));
+    }
+    let mut status = NO_STATUS;
+    // SAFETY: a place for the answer.
+    check(unsafe { rg::rg_probe(source, tag, channel, &mut status) })?;
+    Ok(status)
+}
+
+/// On a host: looks again whenever something has come, until it is there.
+#[cold]
+pub fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T, Fault> {
+    let mut descriptor = -1;
+    let mut alone = false;
+    // SAFETY: a place for the descriptor, which is Regatta's.
+    check(unsafe { rg::rg_fd(&mut descriptor) })?;
+    loop {
+        // SAFETY: a plain call.
+        check(unsafe { rg::rg_clear_fd() })?;
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        if alone {
+            return Err(Fault::plain(EQNOACT));
+        }
+        let mut readable = libc::pollfd {
+            fd: descriptor,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one descriptor.
+        if unsafe { libc::poll(&mut readable, 1, (LOOK * 1000.0) as c_int) } <= 0 {
+            alone = !somebody_is_left()?;
+        }
+    }
+}
