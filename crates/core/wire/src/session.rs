@@ -12,12 +12,12 @@
 //! Unreachable  who cannot reach whom    >                again at each change; counts as long as the connection
 //!
 //! Open         a shell on a host        >
-//!                                       < Opened         or Refused
+//!                                       < Opened         or Refused, or NotOpened
 //! Data, EndOfInput                     <>                ChannelMessage from here on
 //!                                       < Errors, Closed
 //!
 //! Claim        the agent on a host      >                by a launcher that comes after another one
-//!                                       < Opened         with the hosts that the agent names as successors, or Refused
+//!                                       < Opened         with the hosts that the agent names as successors, or as above
 //! Lead         it is to follow me       >                or GiveUp: I will not lead after all
 //! Data, EndOfInput                     <>
 //!
@@ -34,7 +34,7 @@ use std::net::SocketAddr;
 use crate::{Malformed, fields, frames, messages};
 
 /// Raised when a message changes.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// The first bytes of a process of a job.
 pub const PREAMBLE: [u8; 8] = *b"\0regatta";
 /// Longest piece of a stream in one message of a channel.
@@ -79,6 +79,8 @@ messages! {
         6 GivenUp { run: String }
     }
 }
+        /// The channel has ended before it was there.
+        7 NotOpened { end: ChannelEnd }
 
 messages! {
     /// On a channel to a shell on another host, in either direction.
@@ -324,6 +326,9 @@ mod tests {
             ChannelEnd::ShellEnded { status: -1 },
             ChannelEnd::HostLost { cause: text("x") },
             ChannelEnd::HostGone {
+        returns(FromDaemon::NotOpened {
+            end: ChannelEnd::HostLost { cause: text("x") },
+        });
                 sentence: text("x"),
             },
             ChannelEnd::Cut {
