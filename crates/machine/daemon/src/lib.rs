@@ -26,6 +26,7 @@ mod sessions;
 mod shell;
 mod shells;
 mod sockets;
+mod spare;
 pub mod starter;
 mod talk;
 mod tasks;
