@@ -187,11 +187,18 @@ impl Way {
         self.send(to).map_err(|_| Broken::Receiver)
     }
 
+    /// Counts the frames that have come as a whole. An error: they are the last ones, nonsense follows.
     fn count_whole(&mut self) -> Result<(), Malformed> {
-        let (more, closes) = session::whole(&self.waiting[self.whole..])?;
-        self.whole += more;
-        self.closed |= closes;
-        Ok(())
+        if self.closed {
+            return Ok(());
+        }
+        let more = session::whole_frames(&self.waiting[self.whole..]);
+        self.whole += more.bytes;
+        self.closed |= more.closes;
+        match more.then_nonsense {
+            true => Err(Malformed),
+            false => Ok(()),
+        }
     }
 
     fn send(&mut self, to: &mut Wire) -> std::io::Result<()> {
@@ -231,6 +238,7 @@ impl Way {
     fn end(&mut self, to: &mut Wire) {
         self.waiting.truncate(self.whole);
         session::put(&ChannelMessage::EndOfInput {}, &mut self.waiting);
+        self.whole = self.waiting.len();
         let until = Instant::now() + PATIENCE;
         let mut piece = [0; 32 << 10];
         while Instant::now() < until {
@@ -354,6 +362,28 @@ mod tests {
         assert!(end(last.clone()), "{last:?}");
         let heard = shell.join().expect("a shell");
         assert_eq!(heard, (0, Some(ChannelMessage::EndOfInput {})));
+    }
+
+    #[test]
+    fn frames_that_come_together_with_nonsense_are_passed_on_before_the_reason() {
+        let said = [&frames(9)[..], &[0xff; 4]].concat();
+        let cut = Cut::new().expect("a cut");
+        let ((near, launcher), (far, mut shell)) = (wire(), wire());
+        shell.write_all(&said).expect("room");
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let sentence = "the host beta says what is not understood".to_owned();
+        let end = ChannelEnd::HostGone { sentence };
+        assert_eq!(hear(launcher), (9, Some(ChannelMessage::Closed { end })));
+        let heard = shell.join().expect("a shell");
+        assert_eq!(heard, (0, Some(ChannelMessage::EndOfInput {})));
+
+        let ((near, mut launcher), (far, shell)) = (wire(), wire());
+        launcher.write_all(&said).expect("room");
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let heard = shell.join().expect("a shell");
+        assert_eq!(heard, (9, Some(ChannelMessage::EndOfInput {})));
     }
 
     #[test]

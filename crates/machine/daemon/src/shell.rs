@@ -138,6 +138,7 @@ impl Shell {
             match pump.turn(self) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    pump.feed_rest(self, cut);
                     return Parting::Ended;
                 }
                 Err(_) => break,

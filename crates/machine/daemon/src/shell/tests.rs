@@ -186,3 +186,16 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
         drop(theirs);
     }
 }
+
+#[test]
+fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
+    let (wire, _launcher) = wire();
+    let cut = Cut::new().expect("a cut");
+    let said = [&frames(9)[..], &[0xff; 4]].concat();
+    let mut shell = reader("wc");
+    let mut count = shell.child.stdout.take().expect("its output");
+    shell.serve(wire, said, &cut, None);
+    let mut counted = String::new();
+    count.read_to_string(&mut counted).expect("a count");
+    assert_eq!(counted.split_whitespace().last(), Some("9"));
+}
