@@ -540,13 +540,17 @@ impl Pump {
         let mut piece = [0; 32 << 10];
         loop {
             session.iter().for_each(|session| session.hush());
-            let is_lost = session.is_some_and(DetachedSession::has_lost_owner);
-            if is_lost || cut.why().is_some() || self.send().is_err() {
+            // Also when it is cut already: what the kernel takes at once may still arrive.
+            if self.send().is_err() {
                 return;
             }
             let is_sent = self.out.is_empty() && self.wire.is_flushed();
             if is_sent {
                 let _ = rustix::net::shutdown(&self.wire, Shutdown::Write);
+            }
+            let is_lost = session.is_some_and(DetachedSession::has_lost_owner);
+            if is_lost || cut.why().is_some() {
+                return;
             }
             match self.wire.recv(&mut piece) {
                 // Nobody is left who wants it.

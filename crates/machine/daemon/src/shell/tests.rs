@@ -53,6 +53,18 @@ fn frames(count: usize) -> Vec<u8> {
     frames
 }
 
+/// All that comes on a wire until its end.
+fn hear(wire: &mut Wire) -> Vec<u8> {
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        match wire.recv(&mut piece) {
+            Ok(Some(count)) => heard.extend_from_slice(&piece[..count]),
+            Ok(None) => _ = wait(&mut [PollFd::new(wire, PollFlags::IN)], None),
+            Err(_) => return heard,
+        }
+    }
+}
+
 /// A command in the place of a shell, to which its input is all that there is.
 fn reader(command: &str) -> Shell {
     let mut command = Command::new(command);
@@ -139,14 +151,7 @@ fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has
     // A connection that was reset would say so.
     let late = Instant::now() + Duration::from_millis(300);
     wait(&mut [PollFd::new(&theirs, PollFlags::empty())], Some(late));
-    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        match theirs.recv(&mut piece) {
-            Ok(Some(count)) => heard.extend_from_slice(&piece[..count]),
-            Ok(None) => _ = wait(&mut [PollFd::new(&theirs, PollFlags::IN)], None),
-            Err(_) => break,
-        }
-    }
+    let heard = hear(&mut theirs);
     assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
     assert!(
         !finished.is_finished(),
@@ -198,4 +203,18 @@ fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
     let mut counted = String::new();
     count.read_to_string(&mut counted).expect("a count");
     assert_eq!(counted.split_whitespace().last(), Some("9"));
+}
+
+#[test]
+fn the_end_of_a_shell_is_said_once_also_on_a_channel_that_is_cut() {
+    let (ours, mut theirs) = far_wire();
+    let pump = Pump::new(ours, Vec::new());
+    let end = ChannelEnd::ShellEnded { status: 3 };
+    let cut = Cut::new().expect("a cut");
+    let sentence = "this host leaves the machine".to_owned();
+    cut.cut(&ChannelEnd::Cut { sentence });
+    pump.finish(end.clone(), &cut, None);
+    let mut said = Vec::new();
+    session::put(&ChannelMessage::Closed { end }, &mut said);
+    assert_eq!(hear(&mut theirs), said);
 }
