@@ -12,6 +12,7 @@ mod channels;
 pub mod commands;
 mod console;
 mod daemon;
+mod dead_connection;
 mod detached_session;
 mod drive;
 mod everybody;

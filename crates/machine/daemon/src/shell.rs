@@ -16,6 +16,7 @@ use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
 use crate::channels::Cut;
+use crate::dead_connection::DeathWatch;
 use crate::detached_session::{DetachedSession, Way};
 use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
@@ -87,16 +88,16 @@ impl Shell {
     /// may get before.
     pub(crate) fn serve(
         &mut self,
-        wire: Wire,
-        arrived: Vec<u8>,
+        (wire, arrived): Way,
         cut: &Cut,
         session: Option<&DetachedSession>,
+        watch: &mut DeathWatch,
     ) -> Option<LastWords> {
         let mut pump = Pump::new(wire, arrived);
         loop {
             match self.carry(&mut pump, cut, session) {
                 Parting::Finished(end) => {
-                    return pump.finish(end, cut, session);
+                    return pump.finish(end, cut, session, watch);
                 }
                 Parting::Ended => break,
                 Parting::Lost => {
@@ -522,10 +523,11 @@ impl Pump {
         end: ChannelEnd,
         cut: &Cut,
         session: Option<&DetachedSession>,
+        watch: &mut DeathWatch,
     ) -> Option<LastWords> {
         if !self.is_local() {
             session::put(&ChannelMessage::Closed { end }, &mut self.out);
-            self.hand_over(cut, session);
+            self.hand_over(cut, session, watch);
             return None;
         }
         let mut last = self.conclude(end);
@@ -535,8 +537,10 @@ impl Pump {
 
     /// Hands the last words to the daemon of the launcher's host, and returns when that has hung up, which it does when it has them
     /// all: closed with something unread, or spoken to afterwards, a connection would lose what is still on its way. A host may stand
-    /// still for long, so no time ends this, but the verdict of the machine, or the end of this daemon.
-    fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>) {
+    /// still for long, so no time ends this, but the verdict of the machine, the end of this daemon, or that the host answers and this
+    /// connection alone does not.
+    fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>, watch: &mut DeathWatch) {
+        self.wire.ask_now_and_then();
         let mut piece = [0; 32 << 10];
         loop {
             session.iter().for_each(|session| session.hush());
@@ -558,6 +562,10 @@ impl Pump {
                 Ok(None) => {}
                 Err(_) => return,
             }
+            let now = Instant::now();
+            if watch.is_dead(&self.wire, now) {
+                return;
+            }
             let flags = match is_sent {
                 true => PollFlags::IN,
                 false => PollFlags::IN | PollFlags::OUT,
@@ -567,7 +575,7 @@ impl Pump {
                 PollFd::new(cut, PollFlags::IN),
             ];
             fds.extend(session.map(|session| PollFd::new(session, PollFlags::IN)));
-            wait(&mut fds, None);
+            wait(&mut fds, Some(watch.next_look(now)));
         }
     }
 

@@ -13,12 +13,13 @@ use crate::answer::{LIMIT, Rest};
 use crate::ask::{Ask, Opening, Reply};
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
+use crate::dead_connection::DeathWatch;
 use crate::detached_session::DetachedSession;
 use crate::last_words::LastWords;
-use crate::relay;
 use crate::sessions::refuse;
 use crate::shell::Shell;
 use crate::talk::{self, Talk};
+use crate::{relay, witness};
 
 /// How long a shell whose channel has broken waits at least for word of its launcher's host.
 const VERDICT: Duration = Duration::from_secs(30);
@@ -262,10 +263,15 @@ impl Started {
     fn serve(self, daemon: &Arc<Daemon>, talk: Talk) -> Rest {
         let daemon = daemon.clone();
         Box::new(move || {
-            let (wire, arrived) = talk.into_parts();
+            let (machine, number) = (daemon.clone(), self.number);
+            // Another launcher may have come since, on another host.
+            let mut watch = DeathWatch::new(move || {
+                let peer = machine.lock().channels.peer(number);
+                peer.is_some_and(witness::answers)
+            });
             let session = self.session.as_deref();
             let mut shell = self.shell;
-            let last = shell.serve(wire, arrived, &self.cut, session);
+            let last = shell.serve(talk.into_parts(), &self.cut, session, &mut watch);
             daemon.lock().channels.remove(self.number);
             drop(shell);
             daemon.announce();

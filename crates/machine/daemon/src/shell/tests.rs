@@ -8,6 +8,7 @@ use regatta_connection::calls::{CallListener, Keys};
 use rustix::net::sockopt;
 
 use super::*;
+use crate::dead_connection::tests::watch;
 use crate::talk::Talk;
 
 /// More than a socket and a pump take.
@@ -42,6 +43,11 @@ fn far_wire() -> (Wire, Wire) {
     };
     let theirs = calling.join().expect("a caller");
     (Wire::Far(Box::new(ours)), theirs)
+}
+
+/// No host is asked whether it lives.
+fn unwatched() -> DeathWatch {
+    DeathWatch::new(|| false)
 }
 
 /// Frames with so many bytes of data.
@@ -87,7 +93,7 @@ fn a_launcher_that_reads_late_hears_all_and_how_its_shell_has_ended() {
     pump.out = frames(MUCH);
     let end = ChannelEnd::ShellEnded { status: 3 };
     let cut = Cut::new().expect("a cut");
-    let last = pump.finish(end.clone(), &cut, None);
+    let last = pump.finish(end.clone(), &cut, None, &mut unwatched());
     let launcher = std::thread::spawn(move || {
         let mut all = Vec::new();
         launcher.read_to_end(&mut all).map(|_| all)
@@ -107,7 +113,7 @@ fn a_launcher_is_told_why_its_shell_is_cut() {
         why: "it was silent".to_owned(),
     };
     cut.cut(&end);
-    let last = reader("cat").serve(wire, Vec::new(), &cut, None);
+    let last = reader("cat").serve((wire, Vec::new()), &cut, None, &mut unwatched());
     last.expect("last words").deliver();
     let (mut heard, mut said) = (Vec::new(), Vec::new());
     launcher.read_to_end(&mut heard).expect("bytes");
@@ -123,7 +129,7 @@ fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
     drop(launcher);
     let mut shell = reader("wc");
     let mut count = shell.child.stdout.take().expect("its output");
-    let last = shell.serve(wire, frames(MUCH), &cut, None);
+    let last = shell.serve((wire, frames(MUCH)), &cut, None, &mut unwatched());
     assert!(last.is_none());
     let mut counted = String::new();
     count.read_to_string(&mut counted).expect("a count");
@@ -146,7 +152,7 @@ fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has
     theirs.send(b"a beat that nobody reads").expect("room");
     let finished = std::thread::spawn(move || {
         let cut = Cut::new().expect("a cut");
-        pump.finish(end, &cut, None)
+        pump.finish(end, &cut, None, &mut unwatched())
     });
     // A connection that was reset would say so.
     let late = Instant::now() + Duration::from_millis(300);
@@ -182,7 +188,8 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
             let (cut, session) = (&*cut, &*session);
             scope.spawn(move || {
                 tell.send(()).expect("a listener");
-                pump.finish(ChannelEnd::ShellEnded { status: 3 }, cut, Some(session))
+                let end = ChannelEnd::ShellEnded { status: 3 };
+                pump.finish(end, cut, Some(session), &mut unwatched())
             });
             told.recv().expect("it begins");
             give_up(cut, session);
@@ -193,19 +200,6 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
 }
 
 #[test]
-fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
-    let (wire, _launcher) = wire();
-    let cut = Cut::new().expect("a cut");
-    let said = [&frames(9)[..], &[0xff; 4]].concat();
-    let mut shell = reader("wc");
-    let mut count = shell.child.stdout.take().expect("its output");
-    shell.serve(wire, said, &cut, None);
-    let mut counted = String::new();
-    count.read_to_string(&mut counted).expect("a count");
-    assert_eq!(counted.split_whitespace().last(), Some("9"));
-}
-
-#[test]
 fn the_end_of_a_shell_is_said_once_also_on_a_channel_that_is_cut() {
     let (ours, mut theirs) = far_wire();
     let pump = Pump::new(ours, Vec::new());
@@ -213,8 +207,32 @@ fn the_end_of_a_shell_is_said_once_also_on_a_channel_that_is_cut() {
     let cut = Cut::new().expect("a cut");
     let sentence = "this host leaves the machine".to_owned();
     cut.cut(&ChannelEnd::Cut { sentence });
-    pump.finish(end.clone(), &cut, None);
+    pump.finish(end.clone(), &cut, None, &mut unwatched());
     let mut said = Vec::new();
     session::put(&ChannelMessage::Closed { end }, &mut said);
     assert_eq!(hear(&mut theirs), said);
+}
+
+#[test]
+fn nobody_waits_for_ever_on_a_connection_that_alone_is_dead() {
+    // The other daemon never hangs up: it knows nothing of this connection any more.
+    let (ours, _theirs) = far_wire();
+    let pump = Pump::new(ours, Vec::new());
+    let cut = Cut::new().expect("a cut");
+    let end = ChannelEnd::ShellEnded { status: 3 };
+    let last = pump.finish(end, &cut, None, &mut watch(|_| true, true));
+    assert!(last.is_none());
+}
+
+#[test]
+fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
+    let (wire, _launcher) = wire();
+    let cut = Cut::new().expect("a cut");
+    let said = [&frames(9)[..], &[0xff; 4]].concat();
+    let mut shell = reader("wc");
+    let mut count = shell.child.stdout.take().expect("its output");
+    shell.serve((wire, said), &cut, None, &mut unwatched());
+    let mut counted = String::new();
+    count.read_to_string(&mut counted).expect("a count");
+    assert_eq!(counted.split_whitespace().last(), Some("9"));
 }
