@@ -8,6 +8,7 @@
 mod answer;
 mod ask;
 mod birth;
+mod budget;
 mod channels;
 pub mod commands;
 mod console;

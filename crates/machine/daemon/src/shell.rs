@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
+use crate::budget::{OVER, Share};
 use crate::channels::Cut;
 use crate::dead_connection::DeathWatch;
 use crate::detached_session::{DetachedSession, Way};
@@ -26,7 +27,9 @@ use crate::tasks;
 const FULL: usize = 256 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// More than kernels keep of a connection that has ended.
+/// Read at once.
+const PIECE: usize = 32 << 10;
+/// More than kernels keep of one connection that has ended.
 const MOST: usize = 16 << 20;
 /// How long a shell may read nothing of what its launcher said before it ended.
 const REST: Duration = Duration::from_secs(2);
@@ -102,6 +105,7 @@ impl Shell {
                 Parting::Ended => break,
                 Parting::Lost => {
                     // Bytes on their way to the shell are the beginning of something whose end will never come.
+                    pump.forget();
                     let next = session.and_then(|session| self.await_launcher(session, cut));
                     let Some((wire, arrived)) = next else { break };
                     pump = Pump::new(wire, arrived);
@@ -219,7 +223,7 @@ impl Shell {
 
     /// Reads what there is of the shell's output, which is for nobody.
     fn discard(&mut self) {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         for stream in &mut self.output {
             while let Some(fd) = &stream {
                 match rustix::io::read(fd, &mut piece) {
@@ -343,6 +347,8 @@ struct Pump {
     arrived: Frames,
     input: Vec<u8>,
     out: Vec<u8>,
+    /// Room for what has come of a connection that is over.
+    rest: Share,
     /// No more input comes.
     ended: bool,
     /// The channel has ended.
@@ -358,6 +364,7 @@ impl Pump {
             arrived,
             input: Vec::new(),
             out: Vec::new(),
+            rest: Share::none(&OVER),
             ended: false,
             over: false,
         }
@@ -372,12 +379,20 @@ impl Pump {
         matches!(self.wire, Wire::Local(_))
     }
 
+    /// Nothing of what is on its way is for anybody.
+    fn forget(&mut self) {
+        (self.input, self.out, self.arrived) = Default::default();
+        self.rest = Share::none(&OVER);
+    }
+
     /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
     fn has_said_end(&mut self) -> bool {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         while self.input.len() < MOST
+            && self.rest.grow(PIECE)
             && let Ok(Some(count)) = self.wire.recv(&mut piece)
         {
+            self.rest.shrink(PIECE - count);
             self.arrived.push(&piece[..count]);
             if self.unpack().is_err() {
                 return true;
@@ -414,7 +429,7 @@ impl Pump {
 
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.
     fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         while self.has_room() {
             match self.wire.recv(&mut piece) {
                 Ok(Some(count)) => self.arrived.push(&piece[..count]),
@@ -541,7 +556,7 @@ impl Pump {
     /// connection alone does not.
     fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>, watch: &mut DeathWatch) {
         self.wire.ask_now_and_then();
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         loop {
             session.iter().for_each(|session| session.hush());
             // Also when it is cut already: what the kernel takes at once may still arrive.
@@ -581,7 +596,7 @@ impl Pump {
 
     fn conclude(mut self, end: ChannelEnd) -> LastWords {
         session::put(&ChannelMessage::Closed { end }, &mut self.out);
-        LastWords::new(self.wire, self.out)
+        LastWords::new(self.wire, self.out, self.rest)
     }
 }
 
