@@ -236,3 +236,26 @@ fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
     count.read_to_string(&mut counted).expect("a count");
     assert_eq!(counted.split_whitespace().last(), Some("9"));
 }
+
+/// Whether a child of this process has its number still: it runs, or nobody has waited for it.
+fn is_kept(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    rustix::process::waitid(WaitId::Pid(pid), options).is_ok()
+}
+
+#[test]
+fn the_number_of_a_shell_is_kept_until_its_channel_is_not_listed() {
+    // One that its launcher ends, and one that ends by itself.
+    for (command, is_held) in [("cat", false), ("true", true)] {
+        let (wire, launcher) = wire();
+        let cut = Cut::new().expect("a cut");
+        let mut shell = reader(command);
+        let held = Some(launcher).filter(|_| is_held);
+        let last = shell.serve((wire, Vec::new()), &cut, None, &mut unwatched());
+        let pid = shell.pid();
+        assert!(is_kept(pid), "{command} is waited for too soon");
+        drop(shell);
+        assert!(!is_kept(pid), "nobody waits for {command}");
+        drop((held, last));
+    }
+}
