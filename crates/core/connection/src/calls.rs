@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::channel::Channel;
-use crate::dial::dial;
+use crate::dial::{ask_now_and_then, be_patient, dial};
 use crate::handshake::{End, Own, Shake};
 use crate::listener::Listener;
 use regatta_secure::Key;
@@ -174,6 +174,19 @@ impl Conversation {
     /// Sees to that, as far as is possible now.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+
+    /// Has the kernel ask the other side's each second whether it is still there. However long there is no answer, the connection does not
+    /// end of it: a host may stand still, and go on later.
+    pub fn ask_now_and_then(&self) -> io::Result<()> {
+        be_patient(self)?;
+        ask_now_and_then(self, true)
+    }
+
+    /// Whether the other side's kernel has left unanswered what this one's has sent or asked last.
+    pub fn is_unanswered(&self) -> bool {
+        let progress = self.0.progress();
+        progress.is_some_and(|progress| progress.repeated > 0)
     }
 }
 

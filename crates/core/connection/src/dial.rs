@@ -48,10 +48,16 @@ pub fn set_up(socket: impl AsFd) -> io::Result<()> {
         )
     };
     // An older kernel does not know it: then tasks try another connection.
-    if set == 0 {
-        sockopt::set_tcp_user_timeout(socket, PATIENCE.as_millis() as u32)?;
+    match set {
+        0 => be_patient(socket),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// The kernel does not end a connection because nobody answers, nor because nobody answers its questions.
+pub fn be_patient(socket: impl AsFd) -> io::Result<()> {
+    let patience = PATIENCE.as_millis() as u32;
+    Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), patience)?)
 }
 
 /// Has the kernel ask the other side's each second whether it is still there, or no more. That is for a connection on which one

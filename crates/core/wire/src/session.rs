@@ -12,12 +12,12 @@
 //! Unreachable  who cannot reach whom    >                again at each change; counts as long as the connection
 //!
 //! Open         a shell on a host        >
-//!                                       < Opened         or Refused
+//!                                       < Opened         or Refused, or NotOpened
 //! Data, EndOfInput                     <>                ChannelMessage from here on
 //!                                       < Errors, Closed
 //!
 //! Claim        the agent on a host      >                by a launcher that comes after another one
-//!                                       < Opened         with the hosts that the agent names as successors, or Refused
+//!                                       < Opened         with the hosts that the agent names as successors, or as above
 //! Lead         it is to follow me       >                or GiveUp: I will not lead after all
 //! Data, EndOfInput                     <>
 //!
@@ -31,16 +31,18 @@
 
 use std::net::SocketAddr;
 
-use crate::{Malformed, fields, frames, messages};
+use crate::{fields, frames, messages};
 
 /// Raised when a message changes.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// The first bytes of a process of a job.
 pub const PREAMBLE: [u8; 8] = *b"\0regatta";
 /// Longest piece of a stream in one message of a channel.
 pub const PIECE: usize = 64 << 10;
 /// Longer messages of a channel are refused.
 pub const LONGEST: usize = PIECE + 64;
+/// The first byte of [`ChannelMessage::Closed`].
+const CLOSED: u8 = 6;
 /// Longer requests are refused.
 pub const LONGEST_REQUEST: usize = 1 << 20;
 
@@ -77,6 +79,8 @@ messages! {
         5 Led { run: String }
         /// The host of this run will not lead.
         6 GivenUp { run: String }
+        /// The channel has ended before it was there.
+        7 NotOpened { end: ChannelEnd }
     }
 }
 
@@ -211,21 +215,36 @@ pub fn put(message: &ChannelMessage, to: &mut Vec<u8>) {
     let _ = frames::put(message, to);
 }
 
-/// How many of these bytes of a channel are whole frames, and whether the last one of them closes it.
-pub fn whole(bytes: &[u8]) -> Result<(usize, bool), Malformed> {
-    let (mut end, mut closes) = (0, false);
-    while let Some(length) = bytes[end..].first_chunk::<4>() {
+/// The whole frames at the beginning of bytes of a channel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WholeFrames {
+    /// How many bytes they are.
+    pub bytes: usize,
+    /// The last one closes the channel. Whatever follows it counts for nothing.
+    pub closes: bool,
+    /// Bytes follow that begin no frame.
+    pub then_nonsense: bool,
+}
+
+/// Counts the whole frames at the beginning of these bytes of a channel, also of those that come before nonsense.
+pub fn whole_frames(bytes: &[u8]) -> WholeFrames {
+    let mut whole = WholeFrames::default();
+    while let Some(length) = bytes[whole.bytes..].first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
         if length > LONGEST {
-            return Err(Malformed);
+            whole.then_nonsense = true;
+            break;
         }
-        let Some(body) = bytes[end + 4..].get(..length) else {
+        let Some(body) = bytes[whole.bytes + 4..].get(..length) else {
             break;
         };
-        closes = body.first() == Some(&6);
-        end += 4 + length;
+        whole.bytes += 4 + length;
+        if body.first() == Some(&CLOSED) {
+            whole.closes = true;
+            break;
+        }
     }
-    Ok((end, closes))
+    whole
 }
 
 #[cfg(test)]
@@ -233,6 +252,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Malformed;
     use crate::fields::Message;
     use crate::frames::Frames;
 
@@ -249,6 +269,14 @@ mod tests {
 
     fn text(text: &str) -> String {
         text.to_owned()
+    }
+
+    /// So many bytes of whole frames, and nothing special.
+    fn counted(bytes: usize) -> WholeFrames {
+        WholeFrames {
+            bytes,
+            ..WholeFrames::default()
+        }
     }
 
     #[test]
@@ -298,6 +326,9 @@ mod tests {
         });
         returns(FromDaemon::Led { run: text("r1") });
         returns(FromDaemon::GivenUp { run: text("r1") });
+        returns(FromDaemon::NotOpened {
+            end: ChannelEnd::HostLost { cause: text("x") },
+        });
         returns(FromDaemon::Membership {
             membership: Membership {
                 own: text("r1"),
@@ -340,7 +371,7 @@ mod tests {
         let bytes = vec![7; PIECE + 1];
         let mut frame = Vec::new();
         assert_eq!(put_piece(Stream::Data, &bytes, &mut frame), PIECE);
-        assert_eq!(whole(&frame), Ok((frame.len(), false)));
+        assert_eq!(whole_frames(&frame), counted(frame.len()));
         assert_eq!(put_piece(Stream::Errors, b"oh", &mut frame), 2);
         let mut frames = Frames::default();
         frames.push(&frame);
@@ -364,10 +395,30 @@ mod tests {
         put(&ChannelMessage::Closed { end }, &mut bytes);
         for cut in 0..bytes.len() {
             let whole_ones = if cut < first { 0 } else { first };
-            assert_eq!(whole(&bytes[..cut]), Ok((whole_ones, false)));
+            assert_eq!(whole_frames(&bytes[..cut]), counted(whole_ones));
         }
-        assert_eq!(whole(&bytes), Ok((bytes.len(), true)));
-        assert_eq!(whole(&(LONGEST as u32 + 1).to_le_bytes()), Err(Malformed));
+        let closed = WholeFrames {
+            closes: true,
+            ..counted(bytes.len())
+        };
+        assert_eq!(whole_frames(&bytes), closed);
+        // Nothing follows it.
+        put_piece(Stream::Data, b"x", &mut bytes);
+        assert_eq!(whole_frames(&bytes), closed);
+    }
+
+    #[test]
+    fn frames_that_come_together_with_nonsense_are_counted() {
+        let nonsense = (LONGEST as u32 + 1).to_le_bytes();
+        let mut bytes = Vec::new();
+        for count in 0..3 {
+            let whole = WholeFrames {
+                then_nonsense: true,
+                ..counted(bytes.len())
+            };
+            assert_eq!(whole_frames(&[&bytes[..], &nonsense].concat()), whole);
+            put_piece(Stream::Data, &vec![7; count], &mut bytes);
+        }
     }
 
     proptest! {
@@ -376,9 +427,10 @@ mod tests {
             let _ = FromJob::decode(&bytes);
             let _ = FromDaemon::decode(&bytes);
             let _ = ChannelMessage::decode(&bytes);
-            if let Ok((end, _)) = whole(&bytes) {
-                prop_assert!(end <= bytes.len());
-            }
+            let whole = whole_frames(&bytes);
+            prop_assert!(whole.bytes <= bytes.len());
+            // More of the stream changes nothing of what was counted.
+            prop_assert_eq!(whole_frames(&bytes[..whole.bytes]).bytes, whole.bytes);
         }
     }
 }

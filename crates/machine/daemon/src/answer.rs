@@ -19,6 +19,26 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 /// How long another daemon may take to try an address, on a busy host. That a firewall is between shows sooner.
 pub(crate) const TRIAL: Duration = Duration::from_secs(10);
 
+/// How long a caller that is turned away may take to say what it wants.
+const HASTE: Duration = Duration::from_secs(1);
+
+/// Tells a caller, when it has said what it wants, why it is not answered.
+pub(crate) fn turn_away(daemon: &Daemon, wire: Wire, caller: Option<Pid>, why: String) {
+    let mut talk = Talk::new(wire, HASTE);
+    let Ok(first) = talk.first_byte() else {
+        return;
+    };
+    match caller.filter(|_| first == PREAMBLE[0]) {
+        Some(_) if sessions::greet(daemon, &mut talk).is_some() => {
+            sessions::refuse(&mut talk, why);
+        }
+        None if open(daemon, &mut talk, caller).is_some() => {
+            let _ = talk.send_line(&Reply::Refused(why));
+        }
+        _ => {}
+    }
+}
+
 /// Serves one conversation to its end. `caller` is the process of the user's that began it; `None`: it is a daemon.
 pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     let mut talk = Talk::new(wire, LIMIT);

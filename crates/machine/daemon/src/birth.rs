@@ -28,6 +28,7 @@ use crate::daemon::Daemon;
 use crate::drive;
 use crate::leftover;
 use crate::sockets::Sockets;
+use crate::spare::Spare;
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::{Claimed, Place};
 
@@ -128,25 +129,35 @@ pub fn live() -> Result<(), Refusal> {
     };
     match set_up(charge) {
         Ok((daemon, sockets, claimed, note)) => {
-            let born = daemon.clone();
             let done = note.map_or(Reply::Done, Reply::Note);
-            // The talk is handed over when there is a thread for it: without one the starter is told why.
-            let (hand, taken) = std::sync::mpsc::channel();
-            let thread = std::thread::Builder::new().spawn(move || {
-                if let Ok(talk) = taken.recv() {
-                    grow_up(&born, talk, &done);
-                }
-            });
-            if let Err(error) = thread {
-                let refusal = limits::no_process("the daemon cannot run", &error);
-                let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
-                return Err(refusal);
-            }
-            let _ = hand.send(talk);
-            drive::run(&daemon, sockets, claimed, &ends);
+            let spare = begin(&daemon, talk, done)?;
+            drive::run(&daemon, sockets, claimed, &ends, &spare);
             Ok(())
         }
         Err(refusal) => {
+            let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
+            Err(refusal)
+        }
+    }
+}
+
+/// Starts the threads that a daemon has from the beginning. `done` is said when it has joined. Without a thread the starter is told why.
+fn begin(daemon: &Arc<Daemon>, mut talk: Talk, done: Reply) -> Result<Spare, Refusal> {
+    let born = daemon.clone();
+    // The talk is handed over when there is a thread for it.
+    let (hand, taken) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().spawn(move || {
+        if let Ok(talk) = taken.recv() {
+            grow_up(&born, talk, &done);
+        }
+    });
+    match thread.and_then(|_| Spare::start(daemon)) {
+        Ok(spare) => {
+            let _ = hand.send(talk);
+            Ok(spare)
+        }
+        Err(error) => {
+            let refusal = limits::no_process("the daemon cannot run", &error);
             let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
             Err(refusal)
         }

@@ -99,6 +99,11 @@ impl Channels {
         }
     }
 
+    /// The host at the other end of the channel of this number.
+    pub(crate) fn peer(&self, number: u64) -> Option<HostId> {
+        self.all.get(&number).map(|channel| channel.peer)
+    }
+
     pub(crate) fn remove(&mut self, number: u64) {
         self.all.remove(&number);
     }

@@ -10,7 +10,7 @@ use regatta_launch::channel_keeper::Channels;
 use regatta_launch::hosts::Host;
 use regatta_launch::{Across, Choice, Refusal, identity, no_daemon};
 use regatta_segment::place::Key;
-use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
+use regatta_wire::session::{ChannelEnd, FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
 
 use crate::answer::LIMIT;
 use crate::ask::{self, Ask, Birth, Charge, JoinConfig, Leader, Opening, Reply, Report, Task};
@@ -455,6 +455,9 @@ pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
             FromDaemon::Hello { .. } => {}
             FromDaemon::Opened { .. } => break,
             FromDaemon::Refused { sentence } => return Err(Refusal::of_regatta(sentence)),
+            FromDaemon::NotOpened { end } => {
+                return Err(Refusal::of_regatta(why_not_opened(host, end)));
+            }
             _ => {
                 return Err(Refusal::of_regatta(
                     "the daemon answers something else than it was asked",
@@ -464,4 +467,14 @@ pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
     }
     let (wire, arrived) = talk.into_parts();
     crate::console::run(wire, arrived)
+}
+
+/// The sentence for a person whose channel was cut before it was there.
+fn why_not_opened(host: &str, end: ChannelEnd) -> String {
+    match end {
+        ChannelEnd::HostLost { cause } => format!("the host {host} is lost: {cause}"),
+        ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
+        ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
+        ChannelEnd::ShellEnded { .. } => format!("the shell on the host {host} has ended"),
+    }
 }

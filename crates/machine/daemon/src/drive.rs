@@ -3,9 +3,9 @@
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use regatta_connection::calls::Conversation;
 use regatta_membership::Input;
 use rustix::event::{PollFd, PollFlags};
 
@@ -13,6 +13,7 @@ use crate::answer;
 use crate::daemon::Daemon;
 use crate::seal::Opener;
 use crate::sockets::Sockets;
+use crate::spare::Spare;
 use crate::talk::{Wire, wait};
 use regatta_launch::place::{self, Claimed};
 
@@ -28,7 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MANNERS: Duration = Duration::from_secs(1);
 
 /// Drives until the daemon has to end; `ends` can be read from when the user or the system wants that.
-pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, ends: &UnixStream) {
+pub(crate) fn run(
+    daemon: &Arc<Daemon>,
+    mut sockets: Sockets,
+    claimed: Claimed,
+    ends: &UnixStream,
+    spare: &Spare,
+) {
     let mut opener = Opener::new(&daemon.charge.key);
     let mut over_since = None;
     // No more files are to be had: commands wait outside, and must not wake us all the time.
@@ -56,37 +63,42 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
         if sockets.listener.is_busy() || over_since.is_some() || full {
             left = left.min(TICK);
         }
-        {
-            let mut fds = vec![
-                PollFd::new(&sockets.datagrams, PollFlags::IN),
-                PollFd::new(&daemon.bell, PollFlags::IN),
-                PollFd::new(ends, PollFlags::IN),
-            ];
-            fds.extend(
-                sockets
-                    .listener
-                    .fds()
-                    .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
-            );
-            if !full {
-                fds.push(PollFd::new(&claimed.listener, PollFlags::IN));
-            }
-            wait(&mut fds, Some(Instant::now() + left));
-        }
+        let callers = Some(&claimed.listener).filter(|_| !full);
+        await_input(daemon, (&sockets, callers, ends), left);
         let _ = rustix::io::read(&daemon.bell, &mut [0; 8]);
         receive(daemon, &sockets, &mut opener);
         if daemon.now() >= deadline {
             daemon.input(Input::Timer);
         }
         let met = sockets.listener.attend(&daemon.keys);
-        met.into_iter().for_each(|peer| answer_daemon(daemon, peer));
-        full = !accept(daemon, &claimed.listener);
+        for peer in met {
+            let wire = Wire::Far(Box::new(peer));
+            spare.serve(daemon, Builder::new(), (wire, None));
+        }
+        full = !accept(daemon, &claimed.listener, spare);
         let mut byte = [0; 16];
         if rustix::io::read(ends, &mut byte).is_ok_and(|count| count > 0) {
             answer::leave(daemon);
         }
     }
     end(daemon, claimed);
+}
+
+/// Waits for whatever comes first, that long at most. Callers of this host may have to wait outside.
+fn await_input(
+    daemon: &Daemon,
+    (sockets, callers, ends): (&Sockets, Option<&UnixListener>, &UnixStream),
+    limit: Duration,
+) {
+    let mut fds = vec![
+        PollFd::new(&sockets.datagrams, PollFlags::IN),
+        PollFd::new(&daemon.bell, PollFlags::IN),
+        PollFd::new(ends, PollFlags::IN),
+    ];
+    let strangers = sockets.listener.fds();
+    fds.extend(strangers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    fds.extend(callers.map(|listener| PollFd::new(listener, PollFlags::IN)));
+    wait(&mut fds, Some(Instant::now() + limit));
 }
 
 fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
@@ -101,16 +113,8 @@ fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
     }
 }
 
-fn answer_daemon(daemon: &Arc<Daemon>, peer: Conversation) {
-    let daemon = daemon.clone();
-    // A caller for which there is no thread is hung up on.
-    let _ = std::thread::Builder::new().spawn(move || {
-        answer::serve(&daemon, Wire::Far(Box::new(peer)), None);
-    });
-}
-
 /// Whether all who came could be let in.
-fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) -> bool {
+fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool {
     for _ in 0..TURN {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
@@ -120,12 +124,9 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) -> bool {
         let (Ok(()), Ok(caller)) = (place::check_user(&stream), caller) else {
             continue;
         };
-        let daemon = daemon.clone();
-        let _ = std::thread::Builder::new().spawn(move || {
-            if let Ok(wire) = Wire::local(stream) {
-                answer::serve(&daemon, wire, Some(caller));
-            }
-        });
+        if let Ok(wire) = Wire::local(stream) {
+            spare.serve(daemon, Builder::new(), (wire, Some(caller)));
+        }
     }
     true
 }

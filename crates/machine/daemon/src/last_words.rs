@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
+use crate::budget::Share;
 use crate::talk::{Wire, wait};
 
 /// How long a channel that has ended counts as one for a launcher that does not read. A daemon that ends waits for its channels.
@@ -17,12 +18,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct LastWords {
     to: Wire,
     rest: Vec<u8>,
+    /// The room that they have, as long as they are here.
+    _share: Share,
 }
 
 impl LastWords {
-    /// These whole frames, of which the first may be under way.
-    pub(crate) fn new(to: Wire, rest: Vec<u8>) -> LastWords {
-        LastWords { to, rest }
+    /// These whole frames, of which the first may be under way. They have this room.
+    pub(crate) fn new(to: Wire, rest: Vec<u8>, share: Share) -> LastWords {
+        LastWords {
+            to,
+            rest,
+            _share: share,
+        }
     }
 
     /// Sends them, for a short time only.
@@ -61,11 +68,13 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::budget::OVER;
 
     fn last_words() -> (LastWords, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let wire = Wire::local(ours).expect("a wire");
-        (LastWords::new(wire, vec![7; 4 << 20]), theirs)
+        let share = Share::none(&OVER);
+        (LastWords::new(wire, vec![7; 4 << 20], share), theirs)
     }
 
     #[test]

@@ -8,6 +8,7 @@ use regatta_wire::Malformed;
 use regatta_wire::session::{self, ChannelEnd, ChannelMessage};
 use rustix::event::{PollFd, PollFlags};
 
+use crate::budget::{Budget, OVER, Share};
 use crate::channels::Cut;
 use crate::last_words::LastWords;
 use crate::talk::{self, Wire, wait};
@@ -15,8 +16,10 @@ use crate::witness;
 
 /// Waits in each direction, at most about that much. Whole frames fit.
 const FULL: usize = 256 << 10;
-/// More than kernels keep of a connection that has ended.
+/// More than kernels keep of one connection that has ended.
 const MOST: usize = 16 << 20;
+/// Read at once.
+const PIECE: usize = 32 << 10;
 /// How long the other daemon may take nothing of what is left, or take to hang up after the last word.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it may take until it is known why a daemon that lives has hung up: it may have declared this host dead.
@@ -31,7 +34,7 @@ pub(crate) fn run(
     (host, peer): (&str, HostId),
     cut: &Cut,
 ) -> Option<LastWords> {
-    let [mut up, mut down] = arrived.map(Way::new);
+    let [mut up, mut down] = arrived.map(|waiting| Way::new(waiting, &OVER));
     let why = loop {
         up.pull(&mut near);
         let sent_up = up.push(&mut far);
@@ -130,15 +133,18 @@ struct Way {
     ended: bool,
     /// The last frame has come.
     closed: bool,
+    /// Room for what has come of a connection that is over.
+    rest: Share,
 }
 
 impl Way {
-    fn new(waiting: Vec<u8>) -> Way {
+    fn new(waiting: Vec<u8>, budget: &'static Budget) -> Way {
         Way {
             waiting,
             whole: 0,
             ended: false,
             closed: false,
+            rest: Share::none(budget),
         }
     }
 
@@ -161,23 +167,38 @@ impl Way {
     }
 
     fn pull(&mut self, from: &mut Wire) {
-        self.pull_up_to(FULL, from);
+        while self.waiting.len() < FULL && self.pull_some(from) > 0 {}
     }
 
-    /// Takes all that has come on a connection that is over, although the launcher has not read what came before.
+    /// Takes all that has come on a connection that is over, although the launcher has not read what came before. All channels together
+    /// keep so much of it and no more.
     fn pull_rest(&mut self, from: &mut Wire) {
-        self.pull_up_to(MOST, from);
+        while self.waiting.len() < MOST && self.rest.grow(PIECE) {
+            let count = self.pull_some(from);
+            self.rest.shrink(PIECE - count);
+            if count == 0 {
+                break;
+            }
+        }
         // Nonsense is not passed on.
         let _ = self.count_whole();
     }
 
-    fn pull_up_to(&mut self, most: usize, from: &mut Wire) {
-        let mut piece = [0; 32 << 10];
-        while self.waiting.len() < most && !self.ended {
-            match from.recv(&mut piece) {
-                Ok(Some(count)) => self.waiting.extend_from_slice(&piece[..count]),
-                Ok(None) => return,
-                Err(_) => self.ended = true,
+    /// Takes what has come, up to [`PIECE`] bytes; how many.
+    fn pull_some(&mut self, from: &mut Wire) -> usize {
+        let mut piece = [0; PIECE];
+        if self.ended {
+            return 0;
+        }
+        match from.recv(&mut piece) {
+            Ok(count) => {
+                let count = count.unwrap_or(0);
+                self.waiting.extend_from_slice(&piece[..count]);
+                count
+            }
+            Err(_) => {
+                self.ended = true;
+                0
             }
         }
     }
@@ -187,11 +208,18 @@ impl Way {
         self.send(to).map_err(|_| Broken::Receiver)
     }
 
+    /// Counts the frames that have come as a whole. An error: they are the last ones, nonsense follows.
     fn count_whole(&mut self) -> Result<(), Malformed> {
-        let (more, closes) = session::whole(&self.waiting[self.whole..])?;
-        self.whole += more;
-        self.closed |= closes;
-        Ok(())
+        if self.closed {
+            return Ok(());
+        }
+        let more = session::whole_frames(&self.waiting[self.whole..]);
+        self.whole += more.bytes;
+        self.closed |= more.closes;
+        match more.then_nonsense {
+            true => Err(Malformed),
+            false => Ok(()),
+        }
     }
 
     fn send(&mut self, to: &mut Wire) -> std::io::Result<()> {
@@ -208,7 +236,7 @@ impl Way {
 
     /// Passes on what a launcher had said before it hung up, as long as the other side takes some of it.
     fn pass_rest(&mut self, from: &mut Wire, to: &mut Wire) {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         loop {
             self.pull(from);
             let before = self.waiting.len();
@@ -231,8 +259,9 @@ impl Way {
     fn end(&mut self, to: &mut Wire) {
         self.waiting.truncate(self.whole);
         session::put(&ChannelMessage::EndOfInput {}, &mut self.waiting);
+        self.whole = self.waiting.len();
         let until = Instant::now() + PATIENCE;
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         while Instant::now() < until {
             if self.push(to).is_err() {
                 return;
@@ -256,7 +285,7 @@ impl Way {
         if !self.closed {
             session::put(&ChannelMessage::Closed { end }, &mut self.waiting);
         }
-        LastWords::new(to, self.waiting)
+        LastWords::new(to, self.waiting, self.rest)
     }
 }
 
@@ -357,6 +386,28 @@ mod tests {
     }
 
     #[test]
+    fn frames_that_come_together_with_nonsense_are_passed_on_before_the_reason() {
+        let said = [&frames(9)[..], &[0xff; 4]].concat();
+        let cut = Cut::new().expect("a cut");
+        let ((near, launcher), (far, mut shell)) = (wire(), wire());
+        shell.write_all(&said).expect("room");
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let sentence = "the host beta says what is not understood".to_owned();
+        let end = ChannelEnd::HostGone { sentence };
+        assert_eq!(hear(launcher), (9, Some(ChannelMessage::Closed { end })));
+        let heard = shell.join().expect("a shell");
+        assert_eq!(heard, (0, Some(ChannelMessage::EndOfInput {})));
+
+        let ((near, mut launcher), (far, shell)) = (wire(), wire());
+        launcher.write_all(&said).expect("room");
+        let shell = std::thread::spawn(|| hear(shell));
+        run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
+        let heard = shell.join().expect("a shell");
+        assert_eq!(heard, (9, Some(ChannelMessage::EndOfInput {})));
+    }
+
+    #[test]
     fn all_that_a_launcher_said_before_it_hung_up_is_passed_on() {
         let ((near, mut launcher), (far, shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
@@ -441,10 +492,39 @@ mod tests {
     }
 
     #[test]
+    fn what_channels_keep_of_connections_that_are_over_is_bounded_for_all_together() {
+        static SMALL: Budget = Budget::new(3 * PIECE);
+        let mut launchers = Vec::new();
+        let mut last_words = Vec::new();
+        let mut kept = 0;
+        for _ in 0..3 {
+            let ((near, launcher), (mut far, mut shell)) = (wire(), wire());
+            shell.write_all(&frames(2 * PIECE)).expect("room");
+            drop(shell);
+            let mut down = Way::new(Vec::new(), &SMALL);
+            down.pull_rest(&mut far);
+            kept += down.waiting.len();
+            let end = ChannelEnd::ShellEnded { status: 3 };
+            last_words.push(down.conclude(near, end));
+            launchers.push(launcher);
+        }
+        assert!(kept <= 3 * PIECE, "{kept}");
+        assert!(kept > PIECE && SMALL.left() < PIECE);
+        // Each launcher is told in any case, and what it has taken counts no more.
+        for (last, launcher) in last_words.into_iter().zip(launchers) {
+            last.deliver();
+            let (_, heard) = hear(launcher);
+            assert!(matches!(heard, Some(ChannelMessage::Closed { .. })));
+        }
+        assert_eq!(SMALL.left(), 3 * PIECE);
+    }
+
+    #[test]
     fn a_side_that_has_hung_up_wakes_nobody_while_the_launcher_does_not_read() {
         let ((mut near, _launcher), (far, shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
-        let (up, mut down) = (Way::new(Vec::new()), Way::new(frames(MUCH)));
+        let way = |waiting| Way::new(waiting, &OVER);
+        let (up, mut down) = (way(Vec::new()), way(frames(MUCH)));
         assert_eq!(down.push(&mut near), Ok(()));
         drop(shell);
         let mut fds = polls(&cut, (&near, &up), (&far, &down));

@@ -15,7 +15,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
+use crate::budget::{OVER, Share};
 use crate::channels::Cut;
+use crate::dead_connection::DeathWatch;
 use crate::detached_session::{DetachedSession, Way};
 use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
@@ -25,7 +27,9 @@ use crate::tasks;
 const FULL: usize = 256 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// More than kernels keep of a connection that has ended.
+/// Read at once.
+const PIECE: usize = 32 << 10;
+/// More than kernels keep of one connection that has ended.
 const MOST: usize = 16 << 20;
 /// How long a shell may read nothing of what its launcher said before it ended.
 const REST: Duration = Duration::from_secs(2);
@@ -87,20 +91,21 @@ impl Shell {
     /// may get before.
     pub(crate) fn serve(
         &mut self,
-        wire: Wire,
-        arrived: Vec<u8>,
+        (wire, arrived): Way,
         cut: &Cut,
         session: Option<&DetachedSession>,
+        watch: &mut DeathWatch,
     ) -> Option<LastWords> {
         let mut pump = Pump::new(wire, arrived);
         loop {
             match self.carry(&mut pump, cut, session) {
                 Parting::Finished(end) => {
-                    return pump.finish(end, cut, session);
+                    return pump.finish(end, cut, session, watch);
                 }
                 Parting::Ended => break,
                 Parting::Lost => {
                     // Bytes on their way to the shell are the beginning of something whose end will never come.
+                    pump.forget();
                     let next = session.and_then(|session| self.await_launcher(session, cut));
                     let Some((wire, arrived)) = next else { break };
                     pump = Pump::new(wire, arrived);
@@ -138,6 +143,7 @@ impl Shell {
             match pump.turn(self) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    pump.feed_rest(self, cut);
                     return Parting::Ended;
                 }
                 Err(_) => break,
@@ -217,7 +223,7 @@ impl Shell {
 
     /// Reads what there is of the shell's output, which is for nobody.
     fn discard(&mut self) {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         for stream in &mut self.output {
             while let Some(fd) = &stream {
                 match rustix::io::read(fd, &mut piece) {
@@ -341,6 +347,8 @@ struct Pump {
     arrived: Frames,
     input: Vec<u8>,
     out: Vec<u8>,
+    /// Room for what has come of a connection that is over.
+    rest: Share,
     /// No more input comes.
     ended: bool,
     /// The channel has ended.
@@ -356,6 +364,7 @@ impl Pump {
             arrived,
             input: Vec::new(),
             out: Vec::new(),
+            rest: Share::none(&OVER),
             ended: false,
             over: false,
         }
@@ -370,12 +379,20 @@ impl Pump {
         matches!(self.wire, Wire::Local(_))
     }
 
+    /// Nothing of what is on its way is for anybody.
+    fn forget(&mut self) {
+        (self.input, self.out, self.arrived) = Default::default();
+        self.rest = Share::none(&OVER);
+    }
+
     /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
     fn has_said_end(&mut self) -> bool {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         while self.input.len() < MOST
+            && self.rest.grow(PIECE)
             && let Ok(Some(count)) = self.wire.recv(&mut piece)
         {
+            self.rest.shrink(PIECE - count);
             self.arrived.push(&piece[..count]);
             if self.unpack().is_err() {
                 return true;
@@ -412,7 +429,7 @@ impl Pump {
 
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.
     fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
-        let mut piece = [0; 32 << 10];
+        let mut piece = [0; PIECE];
         while self.has_room() {
             match self.wire.recv(&mut piece) {
                 Ok(Some(count)) => self.arrived.push(&piece[..count]),
@@ -521,10 +538,11 @@ impl Pump {
         end: ChannelEnd,
         cut: &Cut,
         session: Option<&DetachedSession>,
+        watch: &mut DeathWatch,
     ) -> Option<LastWords> {
         if !self.is_local() {
             session::put(&ChannelMessage::Closed { end }, &mut self.out);
-            self.hand_over(cut, session);
+            self.hand_over(cut, session, watch);
             return None;
         }
         let mut last = self.conclude(end);
@@ -534,24 +552,34 @@ impl Pump {
 
     /// Hands the last words to the daemon of the launcher's host, and returns when that has hung up, which it does when it has them
     /// all: closed with something unread, or spoken to afterwards, a connection would lose what is still on its way. A host may stand
-    /// still for long, so no time ends this, but the verdict of the machine, or the end of this daemon.
-    fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>) {
-        let mut piece = [0; 32 << 10];
+    /// still for long, so no time ends this, but the verdict of the machine, the end of this daemon, or that the host answers and this
+    /// connection alone does not.
+    fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>, watch: &mut DeathWatch) {
+        self.wire.ask_now_and_then();
+        let mut piece = [0; PIECE];
         loop {
             session.iter().for_each(|session| session.hush());
-            let is_lost = session.is_some_and(DetachedSession::has_lost_owner);
-            if is_lost || cut.why().is_some() || self.send().is_err() {
+            // Also when it is cut already: what the kernel takes at once may still arrive.
+            if self.send().is_err() {
                 return;
             }
             let is_sent = self.out.is_empty() && self.wire.is_flushed();
             if is_sent {
                 let _ = rustix::net::shutdown(&self.wire, Shutdown::Write);
             }
+            let is_lost = session.is_some_and(DetachedSession::has_lost_owner);
+            if is_lost || cut.why().is_some() {
+                return;
+            }
             match self.wire.recv(&mut piece) {
                 // Nobody is left who wants it.
                 Ok(Some(_)) => continue,
                 Ok(None) => {}
                 Err(_) => return,
+            }
+            let now = Instant::now();
+            if watch.is_dead(&self.wire, now) {
+                return;
             }
             let flags = match is_sent {
                 true => PollFlags::IN,
@@ -562,13 +590,13 @@ impl Pump {
                 PollFd::new(cut, PollFlags::IN),
             ];
             fds.extend(session.map(|session| PollFd::new(session, PollFlags::IN)));
-            wait(&mut fds, None);
+            wait(&mut fds, Some(watch.next_look(now)));
         }
     }
 
     fn conclude(mut self, end: ChannelEnd) -> LastWords {
         session::put(&ChannelMessage::Closed { end }, &mut self.out);
-        LastWords::new(self.wire, self.out)
+        LastWords::new(self.wire, self.out, self.rest)
     }
 }
 

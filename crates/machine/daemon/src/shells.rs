@@ -13,12 +13,13 @@ use crate::answer::{LIMIT, Rest};
 use crate::ask::{Ask, Opening, Reply};
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
+use crate::dead_connection::DeathWatch;
 use crate::detached_session::DetachedSession;
 use crate::last_words::LastWords;
-use crate::relay;
 use crate::sessions::refuse;
 use crate::shell::Shell;
 use crate::talk::{self, Talk};
+use crate::{relay, witness};
 
 /// How long a shell whose channel has broken waits at least for word of its launcher's host.
 const VERDICT: Duration = Duration::from_secs(30);
@@ -39,8 +40,9 @@ pub(crate) fn open(
     (job, wanted): (String, Wanted),
     caller: Pid,
 ) -> Option<Rest> {
-    let opened = find(daemon, host).and_then(|(own, peer)| match wanted {
-        Wanted::Waiting if peer == own => Err(waits_here(&job)),
+    let found = find(daemon, host).map_err(NotOpened::from);
+    let opened = found.and_then(|(own, peer)| match wanted {
+        Wanted::Waiting if peer == own => Err(waits_here(&job).into()),
         // A job that is lost with this host needs nobody to wait for.
         Wanted::New { .. } if peer == own => {
             let shell = Started::shell(daemon, (job, false), own)?;
@@ -60,8 +62,12 @@ pub(crate) fn open(
     match opened {
         Ok(Opened::Here(shell)) => Some(shell.serve(daemon, talk)),
         Ok(Opened::There(way, far)) => Some(way.carry(daemon, (talk, far), host)),
-        Err(sentence) => {
+        Err(NotOpened::Refused(sentence)) => {
             refuse(&mut talk, sentence);
+            None
+        }
+        Err(NotOpened::Ended(end)) => {
+            let _ = talk.send_message(&FromDaemon::NotOpened { end });
             None
         }
     }
@@ -70,6 +76,21 @@ pub(crate) fn open(
 enum Opened {
     Here(Started),
     There(WayThere, Talk),
+}
+
+/// Why there is no channel.
+#[derive(Debug, PartialEq, Eq)]
+enum NotOpened {
+    /// It cannot be opened: a sentence.
+    Refused(String),
+    /// It was cut before it was there. The launcher handles that as it does the end of one that was.
+    Ended(ChannelEnd),
+}
+
+impl From<String> for NotOpened {
+    fn from(sentence: String) -> NotOpened {
+        NotOpened::Refused(sentence)
+    }
 }
 
 fn waits_here(job: &str) -> String {
@@ -122,14 +143,14 @@ impl WayThere {
         })
     }
 
-    /// Has the other host start a shell, or hand over one that waits, with the hosts that its agent names. An error is a sentence, and
-    /// the end of the channel.
+    /// Has the other host start a shell, or hand over one that waits, with the hosts that its agent names. An error is the end of the
+    /// channel.
     fn open(
         &self,
         daemon: &Daemon,
         host: &str,
         wanted: Wanted,
-    ) -> Result<(Talk, Vec<String>), String> {
+    ) -> Result<(Talk, Vec<String>), NotOpened> {
         let opened = self.far_shell(daemon, host, wanted);
         if opened.is_err() {
             self.end(daemon);
@@ -142,7 +163,7 @@ impl WayThere {
         daemon: &Daemon,
         host: &str,
         wanted: Wanted,
-    ) -> Result<(Talk, Vec<String>), String> {
+    ) -> Result<(Talk, Vec<String>), NotOpened> {
         let job = self.job.clone();
         let opening = Opening {
             identity: identity(),
@@ -162,11 +183,13 @@ impl WayThere {
         match far {
             Ok((Reply::Done, far)) => Ok((far, Vec::new())),
             Ok((Reply::Claimed { successors }, far)) => Ok((far, successors)),
-            Ok((Reply::Refused(sentence), _)) => Err(format!("on the host {host}: {sentence}")),
-            Ok(_) => Err(format!("the host {host} says what is not understood")),
+            Ok((Reply::Refused(sentence), _)) => {
+                Err(format!("on the host {host}: {sentence}").into())
+            }
+            Ok(_) => Err(format!("the host {host} says what is not understood").into()),
             Err(error) => Err(match self.cut.why() {
-                Some(why) => why_cut(host, why),
-                None => talk::explain(host, &error).sentence,
+                Some(why) => NotOpened::Ended(why),
+                None => talk::explain(host, &error).sentence.into(),
             }),
         }
     }
@@ -185,16 +208,6 @@ impl WayThere {
     fn end(&self, daemon: &Daemon) {
         daemon.lock().channels.remove(self.number);
         daemon.announce();
-    }
-}
-
-/// The sentence for a launcher whose channel was cut before it was there.
-fn why_cut(host: &str, why: ChannelEnd) -> String {
-    match why {
-        ChannelEnd::HostLost { cause } => format!("the host {host} is lost: {cause}"),
-        ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
-        ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
-        ChannelEnd::ShellEnded { .. } => format!("the shell on the host {host} has ended"),
     }
 }
 
@@ -250,10 +263,15 @@ impl Started {
     fn serve(self, daemon: &Arc<Daemon>, talk: Talk) -> Rest {
         let daemon = daemon.clone();
         Box::new(move || {
-            let (wire, arrived) = talk.into_parts();
+            let (machine, number) = (daemon.clone(), self.number);
+            // Another launcher may have come since, on another host.
+            let mut watch = DeathWatch::new(move || {
+                let peer = machine.lock().channels.peer(number);
+                peer.is_some_and(witness::answers)
+            });
             let session = self.session.as_deref();
             let mut shell = self.shell;
-            let last = shell.serve(wire, arrived, &self.cut, session);
+            let last = shell.serve(talk.into_parts(), &self.cut, session, &mut watch);
             daemon.lock().channels.remove(self.number);
             drop(shell);
             daemon.announce();
@@ -350,6 +368,11 @@ mod tests {
         (listener, way)
     }
 
+    fn lost() -> ChannelEnd {
+        let cause = "it has been silent".to_owned();
+        ChannelEnd::HostLost { cause }
+    }
+
     #[test]
     fn a_launcher_is_refused_at_once_when_a_host_is_lost_that_is_asked_for_a_shell() {
         for wanted in [Wanted::New { detachable: true }, Wanted::Waiting] {
@@ -358,16 +381,14 @@ mod tests {
             let (machine, peer) = (daemon.clone(), way.peer);
             let verdict = std::thread::spawn(move || {
                 let called = listener.accept().expect("a call");
-                let cause = "it has been silent".to_owned();
-                let why = ChannelEnd::HostLost { cause };
+                let why = lost();
                 machine.lock().channels.lose(peer, &why);
                 called
             });
             let began = Instant::now();
             let refused = way.open(&daemon, "beta", wanted).err();
             assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
-            let sentence = "the host beta is lost: it has been silent";
-            assert_eq!(refused.as_deref(), Some(sentence));
+            assert_eq!(refused, Some(NotOpened::Ended(lost())));
             assert_eq!(daemon.lock().channels.all().count(), 0);
             verdict.join().expect("a verdict");
         }
@@ -382,7 +403,9 @@ mod tests {
         let wanted = Wanted::New { detachable: true };
         let refused = way.open(&daemon, "beta", wanted).err();
         assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
-        assert_eq!(refused.as_deref(), Some("the virtual machine ends"));
+        let sentence = "the virtual machine ends".to_owned();
+        let end = ChannelEnd::Cut { sentence };
+        assert_eq!(refused, Some(NotOpened::Ended(end)));
     }
 
     #[test]
@@ -392,7 +415,8 @@ mod tests {
         let launcher = ("alpha:1".to_owned(), rustix::process::getpid());
         let way = WayThere::begin(&daemon, peer, launcher).expect("a channel");
         let refused = way.open(&daemon, "beta", Wanted::Waiting).err();
-        let sentence = "the host at 127.0.0.1:9 is gone";
-        assert_eq!(refused.as_deref(), Some(sentence));
+        let sentence = "the host at 127.0.0.1:9 is gone".to_owned();
+        let end = ChannelEnd::HostGone { sentence };
+        assert_eq!(refused, Some(NotOpened::Ended(end)));
     }
 }

@@ -78,6 +78,22 @@ impl Wire {
             Wire::Local(_) => Ok(()),
         }
     }
+
+    /// Has the kernel ask another host's now and then whether this connection is there, so that it can be seen that it is not.
+    pub(crate) fn ask_now_and_then(&self) {
+        if let Wire::Far(conversation) = self {
+            // Where this cannot be, what was sent last is still asked for.
+            let _ = conversation.ask_now_and_then();
+        }
+    }
+
+    /// Whether another host's kernel has left unanswered what this one's has sent or asked last.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match self {
+            Wire::Far(conversation) => conversation.is_unanswered(),
+            Wire::Local(_) => false,
+        }
+    }
 }
 
 impl AsFd for Wire {

@@ -28,3 +28,11 @@ pub(crate) fn is_daemon_gone(host: HostId) -> bool {
     let tried = TcpStream::connect_timeout(&host.address(), PATIENCE);
     tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
+
+/// Whether the host answers a call, its daemon or its kernel alone. Takes up to [`PATIENCE`].
+pub(crate) fn answers(host: HostId) -> bool {
+    match TcpStream::connect_timeout(&host.address(), PATIENCE) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::ConnectionRefused,
+    }
+}

@@ -279,6 +279,7 @@ fn lead(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, Re
         // A node that is gone by now is found lost by all.
         let _ = write_letter(&stream, &sealed, Instant::now() + PROMPT);
         mesh.others(Other::new(&places.key, (0, node), &letter.nonce, stream))?;
+        mesh.beat();
     }
     Ok(Met {
         places,
@@ -499,6 +500,30 @@ fn unreached(step: &Step, node: u32) -> Refusal {
     ))
 }
 
+/// The guardians that are to call this one.
+struct Expected {
+    nodes: Vec<u32>,
+    calls: Callers<Other>,
+}
+
+impl Expected {
+    fn take_in(&mut self, other: Other, mesh: &mut Mesh) {
+        if let Some(at) = self.nodes.iter().position(|&node| node == other.node()) {
+            self.nodes.swap_remove(at);
+            mesh.add(other);
+        }
+    }
+
+    /// Says to all that this guardian is there, also to those that have just called it: they may have met all others, and would take it
+    /// for lost while it waits for a slow one.
+    fn beat(&mut self, mesh: &mut Mesh) {
+        while let Ok(other) = self.calls.heard.try_recv() {
+            self.take_in(other, mesh);
+        }
+        mesh.beat();
+    }
+}
+
 /// Connects to all other guardians: calls those before this node, and is called by those after it.
 fn join_mesh(
     step: &Step,
@@ -522,26 +547,26 @@ fn join_mesh(
     let calls = calls.map_err(|error| no_socket(&error))?;
     // A guardian that is called may be slow, and has as long as all have to come.
     let until = until.max(Instant::now() + PROMPT);
+    let mut expected = Expected {
+        nodes: (me + 1..step.nodes.len() as u32).collect(),
+        calls,
+    };
     for (node, &guardian) in (0..me).zip(&table.guardians).skip(1) {
+        expected.beat(&mut mesh);
         let other = TcpStream::connect_timeout(&guardian, PROMPT)
             .ok()
-            .and_then(|stream| Other::call(&key, (me, node), stream, until, || mesh.beat()));
+            .and_then(|stream| {
+                let beat = || expected.beat(&mut mesh);
+                Other::call(&key, (me, node), stream, until, beat)
+            });
         mesh.others(Some(other.ok_or_else(|| unreached(step, node))?))?;
     }
     let until = until.max(Instant::now() + PROMPT);
-    let mut expected: Vec<u32> = (me + 1..step.nodes.len() as u32).collect();
-    while let Some(&next) = expected.first() {
-        let other = match calls.heard.recv_timeout(BEAT) {
-            Ok(other) => other,
-            Err(RecvTimeoutError::Timeout) if Instant::now() < until => {
-                mesh.beat();
-                continue;
-            }
+    while let Some(&next) = expected.nodes.first() {
+        match expected.calls.heard.recv_timeout(BEAT) {
+            Ok(other) => expected.take_in(other, &mut mesh),
+            Err(RecvTimeoutError::Timeout) if Instant::now() < until => expected.beat(&mut mesh),
             Err(_) => return Err(unreached(step, next)),
-        };
-        if let Some(at) = expected.iter().position(|&node| node == other.node()) {
-            expected.swap_remove(at);
-            mesh.add(other);
         }
     }
     let (host_of, addresses) = table.places.into_iter().unzip();
@@ -672,6 +697,56 @@ mod tests {
         for (trusted, decided) in [(false, false), (true, false), (true, true)] {
             assert_eq!(joined(trusted, decided), Ok(decided));
         }
+    }
+
+    /// Of four nodes the second one is slow, and the fourth has met all others but the third, which waits for the second.
+    #[test]
+    fn a_guardian_that_waits_for_one_goes_on_to_say_to_those_that_have_called_that_it_is_there() {
+        const KEY: Secret = [9; 32];
+        const FAR: Duration = Duration::from_secs(60);
+        let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let at = |listener: &TcpListener| listener.local_addr().expect("an address");
+        let (slow, own, first) = (listen(), listen(), listen());
+        let to_first = TcpStream::connect(at(&first)).expect("a listener");
+        let address = at(&own);
+        let table = Table {
+            nonce: [7; 32],
+            key: KEY,
+            trusted: false,
+            guardians: vec![at(&first), at(&slow), address, address],
+            places: (0..4).map(|node| (node, address)).collect(),
+        };
+        let step = Step {
+            size: 4,
+            node: 2,
+            nodes: (1..5).map(|node| format!("n{node}")).collect(),
+            ..step("7.0")
+        };
+        let until = Instant::now() + FAR;
+        let joining = std::thread::spawn(move || {
+            join_mesh(&step, false, table, to_first, own, vec![], until).map(|met| met.mesh)
+        });
+        let (mut called, _) = slow.accept().expect("a call");
+        let stream = TcpStream::connect(address).expect("a listener");
+        let fourth = Other::call(&KEY, (3, 2), stream, until, || {}).expect("a nonce");
+        let mut mesh = Mesh::default();
+        mesh.add(fourth);
+        let heard = mesh.fds().all(|fd| {
+            let soon = Instant::now() + Duration::from_secs(10);
+            regatta_connection::local_socket::readable(fd, soon)
+        });
+        assert!(heard, "it would be taken for lost");
+        let news = mesh.receive();
+        assert!(matches!(
+            news[..],
+            [crate::mesh::News::Told(
+                2,
+                regatta_slurm::rendezvous::Record::Beat
+            )]
+        ));
+        called.write_all(&[8; 32]).expect("room");
+        let met = joining.join().expect("it goes on").expect("all are here");
+        assert_eq!(met.fds().count(), 3);
     }
 
     #[test]

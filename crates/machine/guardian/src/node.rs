@@ -133,7 +133,13 @@ fn gather(
             callers.extend(ours);
         }
     }
-    Ok(())
+    // One may have ended since the lines were looked at, as the one that came last.
+    let lines = tasks.iter().flat_map(|task| &task.line).map(AsFd::as_fd);
+    let ready = ready(lines, Some(Duration::ZERO));
+    match ready.iter().position(|&ready| ready) {
+        Some(at) => Err(ended_early(step, tasks[at].rank, tasks[at].pid)),
+        None => Ok(()),
+    }
 }
 
 /// No file is to be had for another caller: the one that came first gives way, or all wait for a while.
@@ -396,4 +402,69 @@ fn ready<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, timeout: Option<Duration
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     let _ = ready::poll(&mut fds, timeout.as_ref());
     fds.iter().map(|fd| !fd.revents().is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+
+    use super::*;
+
+    const FAR: Duration = Duration::from_secs(60);
+
+    fn socket() -> OwnedFd {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None).expect("a socket")
+    }
+
+    /// A node socket, and where it is.
+    fn node_socket(name: &str) -> (OwnedFd, SocketAddrUnix) {
+        let name = format!("regatta-node-{name}-{}", std::process::id());
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
+        let listener = socket();
+        rustix::net::bind(&listener, &address).expect("a socket");
+        rustix::net::listen(&listener, 8).expect("a listener");
+        (listener, address)
+    }
+
+    /// A task that says hello; its end of the line.
+    fn hello(address: &SocketAddrUnix, rank: u32) -> OwnedFd {
+        let line = socket();
+        rustix::net::connect(&line, address).expect("a listener");
+        let versions = OURS;
+        let hello = Hello { versions, rank };
+        local_socket::send(&line, &hello.encode(), &[]).expect("room");
+        line
+    }
+
+    fn gathered(listener: &OwnedFd) -> Result<(), Refusal> {
+        let step = Step {
+            id: "7.0".to_owned(),
+            rank: 0,
+            size: 2,
+            node: 0,
+            nodes: vec!["n1".to_owned()],
+            here: vec![0, 1],
+        };
+        gather(listener, &step, &mut Vec::new(), FAR, Instant::now() + FAR)
+    }
+
+    #[test]
+    fn tasks_that_have_all_said_hello_and_are_there_are_gathered() {
+        let (listener, address) = node_socket("all");
+        let _lines = [hello(&address, 1), hello(&address, 0)];
+        assert_eq!(gathered(&listener), Ok(()));
+    }
+
+    #[test]
+    fn a_task_that_has_ended_is_noticed_also_if_it_was_the_last_to_say_hello() {
+        for ends in 0..2 {
+            let (listener, address) = node_socket(&format!("end-{ends}"));
+            let mut lines = vec![hello(&address, 0), hello(&address, 1)];
+            drop(lines.remove(ends));
+            let refusal = gathered(&listener).expect_err("one has ended");
+            let begin = format!("task {ends} (pid {})", std::process::id());
+            assert!(refusal.sentence.starts_with(&begin), "{}", refusal.sentence);
+        }
+    }
 }

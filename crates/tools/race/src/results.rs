@@ -224,7 +224,7 @@ pub struct Ratio {
     pub against: String,
     /// Median over all rounds; below 1, the first one is ahead. Of rates as well.
     pub median: f64,
-    /// 95 % interval of it: `[low, high]`.
+    /// 95 % interval of it, at all looks at it together: `[low, high]`.
     pub ci95: [f64; 2],
     /// Rounds in which both had a turn.
     pub rounds: u32,

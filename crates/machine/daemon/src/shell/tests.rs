@@ -8,6 +8,7 @@ use regatta_connection::calls::{CallListener, Keys};
 use rustix::net::sockopt;
 
 use super::*;
+use crate::dead_connection::tests::watch;
 use crate::talk::Talk;
 
 /// More than a socket and a pump take.
@@ -44,6 +45,11 @@ fn far_wire() -> (Wire, Wire) {
     (Wire::Far(Box::new(ours)), theirs)
 }
 
+/// No host is asked whether it lives.
+fn unwatched() -> DeathWatch {
+    DeathWatch::new(|| false)
+}
+
 /// Frames with so many bytes of data.
 fn frames(count: usize) -> Vec<u8> {
     let mut frames = Vec::new();
@@ -51,6 +57,18 @@ fn frames(count: usize) -> Vec<u8> {
         session::put_piece(Stream::Data, piece, &mut frames);
     }
     frames
+}
+
+/// All that comes on a wire until its end.
+fn hear(wire: &mut Wire) -> Vec<u8> {
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        match wire.recv(&mut piece) {
+            Ok(Some(count)) => heard.extend_from_slice(&piece[..count]),
+            Ok(None) => _ = wait(&mut [PollFd::new(wire, PollFlags::IN)], None),
+            Err(_) => return heard,
+        }
+    }
 }
 
 /// A command in the place of a shell, to which its input is all that there is.
@@ -75,7 +93,7 @@ fn a_launcher_that_reads_late_hears_all_and_how_its_shell_has_ended() {
     pump.out = frames(MUCH);
     let end = ChannelEnd::ShellEnded { status: 3 };
     let cut = Cut::new().expect("a cut");
-    let last = pump.finish(end.clone(), &cut, None);
+    let last = pump.finish(end.clone(), &cut, None, &mut unwatched());
     let launcher = std::thread::spawn(move || {
         let mut all = Vec::new();
         launcher.read_to_end(&mut all).map(|_| all)
@@ -95,7 +113,7 @@ fn a_launcher_is_told_why_its_shell_is_cut() {
         why: "it was silent".to_owned(),
     };
     cut.cut(&end);
-    let last = reader("cat").serve(wire, Vec::new(), &cut, None);
+    let last = reader("cat").serve((wire, Vec::new()), &cut, None, &mut unwatched());
     last.expect("last words").deliver();
     let (mut heard, mut said) = (Vec::new(), Vec::new());
     launcher.read_to_end(&mut heard).expect("bytes");
@@ -111,7 +129,7 @@ fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
     drop(launcher);
     let mut shell = reader("wc");
     let mut count = shell.child.stdout.take().expect("its output");
-    let last = shell.serve(wire, frames(MUCH), &cut, None);
+    let last = shell.serve((wire, frames(MUCH)), &cut, None, &mut unwatched());
     assert!(last.is_none());
     let mut counted = String::new();
     count.read_to_string(&mut counted).expect("a count");
@@ -134,19 +152,12 @@ fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has
     theirs.send(b"a beat that nobody reads").expect("room");
     let finished = std::thread::spawn(move || {
         let cut = Cut::new().expect("a cut");
-        pump.finish(end, &cut, None)
+        pump.finish(end, &cut, None, &mut unwatched())
     });
     // A connection that was reset would say so.
     let late = Instant::now() + Duration::from_millis(300);
     wait(&mut [PollFd::new(&theirs, PollFlags::empty())], Some(late));
-    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        match theirs.recv(&mut piece) {
-            Ok(Some(count)) => heard.extend_from_slice(&piece[..count]),
-            Ok(None) => _ = wait(&mut [PollFd::new(&theirs, PollFlags::IN)], None),
-            Err(_) => break,
-        }
-    }
+    let heard = hear(&mut theirs);
     assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
     assert!(
         !finished.is_finished(),
@@ -177,12 +188,74 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
             let (cut, session) = (&*cut, &*session);
             scope.spawn(move || {
                 tell.send(()).expect("a listener");
-                pump.finish(ChannelEnd::ShellEnded { status: 3 }, cut, Some(session))
+                let end = ChannelEnd::ShellEnded { status: 3 };
+                pump.finish(end, cut, Some(session), &mut unwatched())
             });
             told.recv().expect("it begins");
             give_up(cut, session);
         });
         assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
         drop(theirs);
+    }
+}
+
+#[test]
+fn the_end_of_a_shell_is_said_once_also_on_a_channel_that_is_cut() {
+    let (ours, mut theirs) = far_wire();
+    let pump = Pump::new(ours, Vec::new());
+    let end = ChannelEnd::ShellEnded { status: 3 };
+    let cut = Cut::new().expect("a cut");
+    let sentence = "this host leaves the machine".to_owned();
+    cut.cut(&ChannelEnd::Cut { sentence });
+    pump.finish(end.clone(), &cut, None, &mut unwatched());
+    let mut said = Vec::new();
+    session::put(&ChannelMessage::Closed { end }, &mut said);
+    assert_eq!(hear(&mut theirs), said);
+}
+
+#[test]
+fn nobody_waits_for_ever_on_a_connection_that_alone_is_dead() {
+    // The other daemon never hangs up: it knows nothing of this connection any more.
+    let (ours, _theirs) = far_wire();
+    let pump = Pump::new(ours, Vec::new());
+    let cut = Cut::new().expect("a cut");
+    let end = ChannelEnd::ShellEnded { status: 3 };
+    let last = pump.finish(end, &cut, None, &mut watch(|_| true, true));
+    assert!(last.is_none());
+}
+
+#[test]
+fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
+    let (wire, _launcher) = wire();
+    let cut = Cut::new().expect("a cut");
+    let said = [&frames(9)[..], &[0xff; 4]].concat();
+    let mut shell = reader("wc");
+    let mut count = shell.child.stdout.take().expect("its output");
+    shell.serve((wire, said), &cut, None, &mut unwatched());
+    let mut counted = String::new();
+    count.read_to_string(&mut counted).expect("a count");
+    assert_eq!(counted.split_whitespace().last(), Some("9"));
+}
+
+/// Whether a child of this process has its number still: it runs, or nobody has waited for it.
+fn is_kept(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    rustix::process::waitid(WaitId::Pid(pid), options).is_ok()
+}
+
+#[test]
+fn the_number_of_a_shell_is_kept_until_its_channel_is_not_listed() {
+    // One that its launcher ends, and one that ends by itself.
+    for (command, is_held) in [("cat", false), ("true", true)] {
+        let (wire, launcher) = wire();
+        let cut = Cut::new().expect("a cut");
+        let mut shell = reader(command);
+        let held = Some(launcher).filter(|_| is_held);
+        let last = shell.serve((wire, Vec::new()), &cut, None, &mut unwatched());
+        let pid = shell.pid();
+        assert!(is_kept(pid), "{command} is waited for too soon");
+        drop(shell);
+        assert!(!is_kept(pid), "nobody waits for {command}");
+        drop((held, last));
     }
 }

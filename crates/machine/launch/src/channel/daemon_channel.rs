@@ -94,6 +94,10 @@ impl DaemonChannel {
                     self.opened = Some(successors);
                     Ok(true)
                 }
+                Some(FromDaemon::NotOpened { end }) => {
+                    self.end = Some(end.into());
+                    Ok(false)
+                }
                 Some(_) => Err(strange()),
             };
         }
@@ -242,11 +246,35 @@ pub(crate) mod tests {
         assert_eq!(channel.end(), Some(&end));
     }
 
+    /// The kind of the reason says what follows: a job goes on elsewhere if it is this host that is lost.
     #[test]
-    fn a_channel_that_is_cut_before_it_is_there_ends_with_the_reason() {
+    fn a_channel_that_is_cut_before_it_is_there_ends_as_one_that_was_there() {
+        let why = || "silent".to_owned();
+        let ends = [
+            (
+                Closed::HostLost { cause: why() },
+                ChannelEnd::HostLost(why()),
+            ),
+            (Closed::Renewed { why: why() }, ChannelEnd::Renewed(why())),
+            (Closed::Cut { sentence: why() }, ChannelEnd::Daemons(why())),
+        ];
+        for (end, expected) in ends {
+            let (session, mut daemon) = pair();
+            say(&mut daemon, &hello());
+            say(&mut daemon, &FromDaemon::NotOpened { end });
+            drop(daemon);
+            let mut channel = DaemonChannel::over(Ok(session));
+            assert_eq!(channel.read(&mut [0; 8]), None);
+            let end = (channel.end(), channel.successors());
+            assert_eq!(end, (Some(&expected), None));
+        }
+    }
+
+    #[test]
+    fn a_channel_that_is_refused_ends_with_the_sentence() {
         let (session, mut daemon) = pair();
         say(&mut daemon, &hello());
-        let sentence = "the host beta is lost: silent".to_owned();
+        let sentence = "on the host beta: there are no processes".to_owned();
         let refused = FromDaemon::Refused {
             sentence: sentence.clone(),
         };

@@ -6,7 +6,7 @@
 //! of one round (duet benchmarking: Bulej and others, 2020). Heats are repeated, because a job's luck with its memory is part of the noise.
 //!
 //! *Order of spending.* Every heat is run as often as intervals need at least. Then only points that are open go on, until none is, or the
-//! time is up. A point is open while some peer's verdict is ([`ratio::judge`]).
+//! time is up. A point is open while some peer's verdict is ([`ratio::judge`]); that it is judged after each heat is in the intervals.
 //! *Takes part:* environments of one host whose tasks can wait outside their library without using a processor. The others (PVM's
 //! daemons route messages) are launched in turn as before, and compared by their own intervals.
 
@@ -28,6 +28,7 @@ use crate::settings::Family;
 use crate::stats::Verdict;
 use heat::Heat;
 use player::Point;
+use ratio::Looks;
 
 /// How much time a duet spends.
 #[derive(Debug, Clone, Copy)]
@@ -204,7 +205,11 @@ impl<'a> Duet<'a> {
                 .iter()
                 .map(|rounds| rounds.iter().filter_map(pair).collect())
                 .collect();
-            let estimate = ratio::estimate(&launches, place.point.bytes)?;
+            let estimate = ratio::estimate(
+                &launches,
+                Looks::between(self.pace.heats),
+                place.point.bytes,
+            )?;
             let verdict = ratio::judge(estimate.ci95);
             let more = match verdict {
                 Verdict::Open => record.seconds * (ratio::effort_to_decide(&estimate) - 1.0),

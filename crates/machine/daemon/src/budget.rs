@@ -1,0 +1,85 @@
+//! A bound on what all channels together keep of connections that are over, until somebody has read it.
+//!
+//! While a connection is there, what is not read stays with the kernels on the way. When it is over, all that has come is taken at once: of
+//! many channels that end together, as when a host is lost, that could be more than there is memory.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that all channels of a daemon may keep so: what the kernel kept of a few.
+pub(crate) static OVER: Budget = Budget::new(64 << 20);
+
+/// A number of bytes, for all who have a share in it.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    left: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) const fn new(bytes: usize) -> Budget {
+        Budget {
+            left: AtomicUsize::new(bytes),
+        }
+    }
+
+    /// How many bytes are nobody's.
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> usize {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
+/// A part of a budget, which is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    of: &'static Budget,
+    bytes: usize,
+}
+
+impl Share {
+    pub(crate) const fn none(of: &'static Budget) -> Share {
+        Share { of, bytes: 0 }
+    }
+
+    /// Takes so many bytes more. False: there are not so many left.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let less = |left: usize| left.checked_sub(bytes);
+        let order = Ordering::Relaxed;
+        let taken = self.of.left.fetch_update(order, order, less).is_ok();
+        if taken {
+            self.bytes += bytes;
+        }
+        taken
+    }
+
+    /// Gives back so many bytes, at most all.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.of.left.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_one_budget_and_given_back() {
+        static SMALL: Budget = Budget::new(10);
+        let (mut one, mut other) = (Share::none(&SMALL), Share::none(&SMALL));
+        assert!(one.grow(6) && !other.grow(5) && other.grow(4));
+        one.shrink(2);
+        assert!(other.grow(2) && !other.grow(1));
+        // No more than was taken.
+        one.shrink(9);
+        assert_eq!(SMALL.left(), 4);
+        drop((one, other));
+        assert_eq!(SMALL.left(), 10);
+    }
+}

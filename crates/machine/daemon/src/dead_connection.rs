@@ -1,0 +1,109 @@
+//! When a connection to a host that lives is dead: something between the hosts has forgotten it, and its packets get nowhere.
+//!
+//! A host that stands still answers nothing either, and goes on later, so silence alone is no death. But a connection that stays silent
+//! while its host answers other calls does not come back.
+
+use std::time::{Duration, Instant};
+
+use crate::talk::Wire;
+
+/// Longer than any kernel waits between two attempts on a connection that lives (two minutes).
+const PATIENCE: Duration = Duration::from_secs(180);
+/// Time between two looks.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Looks now and then at a connection on which nothing comes.
+pub(crate) struct DeathWatch {
+    is_silent: fn(&Wire) -> bool,
+    /// Whether the host at the other end answers a call.
+    answers: Box<dyn Fn() -> bool>,
+    patience: Duration,
+    pause: Duration,
+    /// Since when every look has found the connection silent, and the host answering.
+    since: Option<Instant>,
+    next: Option<Instant>,
+}
+
+impl DeathWatch {
+    /// On a connection to a host; `answers` says whether that answers a call.
+    pub(crate) fn new(answers: impl Fn() -> bool + 'static) -> DeathWatch {
+        DeathWatch {
+            is_silent: Wire::is_unanswered,
+            answers: Box::new(answers),
+            patience: PATIENCE,
+            pause: LOOK,
+            since: None,
+            next: None,
+        }
+    }
+
+    /// When to look again, seen from this time.
+    pub(crate) fn next_look(&mut self, now: Instant) -> Instant {
+        *self.next.get_or_insert(now + self.pause)
+    }
+
+    /// Whether the connection is dead. Looks when it is time.
+    pub(crate) fn is_dead(&mut self, wire: &Wire, now: Instant) -> bool {
+        if now < self.next_look(now) {
+            return false;
+        }
+        self.next = Some(now + self.pause);
+        if !(self.is_silent)(wire) || !(self.answers)() {
+            self.since = None;
+            return false;
+        }
+        let since = *self.since.get_or_insert(now);
+        now.saturating_duration_since(since) >= self.patience
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+    use std::os::unix::net::UnixStream;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// One that finds a connection dead at the second look, if it is silent and its host answers.
+    pub(crate) fn watch(is_silent: fn(&Wire) -> bool, answers: bool) -> DeathWatch {
+        let short = Duration::from_millis(1);
+        DeathWatch {
+            is_silent,
+            patience: short,
+            pause: short,
+            ..DeathWatch::new(move || answers)
+        }
+    }
+
+    #[test]
+    fn a_silent_connection_is_dead_when_its_host_has_answered_other_calls_for_long_enough() {
+        let (ours, _theirs) = UnixStream::pair().expect("sockets");
+        let wire = Wire::local(ours).expect("a wire");
+        let answers = Rc::new(Cell::new(true));
+        let (asked, begin) = (answers.clone(), Instant::now());
+        let mut watch = DeathWatch {
+            is_silent: |_| true,
+            ..DeathWatch::new(move || asked.get())
+        };
+        let mut at = |seconds| watch.is_dead(&wire, begin + Duration::from_secs(seconds));
+        // The host stands still for a while, and all begins anew.
+        for (seconds, host_answers) in [(0, true), (10, true), (150, true), (189, false)] {
+            answers.set(host_answers);
+            assert!(!at(seconds), "{seconds} s");
+        }
+        answers.set(true);
+        assert!(!at(200) && !at(379));
+        assert!(at(390));
+    }
+
+    #[test]
+    fn a_connection_that_is_answered_is_not_dead() {
+        let (ours, _theirs) = UnixStream::pair().expect("sockets");
+        let wire = Wire::local(ours).expect("a wire");
+        let (mut watch, begin) = (DeathWatch::new(|| true), Instant::now());
+        for minutes in 0..60 {
+            assert!(!watch.is_dead(&wire, begin + Duration::from_secs(60 * minutes)));
+        }
+    }
+}
