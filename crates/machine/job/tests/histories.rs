@@ -177,3 +177,18 @@ fn a_host_that_was_given_up_does_not_lead_beside_one_that_leads() {
     ];
     live_through(&(1635288821027513016, 3, mishaps)).expect("one leader");
 }
+
+/// Host 3 has come, and the launcher is lost before that host hears who leads next: its agent ends. So does the launcher after it, on host 1,
+/// and host 2 alone is no majority of the two hosts that are left.
+#[test]
+fn a_job_ends_with_two_hosts_of_which_one_has_never_heard_who_leads_next() {
+    let mishaps = vec![
+        (Mishap::Slow(249), 3, 0),
+        (Mishap::Break(0), 10, 1396),
+        (Mishap::Come, 7, 0),
+        (Mishap::LoseAmid(25), 10, 2513),
+        (Mishap::LoseAmid(0), 5, 0),
+        (Mishap::LoseAmid(0), 1, 0),
+    ];
+    live_through(&(9638261059247633634, 3, mishaps)).expect("an end");
+}

@@ -57,13 +57,18 @@ impl Sim {
 
     /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were. Or its agent has
     /// ended, and the membership knows nothing of that: the others wait for it.
+    ///
+    /// Or nobody waits any more: the last one that claimed saw too few hosts that would follow, and left. Of two hosts that were left the
+    /// agent of one had ended while nobody led, say, since it had never heard who leads next. That this was so, and that no agent ends that has
+    /// heard, is held against other sentences when it happens ([`Sim::note_enough`], [`Sim::silent`]).
     fn is_lost(&self) -> bool {
         if self.working_launcher().is_some() {
             return false;
         }
         let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
         let Some(first) = up.next() else {
-            return false;
+            let last = self.launchers.last();
+            return last.is_some_and(Launcher::has_seen_too_few);
         };
         let Some(follower) = &first.follower else {
             return false;

@@ -157,6 +157,9 @@ impl Sim {
             }
             ClaimEffect::Begin => self.begin(launcher),
             ClaimEffect::Leave(why) => {
+                if why == Obstacle::TooFew {
+                    self.note_enough(launcher);
+                }
                 let host = self.launchers[launcher].host;
                 let rejoin = self.launchers[launcher].rejoin.iter_mut();
                 rejoin.for_each(|rejoin| rejoin.left = Some(why.clone()));
@@ -200,6 +203,35 @@ impl Sim {
         let early: Vec<u32> = early.collect();
         self.note_wrong(!early.is_empty(), || {
             format!("the word is said before {early:?} are claimed")
+        });
+    }
+
+    /// A host leaves the job since too few would follow. Then it is so: of the hosts that it takes for left, itself among them, no more than
+    /// half are this launcher's or wait for it. Agents that did not run may have come too late.
+    fn note_enough(&mut self, launcher: usize) {
+        let leader = &self.launchers[launcher];
+        let (own, view) = (self.run_on(leader.host), self.view(leader.host));
+        let dead: Vec<u32> = dead_hosts(&leader.registry).collect();
+        let rejoin = leader.rejoin.as_ref().expect("it does not lead yet");
+        let is_left = |one: &&Candidate| view.is_left(&one.run) && !dead.contains(&one.number);
+        let left: Vec<u32> = rejoin
+            .candidates
+            .iter()
+            .filter(is_left)
+            .map(|one| one.number)
+            .collect();
+        let would_follow = |host: &&u32| {
+            let at = &self.hosts[**host as usize];
+            let is_free = [Owner::Nobody, Owner::Claimed(launcher)].contains(&at.owner);
+            let names_it = self
+                .waiting_for(**host)
+                .is_some_and(|runs| runs.contains(&own));
+            at.life == Life::Up && is_free && names_it && !at.is_late
+        };
+        let willing: Vec<u32> = left.iter().filter(would_follow).copied().collect();
+        let is_enough = willing.len() == left.len() || 2 * (1 + willing.len()) > 1 + left.len();
+        self.note_wrong(is_enough, || {
+            format!("a host leaves the job that {willing:?} of {left:?} would follow")
         });
     }
 

@@ -378,14 +378,25 @@ impl Sim {
         2 * self.first_hosts
     }
 
-    /// An agent has heard nothing of its launcher for as long as that may be silent.
-    pub fn silent(&mut self, host: u32, launcher: usize) {
-        let (now, own) = (self.now, &self.hosts[host as usize]);
-        let waits = own.owner == Owner::Leader(launcher) && own.life == Life::Up;
-        let follower = own.follower.as_ref();
-        if waits && !follower.is_some_and(|one| one.is_patient(now, PATIENCE, PATIENCE)) {
-            self.close_channel(launcher, host);
-            self.stop(host);
+    /// An agent has heard nothing of its launcher for as long as that may be silent, but for the time in which its own processes did not run:
+    /// at first these had not run for so long. One that has heard who leads next does not end: it knows by now that its launcher's host is lost.
+    pub fn silent(&mut self, host: u32, launcher: usize, asleep: Duration) {
+        let own = &self.hosts[host as usize];
+        if own.owner != Owner::Leader(launcher) || own.life != Life::Up {
+            return;
         }
+        if own.asleep > asleep {
+            return self.await_silence_of(host, launcher, own.asleep - asleep);
+        }
+        let (now, follower) = (self.now, own.follower.as_ref());
+        if follower.is_some_and(|one| one.is_patient(now, PATIENCE, PATIENCE)) {
+            return;
+        }
+        let has_heard = follower.is_some_and(|one| one.successors().next().is_some());
+        self.note_wrong(has_heard, || {
+            format!("host {host} has heard who leads next, and ends")
+        });
+        self.close_channel(launcher, host);
+        self.stop(host);
     }
 }

@@ -51,6 +51,8 @@ pub struct Host {
     pub was_given_up: bool,
     /// Its processes do not run until then.
     pub frozen: Duration,
+    /// They have not run for so long in all.
+    pub asleep: Duration,
     /// It has been frozen, and a launcher that claims may lose patience.
     pub is_late: bool,
     /// It has come back as another run after it was lost.
@@ -90,6 +92,7 @@ impl Host {
             given_up: false,
             was_given_up: false,
             frozen: Duration::ZERO,
+            asleep: Duration::ZERO,
             is_late: false,
             is_back: false,
             table: BTreeMap::new(),

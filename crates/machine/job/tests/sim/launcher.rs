@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_job::failover::{
-    Absence, Handover, Leadership, Replication, Successor, Takeover, latest, living_tasks,
-    take_over,
+    Absence, Handover, Leadership, Obstacle, Replication, Successor, Takeover, latest,
+    living_tasks, take_over,
 };
 use regatta_job::hosts::Arrivals;
 use regatta_job::registry::{Piece, Refused};
@@ -134,6 +134,12 @@ impl Launcher {
             asleep: Duration::ZERO,
             rejoin: None,
         }
+    }
+
+    /// Whether it has left the job to others since too few hosts would follow.
+    pub fn has_seen_too_few(&self) -> bool {
+        let rejoin = self.rejoin.as_ref();
+        rejoin.is_some_and(|rejoin| rejoin.left == Some(Obstacle::TooFew))
     }
 
     pub fn state(&self) -> String {

@@ -66,10 +66,17 @@ impl Sim {
         };
         for other in self.numbers() {
             if self.hosts[other as usize].owner == Owner::Leader(launcher) {
-                let at = self.after(10_000, 11_000);
-                self.at(at, What::Silent(other, launcher));
+                let time = self.after(10_000, 11_000) - self.now;
+                self.await_silence_of(other, launcher, time);
             }
         }
+    }
+
+    /// After this time an agent has heard nothing of its launcher for long.
+    pub fn await_silence_of(&mut self, host: u32, launcher: usize, time: Duration) {
+        let asleep = self.hosts[host as usize].asleep;
+        let silent = What::Silent(host, launcher, asleep);
+        self.at(self.now + time, silent);
     }
 
     /// A machine is lost, and the membership of each host tells so by and by.
@@ -110,6 +117,7 @@ impl Sim {
         let until = self.now + time;
         let own = &mut self.hosts[host as usize];
         (own.frozen, own.is_late) = (until, true);
+        own.asleep += time;
         if let Some(launcher) = self.launcher_on(host) {
             self.launchers[launcher].asleep += time;
             self.launchers[launcher].arrivals.slept(time);

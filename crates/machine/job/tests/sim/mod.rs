@@ -51,8 +51,8 @@ enum What {
     Arriving(usize, u32, u64, Box<Input>),
     /// Something is due for the hosts that arrive to a launcher.
     ArrivalsDue(usize),
-    /// A host has heard nothing of its launcher for so long that it stops, or is patient.
-    Silent(u32, usize),
+    /// A host has heard nothing of its launcher for so long that it stops, or is patient. At first its processes had not run for so long.
+    Silent(u32, usize, Duration),
     /// A host that is cut off sees no majority, and stops.
     Isolated(u32),
     /// A host that was given up hears nothing of a launcher for so long that it stops.
@@ -194,7 +194,7 @@ impl Sim {
             What::Bytes(_, (_, host), false, _)
             | What::Learn { host, .. }
             | What::Came { host, .. }
-            | What::Silent(host, _)
+            | What::Silent(host, ..)
             | What::Isolated(host)
             | What::LosePatience(host) => Some(host),
             What::Bytes(_, (launcher, _), true, _)
@@ -230,7 +230,7 @@ impl Sim {
                 self.hear_arriving(launcher, id, channel, *input);
             }
             What::ArrivalsDue(launcher) => self.arrivals_are_due(launcher),
-            What::Silent(host, launcher) => self.silent(host, launcher),
+            What::Silent(host, launcher, asleep) => self.silent(host, launcher, asleep),
             What::Isolated(host) => self.isolated(host),
             What::LosePatience(host) => {
                 let own = &self.hosts[host as usize];
