@@ -454,7 +454,7 @@ pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Res
 }
 
 /// Rounds a larger exchange may take in the collective buffer before messages do it better.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 16;
 
 /// The bytes each member can give in a round when it gives `shares` of them, so that `len` of
 /// each take at most [`ROUNDS`]; `None` if messages do it better.
