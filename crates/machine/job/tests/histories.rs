@@ -131,7 +131,7 @@ fn live_through((seed, hosts, mishaps): &History) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Always the same histories by default, 20 000 in all; `PROPTEST_CASES` asks each test for so many new ones.
+/// Always the same histories by default, 100 000 in all; `PROPTEST_CASES` asks each test for so many new ones.
 fn config(seed: u64) -> ProptestConfig {
     let default = ProptestConfig {
         failure_persistence: None,
@@ -140,7 +140,7 @@ fn config(seed: u64) -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => default,
         None => ProptestConfig {
-            cases: 10_000,
+            cases: 50_000,
             rng_seed: RngSeed::Fixed(seed),
             ..default
         },

@@ -157,13 +157,13 @@ impl Sim {
             }
             ClaimEffect::Begin => self.begin(launcher),
             ClaimEffect::Leave(why) => {
-                if why == Obstacle::TooFew {
-                    self.note_enough(launcher);
-                }
                 let host = self.launchers[launcher].host;
                 let rejoin = self.launchers[launcher].rejoin.iter_mut();
                 rejoin.for_each(|rejoin| rejoin.left = Some(why.clone()));
                 if self.life(host) == Life::Up {
+                    if why == Obstacle::TooFew {
+                        self.note_enough(launcher);
+                    }
                     self.hosts[host as usize].given_up = true;
                     self.stop(host);
                 }
