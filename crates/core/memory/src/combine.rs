@@ -174,6 +174,11 @@ pub struct Combination {
     _held: [Views; 2],
 }
 
+// SAFETY: the blocks are those of views, which may be sent; nothing of a combination changes once it is made.
+unsafe impl Send for Combination {}
+// SAFETY: as above.
+unsafe impl Sync for Combination {}
+
 impl Combination {
     /// `None`: the two blocks overlap, or do not hold whole elements, or the operator is not built in.
     ///

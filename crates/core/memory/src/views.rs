@@ -59,7 +59,8 @@ pub enum Views {
     /// Part of a [`Scratch`], which it keeps alive: from, length.
     Scratch(Scratch, usize, usize),
     /// Results: elements that come are combined with others on their way here.
-    Combined(Box<Combination>),
+    /// (Behind an `Arc`, whose last owner's work is out of line: so the end of a view is a few instructions on all paths.)
+    Combined(Arc<Combination>),
 }
 
 /// Memory of this task's own that views can share: intermediate results of collectives.
@@ -151,7 +152,7 @@ impl Views {
         // SAFETY: their makers promised that they are valid.
         let made = unsafe { Combination::new(own, output, operator, element) };
         made.filter(|_| same)
-            .map(|made| Views::Combined(Box::new(made)))
+            .map(|made| Views::Combined(Arc::new(made)))
     }
 
     /// Total bytes.

@@ -1,6 +1,7 @@
 //! C's memory as views, and C's handles.
 
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 
 pub(crate) use regatta_abi::{
     Group as RgGroup, Request as RgRequest, Status as RgStatus, View as RgView,
@@ -56,12 +57,12 @@ pub(crate) fn is_block(base: *const c_void, len: usize) -> bool {
     len <= MOST && !(base.is_null() && len > 0)
 }
 
-/// A block for which [`is_block`] has said yes. For fast paths: no result to take apart.
+/// A block for which [`is_block`] has said yes. For fast paths: no result to take apart, and no end, since a block owns nothing.
 #[inline(always)]
-pub(crate) fn block_checked(base: *const c_void, len: usize) -> Views {
+pub(crate) fn block_checked(base: *const c_void, len: usize) -> ManuallyDrop<Views> {
     debug_assert!(is_block(base, len));
     // SAFETY: the C contract, as for `block`.
-    unsafe { Views::block(base.cast_mut().cast(), len) }
+    ManuallyDrop::new(unsafe { Views::block(base.cast_mut().cast(), len) })
 }
 
 /// An array of views.
