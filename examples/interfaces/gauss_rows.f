@@ -1,4 +1,4 @@
-c     What the Gaussian eliminations beside this file do with the rows that a node has: rows first, first + step, ... of the
+c     Work of the Gaussian eliminations beside this file on the rows that a node has: rows first, first + step, ... of the
 c     equations. Row r lies in a(1..n, r), and its right side in a(n+1, r). when(r) is the column for which it was the pivot, or 0.
 c     Whoever has the rows, the same operations are done in the same order, so every program has the same answer to the last bit.
 

@@ -31,7 +31,7 @@ c     Round the ring.
       i = csendrecv(8, word, 4, mod(me + 1, n), 0, 8, got, 4)
       call check(i .eq. 4 .and. got .eq. 10 * mod(me + 2, n), 9)
 
-c     What is begun.
+c     Messages that are begun, and their ends.
       mid = irecv(9, got, 4)
       other = isend(9, word, 4, mod(me + 1, n), 0)
       mid = msgmerge(mid, other)

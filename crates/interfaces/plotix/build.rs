@@ -1,4 +1,4 @@
-//! How the library is linked: with libregatta.so, as the crate `nodes` has it, and by this name.
+//! How the library is linked: with libregatta.so, as the crate `sys` has it, and by this name.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

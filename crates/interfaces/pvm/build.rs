@@ -1,9 +1,7 @@
-//! The part of the library that has to be C, and how the library is linked.
-
-use std::path::{Path, PathBuf};
+//! The part of the library that has to be C, and how the library is linked: with libregatta.so, as the crate `sys` has it, and by this name.
 
 fn main() {
-    for file in ["csrc/format.c", "build.rs", HEADER] {
+    for file in ["csrc/format.c", "build.rs"] {
         println!("cargo:rerun-if-changed={file}");
     }
     cc::Build::new()
@@ -11,49 +9,7 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         .compile("regatta_pvm_format");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo's folder"));
-    stand_in(&out);
-    println!("cargo:rustc-link-search=native={}", out.display());
-    println!("cargo:rustc-link-lib=dylib=regatta");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpvm3.so.3");
     // Installed, and where cargo builds, libregatta.so lies beside this library.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
-}
-
-const HEADER: &str = "../c/include/regatta.h";
-
-/// A library by the name and with the functions of libregatta.so, to be linked with: cargo knows no order in which
-/// libregatta.so would be there first.
-fn stand_in(out: &Path) {
-    let header = std::fs::read_to_string(HEADER).expect("regatta.h");
-    let mut names: Vec<&str> = header
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with("rg_"))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let functions: String = names
-        .iter()
-        .map(|name| format!("void {name}(void) {{ __builtin_trap(); }}\n"))
-        .collect();
-    let source = out.join("stand_in.c");
-    std::fs::write(&source, functions).expect("a file");
-    let library = out.join("libregatta.so.0");
-    let status = cc::Build::new()
-        .get_compiler()
-        .to_command()
-        .args([
-            "-shared",
-            "-fPIC",
-            "-w",
-            "-Wl,-soname,libregatta.so.0",
-            "-o",
-        ])
-        .arg(&library)
-        .arg(&source)
-        .status();
-    assert!(status.is_ok_and(|status| status.success()), "the linker");
-    let name = out.join("libregatta.so");
-    let _ = std::fs::remove_file(&name);
-    std::os::unix::fs::symlink("libregatta.so.0", name).expect("a link");
 }

@@ -10,4 +10,5 @@ pub mod items;
 pub mod own;
 pub mod place;
 pub mod reduction;
-pub mod rg;
+
+pub use regatta_sys as rg;

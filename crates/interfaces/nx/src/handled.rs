@@ -34,7 +34,7 @@ impl Expected {
     fn at_the_end(self, request: &mut rg::Request) -> Result<(), Fault> {
         let argument = Box::into_raw(Box::new(self));
         // SAFETY: `over` gets the box back, once.
-        let code = unsafe { rg::rg_on_complete(request, over, argument.cast()) };
+        let code = unsafe { rg::rg_on_complete(request, Some(over), argument.cast()) };
         if code != rg::OK {
             // SAFETY: nobody else has it.
             drop(unsafe { Box::from_raw(argument) });
@@ -178,7 +178,9 @@ fn begin_exchange(
         To::Task(task) => {
             let mut request = message.start(task)?;
             // SAFETY: a function that does nothing with the null pointer it is given.
-            check(unsafe { rg::rg_on_complete(&mut request, nothing, std::ptr::null_mut()) })?;
+            check(unsafe {
+                rg::rg_on_complete(&mut request, Some(nothing), std::ptr::null_mut())
+            })?;
         }
         To::Others(ptype) => send_to_all(others(library(), ptype)?, message)?,
     }

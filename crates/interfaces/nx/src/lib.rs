@@ -27,10 +27,11 @@ mod operator;
 mod places;
 mod probe;
 mod receive;
-mod rg;
 mod send;
 mod started;
 mod state;
 mod types;
 mod who;
 mod world;
+
+use regatta_sys as rg;

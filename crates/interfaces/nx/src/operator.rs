@@ -38,7 +38,7 @@ unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>)
     }
     let mut op = rg::Op { id: 0 };
     // SAFETY: the function stays where it is until the operator is freed below.
-    check(unsafe { rg::rg_op_create(combine, (&raw mut function).cast(), 1, &mut op) })?;
+    check(unsafe { rg::rg_op_create(Some(combine), (&raw mut function).cast(), 1, &mut op) })?;
     let kind = rg::bytes(length.max(1) as c_int);
     let input = rg::IN_PLACE as *const c_void;
     let elements = usize::from(length > 0);

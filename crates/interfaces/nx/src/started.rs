@@ -443,7 +443,7 @@ fn ignore_all(first: c_int) -> Result<(), Fault> {
     while let Some(mut started) = library().started.remove(next) {
         if let Work::Receive(request, _) | Work::Send(request) = &mut started.work {
             // SAFETY: a function that does nothing with the null pointer it is given.
-            check(unsafe { rg::rg_on_complete(request, nothing, std::ptr::null_mut()) })?;
+            check(unsafe { rg::rg_on_complete(request, Some(nothing), std::ptr::null_mut()) })?;
         }
         next = started.next;
     }

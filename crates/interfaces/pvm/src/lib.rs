@@ -23,7 +23,6 @@ mod output;
 mod pattern;
 mod receive;
 mod reset;
-mod rg;
 mod search;
 mod send;
 mod sharing;
@@ -36,3 +35,5 @@ mod tasks;
 mod tickle;
 mod tid;
 mod trace;
+
+use regatta_sys as rg;

@@ -42,7 +42,7 @@ messages! {
         14 Credit { bytes: u32 }
         /// A task has received so many bytes that others wrote for it, or receives no more.
         15 Taken { by: u32, bytes: u32 }
-        /// What time is it? For a task, by the number of its request.
+        /// The host is asked for its time. For a task, by the number of its request.
         16 Clock { by: u32, id: u32 }
     }
 }
