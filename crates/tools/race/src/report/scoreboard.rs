@@ -32,20 +32,21 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
             false => "Regatta took no part in this race, so there is no standing to report.".into(),
         };
     }
+    let peer = others(headlines);
     let standing = if tie == verdicts.len() {
         format!(
-            "Regatta and the best peer tie in all {}",
+            "Regatta and {peer} tie in all {}",
             count(tie as u64, "headline")
         )
     } else if better == verdicts.len() {
         format!(
-            "Regatta is ahead of the best peer in all {}",
+            "Regatta is ahead of {peer} in all {}",
             count(better as u64, "headline")
         )
     } else {
         let all = count(verdicts.len() as u64, "headline");
         format!(
-            "Regatta is ahead of the best peer in {better} of {all}, ties in {tie} and is behind in {}{}",
+            "Regatta is ahead of {peer} in {better} of {all}, ties in {tie} and is behind in {}{}",
             if worse == 0 {
                 "none".to_owned()
             } else {
@@ -60,7 +61,17 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
     standing + &example(results, headlines) + "."
 }
 
-/// The first headline in figures: what most readers came for.
+/// The environments that Regatta's own interface is held against.
+fn others(headlines: &[Headline]) -> &'static str {
+    const INTERFACES: [&str; 3] = ["regatta-pvm", "regatta-nx", "regatta-express"];
+    let mut best = headlines.iter().filter_map(|headline| headline.best);
+    match best.all(|row| INTERFACES.contains(&row.environment.as_str())) {
+        true => "the best of its other interfaces",
+        false => "the best peer",
+    }
+}
+
+/// The first headline in figures, for which most readers have come.
 fn example(results: &Results, headlines: &[Headline]) -> String {
     let Some((ours, best)) = headlines
         .iter()
@@ -251,6 +262,26 @@ mod tests {
         assert!(sentence(&results).contains("took no part"));
         results.rows.clear();
         assert!(sentence(&results).contains("took no part"));
+    }
+
+    #[test]
+    fn a_race_of_interfaces_has_no_peer() {
+        let mut results = sample::results();
+        results.rows.retain(|row| row.environment == "regatta");
+        let nx: Vec<Row> = results
+            .rows
+            .iter()
+            .map(|row| Row {
+                environment: "regatta-nx".into(),
+                ..row.clone()
+            })
+            .collect();
+        results.rows.extend(nx);
+        let sentence = sentence(&results);
+        assert!(
+            sentence.contains("Regatta and the best of its other interfaces tie"),
+            "{sentence}"
+        );
     }
 
     #[test]
