@@ -74,6 +74,8 @@ pub struct Group<B: CollectiveBuffers> {
     pub(crate) round: u32,
     /// The last round to which all are known to have contributed.
     pub(crate) cleared: u32,
+    /// Bit `i`: this task has gone on from round `round - i` without reading it ([`Need::Later`](crate::round::Need::Later)).
+    pub(crate) later: u32,
     /// Collectives by schedule so far: their tag.
     pub(crate) sequence: i32,
     /// Agreements on its survivors so far: their tag.
@@ -102,6 +104,7 @@ impl<B: CollectiveBuffers> Group<B> {
             here: None,
             round: 0,
             cleared: 0,
+            later: 0,
             sequence: 0,
             shrinks: 0,
             broken: None,

@@ -7,6 +7,10 @@
 //! contributed to a later round has finished with it. After a round in which this task waited for all
 //! contributions it knows; in a run of rounds with one giver it looks, every `D` rounds (`Phase::Clearing`).
 //!
+//! In an exchange of several rounds members contribute to up to `D / 2 - 1` of them ahead of one that they wait for, and read them all when
+//! that is complete (`Need::Later`). So a contribution to one of these rounds, or to the one that is waited for, tells of those before the first
+//! of them alone. All members go through the same rounds in the same order, so each knows of which rounds that holds for all.
+//!
 //! One line transfer per member and round; no messages, no matching, no allocation.
 
 use regatta_memory::views::Views;
@@ -85,6 +89,7 @@ impl Round {
         gives: Option<Views>,
     ) -> Round {
         room.round = room.round.wrapping_add(1);
+        room.later = room.later << 1 | u32::from(need == Need::Later);
         let led = need == Need::Everyone && room.size() > LED_FROM;
         let need = match need {
             Need::Everyone if !led => Need::All,
@@ -108,6 +113,16 @@ impl Round {
             at: 0,
             gives,
         }
+    }
+}
+
+impl<B: CollectiveBuffers> Group<B> {
+    /// All have contributed to round `number`, so they have read those before it; but not yet those to which they contributed ahead of it, which
+    /// they read when they have come to the last of them.
+    #[inline(always)]
+    fn clear(&mut self, number: u32) {
+        let before = self.later >> self.round.wrapping_sub(number).min(30) >> 1;
+        self.cleared = number.wrapping_sub(before.trailing_ones());
     }
 }
 
@@ -153,8 +168,8 @@ impl<T: Transport> Engine<T> {
             return;
         };
         match (round.crossing, &mut group.here) {
-            (None, _) => group.cleared = number,
-            (Some(_), Some(here)) => here.cleared = number,
+            (None, _) => group.clear(number),
+            (Some(_), Some(here)) => here.clear(number),
             (Some(_), None) => {}
         }
     }

@@ -476,7 +476,7 @@ fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option
 }
 
 /// Rounds to which a member contributes before it waits for the others. With the one that it waits for they are half of those that a
-/// collective buffer keeps, so nobody still reads what the next ones destroy.
+/// collective buffer keeps: those of the next exchange fit beside them, and need not wait until these are read.
 const AHEAD: usize = COLLECTIVE_BUFFER_DEPTH as usize / 2 - 1;
 
 /// An exchange of everybody with everybody, in rounds of `each` of `len` bytes. `gives` are this task's contribution from some byte on, so

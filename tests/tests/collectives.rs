@@ -1,0 +1,21 @@
+//! Collectives one after the other (`tests/programs/collectives.c`): whoever is ahead destroys nothing that others still read.
+
+use regatta_tests::Job;
+
+fn run(tasks: u32, arguments: &[&str]) {
+    Job::new(tasks, "collectives", arguments).run().passed();
+}
+
+#[test]
+fn exchanges_between_calls_that_only_give_have_the_right_bytes() {
+    for tasks in [3, 4, 8] {
+        run(tasks, &["alternate", "300"]);
+    }
+}
+
+#[test]
+fn a_random_course_of_collectives_has_the_right_bytes() {
+    for (seed, tasks) in [("1", 3), ("2", 4), ("3", 5), ("4", 16)] {
+        run(tasks, &["course", seed, "250"]);
+    }
+}
