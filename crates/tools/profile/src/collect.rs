@@ -45,12 +45,13 @@ pub(crate) fn from_hosts(
     }
 }
 
-/// Shell commands that write the records, and remove them when they have been received.
+/// Shell commands that write the records, and remove them when they have been received. Another host may share the
+/// folder and remove it meanwhile: each record is opened once, and its length is that of the opened file.
 fn script(folder: &Path) -> String {
     let folder = folder.display().to_string().replace('\'', r"'\''");
     format!(
         "{{\nprintf '\\n{BEGIN}\\n'\nif cd '{folder}' 2>/dev/null; then\nfor file in *.record; do\n[ -f \"$file\" ] || continue\n\
-         printf '%s %s\\n' \"$file\" \"$(wc -c <\"$file\")\"\ncat \"$file\"\ndone\nfi\nprintf '{END}\\n'\nread -r answer\n\
+         (exec 3<\"$file\" || exit\nprintf '%s %s\\n' \"$file\" \"$(wc -c </proc/self/fd/3)\"\ncat <&3) 2>/dev/null\ndone\nfi\nprintf '{END}\\n'\nread -r answer\n\
          [ \"$answer\" != received ] || {{ cd / && rm -rf '{folder}'; }}\nexit 0\n}}\n"
     )
 }
@@ -169,5 +170,48 @@ pub(crate) fn parse(from: &mut impl BufRead) -> Result<Files, String> {
             return Err(cut());
         }
         files.insert(name.to_owned(), bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Two hosts may share the folder: the first to be read through removes it while the second is in the middle.
+    #[test]
+    fn a_record_that_is_removed_while_it_is_sent_is_whole() {
+        let place = std::env::temp_dir().join(format!("removed-{}", std::process::id()));
+        let folder = place.join("records");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let records = [("a.record", vec![7; 100_000]), ("b.record", vec![8; 10])];
+        for (name, bytes) in &records {
+            std::fs::write(folder.join(name), bytes).expect("a record");
+        }
+        // As soon as the length of the first is known, all are gone.
+        let wc = place.join("wc");
+        let real = "PATH=${PATH#*:}";
+        let text = format!(
+            "#!/bin/sh\n{real}\nwc \"$@\"\nrm -rf '{}'\n",
+            folder.display()
+        );
+        std::fs::write(&wc, text).expect("a command");
+        std::fs::set_permissions(&wc, PermissionsExt::from_mode(0o700)).expect("its mode");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut shell = Command::new("sh")
+            .env("PATH", format!("{}:{path}", place.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let pipes = shell.stdin.take().zip(shell.stdout.take());
+        let (input, output) = pipes.expect("pipes");
+        let files = fetch(input, output, &folder).expect("the records");
+        end(shell, true);
+        let [(name, bytes), _] = records;
+        assert_eq!(files, Files::from([(name.to_owned(), bytes)]));
+        let _ = std::fs::remove_dir_all(&place);
     }
 }
