@@ -134,7 +134,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the lines are, what is left of them is inside and not longer than they are.
+        /// Parts of lines are inside, whatever the lines are.
         #[test]
         fn parts_of_any_lines_are_inside(numbers in prop::collection::vec((any::<f64>(), any::<f64>(), 0u8..3), 0..9)) {
             let place = |&(x, y, how): &(f64, f64, u8)| match how {
