@@ -285,7 +285,20 @@ fn a_full_disk_is_said_and_the_program_runs() {
     }
     let ended = ended.passed();
     let ended = ended.said("runs without a profile: no room for");
-    ended.said("no task has called libregatta.so");
+    let ended = ended.said("could not make a record in /mnt/regatta-profile-");
+    assert!(!ended.text.contains("libregatta.so"), "{}", ended.story());
+}
+
+#[test]
+fn a_program_that_may_write_small_files_only_is_not_ended_by_its_record() {
+    let words = ["-c", "ulimit -f 100; exec /bin/true"];
+    let profiled = profile(1, "/bin/sh".as_ref(), &words).run();
+    assert_eq!(profiled.ended.status, 0, "{}", profiled.ended.story());
+    let problems = profiled.problems();
+    assert!(
+        problems.contains("could not make a record") && problems.contains("File too large"),
+        "{problems}"
+    );
 }
 
 #[test]

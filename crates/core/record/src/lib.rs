@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod calls;
 mod layout;
 mod read;

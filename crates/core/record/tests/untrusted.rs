@@ -100,6 +100,51 @@ fn files_of_others_and_cut_ones_are_none() {
     }
 }
 
+/// Each word of a time or a count, damaged alone.
+#[test]
+fn numbers_that_the_job_had_no_time_for_do_not_fit_it() {
+    let call = THREADS_AT + thread::CALLS + usize::from(Call::named("rg_recv").0) * call::WORDS;
+    let name = NAMES_AT + 3 * name::WORDS;
+    let sound = [
+        (head::BEGAN, 5_000_000),
+        (head::LAST, 6_000_000),
+        (head::SAMPLES, 3),
+        (head::PERIOD, 1000),
+        (head::PROCESSOR, 900_000),
+        (THREADS_AT + thread::USED, 1),
+        (THREADS_AT + thread::TAKEN, 1),
+        (THREADS_AT + thread::BEGAN, 5_000_000),
+        (call + call::COUNT, 5),
+        (call + call::TIME, 77),
+        (call + call::LONGEST, 70),
+        (call + call::FAILED, 1),
+        (name + regatta_record::name::TIMES, 2),
+        (name + regatta_record::name::TIME, 20),
+        (THREADS_AT + thread::PEERS_AT + peer::SENT, 3),
+        (THREADS_AT + thread::SENT_SIZES, 3),
+    ];
+    let whole = Record::read(&record(&sound)).expect("a record");
+    assert!(whole.fits(1_000_000) && !whole.fits(500_000));
+    let more = [
+        (head::OFF, 0),
+        (call + call::BUSY, 0),
+        (name + regatta_record::name::MARKS, 0),
+        (THREADS_AT + thread::LIFE, 0),
+        (THREADS_AT + thread::RECEIVED_SIZES + 1, 0),
+        (SAMPLES_AT + 1, 0),
+    ];
+    for (at, _) in sound.into_iter().chain(more) {
+        if [THREADS_AT + thread::USED, THREADS_AT + thread::TAKEN].contains(&at) {
+            continue;
+        }
+        let damaged = [&sound[..], &[(at, 1 << 60)]].concat();
+        let damaged = Record::read(&record(&damaged)).expect("a record");
+        // A thread that began late has less time, and not more.
+        let late = at == THREADS_AT + thread::BEGAN;
+        assert_eq!(damaged.fits(1_000_000), late, "word {at}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

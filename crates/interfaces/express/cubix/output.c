@@ -1,4 +1,5 @@
-/* Output of nodes, of each by itself or of all together: then node 0 writes it, or, where it is much, each node its part. */
+/* Output of nodes, of each by itself or of all together, in the order of the nodes: then node 0 writes it, or, where it is much, each node
+ * its part. */
 #include "stream.h"
 
 #include <fcntl.h>

@@ -39,7 +39,7 @@ fn put(name: &CString) -> Result<(), Fault> {
     })
 }
 
-/// Take one from the count, when there is one.
+/// Take one from the count, as soon as there is one: the launcher answers no earlier (`RG_AWAIT`).
 fn take(name: &CString) -> Result<(), Fault> {
     const FLAGS: c_int = rg::FIRST | rg::TAKE | rg::AWAIT;
     let (mut unit, mut len, mut index) = (0_u8, 0, 0);

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_long};
 
 use crate::error::{EQTYPE, Fault};
 
-/// The first force type.
+/// The first force type. Programs have it from `nx.h` and `fnx.h`.
 pub const FORCE_TYPE: c_long = 1 << 30;
 /// The class of all types that have no bit of their own in a mask.
 const OTHERS: u32 = 30;
@@ -77,6 +77,16 @@ fn other(selector: c_long) -> Result<TypeSelect, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_headers_have_the_same_first_force_type() {
+        let (c, fortran) = (
+            include_str!("../include/nx.h"),
+            include_str!("../include/fnx.h"),
+        );
+        assert!(c.contains(&format!("#define FORCE_TYPE {FORCE_TYPE:#x}\n")));
+        assert!(fortran.contains(&format!("(FORCE_TYPE = {FORCE_TYPE},")));
+    }
 
     #[test]
     fn a_type_is_a_number_of_31_bits() {

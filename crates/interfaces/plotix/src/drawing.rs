@@ -2,6 +2,9 @@
 //!
 //! The page is 1 wide and 1 high, with its origin at the lower left.
 
+/// Places further from the page than so many of its lengths are a mistake.
+pub const FARTHEST: f64 = 1e4;
+
 /// A place on the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {

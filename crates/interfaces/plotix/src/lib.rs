@@ -4,7 +4,9 @@
 //! nodes draw one picture: what a node draws is kept by it until the nodes call `sendplot`, `erase` or `closepl` together, and goes to node 0
 //! then, which writes the files. The library is apart from libexpress.so because its names are common words: `line`, `move`, `space`.
 
+mod arc;
 mod calls;
+mod clip;
 mod decode;
 mod drawing;
 mod files;

@@ -1,10 +1,8 @@
 //! A node's pen: what its calls draw, in the coordinates of its space, with the style of its lines. Pure.
 
+use crate::arc;
 use crate::drawing::{Drawing, Place, Shape, Style};
 use crate::space::Space;
-
-/// The angle of each piece of an arc: far less than a pixel beside the arc.
-const STEP: f64 = std::f64::consts::PI / 90.0;
 
 /// State of a node between its calls, and what it has drawn since its last part went to node 0.
 pub struct Pen {
@@ -102,7 +100,7 @@ impl Pen {
         if turn == 0.0 {
             turn = std::f64::consts::TAU;
         }
-        let steps = (turn / STEP).ceil() as usize;
+        let steps = arc::steps(self.space.length(radius)?, turn);
         let places = (0..=steps).map(|step| {
             let angle = begin + turn * step as f64 / steps as f64;
             let (sine, cosine) = angle.sin_cos();
@@ -177,6 +175,21 @@ mod tests {
         // All around.
         let (places, first, last) = ends([1.0, 0.5]);
         assert!(near(first, last) && places.len() > 180);
+    }
+
+    #[test]
+    fn a_wide_arc_is_on_its_circle_where_the_page_shows_a_small_part_of_it() {
+        let mut pen = Pen::new();
+        pen.arc([-2000.0, 0.5], [0.5, 0.5], [-2000.0, 2001.0])
+            .unwrap();
+        let Some(Shape::Path(_, places)) = pen.drawn.shapes.pop() else {
+            panic!("an arc is a path");
+        };
+        for ends in places.windows(2) {
+            let middle = [(ends[0].x + ends[1].x) / 2.0, (ends[0].y + ends[1].y) / 2.0];
+            let off = 2000.5 - (middle[0] + 2000.0).hypot(middle[1] - 0.5);
+            assert!(off < 2e-4, "{off}");
+        }
     }
 
     #[test]

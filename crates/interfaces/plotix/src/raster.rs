@@ -3,7 +3,9 @@
 use font8x8::UnicodeFonts;
 use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform};
 
-use crate::drawing::{Drawing, Place, Shape, Style};
+use crate::arc;
+use crate::clip::runs;
+use crate::drawing::{Drawing, FARTHEST, Place, Shape, Style};
 
 /// Pixels along each side of the page.
 pub const PAGE: u32 = 1000;
@@ -11,6 +13,11 @@ pub const PAGE: u32 = 1000;
 pub const STROKE: f32 = 1.5;
 /// Pixels along each side of a character.
 pub const CHARACTER: f32 = 16.0;
+
+/// Page lengths beside the page of which lines are drawn, too: their ends and corners there are not to be seen.
+const MARGIN: f64 = 0.01;
+/// Circles of a larger radius, in page lengths, are drawn as lines, of which most are not there.
+const WIDE: f64 = 2.0;
 
 /// Dots along each side of a character in the font.
 const DOTS: u8 = 8;
@@ -23,12 +30,16 @@ fn y(place: Place) -> f32 {
     ((1.0 - place.y) * f64::from(PAGE)) as f32
 }
 
-fn stroke(style: Style) -> Stroke {
-    let scale = PAGE as f32 / 1000.0;
-    let dashes = style.dashes().iter().map(|dash| f32::from(*dash) * scale);
+/// A pattern that began so many page lengths before the line.
+fn stroke(style: Style, before: f64) -> Stroke {
+    let scale = f64::from(PAGE) / 1000.0;
+    let dashes = style.dashes().iter().map(|dash| f64::from(*dash) * scale);
+    let whole: f64 = dashes.clone().sum();
+    let dashes = dashes.map(|dash| dash as f32).collect();
+    let phase = (before * f64::from(PAGE)) % whole;
     Stroke {
         width: STROKE,
-        dash: StrokeDash::new(dashes.collect(), 0.0),
+        dash: StrokeDash::new(dashes, phase as f32),
         ..Stroke::default()
     }
 }
@@ -83,29 +94,38 @@ impl Page {
         }
     }
 
-    fn stroke(&mut self, path: PathBuilder, style: Style) {
+    fn stroke(&mut self, path: PathBuilder, stroke: &Stroke) {
         if let Some(path) = path.finish() {
-            let (stroke, whole) = (stroke(style), Transform::identity());
+            let whole = Transform::identity();
             self.pixels
-                .stroke_path(&path, &self.paint, &stroke, whole, None);
+                .stroke_path(&path, &self.paint, stroke, whole, None);
+        }
+    }
+
+    /// Lines, as far as they can be seen.
+    fn lines(&mut self, style: Style, places: &[Place]) {
+        for run in runs(places, MARGIN) {
+            let mut path = PathBuilder::new();
+            for (index, place) in run.places.iter().enumerate() {
+                match index {
+                    0 => path.move_to(x(*place), y(*place)),
+                    _ => path.line_to(x(*place), y(*place)),
+                }
+            }
+            self.stroke(path, &stroke(style, run.before));
         }
     }
 
     fn draw(&mut self, shape: &Shape) {
         let mut path = PathBuilder::new();
         match shape {
-            Shape::Path(style, places) => {
-                for (index, place) in places.iter().enumerate() {
-                    match index {
-                        0 => path.move_to(x(*place), y(*place)),
-                        _ => path.line_to(x(*place), y(*place)),
-                    }
-                }
-                self.stroke(path, *style);
+            Shape::Path(style, places) => self.lines(*style, places),
+            Shape::Circle(style, centre, radius) if radius.abs() > WIDE => {
+                self.lines(*style, &arc::circle(*centre, radius.abs().min(FARTHEST)));
             }
             Shape::Circle(style, centre, radius) => {
                 path.push_circle(x(*centre), y(*centre), (radius * f64::from(PAGE)) as f32);
-                self.stroke(path, *style);
+                self.stroke(path, &stroke(*style, 0.0));
             }
             Shape::Point(place) => {
                 path.push_circle(x(*place), y(*place), STROKE);
@@ -178,6 +198,48 @@ mod tests {
         assert!((600..800).contains(&seen), "{seen}");
     }
 
+    /// How many of the pixels of a row or column through the middle of the page are dark.
+    fn dark_along(shape: Shape, pixel: impl Fn(u32) -> (u32, u32)) -> usize {
+        let along: Vec<_> = (0..PAGE).map(pixel).collect();
+        dark(shape, &along).into_iter().filter(|dark| *dark).count()
+    }
+
+    #[test]
+    fn lines_that_reach_far_beyond_the_page_are_dashed_on_it_as_others() {
+        for style in [Style::Solid, Style::Dotted, Style::DotDashed] {
+            let near = Shape::Path(style, vec![at(0.0, 0.5), at(1.0, 0.5)]);
+            let far = Shape::Path(style, vec![at(-9e3, 0.5), at(9e3, 0.5)]);
+            let [near, far] = [near, far].map(|line| dark_along(line, |x| (x, 500)));
+            assert!(near.abs_diff(far) <= 30, "{style:?}: {near} and {far}");
+        }
+    }
+
+    #[test]
+    fn dashes_beyond_the_edge_go_on_where_they_were() {
+        // 26 pixels are a dash and its gap: both lines have one begin at the left edge.
+        let line = |x: f64| Shape::Path(Style::LongDashed, vec![at(x, 0.5), at(1.0, 0.5)]);
+        let along: Vec<_> = (0..PAGE).map(|x| (x, 500)).collect();
+        let near = dark(line(0.0), &along);
+        for periods in [1.0, 7.0, 100_000.0] {
+            assert_eq!(dark(line(-0.026 * periods), &along), near, "{periods}");
+        }
+        assert_ne!(dark(line(-0.013), &along), near);
+    }
+
+    #[test]
+    fn wide_circles_cross_the_page_where_they_should() {
+        // So wide that the page has them as straight lines.
+        for style in [Style::Solid, Style::Dotted, Style::DotDashed] {
+            let line = Shape::Path(style, vec![at(0.5, 0.0), at(0.5, 1.0)]);
+            let circle = Shape::Circle(style, at(-5e3, 0.5), 5000.5);
+            let [line, circle] = [line, circle].map(|shape| dark_along(shape, |y| (500, y)));
+            assert!(
+                line.abs_diff(circle) <= 30,
+                "{style:?}: {line} and {circle}"
+            );
+        }
+    }
+
     #[test]
     fn the_first_character_is_centred_on_its_place() {
         // The bar of the letter I, in the middle of its square.
@@ -198,6 +260,9 @@ mod tests {
         let far = at(1e4, -1e4);
         for shape in [
             Shape::Path(Style::Dotted, vec![far, at(-1e4, 1e4)]),
+            Shape::Path(Style::Solid, vec![far, at(-1e300, f64::MAX), at(0.5, 0.5)]),
+            Shape::Circle(Style::Dotted, far, -f64::MAX),
+            Shape::Circle(Style::Dotted, at(1e300, 0.0), f64::MAX),
             Shape::Path(Style::Solid, vec![]),
             Shape::Circle(Style::DotDashed, far, 1e4),
             Shape::Point(far),

@@ -1,9 +1,6 @@
 //! The program's coordinates, and where they are on the page. Pure.
 
-use crate::drawing::Place;
-
-/// Places further from the page than so many of its lengths are a mistake.
-const FARTHEST: f64 = 1e4;
+use crate::drawing::{FARTHEST, Place};
 
 /// The part of the program's plane that fills the page, as large as it goes with equal scales, in the middle.
 #[derive(Clone, Copy, Debug, PartialEq)]

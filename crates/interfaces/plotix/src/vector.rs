@@ -3,11 +3,12 @@
 use svg::Document;
 use svg::node::element::{Circle, Element, Path, Rectangle, Text};
 
-use crate::drawing::{Drawing, Place, Shape, Style};
+use crate::drawing::{Drawing, FARTHEST, Place, Shape, Style};
 use crate::raster::{CHARACTER, PAGE, STROKE};
 
-/// Pixels, from the upper left on, in hundredths.
+/// Pixels, from the upper left on, in hundredths. The numbers of another node may be anything, and would have hundreds of digits.
 fn pixels(length: f64) -> f64 {
+    let length = length.clamp(-FARTHEST, FARTHEST);
     (length * f64::from(PAGE) * 100.0).round() / 100.0
 }
 
@@ -61,7 +62,7 @@ fn element(shape: &Shape) -> Element {
         Shape::Circle(style, centre, radius) => Circle::new()
             .set("cx", x(*centre))
             .set("cy", y(*centre))
-            .set("r", pixels(*radius))
+            .set("r", pixels(radius.abs()))
             .set("stroke-dasharray", dashes(*style))
             .into(),
         Shape::Point(place) => Circle::new()
@@ -121,5 +122,29 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(text.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn numbers_beyond_sense_are_short() {
+        let (far, beyond) = (
+            Place {
+                x: 1e300,
+                y: -1e300,
+            },
+            Place {
+                x: 0.5,
+                y: f64::MAX,
+            },
+        );
+        let shapes = vec![
+            Shape::Path(Style::Dotted, vec![far, beyond]),
+            Shape::Circle(Style::Solid, far, -f64::MAX),
+            Shape::Point(beyond),
+            Shape::Label(far, "far".to_owned()),
+        ];
+        let text = draw(&Drawing { shapes });
+        let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+        assert!(numbers.all(|digits| digits.len() < 12), "{text}");
+        assert!(!text.contains("r=\"-"), "{text}");
     }
 }

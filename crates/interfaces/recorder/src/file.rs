@@ -1,6 +1,7 @@
 //! The record's file: made, mapped, removed.
 
 use std::ffi::{CStr, CString, OsStr};
+use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -47,13 +48,16 @@ pub(crate) fn complain(problem: &str) {
     eprintln!("regatta: process {pid} runs without a profile: {problem}");
 }
 
+/// The end of a record's name.
+const ENDING: &str = ".record";
+
 static PATH: OnceLock<CString> = OnceLock::new();
 
 /// Makes the file and maps it.
 pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
     let host = host_name();
     let name: String = host.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-    let name = format!("{name}-{}-{}.record", std::process::id(), now());
+    let name = format!("{name}-{}-{}{ENDING}", std::process::id(), now());
     let folder = open_folder(&wanted.folder)?;
     let made = CString::new(name.as_str()).map_err(|_| "the host's name has a zero".to_owned());
     let mapped = made.and_then(|file| make(folder, &file, words(wanted.events) * 8));
@@ -111,7 +115,8 @@ fn open_folder(path: &CStr) -> Result<libc::c_int, String> {
     Ok(folder)
 }
 
-/// Makes the file with all its blocks, so that no later write finds the disk full, and maps it.
+/// Makes the file with all its blocks, so that no later write finds the disk full, and maps it. Without room for it an empty file is
+/// left, whose name says why: `regatta profile` hears of it so.
 fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_void, String> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: an open descriptor and a text with its end.
@@ -119,38 +124,70 @@ fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_v
     if file < 0 {
         return Err(failed("a record"));
     }
-    // SAFETY: an open descriptor.
-    let full = unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) };
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let mapped = match full {
-        // SAFETY: a new mapping of an open file of this size.
-        0 => unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                libc::MAP_SHARED,
-                file,
-                0,
-            )
-        },
-        _ => libc::MAP_FAILED,
-    };
-    let problem = match full {
-        0 => failed("a record, mapped"),
-        error => {
-            let error = std::io::Error::from_raw_os_error(error);
-            format!("no room for {} KiB ({error})", bytes / 1024)
-        }
-    };
+    let mapped = allocate(file, bytes).and_then(|()| map_file(file, bytes));
+    if mapped.is_err() {
+        // SAFETY: an open descriptor. What was allocated is room for others.
+        unsafe { libc::ftruncate(file, 0) };
+    }
     // SAFETY: a descriptor of ours; the mapping does not need it.
     unsafe { libc::close(file) };
-    if mapped == libc::MAP_FAILED {
+    mapped.map_err(|error| {
+        leave_reason(folder, name, &error);
+        format!("no room for {} KiB ({error})", bytes / 1024)
+    })
+}
+
+/// Has a file of so many bytes have all its blocks.
+fn allocate(file: libc::c_int, bytes: usize) -> Result<(), Error> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: writes the struct just made.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    // Beyond the limit the kernel would end the program by SIGXFSZ.
+    if known && limit.rlim_cur < bytes as libc::rlim_t {
+        return Err(Error::from_raw_os_error(libc::EFBIG));
+    }
+    // SAFETY: an open descriptor.
+    match unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) } {
+        0 => Ok(()),
+        error => Err(Error::from_raw_os_error(error)),
+    }
+}
+
+fn map_file(file: libc::c_int, bytes: usize) -> Result<*mut libc::c_void, Error> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping of an open file of this size.
+    let mapped = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            protection,
+            libc::MAP_SHARED,
+            file,
+            0,
+        )
+    };
+    match mapped {
+        libc::MAP_FAILED => Err(Error::last_os_error()),
+        mapped => Ok(mapped),
+    }
+}
+
+/// Has the name of the empty file say which error there was, or removes it.
+fn leave_reason(folder: libc::c_int, name: &CStr, error: &Error) {
+    let stem = name.to_bytes().strip_suffix(ENDING.as_bytes());
+    let code = error.raw_os_error().unwrap_or_default();
+    let ending = format!("-error{code}{ENDING}");
+    let renamed = CString::new([stem.unwrap_or_default(), ending.as_bytes()].concat());
+    // SAFETY: an open descriptor, twice, and texts with their ends.
+    let left = renamed
+        .is_ok_and(|to| unsafe { libc::renameat(folder, name.as_ptr(), folder, to.as_ptr()) == 0 });
+    if !left {
         // SAFETY: an open descriptor and a text with its end.
         unsafe { libc::unlinkat(folder, name.as_ptr(), 0) };
-        return Err(problem);
     }
-    Ok(mapped)
 }
 
 /// Removes the file. What is mapped stays so.
@@ -205,6 +242,6 @@ fn shown(path: &CStr) -> String {
 }
 
 fn failed(what: &str) -> String {
-    let error = std::io::Error::last_os_error();
+    let error = Error::last_os_error();
     format!("{what} cannot be made or opened ({error})")
 }

@@ -1,7 +1,7 @@
 //! The folder in which tasks of this host leave their records.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -85,12 +85,28 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes the records into a folder of the user's.
+/// Writes a new file in the place of whatever has its name. Others may have put a link there, which is not followed.
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)
+}
+
+/// Writes the records into a folder of the user's, for this user alone.
 pub(crate) fn keep(files: &Files, folder: &Path) -> Result<(), String> {
     let written = || {
-        std::fs::create_dir_all(folder)?;
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder)?;
         for (name, bytes) in files {
-            std::fs::write(folder.join(name), bytes)?;
+            write_new(&folder.join(name), bytes)?;
         }
         Ok(())
     };

@@ -15,6 +15,7 @@ mod profile;
 mod symbols;
 mod table;
 mod units;
+mod unrecorded;
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +47,18 @@ pub struct Options {
 pub struct Session {
     options: Options,
     folder: Folder,
+    /// When it began, of [`now`].
+    began: Duration,
 }
+
+/// Time of this host, in which it may have slept.
+fn now() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+/// Added to the duration of a job: clocks of other hosts run a little faster or slower.
+const SLACK: Duration = Duration::from_secs(1);
 
 /// A profile that was shown, or why there is none.
 pub struct Shown {
@@ -64,7 +76,11 @@ impl Session {
             false => std::env::temp_dir(),
         };
         let folder = Folder::make(&place)?;
-        Ok(Session { options, folder })
+        Ok(Session {
+            options,
+            folder,
+            began: now(),
+        })
     }
 
     /// The variable that has the tasks record.
@@ -94,6 +110,7 @@ impl Session {
             tasks,
             status,
             folder: self.folder.path().to_owned(),
+            longest: (now().saturating_sub(self.began) + SLACK).as_nanos() as u64,
         };
         let profile = Profile::of(records, &began, problems);
         self.show(profile)

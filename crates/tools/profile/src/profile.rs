@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use regatta_record::{Call, CallRecord, Kind, Peer, Record, SIZES};
 
 use crate::folder::Files;
+use crate::unrecorded::Unrecorded;
 
 /// The profile of a job. Times are nanoseconds; those of events count from the first moment of any task.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Profile {
     pub strangers: Vec<Record>,
     /// Sentences about what is missing.
     pub problems: Vec<String>,
+    /// Nanoseconds that the job has taken at most.
+    longest: u64,
 }
 
 /// A job as it is known without its records.
@@ -27,6 +30,8 @@ pub(crate) struct Began {
     pub status: u8,
     /// The folder of the records on each host.
     pub folder: PathBuf,
+    /// Nanoseconds that it has taken at most.
+    pub longest: u64,
 }
 
 /// A task.
@@ -37,7 +42,9 @@ pub(crate) struct Task {
     /// Its record.
     pub record: Record,
     /// To be added to its times, to count from the first moment of any task.
-    pub shift: i128,
+    shift: i128,
+    /// Nanoseconds that the job has taken at most: no time is later.
+    longest: u64,
     /// The time of its threads, less that in which nothing was recorded.
     pub time: u64,
     /// Thereof in calls, by kind.
@@ -57,13 +64,9 @@ pub(crate) struct Task {
 impl Profile {
     /// Reads the records of a job.
     pub(crate) fn of(files: Files, began: &Began, mut problems: Vec<String>) -> Profile {
-        let mut records = Vec::new();
-        for (name, bytes) in files {
-            match Record::read(&bytes) {
-                Ok(record) => records.push(record),
-                Err(fault) => problems.push(format!("the file {name} is left out: {fault}")),
-            }
-        }
+        let (files, unrecorded) = Unrecorded::split(files);
+        let records = read(files, began.longest, &mut problems);
+        problems.extend(unrecorded.problems(&began.folder));
         let (members, strangers): (Vec<Record>, Vec<Record>) = records
             .into_iter()
             .partition(|record| record.head.task.is_some());
@@ -72,39 +75,68 @@ impl Profile {
                 true => strangers,
                 false => Vec::new(),
             },
-            tasks: members.into_iter().map(Task::of).collect(),
+            tasks: members
+                .into_iter()
+                .map(|record| Task::of(record, began.longest))
+                .collect(),
             problems,
+            longest: began.longest,
         };
         profile.tasks.sort_by_key(|task| task.number);
         profile.set_clocks();
-        profile.say_what_is_missing(began);
+        profile.say_what_is_missing(began, unrecorded.is_empty());
         profile
     }
 
-    /// Has all times count from one moment. Tasks of one host have one clock; between hosts, the clocks of the day are believed.
+    /// Has all times count from one moment. Tasks of one host have one clock; between hosts, the clocks of the day are believed, unless
+    /// the job was over before they say that it had begun on a host.
     fn set_clocks(&mut self) {
-        let mut days: BTreeMap<u64, i128> = BTreeMap::new();
-        for task in &mut self.tasks {
-            let head = &task.record.head;
-            let day = i128::from(head.began_real) - i128::from(head.began);
-            task.shift = *days.entry(head.boot).or_insert(day);
+        let mut hosts: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (place, task) in self.tasks.iter().enumerate() {
+            hosts.entry(task.record.head.boot).or_default().push(place);
         }
-        let first = self
-            .tasks
-            .iter()
-            .map(|task| task.at_signed(task.record.head.began));
-        let first = first.min().unwrap_or_default();
-        for task in &mut self.tasks {
-            task.shift -= first;
+        let mut begins = BTreeMap::new();
+        for (boot, places) in &hosts {
+            let day = self.day(places);
+            let begin = places.iter().map(|&place| {
+                let task = &mut self.tasks[place];
+                task.shift = day;
+                task.at_signed(task.record.head.began)
+            });
+            begins.insert(boot, begin.min().unwrap_or_default());
+        }
+        let first = begins.values().min().copied().unwrap_or_default();
+        for (boot, places) in &hosts {
+            let begin = begins[boot];
+            let strange = begin - first > i128::from(self.longest);
+            for &place in places {
+                self.tasks[place].shift -= if strange { begin } else { first };
+            }
+            if strange {
+                let host = &self.tasks[places[0]].record.head.host;
+                self.problems.push(format!(
+                    "the clock of {host} differs from those of other hosts by more than the job has taken: its tasks are shown as if they had begun with the first"
+                ));
+            }
         }
     }
 
-    fn say_what_is_missing(&mut self, began: &Began) {
+    /// Difference between the time of day and the times of a host's tasks. The middle one of theirs: a damaged one is at an end.
+    fn day(&self, places: &[usize]) -> i128 {
+        let heads = places.iter().map(|&place| &self.tasks[place].record.head);
+        let days = heads.map(|head| i128::from(head.began_real) - i128::from(head.began));
+        let mut days: Vec<i128> = days.collect();
+        days.sort_unstable();
+        days[days.len() / 2]
+    }
+
+    fn say_what_is_missing(&mut self, began: &Began, all_could_record: bool) {
         if self.tasks.is_empty() {
-            if !matches!(began.status, 125..=127) {
+            if all_could_record && !matches!(began.status, 125..=127) {
                 self.problems.push(
-                    "no task has called libregatta.so, so there is nothing to be said of its messages: link the program with the shared \
-                     library (programs of the Rust interface, and those with libregatta.a, have the library in themselves)"
+                    "no task has a record, so there is nothing to be said of its messages. Either no task has called libregatta.so: link the \
+                     program with the shared library (programs of the Rust interface, and those with libregatta.a, have the library in \
+                     themselves). Or it could not make a record, and has said so on standard error"
                         .to_owned(),
                 );
             }
@@ -119,8 +151,12 @@ impl Profile {
             } else {
                 ""
             };
+            let room = match all_could_record {
+                true => "",
+                false => "it could not make one, as said above, or ",
+            };
             self.problems.push(format!(
-                "there is no record of task {shown}{more}: it never called libregatta.so, or its host is lost, or came while the job ran (records lie in {} there)",
+                "there is no record of task {shown}{more}: {room}it never called libregatta.so, or its host is lost, or came while the job ran (records lie in {} there)",
                 began.folder.display()
             ));
         }
@@ -200,8 +236,23 @@ impl Profile {
     }
 }
 
+/// Records of these files. One that is none is left out, and so is one that cannot be of a job of so many nanoseconds.
+fn read(files: Files, longest: u64, problems: &mut Vec<String>) -> Vec<Record> {
+    let mut records = Vec::new();
+    for (name, bytes) in files {
+        match Record::read(&bytes) {
+            Ok(record) if record.fits(longest) => records.push(record),
+            Ok(_) => problems.push(format!(
+                "the file {name} is left out: it is damaged, for the job has not taken as long as its numbers say"
+            )),
+            Err(fault) => problems.push(format!("the file {name} is left out: {fault}")),
+        }
+    }
+    records
+}
+
 impl Task {
-    fn of(record: Record) -> Task {
+    fn of(record: Record, longest: u64) -> Task {
         let calls = record.threads.iter().flat_map(|thread| thread.calls.iter());
         let calls = sum_of_calls(calls.copied());
         let mut kinds = [0u64; Kind::ALL.len()];
@@ -209,7 +260,8 @@ impl Task {
             let kind = &mut kinds[call.call.kind() as usize];
             *kind = kind.saturating_add(call.time);
         }
-        let lives = record.threads.iter().map(|thread| thread.life);
+        let threads = record.threads.iter();
+        let lives = threads.map(|thread| thread.life.min(longest));
         let lives = lives.fold(0, u64::saturating_add);
         let time = lives.saturating_sub(record.head.off);
         let idle = (record.head.processor > 0)
@@ -217,6 +269,7 @@ impl Task {
         Task {
             number: record.head.task.unwrap_or_default(),
             shift: 0,
+            longest,
             time: time.max(kinds.iter().fold(0, |sum, &time| sum.saturating_add(time))),
             kinds,
             idle,
@@ -241,9 +294,9 @@ impl Task {
         i128::from(time) + self.shift
     }
 
-    /// A time of its own as one of the job.
+    /// A time of its own as one of the job, which has none before its beginning and behind its end.
     pub(crate) fn at(&self, time: u64) -> u64 {
-        self.at_signed(time).clamp(0, u64::MAX.into()) as u64
+        self.at_signed(time).clamp(0, self.longest.into()) as u64
     }
 
     /// Messages and bytes, sent and received.

@@ -12,6 +12,8 @@ use crate::profile::{Began, Profile};
 use crate::{collect, folder, functions, json, messages, page, table};
 
 const ROOM: usize = 8;
+/// Nanoseconds that the jobs here have taken at most.
+const LONGEST: u64 = 1_000_000;
 
 /// The record of a task in which these words stand as well.
 fn record(task: u64, written: &[(usize, u64)]) -> Vec<u8> {
@@ -48,6 +50,7 @@ fn began(tasks: usize) -> Began {
         tasks: Some(tasks as u32),
         status: 0,
         folder: "/tmp/records".into(),
+        longest: LONGEST,
     }
 }
 
@@ -163,12 +166,86 @@ fn what_is_missing_is_said() {
     let of = Profile::of(files.into(), &began(3), Vec::new());
     let said = of.problems.join("\n");
     assert!(said.contains("the file b.record is left out"), "{said}");
-    assert!(said.contains("no record of task 0, 1:"), "{said}");
+    assert!(said.contains("no record of task 0, 1: it never"), "{said}");
     assert!(said.contains("records lie in /tmp/records there"), "{said}");
     assert!(
         said.contains("task 2 was killed, or ended by _exit, within rg_recv, about task 0"),
         "{said}"
     );
+}
+
+#[test]
+fn a_task_that_had_no_room_for_its_record_is_no_sign_of_a_wrong_library() {
+    let unrecorded = ("h-7-99-error28.record".to_owned(), Vec::new());
+    let of = Profile::of([unrecorded.clone()].into(), &began(1), Vec::new());
+    let said = of.problems.join("\n");
+    assert!(
+        said.contains("process 7 of h could not make a record in /tmp/records (No space"),
+        "{said}"
+    );
+    assert!(!said.contains("libregatta.so"), "{said}");
+    let files = [("a.record".to_owned(), record(0, &[])), unrecorded];
+    let said = Profile::of(files.into(), &began(2), Vec::new()).problems;
+    let part = "no record of task 1: it could not make one, as said above, or it never called";
+    assert!(said.join("\n").contains(part), "{said:?}");
+    // Without such a word both causes are named.
+    let said = Profile::of(Files::new(), &began(1), Vec::new()).problems;
+    assert!(said[0].contains("no task has called libregatta.so"));
+    assert!(said[0].contains("could not make a record"), "{said:?}");
+}
+
+#[test]
+fn a_damaged_record_is_left_out_with_a_sentence() {
+    let call = at_call("rg_send");
+    let damaged = [(call + call::COUNT, 1), (call + call::TIME, u64::MAX)];
+    let of = profile(&[record(0, &[]), record(1, &damaged)]);
+    let text = table::text(&of, &functions::of(&of), &messages::of(&of), None);
+    assert!(!text.contains("18446744"), "{text}");
+    let part = "the file 1.record is left out: it is damaged, for the job has not taken as long";
+    assert!(text.contains(part), "{text}");
+}
+
+#[test]
+fn a_host_with_a_wrong_clock_does_not_make_the_job_long() {
+    let year = 31_536_000_000_000_000;
+    let host = u64::from_le_bytes(*b"elsewher");
+    let wrong = [
+        (head::BOOT, 2),
+        (head::BEGAN_REAL, year),
+        (head::HOST, host),
+    ];
+    let of = profile(&[record(0, &[]), record(1, &wrong)]);
+    assert_eq!(of.span(), 10_000);
+    let said = of.problems.join("\n");
+    assert!(said.contains("the clock of elsewher differs"), "{said}");
+    // One damaged word of three on a host changes nothing.
+    let damaged = record(1, &[(head::BEGAN_REAL, u64::MAX)]);
+    let of = profile(&[damaged, record(0, &[]), record(2, &[])]);
+    assert_eq!((of.span(), of.problems.len()), (10_000, 0));
+}
+
+#[test]
+fn kept_records_are_this_users_alone_and_links_are_not_followed() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let place = std::env::temp_dir().join(format!("kept-{}", std::process::id()));
+    let (kept, other) = (place.join("a/b"), place.join("other"));
+    let files: Files = ["x-1.record", "y-2.record"]
+        .map(|name| (name.to_owned(), vec![7; 9]))
+        .into();
+    folder::keep(&files, &kept).expect("kept");
+    std::fs::write(&other, "other").expect("a file");
+    let (first, second) = (kept.join("x-1.record"), kept.join("y-2.record"));
+    std::fs::remove_file(&first).expect("removed");
+    symlink(&other, &first).expect("a link");
+    std::fs::set_permissions(&second, PermissionsExt::from_mode(0o644)).expect("a mode");
+    folder::keep(&files, &kept).expect("kept again");
+    let mode =
+        |path: &std::path::Path| std::fs::symlink_metadata(path).expect("there").mode() & 0o7777;
+    assert_eq!([mode(&kept), mode(&place.join("a"))], [0o700; 2]);
+    assert_eq!([mode(&first), mode(&second)], [0o600; 2]);
+    assert_eq!(std::fs::read(&first).expect("a record"), [7; 9]);
+    assert_eq!(std::fs::read(&other).expect("a file"), b"other");
+    std::fs::remove_dir_all(&place).expect("removed");
 }
 
 #[test]
@@ -259,7 +336,10 @@ proptest! {
         let controls = table::text(&of, &functions, &messages, None);
         let controls = controls.chars().any(|c| c.is_control() && c != '\n');
         prop_assert!(!controls);
-        prop_assert_eq!(&json::value(&of, &functions, &messages, None)["event"], "profile");
+        let value = json::value(&of, &functions, &messages, None);
+        prop_assert_eq!(&value["event"], "profile");
+        let seconds = value["seconds"].as_f64().expect("a time");
+        prop_assert!(seconds <= LONGEST as f64 / 1e9);
     }
 
     #[test]
