@@ -89,6 +89,13 @@ impl Sim {
         }
     }
 
+    /// Nothing arrives at a host of what its launcher sends from now on: it is on its way until the launcher is lost.
+    pub fn hold(&mut self, ends: Ends) {
+        let down = self.channels.get_mut(&ends).map(|one| &mut one.streams[0]);
+        down.into_iter()
+            .for_each(|stream| stream.limit = Some(stream.sent));
+    }
+
     /// The number of a channel, if there is one.
     pub fn number_of(&self, ends: Ends) -> Option<u64> {
         self.channels.get(&ends).map(|channel| channel.number)

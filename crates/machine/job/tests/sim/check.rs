@@ -61,14 +61,18 @@ impl Sim {
     /// Or nobody waits any more: the last one that claimed saw too few hosts that would follow, and left. Of two hosts that were left the
     /// agent of one had ended while nobody led, say, since it had never heard who leads next. That this was so, and that no agent ends that has
     /// heard, is held against other sentences when it happens ([`Sim::note_enough`], [`Sim::silent`]).
+    ///
+    /// A host that the lost launcher had given up while it was alive may not have heard so, and claims as well, perhaps after that one. It is no
+    /// host of the job any more: its replica ends before the loss, and the tables of others have its tasks as lost. So it is none of the
+    /// majority, and must leave, whoever else leads or leaves. That it was given up is held when it leaves ([`Sim::note_not_given_up`]).
     fn is_lost(&self) -> bool {
         if self.working_launcher().is_some() {
             return false;
         }
         let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
         let Some(first) = up.next() else {
-            let last = self.launchers.last();
-            return last.is_some_and(Launcher::has_seen_too_few);
+            let mut of_job = self.launchers.iter().filter(|one| !one.was_given_up());
+            return of_job.next_back().is_some_and(Launcher::has_seen_too_few);
         };
         let Some(follower) = &first.follower else {
             return false;

@@ -156,19 +156,26 @@ impl Sim {
                 self.note_closed(launcher, host);
             }
             ClaimEffect::Begin => self.begin(launcher),
-            ClaimEffect::Leave(why) => {
-                let host = self.launchers[launcher].host;
-                let rejoin = self.launchers[launcher].rejoin.iter_mut();
-                rejoin.for_each(|rejoin| rejoin.left = Some(why.clone()));
-                if self.life(host) == Life::Up {
-                    if why == Obstacle::TooFew {
-                        self.note_enough(launcher);
-                    }
-                    self.hosts[host as usize].given_up = true;
-                    self.stop(host);
-                }
-            }
+            ClaimEffect::Leave(why) => self.leave_job(launcher, why),
         }
+    }
+
+    fn leave_job(&mut self, launcher: usize, why: Obstacle) {
+        let host = self.launchers[launcher].host;
+        let is_up = self.life(host) == Life::Up;
+        if is_up {
+            match why {
+                Obstacle::TooFew => self.note_enough(launcher),
+                Obstacle::GivenUp(by) => self.note_not_given_up(host, by),
+                Obstacle::DaemonEnded | Obstacle::CutOff(_) => {}
+            }
+            self.hosts[host as usize].given_up = true;
+            self.stop(host);
+        }
+        // A host that is cut off explains nothing: the others are to go on, whatever it sees.
+        let left = if is_up { why } else { Obstacle::DaemonEnded };
+        let rejoin = self.launchers[launcher].rejoin.iter_mut();
+        rejoin.for_each(|rejoin| rejoin.left = Some(left.clone()));
     }
 
     /// Nothing is sent on a channel that is closed.
@@ -232,6 +239,14 @@ impl Sim {
         let is_enough = willing.len() == left.len() || 2 * (1 + willing.len()) > 1 + left.len();
         self.note_wrong(is_enough, || {
             format!("a host leaves the job that {willing:?} of {left:?} would follow")
+        });
+    }
+
+    /// A host leaves the job since another one does not name it: then some launcher has given it up.
+    fn note_not_given_up(&mut self, host: u32, by: u32) {
+        let never = !self.hosts[host as usize].was_given_up;
+        self.note_wrong(never, || {
+            format!("host {host} leaves the job since host {by} does not name it, and nobody had given it up")
         });
     }
 

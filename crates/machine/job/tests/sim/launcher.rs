@@ -142,6 +142,12 @@ impl Launcher {
         rejoin.is_some_and(|rejoin| rejoin.left == Some(Obstacle::TooFew))
     }
 
+    /// Whether it has left the job to others since a launcher before had given it up.
+    pub fn was_given_up(&self) -> bool {
+        let left = self.rejoin.as_ref().map(|rejoin| &rejoin.left);
+        matches!(left, Some(Some(Obstacle::GivenUp(_))))
+    }
+
     pub fn state(&self) -> String {
         let remotes = self.remotes.keys();
         match &self.rejoin {

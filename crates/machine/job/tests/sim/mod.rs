@@ -20,6 +20,7 @@ pub mod launcher;
 mod membership;
 mod messages;
 mod outputs;
+pub mod seeds;
 mod spawning;
 pub mod tasks;
 
@@ -177,13 +178,22 @@ impl Sim {
         self.now = until;
     }
 
-    pub fn settle(&mut self) {
+    /// Until something is so, looked at after each event, or nothing more happens by itself. Whether it is so.
+    pub fn run_until(&mut self, is_so: impl Fn(&Sim) -> bool) -> bool {
         let mut steps = 0;
         while let Some((key, what)) = self.queue.pop_first() {
             self.happen(key, what);
+            if is_so(self) {
+                return true;
+            }
             steps += 1;
             assert!(steps < 1_000_000, "this never ends");
         }
+        false
+    }
+
+    pub fn settle(&mut self) {
+        self.run_until(|_| false);
         let frozen = self.hosts.iter().map(|host| host.frozen);
         self.now = frozen.fold(self.now, Duration::max);
     }
