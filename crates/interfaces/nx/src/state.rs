@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_long};
 
 use crate::cube::Cube;
 use crate::error::{Answer, EQNOACT, EQNODE, EQPID, Fault};
+use crate::files::Moded;
 use crate::inbox::Inbox;
-use crate::iomodes::Mode;
 use crate::mids::Table;
 use crate::places::Places;
 use crate::rg;
@@ -66,7 +66,7 @@ pub struct Library {
     /// Messages that have been taken in, because a receive selected by a mask.
     pub inbox: Inbox,
     /// Descriptors that nodes share, and how.
-    pub modes: Vec<(c_int, Mode)>,
+    pub modes: Vec<Moded>,
     /// Reads and writes that have been begun.
     pub transfers: Table<Answer>,
     /// Lengths and offsets of the parts of a concatenation.
