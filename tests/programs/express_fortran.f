@@ -114,6 +114,15 @@ c     Every second number, of four bytes, to every third place.
       call need(kxunha(nocare, 15) .eq. 0, 64)
       call need(kxwrit(me, 4, me, 15) .eq. 4, 65)
       call need(kxread(got, 4, me, 15) .eq. 4 .and. taken .eq. 1, 66)
+      do 67 i = 1, 100
+         call need(kxhand(take, nocare, 100 + i) .eq. 0, 67)
+   67 continue
+      call need(kxhand(take, me, 15) .eq. 0, 68)
+      call need(kxwrit(me, 4, me, 15) .eq. 4, 68)
+      do 69 i = 1, 100
+         call need(kxunha(nocare, 100 + i) .eq. 0, 69)
+   69 continue
+      call need(kxunha(me, 15) .eq. 0 .and. taken .eq. 2, 69)
 
       call need(kxgdsp(n, 2, shape) .eq. 0, 70)
       call need(shape(1) * shape(2) .eq. n, 71)
