@@ -255,6 +255,19 @@ static void replaced(void)
         hear(values, asked);
         CHECK(values[0] == NODES && values[1] == 2 && values[2] == 3);
     }
+    /* Where no pid is named, that of all nodes is meant, which were loaded last. */
+    const long all[] = {0, 1, 2};
+    struct order order = {'w', 0};
+    gsendx(ORDER, &order, sizeof order, all, NODES);
+    long values[NODES];
+    hear(values, 0);
+    /* The one in its place ends with the others. */
+    tell('a', 0, 2, 7);
+    for (int i = 0; i < NODES; i++) {
+        long node, pid, code;
+        waitone(-1, 7, &node, &pid, &code);
+        CHECK(node == 2 ? code == 1 : code == -SIGKILL);
+    }
     killcube(-1, -1);
 }
 

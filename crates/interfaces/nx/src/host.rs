@@ -74,6 +74,7 @@ fn set_nodes(library: &mut Library, nodes: c_int) {
     library.nodes = nodes;
     library.me = nodes;
     library.set_apart();
+    own_cube(library).loaded = None;
 }
 
 /// Gets a cube of so many nodes as its type says. It needs no nodes until processes are loaded.
@@ -181,6 +182,7 @@ pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
         watch(task)?;
     }
     if count == library.nodes {
+        own_cube(library).loaded = Some(pid);
         (library.first, library.peers) = (tasks[0], pid.into());
     } else if library.peers == pid.into() {
         library.set_apart();
@@ -258,7 +260,11 @@ fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
     for other in (0..c_long::from(library.nodes)).filter(|&one| meant(one) && one != me) {
         if let Ok(task) = library.task_of(other, ptype) {
             // SAFETY: as above.
-            unsafe { rg::rg_kill(task) };
+            let killed = unsafe { rg::rg_kill(task) } == rg::OK;
+            if let Some(next) = (!killed).then(|| library.successor(task)).flatten() {
+                // SAFETY: as above.
+                unsafe { rg::rg_kill(next) };
+            }
         }
     }
     if meant(me) {

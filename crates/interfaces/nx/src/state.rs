@@ -96,7 +96,7 @@ impl Library {
     }
 
     /// The task that a host has loaded in the place of one that has ended.
-    fn successor(&mut self, task: c_int) -> Option<c_int> {
+    pub fn successor(&mut self, task: c_int) -> Option<c_int> {
         let (node, pid) = self.process_of(task);
         let next = self.places.look_again(node as c_int, pid, task)?;
         if pid == self.peers {
