@@ -106,6 +106,12 @@ c     Every second number, of four bytes, to every third place.
       call need(kxsync() .eq. 0, 53)
       call need(kxsema(3, 0) .eq. 0, 54)
 
+      call need(kxwrit(me, 4, me, 17) .eq. 4, 55)
+      call need(kxtest(nocare, nocare) .eq. 4 .and. nocare .eq. -1, 56)
+      i = kxread(got, 4, nocare, nocare)
+      call need(i .eq. 4 .and. got .eq. me .and. nocare .eq. -1, 57)
+      call need(kxsync() .eq. 0, 58)
+
       taken = 0
       call need(kxhand(take, nocare, 15) .eq. 0, 60)
       call need(kxwrit(me, 4, me, 15) .eq. 4, 61)
