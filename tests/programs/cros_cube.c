@@ -148,6 +148,10 @@ static void routes(void)
     memcpy(buf, &head, sizeof head);
     came = crystal_router(buf, sizeof head, ROOM);
     CHECK(came == (me == 0 ? -1 : 0));
+    /* Nor does one whose buffer makes none. */
+    CHECK(crystal_router(buf, me == 0 ? -1 : 0, ROOM) == (me == 0 ? -1 : 0));
+    CHECK(crystal_router(me == 0 ? NULL : buf, 0, ROOM) == (me == 0 ? -1 : 0));
+    free(buf);
 }
 
 static void nonsense(void)
@@ -159,6 +163,14 @@ static void nonsense(void)
     if (size > 2)
         CHECK(cread(&number, env.cubemask, 0, sizeof number) == -1);
     CHECK(cwrite(&number, 0, -1) == -1);
+    /* Nothing has gone to those that are there. */
+    CHECK(cwrite(&number, env.cubemask | env.cpmask, sizeof number) == -1);
+    for (int channel = 1; channel < size; channel *= 2) {
+        CHECK(cwrite(&channel, channel, sizeof channel) == sizeof channel);
+        CHECK(cread(&number, channel, env.cpmask, sizeof number) == -1 && number == 0);
+        CHECK(cread(&number, channel, 0, sizeof number) == sizeof number && number == channel);
+        number = 0;
+    }
     CHECK(broadcast(&number, size, env.cubemask, sizeof number) == -1);
     CHECK(gridcoord(0, &number) == -1);
     CHECK(gridinit(1, &three) == -1 && gridinit(0, &size) == -1 && gridinit(1, NULL) == -1);

@@ -21,6 +21,7 @@ c     A host program of Express and its nodes, by Fortran names: with an argumen
          call getarg(0, name)
          id = kxopen('/dev/cube', 3, nocare)
          call need(id .ge. 0, 11)
+         call need(kxload(id, '   ') .eq. -1, 12)
          call need(kxload(id, name) .eq. 0, 12)
          call need(kxstar(id, ialnod) .eq. 0, 13)
          call need(kxmain(id, ialnod) .eq. 0, 14)

@@ -106,6 +106,12 @@ c     Every second number, of four bytes, to every third place.
       call need(kxsync() .eq. 0, 53)
       call need(kxsema(3, 0) .eq. 0, 54)
 
+      call need(kxwrit(me, 4, me, 17) .eq. 4, 55)
+      call need(kxtest(nocare, nocare) .eq. 4 .and. nocare .eq. -1, 56)
+      i = kxread(got, 4, nocare, nocare)
+      call need(i .eq. 4 .and. got .eq. me .and. nocare .eq. -1, 57)
+      call need(kxsync() .eq. 0, 58)
+
       taken = 0
       call need(kxhand(take, nocare, 15) .eq. 0, 60)
       call need(kxwrit(me, 4, me, 15) .eq. 4, 61)
@@ -114,6 +120,15 @@ c     Every second number, of four bytes, to every third place.
       call need(kxunha(nocare, 15) .eq. 0, 64)
       call need(kxwrit(me, 4, me, 15) .eq. 4, 65)
       call need(kxread(got, 4, me, 15) .eq. 4 .and. taken .eq. 1, 66)
+      do 67 i = 1, 100
+         call need(kxhand(take, nocare, 100 + i) .eq. 0, 67)
+   67 continue
+      call need(kxhand(take, me, 15) .eq. 0, 68)
+      call need(kxwrit(me, 4, me, 15) .eq. 4, 68)
+      do 69 i = 1, 100
+         call need(kxunha(nocare, 100 + i) .eq. 0, 69)
+   69 continue
+      call need(kxunha(me, 15) .eq. 0 .and. taken .eq. 2, 69)
 
       call need(kxgdsp(n, 2, shape) .eq. 0, 70)
       call need(shape(1) * shape(2) .eq. n, 71)

@@ -27,20 +27,11 @@ static void together(int number)
     }
 }
 
-static void host(const char *program, int count)
+/* The part of the host program in the talk with the nodes. */
+static void talk(int count)
 {
-    int type = 1, got = 0, reply = 0, all = ALLNODES;
+    int type = 1, got = 0, reply = 0;
 
-    check_scenario = "host";
-    CHECK(exload(0, program) == -1);
-    CHECK(exopen("/dev/cube", 0, DONTCARE) == -1);
-    int nodes = exopen("/dev/cube", count, DONTCARE);
-    CHECK(nodes >= 0 && exopen("/dev/cube", count, DONTCARE) == -1);
-    CHECK(exstart(nodes, all) == -1);
-    CHECK(exload(nodes, "./no-such-program") == -1);
-    CHECK(exload(nodes, program) == 0 && exload(nodes, program) == -1);
-    CHECK(exstart(nodes, all) == 0 && exmain(nodes, count - 1) == 0 && exmain(nodes, count) == -1);
-    CHECK(exparam(&env) == 0 && env.procnum == HOST && env.nprocs == count && env.host == HOST);
     me = HOST, size = count;
     for (int node = 0; node < count; node++)
         CHECK(write_to(node, type, &node, sizeof node) == sizeof node);
@@ -52,7 +43,41 @@ static void host(const char *program, int count)
     CHECK(reply == count - 1);
     CHECK(exsync() == -1);
     together(77);
+}
+
+static void host(const char *program, int count)
+{
+    int all = ALLNODES;
+
+    check_scenario = "host";
+    CHECK(exload(0, program) == -1);
+    CHECK(exopen("/dev/cube", 0, DONTCARE) == -1);
+    int nodes = exopen("/dev/cube", count, DONTCARE);
+    CHECK(nodes >= 0 && exopen("/dev/cube", count, DONTCARE) == -1);
+    CHECK(exstart(nodes, all) == -1);
+    CHECK(exload(nodes, "./no-such-program") == -1);
+    CHECK(exload(nodes, program) == 0 && exload(nodes, program) == -1);
+    CHECK(exstart(nodes, all) == 0 && exmain(nodes, count - 1) == 0 && exmain(nodes, count) == -1);
+    CHECK(exparam(&env) == 0 && env.procnum == HOST && env.nprocs == count && env.host == HOST);
+    talk(count);
     CHECK(exclose(nodes) == 0 && exclose(nodes) == -1);
+    printf("host done\n");
+}
+
+/* One set of nodes after the other. The first one still writes when it has been given back: nobody reads that. */
+static void again(const char *program, int count)
+{
+    check_scenario = "again";
+    for (int round = 0; round < 3; round++) {
+        int nodes = exopen("/dev/cube", count + round / 2, DONTCARE), word;
+        CHECK(nodes == round && exload(nodes, program) == 0);
+        talk(count + round / 2);
+        CHECK(exclose(nodes) == 0);
+        OK(rg_put("let go", &nodes, sizeof nodes, 0, RG_PERSISTENT | RG_OVERWRITABLE, NULL));
+        OK(rg_get("late", 0, RG_AWAIT | RG_TAKE, &word, sizeof word, NULL, NULL));
+        /* In the rounds before it lies there when the next nodes write. */
+        CHECK(round < 2 || extest(&(int){DONTCARE}, &(int){DONTCARE}) == -1);
+    }
     printf("host done\n");
 }
 
@@ -92,12 +117,19 @@ static void node(void)
     CHECK(exopen("", 1, 0) == -1);
     together(-1);
     CHECK(exsync() == 0);
+    if (me == 0 && getenv("AGAIN") != NULL) {
+        OK(rg_get("let go", 0, RG_AWAIT | RG_TAKE, &got, sizeof got, NULL, NULL));
+        CHECK(write_to(HOST, 1, &me, sizeof me) == sizeof me);
+        OK(rg_put("late", &me, sizeof me, 0, RG_PERSISTENT | RG_OVERWRITABLE, NULL));
+    }
 }
 
 int main(int argc, char **argv)
 {
     check_patience(60);
-    if (argc > 2)
+    if (argc > 2 && strcmp(argv[2], "again") == 0)
+        again(argv[0], atoi(argv[1]));
+    else if (argc > 2)
         alone(argv[0], atoi(argv[1]));
     else if (argc > 1)
         host(argv[0], atoi(argv[1]));

@@ -296,6 +296,17 @@ static void handlers(void)
             CHECK(exread(&got, sizeof got, &src, &kind) == sizeof got && kind == 14 && got == src);
         }
         CHECK(calls == 2 * (size - 1) && sum == size * (size - 1) / 2);
+        /* Nor is one of them seen: who reads what was seen does not wait. */
+        for (int node = 1; node < size; node++)
+            CHECK(write_to(node, 16, &me, sizeof me) == sizeof me);
+        for (int left = 100 * (size - 1); left > 0;) {
+            int src = DONTCARE, kind = DONTCARE;
+            if (extest(&src, &kind) == sizeof got) {
+                CHECK(kind == 15);
+                CHECK(exread(&got, sizeof got, &src, &kind) == sizeof got);
+                left--;
+            }
+        }
         /* Without them their messages are as any other. */
         CHECK(exhandle(NULL, &any, &type) == 0);
         CHECK(write_to(0, 11, &size, sizeof size) == sizeof size);
@@ -306,6 +317,76 @@ static void handlers(void)
         CHECK(write_to(0, 11, &me, sizeof me) == sizeof me);
         CHECK(read_from(0, 12, &got, sizeof got) == sizeof got && got == me);
         CHECK(write_to(0, 14, &me, sizeof me) == sizeof me);
+        CHECK(read_from(0, 16, &got, sizeof got) == sizeof got);
+        for (int i = 0; i < 100; i++) {
+            CHECK(write_to(0, 13, &me, sizeof me) == sizeof me);
+            CHECK(write_to(0, 15, &me, sizeof me) == sizeof me);
+        }
+    }
+}
+
+static int begin_to_read(int *src, int *type, int len)
+{
+    int value = 0, status;
+
+    CHECK(exreceive(&value, len, src, type, &status) == 0 && exwait(&status) == len);
+    calls++;
+    sum += value;
+    return 0;
+}
+
+static int read_another(int *src, int *type, int len)
+{
+    int value = 0;
+
+    (void)type;
+    CHECK(read_from(*src, 12, &value, len) == len && value == 12);
+    calls += 100;
+    return 0;
+}
+
+/* Handlers that read their message by what they begin; or another one, which is not to read their own. */
+static void other_reads(void)
+{
+    int any = DONTCARE, got = 0, words[] = {11, 11, 12, 13};
+
+    begin();
+    if (me == 0) {
+        CHECK(exhandle(begin_to_read, &any, &(int){11}) == 0 && exhandle(read_another, &any, &(int){13}) == 0);
+        CHECK(read_from(1, 14, &got, sizeof got) == sizeof got);
+        CHECK(write_to(1, 14, &me, sizeof me) == sizeof me);
+        CHECK(calls == 102 && sum == 22);
+        CHECK(exhandle(NULL, &any, &(int){11}) == 0 && exhandle(NULL, &any, &(int){13}) == 0);
+        CHECK(extest(&any, &any) == -1);
+    } else {
+        for (int i = 0; i < 4; i++)
+            CHECK(write_to(0, words[i], &words[i], sizeof *words) == sizeof *words);
+        CHECK(write_to(0, 14, &me, sizeof me) == sizeof me);
+        CHECK(read_from(0, 14, &got, sizeof got) == sizeof got);
+    }
+}
+
+/* Node 1 has left. A handler for it keeps no other call from its work. */
+static void left(void)
+{
+    int got = 0, one = 1, type = 11;
+
+    begin();
+    CHECK(exsync() == 0);
+    if (me == 1) {
+        CHECK(write_to(2, 14, &me, sizeof me) == sizeof me);
+        return;
+    }
+    if (me == 0) {
+        CHECK(exhandle(forget, &one, &type) == 0);
+        CHECK(read_from(1, 3, &got, sizeof got) == -1);
+        CHECK(read_from(2, 14, &got, sizeof got) == sizeof got && got == 2);
+        CHECK(extest(&(int){DONTCARE}, &(int){DONTCARE}) == -1);
+        CHECK(write_to(2, 15, &me, sizeof me) == sizeof me);
+    } else {
+        CHECK(read_from(1, 14, &got, sizeof got) == sizeof got && got == 1);
+        CHECK(write_to(0, 14, &me, sizeof me) == sizeof me);
+        CHECK(read_from(0, 15, &got, sizeof got) == sizeof got && got == 0);
     }
 }
 
@@ -335,7 +416,8 @@ static const struct scenario scenarios[] = {
     {"exchanges", exchanges, true}, {"looks", looks, true},         {"nonsense", nonsense, true},
     {"constants", constants, true}, {"apart", apart, true},         {"vectors", vectors, true},
     {"shapes", shapes, true},       {"begun", begun, true},         {"many", many, true},
-    {"handlers", handlers, true},   {"death", death, true},   {NULL, NULL, false}};
+    {"handlers", handlers, true},   {"death", death, true},         {"other-reads", other_reads, true},
+    {"left", left, true},           {NULL, NULL, false}};
 
 int main(int argc, char **argv)
 {

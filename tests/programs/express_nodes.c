@@ -214,6 +214,7 @@ static void semaphores(void)
     }
     CHECK(exsync() == 0 && exsemaphore(GUARD, 0) == 1);
     CHECK(exsemaphore(-1, 1) == -1 && exsemaphore(GUARD, -2) == -1);
+    CHECK(exsemaphore(GUARD, INT32_MAX) == -1 && exsemaphore(GUARD, 0) == 1);
     /* Units that a node has added stay when it is gone. */
     if (me == 0 && size > 1)
         CHECK(exsemaphore(8, -1) == 0 && exsemaphore(8, -1) == 0);

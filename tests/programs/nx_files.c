@@ -190,6 +190,23 @@ static void begun(void)
     close(fd);
 }
 
+/* The mode goes with its file: another file by the same descriptor has none. */
+static void closed(void)
+{
+    for (int mode = M_LOG; mode <= M_ASYNC; mode++) {
+        begin_in("closed");
+        int fd = open_all(mode);
+        close(fd);
+        snprintf(path + strlen(path), 20, "-own-%d", me);
+        CHECK(open(path, O_RDWR | O_CREAT | O_TRUNC, 0600) == fd);
+        CHECK(iomode(fd) == M_UNIX);
+        cwrite(fd, "0123456789", 10);
+        CHECK(size_of(fd) == 10);
+        close(fd);
+        gsync();
+    }
+}
+
 static void wrong(void)
 {
     begin_in("wrong");
@@ -246,7 +263,8 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"unix", own_positions, true}, {"sync", in_order, true}, {"record", records, true},
         {"global", for_all, true},     {"log", a_log, true},     {"begun", begun, true},
-        {"wrong", wrong, true},        {"numbers", numbers, true}, {NULL, NULL, false},
+        {"wrong", wrong, true},        {"numbers", numbers, true},
+        {"closed", closed, true},      {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

@@ -198,6 +198,82 @@ static void earlier(void)
     gsync();
 }
 
+#define MASK(types) (-2147483647 - 1 + (types))
+
+static long third;
+
+static void take_third(long type, long count, long node, long pid)
+{
+    csend(ANSWER, &third, sizeof third, node, pid);
+    crecv(MASK(1 << 5 | 1 << 7), &third, sizeof third);
+    note(type, count, node, pid);
+}
+
+/* A handler takes in the message that the program waits for, because both select by masks. */
+static void taken_in(void)
+{
+    begin();
+    long word = 0;
+    if (me == 0) {
+        hrecv(ASK, &asked, sizeof asked, take_third);
+        gsync();
+        crecv(MASK(1 << 4 | 1 << 6), &word, sizeof word);
+        INFO(4, (long)sizeof word, 1);
+        CHECK(word == 44 && third == 55 && calls == 1);
+        hrecv(ASK, &asked, sizeof asked, take_third);
+        gsync();
+        long mid = irecv(MASK(1 << 4 | 1 << 6), &word, sizeof word);
+        msgwait(mid);
+        CHECK(word == 44 && third == 55 && calls == 2);
+        hrecv(ASK, &asked, sizeof asked, take_third);
+        gsync();
+        cprobe(MASK(1 << 4 | 1 << 6));
+        INFO(4, (long)sizeof word, 1);
+        crecv(4, &word, sizeof word);
+    } else
+        for (int i = 0; i < 3; i++) {
+            gsync();
+            /* Node 0 waits. */
+            be_away(0.05);
+            csend(ASK, &word, sizeof word, 0, 0);
+            crecv(ANSWER, &word, sizeof word);
+            for (long type = 4; type < 6; type++) {
+                word = 11 * type;
+                csend(type, &word, sizeof word, 0, 0);
+            }
+        }
+    gsync();
+}
+
+static void serve_again(long type, long count, long node, long pid, long own)
+{
+    hrecvx(ASK, &asked, sizeof asked, 1, -1, serve_again, own);
+    note_own(type, count, node, pid, own);
+}
+
+/* Node 1 has gone: what was to be received of it does not come, and does no harm. */
+static void gone(void)
+{
+    begin();
+    long word = 1;
+    if (me == 0)
+        hrecvx(ASK, &asked, sizeof asked, 1, -1, serve_again, 8);
+    gsync();
+    if (me == 1) {
+        csend(ASK, &word, sizeof word, 0, 0);
+        csend(ASK, &word, sizeof word, 0, 0);
+        return;
+    }
+    GIVES(_crecvx(STOP, &word, sizeof word, 1, -1, NULL), EQNOACT);
+    if (me == 0) {
+        await(2);
+        CHECK(_hrecvx(ASK, &asked, sizeof asked, 1, -1, serve_again, 8) == 0);
+        crecv(STOP, &word, sizeof word);
+        CHECK(calls == 2 && told[4] == 8);
+    } else
+        csend(STOP, &word, sizeof word, 0, 0);
+}
+
 static void wrong(void)
 {
     begin();
@@ -238,6 +314,7 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"computes", computes, true}, {"waits", waits, true},     {"masked", masked, true},
         {"forms", forms, true},       {"earlier", earlier, true}, {"wrong", wrong, true},
+        {"taken-in", taken_in, true}, {"gone", gone, true},
         {"ends", ends, true},         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -229,6 +229,85 @@ static void over_again(void)
     }
 }
 
+/* One node is killed, and another process loaded in its place: all find it there. */
+static void replaced(void)
+{
+    long value;
+    start();
+    load(node_program(), -1, 7);
+    load(node_program(), -1, 0);
+    check_nodes(7);
+    check_nodes(0);
+    for (long asked = 0; asked <= 7; asked += 7) {
+        long asks = 7 - asked;
+        /* The asking node knows the process that is killed then. */
+        for (int again = 0; again < 2; again++) {
+            tell('t', asked, 1, asks);
+            crecv(ANSWER, &value, sizeof value);
+            CHECK(infonode() == 1 && infopid() == asks && value == 1 + 10 * NODES + 100 * asked + 100000L * NODES);
+            if (again == 0) {
+                killproc(1, asked);
+                load(node_program(), 1, asked);
+            }
+        }
+        long values[NODES];
+        tell('r', 0, -1, asked);
+        hear(values, asked);
+        CHECK(values[0] == NODES && values[1] == 2 && values[2] == 3);
+    }
+    /* Where no pid is named, that of all nodes is meant, which were loaded last. */
+    const long all[] = {0, 1, 2};
+    struct order order = {'w', 0};
+    gsendx(ORDER, &order, sizeof order, all, NODES);
+    long values[NODES];
+    hear(values, 0);
+    /* The one in its place ends with the others. */
+    tell('a', 0, 2, 7);
+    for (int i = 0; i < NODES; i++) {
+        long node, pid, code;
+        waitone(-1, 7, &node, &pid, &code);
+        CHECK(node == 2 ? code == 1 : code == -SIGKILL);
+    }
+    killcube(-1, -1);
+}
+
+/* Processes of one cube are not those of the next one, which has another size. */
+static void another_size(void)
+{
+    long value;
+    start();
+    load(node_program(), -1, 1);
+    killcube(-1, -1);
+    relcube("mine");
+    getcube("larger", "4", NULL, 0);
+    CHECK(numnodes() == 4);
+    load(node_program(), 0, 1);
+    for (long node = 1; node < 4; node++)
+        GIVES(_csend(ORDER, &value, sizeof value, node, 1), EQNOACT);
+    tell('w', 0, 0, 1);
+    crecvx(ANSWER, &value, sizeof value, 0, -1, NULL);
+    CHECK(infonode() == 0 && infopid() == 1 && value == 10 * 4 + 100 + 100000L * 4);
+    const long first[] = {0};
+    struct order order = {'w', 0};
+    gsendx(ORDER, &order, sizeof order, first, 1);
+    crecv(ANSWER, &value, sizeof value);
+    CHECK(infonode() == 0 && value == 10 * 4 + 100 + 100000L * 4);
+    killcube(-1, -1);
+}
+
+/* A program that a node starts by itself is no node of this cube. */
+static void by_hand(void)
+{
+    long values[NODES];
+    start();
+    load(node_program(), -1, 0);
+    tell('h', 0, -1, 0);
+    hear(values, 0);
+    for (int i = 0; i < NODES; i++)
+        CHECK(values[i] == 10);
+    killcube(-1, -1);
+}
+
 static void order(void)
 {
     long word = 1, node, pid, code;
@@ -277,7 +356,8 @@ int main(int argc, char **argv)
         {"typical", typical, true},   {"one-by-one", one_by_one, true}, {"two-each", two_each, true},
         {"ends", ends, true},         {"order", order, true},           {"shells", shells, true},
         {"sized", sized, true},       {"missized", missized, true},     {"alone", alone, true},
-        {"last-words", last_words, true}, {"over-again", over_again, true}, {NULL, NULL, false},
+        {"last-words", last_words, true}, {"over-again", over_again, true},
+        {"replaced", replaced, true}, {"another-size", another_size, true}, {"by-hand", by_hand, true}, {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

@@ -106,6 +106,14 @@ static void cancelled(void)
     csend(3, &word, sizeof word, me ^ 1, 0);
     crecv(3, &late, sizeof late);
     CHECK(early == (me ^ 1) && iprobe(-1) == 0);
+    /* Also one by a mask. */
+    early = -1;
+    msgignore(irecv(MASK + (1 << 4 | 1 << 5), &early, sizeof early));
+    gsync();
+    csend(5, &word, sizeof word, me ^ 1, 0);
+    csend(6, &word, sizeof word, me ^ 1, 0);
+    crecv(6, &late, sizeof late);
+    CHECK(early == (me ^ 1) && iprobe(-1) == 0);
     gsync();
 }
 

@@ -101,6 +101,16 @@ fn handlers_get_their_messages_while_a_node_waits_for_others() {
 }
 
 #[test]
+fn handlers_may_begin_to_read_and_may_read_something_else() {
+    messages(2, "other-reads");
+}
+
+#[test]
+fn a_handler_for_a_node_that_has_left_keeps_no_call_from_its_work() {
+    messages(3, "left");
+}
+
+#[test]
 fn calls_that_depend_on_a_dead_node_fail_with_its_name() {
     let program = express::program("express_messages");
     let job = Job::of(3, &program, &["death"]).option("--on-failure=continue");
@@ -208,7 +218,8 @@ fn semaphores_are_counts_that_all_nodes_share() {
         let ended = nodes(count, "semaphores");
         ended
             .said("express: node 0: exsemaphore: -1 is no semaphore; they count from 0")
-            .said("exsemaphore: a change of -2: from a semaphore one is taken at a time");
+            .said("exsemaphore: a change of -2: from a semaphore one is taken at a time")
+            .said("exsemaphore: a change of 2147483647: to a semaphore 65536 are added at a time at most");
     }
     let program = express::program("express_nodes");
     let job = Job::of(4, &program, &["semaphores"]);
@@ -259,6 +270,15 @@ fn a_program_on_the_host_starts_nodes_and_talks_with_them() {
         .run()
         .passed()
         .said("host done");
+}
+
+#[test]
+fn a_host_program_loads_one_set_of_nodes_after_the_other() {
+    let program = express::program("express_host");
+    for count in ["1", "3"] {
+        let job = Job::of(1, &program, &[count, "again"]).env("AGAIN", "");
+        job.run().passed().said("host done");
+    }
 }
 
 #[test]

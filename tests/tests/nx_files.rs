@@ -59,6 +59,11 @@ fn reads_and_writes_that_are_begun_are_told_of_at_their_end() {
 }
 
 #[test]
+fn a_mode_goes_when_its_file_is_closed() {
+    passes("closed");
+}
+
+#[test]
 fn wrong_arguments_give_their_error_numbers_on_each_node() {
     passes("wrong");
 }

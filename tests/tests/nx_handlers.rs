@@ -32,6 +32,16 @@ fn a_handler_hears_of_a_message_that_came_before() {
 }
 
 #[test]
+fn a_handler_that_takes_in_a_message_leaves_it_to_the_program() {
+    passes(2, "taken-in");
+}
+
+#[test]
+fn a_handler_for_a_node_that_has_gone_never_runs() {
+    passes(3, "gone");
+}
+
+#[test]
 fn wrong_arguments_begin_nothing() {
     passes(1, "wrong");
 }

@@ -61,8 +61,30 @@ fn nodes_that_are_killed_in_the_middle_make_place_for_others() {
 }
 
 #[test]
+fn a_process_in_the_place_of_another_is_found_there() {
+    passes("replaced");
+}
+
+#[test]
+fn another_cube_has_none_of_the_processes_of_the_one_before() {
+    passes("another-size");
+}
+
+#[test]
+fn a_program_that_a_node_starts_by_itself_is_no_node_of_the_cube() {
+    passes("by-hand");
+}
+
+#[test]
 fn the_nodes_of_a_host_are_on_the_hosts_of_its_job() {
-    for scenario in ["typical", "one-by-one", "ends", "last-words", "alone"] {
+    for scenario in [
+        "typical",
+        "one-by-one",
+        "ends",
+        "last-words",
+        "alone",
+        "replaced",
+    ] {
         let job = host_in_a_job("nx_host", "nx_node", &[scenario]);
         job.across("alpha,beta").run().passed();
     }

@@ -41,11 +41,18 @@ pub fn task_at(channel: u32) -> Result<c_int, Fault> {
 /// # Safety
 /// The items can be read.
 unsafe fn write(items: Items, channels: c_int) -> Result<c_int, Fault> {
-    for channel in cube::channels(mask(channels)?) {
+    for channel in cube::channels(reachable(channels)?) {
         // SAFETY: the caller's.
         unsafe { items.send(task_at(channel)?, MESSAGE, GROUP)? };
     }
     Ok(items.bytes() as c_int)
+}
+
+/// The channels of a program's mask. At the end of each is somebody: otherwise nothing goes to any.
+fn reachable(channels: c_int) -> Result<u32, Fault> {
+    let mask = mask(channels)?;
+    cube::channels(mask).try_for_each(|channel| task_at(channel).map(drop))?;
+    Ok(mask)
 }
 
 /// Reads from one channel, and writes what came to others. Of what is too long the front goes on, too: others wait for it.
@@ -53,7 +60,7 @@ unsafe fn write(items: Items, channels: c_int) -> Result<c_int, Fault> {
 /// # Safety
 /// There is room for the items.
 unsafe fn read(items: Items, channel: c_int, forward: c_int) -> Result<c_int, Fault> {
-    let (from, forward) = (mask(channel)?, mask(forward)?);
+    let (from, forward) = (mask(channel)?, reachable(forward)?);
     let Some(channel) = cube::channels(from).next() else {
         return Ok(0);
     };

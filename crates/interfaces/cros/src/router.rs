@@ -41,35 +41,43 @@ impl Parts {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn crystal_router(buf: *mut c_void, len: c_int, room: c_int) -> c_int {
     call("crystal_router", || {
-        let (len, room) = (length(len)?, length(room)?);
-        if len > room || (buf.is_null() && room > 0) {
-            return Err(Fault::says(format!(
-                "{len} bytes are not in a buffer of {room}"
-            )));
-        }
         let nodes = place().nodes as usize;
         let mut sorted = Vec::new();
-        // A node whose records make no sense sends none; the others wait for it.
-        let (lengths, wrong) = match len {
-            0 => (vec![0; nodes], None),
-            _ => {
-                // SAFETY: the C contract: so many bytes.
-                let bytes = unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), len) };
-                match records(bytes, nodes) {
-                    Ok(found) => (sort(bytes, &found, nodes, place().node, &mut sorted), None),
-                    Err(why) => (vec![0; nodes], Some(why)),
-                }
+        // A node whose buffer or records make no sense sends none; the others wait for it.
+        let mut wrong = None;
+        let (len, room) = sizes(buf, len, room).unwrap_or_else(|why| {
+            wrong = Some(why);
+            (0, 0)
+        });
+        let mut lengths = vec![0; nodes];
+        if len > 0 {
+            // SAFETY: the C contract: so many bytes.
+            let bytes = unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), len) };
+            match records(bytes, nodes) {
+                Ok(found) => lengths = sort(bytes, &found, nodes, place().node, &mut sorted),
+                Err(why) => wrong = Some(Fault::says(why)),
             }
-        };
+        }
         let outgoing = Parts::new(lengths)?;
         let incoming = exchange_lengths(&outgoing.lengths)?;
         // SAFETY: the C contract: there is room for so much.
         let came = unsafe { exchange(&sorted, &outgoing, &incoming, buf.cast(), room) };
         match wrong {
-            Some(why) => Err(Fault::says(why)),
+            Some(why) => Err(why),
             None => came,
         }
     })
+}
+
+/// The bytes of the records, and those of their buffer.
+fn sizes(buf: *mut c_void, len: c_int, room: c_int) -> Result<(usize, usize), Fault> {
+    let (len, room) = (length(len)?, length(room)?);
+    if len > room || (buf.is_null() && room > 0) {
+        return Err(Fault::says(format!(
+            "{len} bytes are not in a buffer of {room}"
+        )));
+    }
+    Ok((len, room))
 }
 
 fn exchange_lengths(outgoing: &[usize]) -> Result<Parts, Fault> {

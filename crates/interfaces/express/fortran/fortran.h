@@ -2,6 +2,9 @@
 #ifndef REGATTA_EXPRESS_FORTRAN_H
 #define REGATTA_EXPRESS_FORTRAN_H
 
+/* COMMON /XPRESS/ NOCARE, NORDER, NONODE, IHOST, IALNOD, IALPRC of the program. NORDER stands where a list is not looked at. */
+extern int xpress_[6];
+
 #define ALSO(name, routine) extern __typeof__(routine) name __attribute__((alias(#routine)))
 
 #endif

@@ -1,15 +1,16 @@
 /* Handlers of Fortran's: they have the length by address, so each is called by way of this file. */
 #include <express.h>
 
-enum { MOST = 64 };
+#include <stdio.h>
+#include <stdlib.h>
 
 typedef int (*function)(int *src, int *type, int *length);
 
 static struct handler {
     function function;
     int src, type;
-} handlers[MOST];
-static int count;
+} *handlers;
+static int count, room;
 
 static int fits(int wanted, int is) { return wanted == DONTCARE || wanted == is; }
 
@@ -35,11 +36,18 @@ static void forget(int src, int type)
 /* KXHAND(FUNC, SRC, TYPE) has FUNC(SRC, TYPE, LENGTH) called. */
 int kxhand_(function of, int *src, int *type)
 {
-    forget(*src, *type);
-    if (count == MOST)
-        return -1;
+    if (count == room) {
+        struct handler *more = realloc(handlers, (size_t)(2 * room + 8) * sizeof *more);
+        if (more == NULL) {
+            fputs("express: KXHAND: there is no memory for another handler\n", stderr);
+            return -1;
+        }
+        handlers = more;
+        room = 2 * room + 8;
+    }
     if (exhandle(handle, src, type) != 0)
         return -1;
+    forget(*src, *type);
     handlers[count++] = (struct handler){of, *src, *type};
     return 0;
 }
@@ -47,6 +55,10 @@ int kxhand_(function of, int *src, int *type)
 /* KXUNHA(SRC, TYPE): not any more. Regatta's own; a routine of Fortran's cannot be given NULLPTR. */
 int kxunha_(int *src, int *type)
 {
-    forget(*src, *type);
-    return exhandle(NULLPTR, src, type);
+    /* It still gets what has come. */
+    int code = exhandle(NULLPTR, src, type);
+
+    if (code == 0)
+        forget(*src, *type);
+    return code;
 }

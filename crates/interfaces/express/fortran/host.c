@@ -1,6 +1,7 @@
 /* A program on the host. Texts of Fortran have no end, but a length, which comes behind all other arguments, and blanks to fill up. */
 #include <express.h>
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST_TEXT = 1024 };
@@ -17,8 +18,10 @@ int kxload_(int *nodes, char *program, int length)
 
     while (length > 0 && program[length - 1] == ' ')
         length--;
-    if (length <= 0 || length > LONGEST_TEXT)
+    if (length > LONGEST_TEXT) {
+        fputs("express: KXLOAD: the name of the program is too long\n", stderr);
         return -1;
+    }
     memcpy(text, program, (size_t)length);
     text[length] = 0;
     return exload(*nodes, text);

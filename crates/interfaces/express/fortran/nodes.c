@@ -3,7 +3,6 @@
 
 #include "fortran.h"
 
-/* COMMON /XPRESS/ NOCARE, NORDER, NONODE, IHOST, IALNOD, IALPRC of the program. NORDER stands where a list is not looked at. */
 int xpress_[6] __attribute__((common));
 
 int kxinit_(void)

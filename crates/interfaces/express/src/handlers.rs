@@ -5,13 +5,14 @@
 
 use std::ffi::c_int;
 
-use regatta_nodes::fault::{Fault, checked};
+use regatta_nodes::fault::Fault;
 use regatta_nodes::own::Own;
 use regatta_nodes::rg;
 
 use crate::left;
 use crate::life::call;
-use crate::select::{CHANNEL, Choice, node_of};
+use crate::look::{drop_message, look};
+use crate::select::{Choice, node_of};
 
 /// The program's function: the node, the type and the length of the message.
 type Function = unsafe extern "C" fn(*mut c_int, *mut c_int, c_int) -> c_int;
@@ -23,24 +24,16 @@ struct Handler {
 
 struct Handlers {
     list: Vec<Handler>,
-    /// A handler runs: no other is called.
+    /// The message of the handler that runs, until it has read it. While one runs no other is called.
+    offered: Option<Choice>,
     running: bool,
-    /// How many messages were read: a handler that has read none leaves its message.
-    read: u64,
 }
 
 static HANDLERS: Own<Handlers> = Own::new(Handlers {
     list: Vec::new(),
+    offered: None,
     running: false,
-    read: 0,
 });
-
-impl Handler {
-    fn takes(&self, status: &rg::Status) -> bool {
-        let fits = |wanted: c_int, is: c_int| wanted == rg::ANY || wanted == is;
-        fits(self.choice.task, status.source) && fits(self.choice.tag, status.tag)
-    }
-}
 
 /// Is there any that may be called now?
 #[inline(always)]
@@ -63,32 +56,30 @@ fn run_some() -> Result<(), Fault> {
     // A handler may add others, or take itself away.
     let mut at = 0;
     while let Some(choice) = HANDLERS.get().list.get(at).map(|handler| handler.choice) {
-        let served = match look(choice)? {
-            Some(status) => offer(&status)?,
-            None => false,
+        // A node of which nothing comes any more is no failure of the call that happens to look.
+        let served = match look(choice) {
+            Ok(Some(status)) => offer(&status)?,
+            Ok(None) | Err(Fault::Regatta) => false,
+            Err(why) => return Err(why),
         };
         at += usize::from(!served);
     }
     Ok(())
 }
 
-/// The first message of this kind that has come.
-fn look(choice: Choice) -> Result<Option<rg::Status>, Fault> {
-    let (mut found, mut status) = (0, rg::Status::default());
-    let (task, tag) = (choice.task, choice.tag);
-    // SAFETY: places for the answers.
-    checked(unsafe { rg::rg_iprobe(task, tag, CHANNEL, &mut found, &mut status) })?;
-    Ok((found != 0).then_some(status))
-}
-
 /// Gives a message to its handler. False: it is nobody's.
 fn offer(status: &rg::Status) -> Result<bool, Fault> {
     let handlers = HANDLERS.get();
-    let found = handlers.list.iter().find(|handler| handler.takes(status));
+    let mut list = handlers.list.iter();
+    let found = list.find(|handler| handler.choice.takes(status.source, status.tag));
     let Some(function) = found.map(|handler| handler.function) else {
         return Ok(false);
     };
-    let before = handlers.read;
+    let message = Choice {
+        task: status.source,
+        tag: status.tag,
+    };
+    handlers.offered = Some(message);
     handlers.running = true;
     let (mut node, mut kind) = (node_of(status.source), status.tag);
     let length = c_int::try_from(status.length).unwrap_or(c_int::MAX);
@@ -96,27 +87,22 @@ fn offer(status: &rg::Status) -> Result<bool, Fault> {
     unsafe { function(&mut node, &mut kind, length) };
     let handlers = HANDLERS.get();
     handlers.running = false;
-    if handlers.read == before {
-        drop_message(status)?;
+    match handlers.offered.take() {
+        Some(message) => drop_message(message),
+        None => Ok(()),
     }
-    Ok(true)
+    .map(|()| true)
 }
 
-fn drop_message(status: &rg::Status) -> Result<(), Fault> {
-    let (from, tag) = (status.source, status.tag);
-    let none = std::ptr::null_mut();
-    // SAFETY: nothing is to be written.
-    match unsafe { rg::rg_recv(none, 0, from, tag, CHANNEL, std::ptr::null_mut()) } {
-        rg::ERR_TRUNCATED => Ok(()),
-        code => checked(code),
-    }
-}
-
-/// A message was read.
+/// The first message of this sender and type has been read, or is read by what was begun.
 #[inline(always)]
-pub fn count_read() {
+pub fn note_read(task: c_int, tag: c_int) {
     let handlers = HANDLERS.get();
-    handlers.read = handlers.read.wrapping_add(1);
+    if handlers.running {
+        handlers.offered = handlers
+            .offered
+            .filter(|message| !(Choice { task, tag }).takes(message.task, message.tag));
+    }
 }
 
 /// Serves handlers until there is a message of this kind that is no handler's; the choice of that one.
@@ -128,16 +114,33 @@ pub fn meanwhile(choice: Choice) -> Result<Choice, Fault> {
     }
 }
 
+/// The first message of this kind that has come and is no handler's: that which a read would get. Handlers get those before it.
+#[inline(always)]
+pub fn look_past(choice: Choice) -> Result<Option<rg::Status>, Fault> {
+    match any() {
+        true => serve_before(choice),
+        false => look(choice),
+    }
+}
+
+#[cold]
+fn serve_before(choice: Choice) -> Result<Option<rg::Status>, Fault> {
+    while let Some(status) = look(choice)? {
+        if !offer(&status)? {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
 #[cold]
 fn serve_until(choice: Choice) -> Result<Choice, Fault> {
     while any() {
-        while let Some(status) = look(choice)? {
-            if !offer(&status)? {
-                return Ok(Choice {
-                    task: status.source,
-                    tag: status.tag,
-                });
-            }
+        if let Some(status) = serve_before(choice)? {
+            return Ok(Choice {
+                task: status.source,
+                tag: status.tag,
+            });
         }
         run_some()?;
         if look(choice)?.is_none() {

@@ -11,7 +11,9 @@ use regatta_nodes::rg;
 
 use crate::constants::{ALLNODES, HOST};
 use crate::life::call;
+use crate::look::expect_strangers;
 use crate::select::no_node;
+use crate::team;
 
 /// Most nodes of a program: more are a slip of the pen.
 const MOST: c_int = 1 << 20;
@@ -73,14 +75,16 @@ unsafe extern "C" fn exload(handle: c_int, program: *const c_char) -> c_int {
         if opened.loaded {
             return Err(Fault::says("a program is loaded already"));
         }
-        if program.is_null() {
-            return Err(Fault::says("no program is named"));
-        }
-        // SAFETY: the C contract: a text.
-        let program = found(unsafe { CStr::from_ptr(program) });
+        // SAFETY: the C contract: a text, or NULL.
+        let named = (!program.is_null()).then(|| unsafe { CStr::from_ptr(program) });
+        let program = match named {
+            Some(name) if !name.is_empty() => found(name),
+            _ => return Err(Fault::says("no program is named")),
+        };
         let mut tasks = vec![-1; opened.nodes as usize];
         start(&program, &mut tasks)?;
         opened.loaded = true;
+        team::forget();
         *PLACE.get() = Place {
             nodes: opened.nodes,
             node: HOST,
@@ -161,6 +165,8 @@ extern "C" fn exclose(handle: c_int) -> c_int {
         let before = opened(handle)?.before;
         *OPENED.get() = None;
         *PLACE.get() = before;
+        expect_strangers();
+        team::forget();
         Ok(0)
     })
 }

@@ -9,7 +9,8 @@ use regatta_nodes::fault::{Fault, checked};
 use regatta_nodes::place::place;
 use regatta_nodes::rg;
 
-use crate::select::{CHANNEL, Choice};
+use crate::look::look;
+use crate::select::Choice;
 
 /// Milliseconds after which a host program that waits looks who is left.
 const LOOK: c_int = 200;
@@ -20,20 +21,13 @@ pub fn is_host() -> bool {
     place().node < 0
 }
 
-/// Looks for a message, without waiting. A node that has ended, of which none has come, is a failure.
-fn is_there(task: c_int, tag: c_int) -> Result<bool, Fault> {
-    let (mut found, mut status) = (0, rg::Status::default());
-    // SAFETY: places for the answers.
-    checked(unsafe { rg::rg_iprobe(task, tag, CHANNEL, &mut found, &mut status) })?;
-    Ok(found != 0)
-}
-
 /// A failure, that of the last node, if all have ended.
 fn check_nodes() -> Result<(), Fault> {
     let place = place();
     let mut last = Ok(());
     for task in place.first..place.first + place.nodes {
-        match is_there(task, rg::ANY) {
+        // A node that has ended, of which nothing has come, is a failure.
+        match look(Choice { task, tag: rg::ANY }) {
             Ok(_) => return Ok(()),
             Err(why) => last = Err(why.in_words()),
         }
@@ -60,13 +54,18 @@ pub fn sleep() -> Result<(), Fault> {
     checked(unsafe { rg::rg_clear_fd() })
 }
 
-/// On a host program: waits until there is a message of anybody.
+/// On a host program: waits until there is a message of anybody; the choice of that one.
 #[cold]
-pub fn await_some(choice: Choice) -> Result<(), Fault> {
-    while !is_there(choice.task, choice.tag)? {
+pub fn await_some(choice: Choice) -> Result<Choice, Fault> {
+    loop {
+        if let Some(status) = look(choice)? {
+            return Ok(Choice {
+                task: status.source,
+                tag: status.tag,
+            });
+        }
         sleep()?;
     }
-    Ok(())
 }
 
 /// On a host program: waits until a request is over; Regatta's code.

@@ -16,6 +16,7 @@ mod handlers;
 mod host_program;
 mod left;
 mod life;
+mod look;
 mod message;
 mod pending;
 mod select;

@@ -5,13 +5,14 @@
 
 use std::ffi::{c_int, c_void};
 
-use regatta_nodes::fault::{Fault, checked};
+use regatta_nodes::fault::Fault;
 use regatta_nodes::items::Items;
 use regatta_nodes::rg;
 
 use crate::handlers;
 use crate::left;
 use crate::life::call;
+use crate::look;
 use crate::select::{Address, CHANNEL, Choice, tell};
 
 /// Sends items; 0 bytes to nobody.
@@ -40,16 +41,16 @@ pub unsafe fn read(items: Items, src: *mut c_int, kind: *mut c_int) -> Result<c_
     let Some(choice) = (unsafe { Choice::read(src, kind)? }) else {
         return Ok(0);
     };
-    let choice = handlers::meanwhile(choice)?;
-    if choice.task == rg::ANY && left::is_host() {
-        left::await_some(choice)?;
+    let mut choice = handlers::meanwhile(choice)?;
+    if choice.task == rg::ANY && (left::is_host() || look::may_be_strange(choice)) {
+        choice = left::await_some(choice)?;
     }
     // SAFETY: the caller's.
     let (message, end) = unsafe { items.receive(choice.task, choice.tag, CHANNEL) };
     let Some(status) = message else {
         return end.map(|()| 0);
     };
-    handlers::count_read();
+    handlers::note_read(status.source, status.tag);
     // SAFETY: the caller's.
     unsafe { tell(src, kind, &status) };
     end.map(|()| status.length as c_int)
@@ -112,16 +113,11 @@ unsafe fn test(src: *mut c_int, kind: *mut c_int) -> Result<c_int, Fault> {
     let Some(choice) = (unsafe { Choice::read(src, kind)? }) else {
         return Ok(-1);
     };
-    let (mut found, mut status) = (0, rg::Status::default());
-    // SAFETY: places for the answers, and the caller's.
-    unsafe {
-        let (task, tag) = (choice.task, choice.tag);
-        checked(rg::rg_iprobe(task, tag, CHANNEL, &mut found, &mut status))?;
-        if found == 0 {
-            return Ok(-1);
-        }
-        tell(src, kind, &status);
-    }
+    let Some(status) = handlers::look_past(choice)? else {
+        return Ok(-1);
+    };
+    // SAFETY: the caller's.
+    unsafe { tell(src, kind, &status) };
     Ok(c_int::try_from(status.length).unwrap_or(c_int::MAX))
 }
 

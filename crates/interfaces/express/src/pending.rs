@@ -9,6 +9,7 @@ use regatta_nodes::own::Own;
 use regatta_nodes::place::length;
 use regatta_nodes::rg;
 
+use crate::handlers;
 use crate::left;
 use crate::life::{LIBRARY, call};
 use crate::select::{Address, CHANNEL, Choice, tell};
@@ -184,6 +185,7 @@ unsafe extern "C" fn exreceive(
             };
             let (task, tag) = (choice.task, choice.tag);
             checked(rg::rg_irecv(buf, room, task, tag, CHANNEL, &mut request))?;
+            handlers::note_read(task, tag);
             let told = Told {
                 src,
                 kind,

@@ -36,13 +36,14 @@ pub fn no_node(node: c_int) -> Fault {
     }
 }
 
-/// The node of a task.
+/// The node of a task; a node that has been given back is nobody.
 #[inline(always)]
 pub fn node_of(task: c_int) -> c_int {
     let place = place();
-    match task == place.host {
-        true => HOST,
-        false => task - place.first,
+    match task.wrapping_sub(place.first) {
+        _ if task == place.host => HOST,
+        node if (0..place.nodes).contains(&node) => node,
+        _ => NONODE,
     }
 }
 
@@ -98,6 +99,12 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Whether a message of this task with this tag is chosen.
+    pub fn takes(&self, task: c_int, tag: c_int) -> bool {
+        let fits = |wanted: c_int, is: c_int| wanted == rg::ANY || wanted == is;
+        fits(self.task, task) && fits(self.tag, tag)
+    }
+
     /// From the arguments of a call; `None`: from nobody. NULL is `DONTCARE`.
     ///
     /// # Safety

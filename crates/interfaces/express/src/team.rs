@@ -26,7 +26,7 @@ struct Listed {
     group: rg::Group,
 }
 
-/// All lists that have been used. None is forgotten: its nodes would not forget it at the same time.
+/// All lists that have been used. None is forgotten as long as its nodes are there: they would not forget it at the same time.
 struct Teams {
     listed: Vec<Listed>,
     /// The one that was used last.
@@ -160,6 +160,19 @@ impl Team {
             }
         }
     }
+}
+
+/// Other nodes have these numbers from now on: the host program's lists are of the old ones.
+pub fn forget() {
+    let teams = TEAMS.get();
+    let mut groups: Vec<rg::Group> = teams.listed.iter().map(|listed| listed.group).collect();
+    groups.sort_unstable_by_key(|group| group.id);
+    groups.dedup_by_key(|group| group.id);
+    for group in groups.into_iter().filter(|&group| group.id != rg::WORLD.id) {
+        // SAFETY: a group of ours. If it cannot be forgotten it stays.
+        unsafe { rg::rg_group_free(group) };
+    }
+    *teams = Teams::new();
 }
 
 /// Makes the group of a list, together with its other nodes.

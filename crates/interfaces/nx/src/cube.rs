@@ -23,6 +23,8 @@ pub struct Process {
 #[derive(Debug, Default)]
 pub struct Cube {
     pub name: String,
+    /// The pid with which all nodes were loaded last; until then, that of the first process.
+    pub loaded: Option<c_int>,
     pub processes: Vec<Process>,
 }
 
@@ -44,6 +46,7 @@ impl Cube {
 
     /// A process has been loaded.
     pub fn add(&mut self, task: c_int, node: c_int, pid: c_int) {
+        self.loaded.get_or_insert(pid);
         self.processes.push(Process {
             task,
             node,

@@ -29,18 +29,34 @@ enum Way {
     Write,
 }
 
+/// A mark on an open file that has a mode: a signal that the system would send for it, if somebody asked for signals, which nobody does for files.
+/// A program closes files by the system's call, and gets the descriptor again for another file, which has no mark.
+const MARK: c_int = libc::SIGURG;
+const F_SETSIG: c_int = 10;
+const F_GETSIG: c_int = 11;
+
+/// A descriptor that has a mode.
+pub struct Moded {
+    fd: c_int,
+    mode: Mode,
+    marked: bool,
+}
+
 /// The mode of a descriptor: the first one unless it was set.
 fn mode_of(fd: c_int) -> Mode {
-    let modes = &library().modes;
-    let set = modes.iter().find(|(of, _)| *of == fd);
-    set.map_or(Mode::Unix, |&(_, mode)| mode)
+    let set = library().modes.iter().find(|moded| moded.fd == fd);
+    // SAFETY: a plain question.
+    let is_it = |moded: &&Moded| !moded.marked || unsafe { libc::fcntl(fd, F_GETSIG) } == MARK;
+    set.filter(is_it).map_or(Mode::Unix, |moded| moded.mode)
 }
 
 fn set_mode(fd: c_int, mode: Mode) {
     let modes = &mut library().modes;
-    modes.retain(|(of, _)| *of != fd);
+    modes.retain(|moded| moded.fd != fd);
     if mode != Mode::Unix {
-        modes.push((fd, mode));
+        // SAFETY: a plain call.
+        let marked = unsafe { libc::fcntl(fd, F_SETSIG, MARK) } == 0;
+        modes.push(Moded { fd, mode, marked });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use crate::error::{self, Answer, EQHND, EQTYPE, Fault, check, fault};
+use crate::error::{self, Answer, EQHND, EQNOACT, EQTYPE, Fault, check, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::handlers::{
     self, CHandler, Due, ExtendedCHandler, ExtendedFortranHandler, FortranHandler, Handler, Told,
@@ -12,7 +12,7 @@ use crate::life::enrolled;
 use crate::receive::{Buffer, tag_and_channel};
 use crate::rg;
 use crate::send::{Message, others, send_to_all};
-use crate::state::{To, library};
+use crate::state::{To, library, or_successor};
 use crate::types::{self, TypeSelect};
 
 /// The handler of a begun message, and what it is told of a send.
@@ -52,6 +52,8 @@ unsafe extern "C" fn over(status: *const rg::Status, argument: *mut c_void) {
     let (expected, status) = unsafe { (Box::from_raw(argument.cast::<Expected>()), &*status) };
     match status.error {
         rg::OK => expected.put(status),
+        // Of a node that has gone no message comes, and nobody waits for it.
+        rg::ERR_LEFT | rg::ERR_DEAD if expected.sent.is_none() => handlers::take_back(),
         // The program is about to end.
         rg::ERR_STATE => {}
         rg::ERR_TRUNCATED => {
@@ -88,21 +90,35 @@ fn receive(
             expected.put(&status);
             return Ok(());
         }
-        let (tag, channel) = tag_and_channel(select);
-        let mut request = rg::REQUEST_NULL;
-        // SAFETY: the program's memory is as long as it says, and stays until the handler runs.
-        check(unsafe {
-            rg::rg_irecv(
-                buffer.memory,
-                buffer.capacity,
-                source,
-                tag,
-                channel,
-                &mut request,
-            )
-        })?;
-        expected.at_the_end(&mut request)
+        let begun = start_receive(select, source, buffer)
+            .or_else(|why| or_successor(source, why, |next| start_receive(select, next, buffer)));
+        match begun {
+            Ok(mut request) => expected.at_the_end(&mut request),
+            // As when the node goes later.
+            Err(why) if why.code == EQNOACT => {
+                handlers::take_back();
+                Ok(())
+            }
+            Err(why) => Err(why),
+        }
     })
+}
+
+fn start_receive(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg::Request, Fault> {
+    let (tag, channel) = tag_and_channel(select);
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the program's memory is as long as it says, and stays until the handler runs.
+    check(unsafe {
+        rg::rg_irecv(
+            buffer.memory,
+            buffer.capacity,
+            source,
+            tag,
+            channel,
+            &mut request,
+        )
+    })?;
+    Ok(request)
 }
 
 fn send(message: Message, to: To, told: [c_long; 4], handler: Handler) -> Result<(), Fault> {
@@ -163,7 +179,7 @@ fn begin_send(
 
 unsafe extern "C" fn nothing(_: *const rg::Status, _: *mut c_void) {}
 
-/// Begins to receive and to send; the handler hears of the message that has come.
+/// Begins to send and to receive; the handler hears of the message that has come.
 fn begin_exchange(
     (kind, from, length): (c_long, *const c_void, c_long),
     (node, ptype): (c_long, c_long),
@@ -173,7 +189,7 @@ fn begin_exchange(
     let to = enrolled()?.destination(node, ptype)?;
     let message = Message::new(kind, from, length)?;
     let (select, buffer) = (select(selector)?, Buffer::new(memory, count)?);
-    receive(select, rg::ANY, buffer, handler)?;
+    // The send comes first: where it fails, nothing is to be received.
     match to {
         To::Task(task) => {
             let mut request = message.start(task)?;
@@ -184,6 +200,7 @@ fn begin_exchange(
         }
         To::Others(ptype) => send_to_all(others(library(), ptype)?, message)?,
     }
+    receive(select, rg::ANY, buffer, handler)?;
     Ok(0)
 }
 

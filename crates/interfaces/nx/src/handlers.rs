@@ -80,6 +80,11 @@ fn between() -> MutexGuard<'static, ()> {
     BETWEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether the program has named one.
+pub fn are_used() -> bool {
+    IN_USE.load(Ordering::Relaxed)
+}
+
 /// One more handler is going to run: calls make room for it from now on. The calling thread is the program's.
 pub fn promise() -> Result<(), Fault> {
     let promised = PROMISED.fetch_add(1, Ordering::SeqCst) + 1;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cube::{self, Cube, Process};
 use crate::error::{
     Answer, EQBADFIL, EQCUBEEXISTS, EQCUBENOTEXIST, EQNOACT, EQNODE, EQNOPROC, EQNOSET, EQPARAM,
-    EQPCCODE, EQPCNODE, EQPCPID, EQPFIL, EQPID, EQPRIV, EQUSEPID, Fault, check, fault,
+    EQPCCODE, EQPCNODE, EQPCPID, EQPFIL, EQPID, EQPRIV, EQTIME, EQUSEPID, Fault, check, fault,
 };
 use crate::forms::{c_forms, fortran_forms};
 use crate::life::{enrol_host, enrolled};
@@ -69,9 +69,12 @@ pub fn usual_nodes() -> Result<c_int, Fault> {
     Ok(cores.map_or(1, |cores| c_int::try_from(cores.get()).unwrap_or(1)))
 }
 
+/// The size of the cube. What was loaded into another one is not of this.
 fn set_nodes(library: &mut Library, nodes: c_int) {
     library.nodes = nodes;
     library.me = nodes;
+    library.set_apart();
+    own_cube(library).loaded = None;
 }
 
 /// Gets a cube of so many nodes as its type says. It needs no nodes until processes are loaded.
@@ -84,6 +87,7 @@ pub fn get(name: &str, kind: &str) -> Answer {
         true => usual_nodes()?,
         false => cube::nodes_of(kind).ok_or(Fault::plain(EQPARAM))?,
     };
+    take_notice()?;
     let cube = own_cube(library);
     if cube.running(-1, -1).is_some() {
         return Err(Fault::plain(EQCUBEEXISTS));
@@ -160,6 +164,7 @@ pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
         node if (0..c_long::from(library.nodes)).contains(&node) => (node as c_int, 1),
         node => return Err(Fault::of(EQNODE, "node", node)),
     };
+    take_notice()?;
     if own_cube(library).running(node, pid.into()).is_some() {
         return Err(Fault::of(EQUSEPID, "pid", pid.into()));
     }
@@ -177,7 +182,10 @@ pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
         watch(task)?;
     }
     if count == library.nodes {
+        own_cube(library).loaded = Some(pid);
         (library.first, library.peers) = (tasks[0], pid.into());
+    } else if library.peers == pid.into() {
+        library.set_apart();
     }
     Ok(0)
 }
@@ -252,7 +260,11 @@ fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
     for other in (0..c_long::from(library.nodes)).filter(|&one| meant(one) && one != me) {
         if let Ok(task) = library.task_of(other, ptype) {
             // SAFETY: as above.
-            unsafe { rg::rg_kill(task) };
+            let killed = unsafe { rg::rg_kill(task) } == rg::OK;
+            if let Some(next) = (!killed).then(|| library.successor(task)).flatten() {
+                // SAFETY: as above.
+                unsafe { rg::rg_kill(next) };
+            }
         }
     }
     if meant(me) {
@@ -278,6 +290,18 @@ unsafe fn kill(node: c_long, pid: c_long) -> Answer {
 fn watch(task: c_int) -> Result<(), Fault> {
     // SAFETY: the number of the watch is not wanted.
     check(unsafe { rg::rg_notify(rg::TASK_EXIT, task, 0, ENDS, std::ptr::null_mut()) })
+}
+
+/// Takes notice of the ends of processes that have come by now.
+pub fn take_notice() -> Result<(), Fault> {
+    while library().joined {
+        match await_end(0.0) {
+            Ok(()) => {}
+            Err(fault) if fault.code == EQTIME => break,
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(())
 }
 
 /// Waits until one more process has ended, so many seconds at most; negative: as long as it takes.

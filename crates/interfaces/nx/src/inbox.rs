@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 
-use crate::error::{EQMEM, Fault, check};
+use crate::error::{EQMEM, EQMSGLONG, EQTIME, Fault, check};
+use crate::handlers;
 use crate::left;
 use crate::receive::{Buffer, NO_STATUS, receive_within};
 use crate::rg;
@@ -16,6 +17,8 @@ use crate::types::TypeSelect;
 
 /// A message that has been taken in.
 struct Held {
+    /// Its place among all that have been taken in.
+    number: u64,
     tag: c_int,
     source: c_int,
     bytes: Vec<u8>,
@@ -64,6 +67,8 @@ struct Waiting {
 pub struct Inbox {
     held: VecDeque<Held>,
     waiting: Vec<Waiting>,
+    /// How many messages have been taken in.
+    taken: u64,
 }
 
 impl Inbox {
@@ -71,6 +76,7 @@ impl Inbox {
         Inbox {
             held: VecDeque::new(),
             waiting: Vec::new(),
+            taken: 0,
         }
     }
 
@@ -97,6 +103,12 @@ impl Inbox {
     /// A receive does not wait any more.
     pub fn forget(&mut self, mid: c_int) {
         self.waiting.retain(|waiting| waiting.mid != mid);
+    }
+
+    /// Keeps a message. A handler may have taken in later ones while this one came.
+    fn hold(&mut self, held: Held) {
+        let at = self.held.partition_point(|one| one.number < held.number);
+        self.held.insert(at, held);
     }
 
     fn find(&self, select: TypeSelect, source: c_int) -> Option<usize> {
@@ -130,8 +142,16 @@ pub fn take_in() -> Result<(), Fault> {
             memory: bytes.as_mut_ptr().cast(),
             capacity: bytes.len(),
         };
-        let status = receive_within(status.tag, PLAIN, status.source, buffer, -1.0)?;
+        let number = library().inbox.taken;
+        library().inbox.taken += 1;
+        // A handler may have received it meanwhile, and another one, even a longer one, be there.
+        let status = match receive_within(status.tag, PLAIN, status.source, buffer, 0.0) {
+            Err(why) if matches!(why.code, EQTIME | EQMSGLONG) => continue,
+            received => received?,
+        };
+        bytes.truncate(status.length);
         let held = Held {
+            number,
             tag: status.tag,
             source: status.source,
             bytes,
@@ -142,7 +162,7 @@ pub fn take_in() -> Result<(), Fault> {
             .iter()
             .position(|waiting| held.is_for(waiting.select, waiting.source));
         match receiver {
-            None => inbox.held.push_back(held),
+            None => inbox.hold(held),
             Some(at) => {
                 let waiting = inbox.waiting.remove(at);
                 deliver(waiting, &held);
@@ -151,11 +171,13 @@ pub fn take_in() -> Result<(), Fault> {
     }
 }
 
+/// A receive that is ignored has no id any more, and gets its message all the same.
 fn deliver(waiting: Waiting, held: &Held) {
+    let given = held.give(waiting.buffer);
     if let Some(started) = library().started.get(waiting.mid)
         && let Work::Waiting(place) = started.work
     {
-        started.work = Work::Came(held.give(waiting.buffer), place);
+        started.work = Work::Came(given, place);
     }
 }
 
@@ -175,31 +197,33 @@ pub fn receive_now(
     Ok(Some(status))
 }
 
-/// Blocks until a further message has come.
-fn await_next() -> Result<(), Fault> {
-    left::await_one(rg::ANY, PLAIN, rg::ANY).map(drop)
+/// Blocks until something is there, looking whenever a message has come. A handler that runs meanwhile takes in messages, too: then
+/// nothing more may come, so where there are handlers each arrival ends the wait.
+fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T, Fault> {
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        if handlers::are_used() {
+            return left::until(look);
+        }
+        left::await_one(rg::ANY, PLAIN, rg::ANY)?;
+    }
 }
 
 /// Receives a message; waits for it.
 #[cold]
 pub fn receive(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg::Status, Fault> {
-    loop {
-        if let Some(status) = receive_now(select, source, buffer)? {
-            return Ok(status);
-        }
-        await_next()?;
-    }
+    until(|| receive_now(select, source, buffer))
 }
 
 /// Waits until a receive that waits has got its message.
 pub fn await_delivery(mid: c_int) -> Result<(), Fault> {
-    loop {
+    until(|| {
         take_in()?;
-        if !library().inbox.waiting.iter().any(|one| one.mid == mid) {
-            return Ok(());
-        }
-        await_next()?;
-    }
+        let waits = library().inbox.waiting.iter().any(|one| one.mid == mid);
+        Ok((!waits).then_some(()))
+    })
 }
 
 /// The message that a receive would get.
@@ -212,12 +236,7 @@ pub fn look(select: TypeSelect, source: c_int) -> Result<Option<rg::Status>, Fau
 
 /// As the function above; waits for it.
 pub fn await_one(select: TypeSelect, source: c_int) -> Result<rg::Status, Fault> {
-    loop {
-        if let Some(status) = look(select, source)? {
-            return Ok(status);
-        }
-        await_next()?;
-    }
+    until(|| look(select, source))
 }
 
 /// Throws away all messages that have come and are selected.

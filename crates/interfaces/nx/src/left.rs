@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 
 use crate::error::{EQNOACT, EQTIME, Fault, check};
-use crate::host::await_end;
+use crate::host::take_notice;
 use crate::receive::{Buffer, NO_STATUS, receive_within};
 use crate::rg;
 use crate::state::library;
@@ -16,18 +16,9 @@ const LOOK: f64 = 0.2;
 
 /// Takes notice of ends. Whether a process is left.
 fn somebody_is_left() -> Result<bool, Fault> {
-    while heard(await_end(0.0))? {}
+    take_notice()?;
     let cube = library().cube.as_ref();
     Ok(cube.is_none_or(|cube| cube.running(-1, -1).is_some()))
-}
-
-/// Whether something came in time.
-fn heard<T>(came: Result<T, Fault>) -> Result<bool, Fault> {
-    match came {
-        Ok(_) => Ok(true),
-        Err(fault) if fault.code == EQTIME => Ok(false),
-        Err(fault) => Err(fault),
-    }
 }
 
 /// Receives a message of Regatta's, on a host.
@@ -72,7 +63,7 @@ pub fn await_one(tag: c_int, channel: rg::Group, source: c_int) -> Result<rg::St
     Ok(status)
 }
 
-/// On a host: looks again whenever something has come, until it is there.
+/// Looks again whenever something has come, until it is there. On a host, as long as somebody is left.
 #[cold]
 pub fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T, Fault> {
     let mut descriptor = -1;
@@ -82,6 +73,12 @@ pub fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T,
     loop {
         // SAFETY: a plain call.
         check(unsafe { rg::rg_clear_fd() })?;
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        // A look runs no handlers. Those that are due may take in messages.
+        // SAFETY: a plain call.
+        check(unsafe { rg::rg_progress() })?;
         if let Some(found) = look()? {
             return Ok(found);
         }

@@ -8,10 +8,6 @@ use crate::places::{Place, VARIABLE};
 use crate::rg;
 use crate::state::{Library, library};
 
-/// No task is node 0, no pid is that of the processes beside it.
-const NO_TASK: c_int = c_int::MIN;
-const NO_PID: c_int = -2;
-
 /// The library's state, as a process that can send and receive. NX has no call that begins a node's program: the first call of any kind
 /// does.
 #[inline(always)]
@@ -36,9 +32,12 @@ fn join() -> Result<(c_int, c_int, c_int), Fault> {
     }
 }
 
-/// The place at which a host has loaded this process.
+/// The place at which a host has loaded this process, which has joined. The variable of a process that the host has not started is
+/// another's: jobs that a loaded process starts inherit it.
 fn place() -> Option<Place> {
-    Place::read(&std::env::var(VARIABLE).ok()?)
+    let place = Place::read(&std::env::var(VARIABLE).ok()?)?;
+    // SAFETY: a plain question.
+    (unsafe { rg::rg_parent() } == place.host).then_some(place)
 }
 
 #[cold]
@@ -61,7 +60,7 @@ fn enrol<'a>() -> Result<&'a mut Library, Fault> {
             library.ptype = place.pid.into();
             library.places.set_host(place.host, place.host_pid.into());
             // Were they all loaded together?
-            (library.first, library.peers) = (NO_TASK, NO_PID.into());
+            library.set_apart();
             if place.node == 0 && size == place.nodes {
                 (library.first, library.peers) = (first, library.ptype);
                 library.group = Some(rg::WORLD);
@@ -91,7 +90,7 @@ pub fn enrol_host(pid: c_int) -> Result<(), Fault> {
     library.task = first;
     library.me = library.nodes;
     library.ptype = pid.into();
-    (library.first, library.peers) = (NO_TASK, NO_PID.into());
+    library.set_apart();
     library.places.set_host(first, pid.into());
     leave_at_the_end()?;
     library.joined = true;

@@ -112,13 +112,27 @@ impl Places {
         if let Some(known) = self.known.iter().rev().find(known) {
             return Some(known.task);
         }
+        let flags = if awaits { rg::AWAIT } else { 0 };
+        self.look_up(node, pid, flags)
+    }
+
+    /// The task of a node and a pid, as the host has said it.
+    fn look_up(&mut self, node: c_int, pid: c_long, flags: c_int) -> Option<c_int> {
         if self.host == NOBODY {
             return None;
         }
-        let flags = if awaits { rg::AWAIT } else { 0 };
         let [task, ..] = get(&process_name(self.host, node, pid), flags)?;
+        self.remove(task);
         self.known.push(Known { task, node, pid });
         Some(task)
+    }
+
+    /// The task of a node and a pid, if it is not the old one any more.
+    pub fn look_again(&mut self, node: c_int, pid: c_long, old: c_int) -> Option<c_int> {
+        if node < 0 || old == self.host {
+            return None;
+        }
+        self.look_up(node, pid, 0).filter(|&task| task != old)
     }
 
     fn look_up_task(&mut self, task: c_int) -> Option<Known> {

@@ -11,7 +11,7 @@ use crate::life::enrolled;
 use crate::rg;
 use crate::send::{self, length};
 use crate::started;
-use crate::state::{FORCE, PLAIN, library};
+use crate::state::{FORCE, PLAIN, library, or_successor};
 use crate::types::{self, TypeSelect};
 
 /// As long as it takes.
@@ -120,7 +120,8 @@ unsafe fn receive_selected(
 ) -> Answer {
     let source = enrolled()?.source(nodesel, ptypesel)?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
-    let status = await_message(select, source, buffer)?;
+    let status = await_message(select, source, buffer)
+        .or_else(|why| or_successor(source, why, |next| await_message(select, next, buffer)))?;
     info::tell(library(), place, &status);
     Ok(0)
 }

@@ -8,11 +8,11 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use crate::error::{Answer, EQLEN, EQNOACT, EQPBUF, Fault, check};
+use crate::error::{Answer, EQLEN, EQNOACT, EQPBUF, Fault, check, fault};
 use crate::forms::{c_forms, fortran_forms};
 use crate::life::enrolled;
 use crate::rg;
-use crate::state::{FORCE, Library, PLAIN, To};
+use crate::state::{FORCE, Library, PLAIN, To, or_successor};
 use crate::types;
 
 /// A message of the program's, checked.
@@ -42,12 +42,25 @@ impl Message {
     /// Send it to a task.
     #[inline(always)]
     pub fn send(self, task: c_int) -> Result<(), Fault> {
+        match self.try_send(task) {
+            rg::OK => Ok(()),
+            code => or_successor(task, fault(code), |task| check(self.try_send(task))),
+        }
+    }
+
+    #[inline(always)]
+    fn try_send(self, task: c_int) -> c_int {
         // SAFETY: the program's memory is as long as it says.
-        check(unsafe { rg::rg_bsend(self.memory, self.length, task, self.tag, self.channel) })
+        unsafe { rg::rg_bsend(self.memory, self.length, task, self.tag, self.channel) }
     }
 
     /// Start to send it to a task.
     pub fn start(self, task: c_int) -> Result<rg::Request, Fault> {
+        self.try_start(task)
+            .or_else(|why| or_successor(task, why, |task| self.try_start(task)))
+    }
+
+    fn try_start(self, task: c_int) -> Result<rg::Request, Fault> {
         let mut request = rg::REQUEST_NULL;
         // SAFETY: as above, and it stays until the send is over: the contract of `isend`.
         check(unsafe {

@@ -14,7 +14,7 @@ use crate::mids::from_program;
 use crate::receive::{Buffer, NO_STATUS, tag_and_channel};
 use crate::rg;
 use crate::send::{Message, others};
-use crate::state::{To, library};
+use crate::state::{To, library, or_successor};
 use crate::types::{self, TypeSelect};
 
 /// No further one.
@@ -184,7 +184,13 @@ fn receive_selected(
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
     let source = library.source(nodesel, ptypesel)?;
     check_room(1)?;
-    start_receive(select, source, buffer, place).map(c_long::from)
+    start_receive(select, source, buffer, place)
+        .or_else(|why| {
+            or_successor(source, why, |next| {
+                start_receive(select, next, buffer, place)
+            })
+        })
+        .map(c_long::from)
 }
 
 unsafe fn receive_x(

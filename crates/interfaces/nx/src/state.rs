@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_long};
 
 use crate::cube::Cube;
 use crate::error::{Answer, EQNOACT, EQNODE, EQPID, Fault};
+use crate::files::Moded;
 use crate::inbox::Inbox;
-use crate::iomodes::Mode;
 use crate::mids::Table;
 use crate::places::Places;
 use crate::rg;
@@ -25,6 +25,9 @@ pub const ENDS: rg::Group = rg::channel(FIRST_CHANNEL + 2);
 pub const ALL_NODES: c_long = -1;
 /// No task, or no pid.
 pub const NOBODY: c_int = -1;
+/// No task is node 0, no pid is that of the processes beside it.
+const NO_TASK: c_int = c_int::MIN;
+const NO_PID: c_long = -2;
 
 /// The process or processes that a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +66,7 @@ pub struct Library {
     /// Messages that have been taken in, because a receive selected by a mask.
     pub inbox: Inbox,
     /// Descriptors that nodes share, and how.
-    pub modes: Vec<(c_int, Mode)>,
+    pub modes: Vec<Moded>,
     /// Reads and writes that have been begun.
     pub transfers: Table<Answer>,
     /// Lengths and offsets of the parts of a concatenation.
@@ -81,10 +84,25 @@ impl Library {
 
     /// The pid of the processes that are meant where no pid is named.
     pub fn usual_pid(&self) -> c_long {
-        match self.cube {
-            Some(_) => self.peers,
+        match &self.cube {
+            Some(cube) => cube.loaded.map_or(NO_PID, c_long::from),
             None => self.ptype,
         }
+    }
+
+    /// Processes of one pid do not follow each other: each is looked up.
+    pub fn set_apart(&mut self) {
+        (self.first, self.peers) = (NO_TASK, NO_PID);
+    }
+
+    /// The task that a host has loaded in the place of one that has ended.
+    pub fn successor(&mut self, task: c_int) -> Option<c_int> {
+        let (node, pid) = self.process_of(task);
+        let next = self.places.look_again(node as c_int, pid, task)?;
+        if pid == self.peers {
+            self.set_apart();
+        }
+        Some(next)
     }
 
     /// The node and the pid that a task is; -1 for what is not known.
@@ -192,4 +210,20 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
 pub fn library<'a>() -> &'a mut Library {
     // SAFETY: one thread at a time, and each user of this lets go before it calls anybody who could take it again.
     unsafe { &mut *LIBRARY.0.get() }
+}
+
+/// The second attempt of something that failed because a task has ended: with the task in its place, if there is one.
+#[cold]
+pub fn or_successor<T>(
+    task: c_int,
+    why: Fault,
+    again: impl FnOnce(c_int) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    if why.code != EQNOACT || task == rg::ANY {
+        return Err(why);
+    }
+    match library().successor(task) {
+        Some(next) => again(next),
+        None => Err(why),
+    }
 }
