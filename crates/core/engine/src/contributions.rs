@@ -104,6 +104,19 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
+    /// The memory of what a member has contributed to round `number`, if it can be read where it lies.
+    #[inline(always)]
+    pub(crate) fn contribution(
+        &self,
+        buffers: &B,
+        rank: u32,
+        number: u32,
+        total: usize,
+    ) -> Option<Views> {
+        let buffer = self.collective_buffer.as_ref()?;
+        buffers.contribution(buffer, rank, number, total)
+    }
+
     /// This member is about to sleep until `target` contributes (`None`: it is not). False: it had asked another one to wake it, so a
     /// look must come before the sleep.
     pub(crate) fn await_contribution(&self, buffers: &B, target: Option<u32>) -> bool {

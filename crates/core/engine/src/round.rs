@@ -342,6 +342,14 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// The memory of a member's contribution of `total` bytes, to be read where it lies until this task contributes to a later round; `None`: it has to
+    /// be collected.
+    #[inline(always)]
+    pub fn contribution(&self, round: &Round, rank: u32, total: usize) -> Option<Views> {
+        let group = self.room(round)?;
+        group.contribution(&self.transport, rank, round.number, total)
+    }
+
     /// This task has read what it needed.
     #[inline(always)]
     pub fn end_round(&mut self, mut round: Round) {

@@ -88,11 +88,8 @@ impl<T: Transport> Engine<T> {
             context,
             tag,
         };
-        if eager && !self.queued.contains_key(&to) {
-            let sent = self.transport.send(to, frame, &message);
-            if sent.map_err(|fault| self.judge(fault.into()))? {
-                return Ok(Handle::SENT);
-            }
+        if eager && self.send_if_room(to, frame, &message)? {
+            return Ok(Handle::SENT);
         }
         let request = self
             .requests
@@ -108,6 +105,35 @@ impl<T: Transport> Engine<T> {
             return Err(error);
         }
         Ok(self.requests.handle(request))
+    }
+
+    /// Sends a message that the ring to its receiver may hold, if there is room for it now. It may be longer than those of `send_now`, whose limit is that
+    /// of all rings. False: nothing has happened, and `start_send` sends it when it can go.
+    pub fn send_eagerly(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: i32,
+        message: &Views,
+    ) -> Result<bool> {
+        if to == self.me || message.len() > self.transport.eager_limit_to(to) {
+            return Ok(false);
+        }
+        self.check_present(to)?;
+        let frame = Frame {
+            kind: Kind::Eager,
+            context,
+            tag,
+        };
+        self.send_if_room(to, frame, message)
+    }
+
+    fn send_if_room(&mut self, to: Peer, frame: Frame, message: &Views) -> Result<bool> {
+        if self.queued.contains_key(&to) {
+            return Ok(false);
+        }
+        let sent = self.transport.send(to, frame, message);
+        sent.map_err(|fault| self.judge(fault.into()))
     }
 
     /// Fail early on peers that cannot receive any more.

@@ -41,7 +41,10 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
         }
         held = enter()?;
     }
-    held.keep(to, context, tag, &message)?;
+    // A copy is made of what has to stay.
+    if !held.engine.send_eagerly(to, context, tag, &message)? {
+        held.keep(to, context, tag, &message)?;
+    }
     drop(held);
     wake_other_threads();
     Ok(())

@@ -10,6 +10,7 @@ use regatta_engine::{
     COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts, Peer,
     Reduction, Result, Round, Select, TagSelect,
 };
+use regatta_memory::prefetch::prefetch_to_read;
 use regatta_memory::views::Views;
 
 use crate::across::across;
@@ -264,6 +265,11 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
     })
 }
 
+/// So many bytes are combined in rank order at all members.
+const FEW: usize = 256;
+/// Up to so many bytes are asked for before a function of the program goes through them one after the other.
+const ASKED_FOR: usize = 1024;
+
 /// Fold the contributions of ranks `0 .. upto` into `output`, in rank order.
 #[inline(always)]
 fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
@@ -283,11 +289,11 @@ pub(crate) fn fold_others(
     what: &Reduction,
 ) {
     let total = what.bytes();
-    if total > 256 {
+    if total > FEW {
         return fold_by_pieces(process, round, 1..upto, output, what);
     }
-    let mut few = [0u128; 16];
-    // SAFETY: the array outlives the views, which do not leave this function.
+    let mut few = MaybeUninit::<[u128; FEW / 16]>::uninit();
+    // SAFETY: the memory outlives the views, which do not leave this function.
     let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
     let part = Part { offset: 0, total };
     for rank in 1..upto {
@@ -332,7 +338,7 @@ fn fold_by_pieces(
     });
 }
 
-/// Combines this task's elements with those of the other one of a pair.
+/// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
 #[inline(never)]
 fn fold_pair(
     process: &Process,
@@ -347,6 +353,20 @@ fn fold_pair(
         return process.engine.collect(round, 1 - rank, part, &combined);
     }
     let in_place = input.contiguous() == output.contiguous();
+    // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
+    let theirs = process.engine.contribution(round, 1 - rank, total);
+    let may_read = what.operator.commutative() || rank == 1;
+    if let Some(theirs) = theirs.filter(|_| may_read) {
+        if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
+            prefetch_to_read(start, total);
+        }
+        if !in_place {
+            input.copy_to(output);
+        }
+        return what
+            .operator
+            .apply(what.element, &theirs, output, what.count);
+    }
     by_pieces(what, |from, count, theirs| {
         let result = output.part(from, theirs.len());
         if !in_place {
@@ -406,7 +426,7 @@ pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -
         group,
         what.bytes(),
         &input,
-        |process, round, rank, size| match size == 2 && what.bytes() > 256 {
+        |process, round, rank, size| match size == 2 && what.bytes() > FEW {
             true => fold_pair(process, round, rank, (&input, &output), &what),
             false => fold(process, round, size, &output, &what),
         },

@@ -74,6 +74,7 @@ pub use message::*;
 pub use notice::{clear_descriptor, descriptor, raise_descriptor};
 pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Result, Status};
 pub use regatta_engine::{Mode, TagSelect};
+pub use regatta_memory::biased::{Biased, Guard};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
 pub use regatta_memory::views::{Refused, View, Views};
 pub use regatta_wire::control;

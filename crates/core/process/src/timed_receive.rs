@@ -6,7 +6,7 @@ use regatta_engine::{Error, GroupId, Look, Peer, Result, Select, Status, TagSele
 use regatta_memory::views::Views;
 
 use crate::message::{ANY, LOOKS, just, selection, wait_or_forget};
-use crate::state::{Process, enter, quick};
+use crate::state::{Held, Process, enter, quick};
 use crate::wait::{Awaited, LOOK, wait_for};
 
 /// The messages that have come.
@@ -62,7 +62,16 @@ pub fn receive_within(
     group: GroupId,
     patience: Option<Duration>,
 ) -> Result<(Came, Option<Error>)> {
-    let select = selection(&*enter()?, group, from, tag)?;
+    let mut held = enter()?;
+    let select = selection(&held, group, from, tag)?;
+    // One that was too long for `receive_fitting_now` is there already: it is received without a look at the clock.
+    if patience != Some(Duration::ZERO) {
+        held.engine.progress();
+        if let Some(status) = held.engine.probe(&select)? {
+            return receive_seen(held, status, into);
+        }
+    }
+    drop(held);
     loop {
         let found = match patience {
             Some(Duration::ZERO) => {
@@ -83,14 +92,19 @@ pub fn receive_within(
                 false => return Ok((Came::Nothing, None)),
             }
         };
-        if status.length > into.len() {
-            return Ok((Came::TooLong(held.in_ranks(status)), None));
-        }
-        let handle = held.engine.start_receive(just(&status), into)?;
-        drop(held);
-        let (status, error) = wait_or_forget(handle)?;
-        return Ok((Came::Whole(status), error));
+        return receive_seen(held, status, into);
     }
+}
+
+/// Receives the message that the engine has just seen, if it fits.
+fn receive_seen(mut held: Held, seen: Status, into: Views) -> Result<(Came, Option<Error>)> {
+    if seen.length > into.len() {
+        return Ok((Came::TooLong(held.in_ranks(seen)), None));
+    }
+    let handle = held.engine.start_receive(just(&seen), into)?;
+    drop(held);
+    let (status, error) = wait_or_forget(handle)?;
+    Ok((Came::Whole(status), error))
 }
 
 /// Receive a message that fits and has been passed over: it came before one that has been received since, or before the launcher's

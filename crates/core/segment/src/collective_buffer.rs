@@ -176,6 +176,16 @@ impl CollectiveBuffer {
         }
     }
 
+    /// The memory of what member `index` contributed to a round, `total` bytes, to be read where it lies; `None`: they are in a line, where they are not
+    /// aligned for every type, or cannot be so many. It is read while they are collected: until this member contributes to a later round.
+    #[inline(always)]
+    pub fn contribution(&self, index: u32, round: u32, total: usize) -> Option<Views> {
+        assert!(index < self.members);
+        let lies_apart = total > INLINE && total <= self.capacity;
+        // SAFETY: inside the footprint, which outlives the buffer's users; bytes that change meanwhile are arbitrary, and nothing worse.
+        lies_apart.then(|| unsafe { Views::block(self.data_of(index, round), total) })
+    }
+
     /// The member that member `index` sleeps for.
     #[inline(always)]
     pub fn awaits(&self, index: u32) -> &WakeRequest {

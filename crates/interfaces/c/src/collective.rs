@@ -1,12 +1,11 @@
 //! Collectives.
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, MutexGuard};
 
 use regatta_abi::{self as abi, IN_PLACE, Op as RgOp};
 use regatta_process::{
-    self as process, Builtin, Element, Error, Operator, Parts, Reduction, Result, UserCombine,
-    Views,
+    self as process, Biased, Builtin, Element, Error, Guard, Operator, Parts, Reduction, Result,
+    UserCombine, Views,
 };
 
 use crate::error::{answer, argument, fail};
@@ -20,26 +19,38 @@ struct Slot {
     operator: Option<Operator>,
 }
 
-static USER: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+/// Every reduction by an operator of the user's looks here, so the lock is one that costs its first thread next to nothing.
+static USER: Biased<Vec<Slot>> = Biased::new(Vec::new());
 /// An id is `FIRST_USER + generation * PLACES + place`.
 const FIRST_USER: i32 = 100;
 const PLACES: i32 = 1 << 12;
 const GENERATIONS: i32 = (1 << 18) - 1;
 
-fn users() -> MutexGuard<'static, Vec<Slot>> {
-    USER.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn users() -> Result<Guard<'static, Vec<Slot>>> {
+    // Nobody shuts it.
+    USER.lock().ok_or(Error::Handle("operator"))
 }
 
 /// The place an id names, if its operator has not been freed.
-fn place(users: &mut [Slot], op: RgOp) -> Result<&mut Slot> {
-    let number = op.id.checked_sub(FIRST_USER).filter(|&number| number >= 0);
-    number
-        .and_then(|number| {
-            let slot = users.get_mut((number % PLACES) as usize)?;
-            let live = slot.generation == number / PLACES && slot.operator.is_some();
-            live.then_some(slot)
-        })
-        .ok_or(Error::Handle("operator"))
+#[inline(always)]
+fn place(users: &mut [Slot], op: RgOp) -> Option<&mut Slot> {
+    let number = op
+        .id
+        .checked_sub(FIRST_USER)
+        .filter(|&number| number >= 0)?;
+    let slot = users.get_mut((number % PLACES) as usize)?;
+    let live = slot.generation == number / PLACES && slot.operator.is_some();
+    live.then_some(slot)
+}
+
+/// The user's operator of this id.
+#[inline(always)]
+fn made(op: RgOp) -> Option<Operator> {
+    let find = |users: &mut Vec<Slot>| place(users, op)?.operator;
+    match USER.quick(find) {
+        Some(found) => found,
+        None => find(&mut *USER.lock()?),
+    }
 }
 
 fn operator(op: RgOp) -> Result<Operator> {
@@ -55,9 +66,10 @@ fn operator(op: RgOp) -> Result<Operator> {
         abi::BOR => Builtin::BitOr,
         abi::BXOR => Builtin::BitXor,
         _ => {
-            let mut users = users();
-            let found = place(&mut users, op)?.operator;
-            return found.ok_or(Error::Handle("operator"));
+            return match made(op) {
+                Some(operator) => Ok(operator),
+                None => Err(Error::Handle("operator")),
+            };
         }
     };
     Ok(Operator::Builtin(builtin))
@@ -100,7 +112,10 @@ extern "C" fn rg_op_create(
     };
     // SAFETY: the C contract: the function stays callable until the operator is freed.
     let operator = unsafe { Operator::user(combine, arg, commutative != 0) };
-    let mut users = users();
+    let mut users = match users() {
+        Ok(users) => users,
+        Err(error) => return fail(&error),
+    };
     let at = match users.iter().position(|slot| slot.operator.is_none()) {
         Some(at) => at,
         None if users.len() == PLACES as usize => {
@@ -123,15 +138,13 @@ extern "C" fn rg_op_create(
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_op_free(op: RgOp) -> c_int {
-    let mut users = users();
-    match place(&mut users, op) {
-        Ok(slot) => {
-            slot.operator = None;
-            slot.generation = (slot.generation + 1) % GENERATIONS;
-            0
-        }
-        Err(error) => fail(&error),
-    }
+    let freed = users().and_then(|mut users| {
+        let slot = place(&mut users, op).ok_or(Error::Handle("operator"))?;
+        slot.operator = None;
+        slot.generation = (slot.generation + 1) % GENERATIONS;
+        Ok(())
+    });
+    answer(freed)
 }
 
 /// Input memory, or `None` for RG_IN_PLACE.

@@ -65,14 +65,30 @@ int cubix_keep(struct stream *stream, const char *bytes, size_t len)
     return 0;
 }
 
-/* Much memory is given back. */
+/* So much memory stays for what comes next; more is given back. */
+enum { KEPT = 16 << 20 };
+
 static void let_go(struct stream *stream)
 {
-    enum { KEPT = 16 << 20 };
-
     if (stream->used > KEPT)
         (void)madvise(stream->pending + KEPT, stream->room - KEPT, MADV_DONTNEED);
     stream->used = 0;
+}
+
+/* Huge pages are given back whole. */
+enum { PIECE = 2 << 20 };
+
+size_t cubix_piece(const struct stream *stream, size_t from)
+{
+    size_t piece = PIECE - (size_t)(stream->pending + from) % PIECE, left = stream->used - from;
+
+    return piece < left ? piece : left;
+}
+
+void cubix_give_back(const struct stream *stream, size_t from, size_t len)
+{
+    if (from >= KEPT)
+        (void)madvise(stream->pending + from, len, MADV_DONTNEED);
 }
 
 void cubix_drop_pending(struct stream *stream)

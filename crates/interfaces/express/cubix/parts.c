@@ -79,6 +79,19 @@ static int write_part(int fd, const char *bytes, size_t len, off64_t at)
     return 0;
 }
 
+/* Writes what this node has kept, piece by piece, and gives each back: else the kernel would need twice the memory. Returns an error of C's. */
+static int write_own(const struct stream *stream, int fd, off64_t at)
+{
+    int failed = 0;
+
+    for (size_t from = 0, len; from < stream->used && !failed; from += len) {
+        len = cubix_piece(stream, from);
+        failed = write_part(fd, stream->pending + from, len, at + (off64_t)from);
+        cubix_give_back(stream, from, len);
+    }
+    return failed;
+}
+
 /* At node 0: the parts that the others cannot write. Returns an error of C's. */
 static int write_for_others(const struct stream *stream, const struct parts *parts)
 {
@@ -113,7 +126,7 @@ int cubix_write_apart(struct stream *stream, const struct parts *parts)
     if (!stream->writers && ask(stream) != 0)
         return EIO;
     if (stream->writers[me])
-        failed = write_part(me == 0 ? stream->fd : stream->own, stream->pending, stream->used, parts->at + (off64_t)parts->offsets[me]);
+        failed = write_own(stream, me == 0 ? stream->fd : stream->own, parts->at + (off64_t)parts->offsets[me]);
     if (memchr(stream->writers, 0, (size_t)cubix_nodes())) {
         if (me == 0) {
             int others = write_for_others(stream, parts);

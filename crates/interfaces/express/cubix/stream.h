@@ -62,6 +62,10 @@ int cubix_flush_together(struct stream *stream, bool wait);
 /* As fflush, of one stream. */
 int cubix_flush_one(FILE *file, bool wait);
 void cubix_drop_pending(struct stream *stream);
+/* Length of the next piece of what was kept, and what is done with a piece that has been written: its memory goes back to the kernel, for which that is
+ * quicker to write the next one to than memory that is new. */
+size_t cubix_piece(const struct stream *stream, size_t from);
+void cubix_give_back(const struct stream *stream, size_t from, size_t len);
 
 /* parts.c */
 /* Where each node's part of a flush goes: all nodes know. */

@@ -71,6 +71,15 @@ pub trait CollectiveBuffers {
         part: Part,
         into: &Views,
     );
+    /// The memory of the `total` bytes that member `index` contributed to `round`, to be read where they lie until this task contributes to a later
+    /// one, and aligned for every type; `None`: they have to be collected. All members read the same memory.
+    fn contribution(
+        &self,
+        buffer: &Self::CollectiveBuffer,
+        index: u32,
+        round: u32,
+        total: usize,
+    ) -> Option<Views>;
     /// Say that this member, `index`, is about to sleep until `target` contributes (`None`: it is not). False: it had
     /// said something else before, so it must look once more before it sleeps.
     fn await_contribution(

@@ -70,6 +70,17 @@ impl CollectiveBuffers for Paths {
         self.shm.collect(buffer, index, round, part, into);
     }
 
+    #[inline(always)]
+    fn contribution(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        round: u32,
+        total: usize,
+    ) -> Option<Views> {
+        self.shm.contribution(buffer, index, round, total)
+    }
+
     fn await_contribution(
         &self,
         buffer: &CollectiveBuffer,

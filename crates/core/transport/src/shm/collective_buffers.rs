@@ -91,6 +91,17 @@ impl CollectiveBuffers for Shm {
         buffer.collect(index, round, part.offset, part.total, into);
     }
 
+    #[inline(always)]
+    fn contribution(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        round: u32,
+        total: usize,
+    ) -> Option<Views> {
+        buffer.contribution(index, round, total)
+    }
+
     fn await_contribution(
         &self,
         buffer: &CollectiveBuffer,

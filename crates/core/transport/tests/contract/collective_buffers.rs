@@ -29,6 +29,11 @@ fn run_rounds<T: CollectiveBuffers>(tasks: &[T; 2], buffers: &[T::CollectiveBuff
                 let mut bytes = vec![0; len - offset];
                 tasks[me].collect(&buffers[me], index, round, part, &block(&mut bytes));
                 assert_eq!(bytes, expected[offset..]);
+                if let Some(memory) = tasks[me].contribution(&buffers[me], index, round, len) {
+                    assert_eq!(memory.to_vec(), expected);
+                    let start = memory.contiguous().map(|start| start.addr());
+                    assert!(start.is_some_and(|start| start.is_multiple_of(64)));
+                }
             }
         }
     }

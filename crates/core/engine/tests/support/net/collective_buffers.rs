@@ -90,6 +90,10 @@ impl CollectiveBuffers for End {
         into.fill(&bytes[part.offset..part.offset + into.len()]);
     }
 
+    fn contribution(&self, _: &usize, _: u32, _: u32, _: usize) -> Option<Views> {
+        None
+    }
+
     fn await_contribution(&self, _buffer: &usize, _index: u32, _target: Option<u32>) -> bool {
         true
     }
