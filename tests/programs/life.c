@@ -359,6 +359,22 @@ static void late_loan(void)
     FAILS(rg_recv(bytes, LENGTH, 0, 3, RG_WORLD, &status), gone, "task 0");
 }
 
+/* abort CODE WHO: task WHO (-1: each) ends the job while the others wait. */
+static void ends_all(void)
+{
+    int code = atoi(args[0]), who = atoi(args[1]);
+    FAILS(rg_abort(code), RG_ERR_STATE, "rg_init");
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    if (me == who || who < 0) {
+        rg_abort(code);
+        FAILED("it returned");
+    }
+    rg_barrier(RG_WORLD);
+    for (;;)
+        pause();
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -367,6 +383,7 @@ int main(int argc, char **argv)
         {"groups", groups, true},   {"last-sends", last_sends, true},
         {"late-loan", late_loan, false},
         {"child-that-stays", child_that_stays, false},
+        {"abort", ends_all, true},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -1,5 +1,5 @@
-//! Collectives one after the other (`tests/programs/collectives.c`): whoever is ahead destroys nothing that others still read, and
-//! functions of programs combine what they should.
+//! Collectives one after the other (`tests/programs/collectives.c`): whoever is ahead destroys nothing that others still read. Functions
+//! of programs combine what they should (`tests/programs/functions.c`).
 
 use regatta_tests::Job;
 
@@ -15,6 +15,13 @@ fn exchanges_between_calls_that_only_give_have_the_right_bytes() {
 }
 
 #[test]
+fn exclusive_prefixes_and_scattered_reductions_have_the_right_elements() {
+    for tasks in [1, 2, 3, 5, 8] {
+        run(tasks, &["prefixes"]);
+    }
+}
+
+#[test]
 fn a_random_course_of_collectives_has_the_right_bytes() {
     for (seed, tasks) in [("1", 3), ("2", 4), ("3", 5), ("4", 16)] {
         run(tasks, &["course", seed, "250"]);
@@ -24,6 +31,8 @@ fn a_random_course_of_collectives_has_the_right_bytes() {
 #[test]
 fn functions_of_a_program_combine_the_right_elements() {
     for tasks in [1, 2, 3] {
-        run(tasks, &["functions", "1280"]);
+        Job::new(tasks, "functions", &["functions", "1280"])
+            .run()
+            .passed();
     }
 }

@@ -151,3 +151,26 @@ fn a_buffer_that_is_no_size() {
         .run()
         .passed();
 }
+
+#[test]
+fn a_task_that_aborts_ends_the_job_with_its_status() {
+    for (tasks, code, status) in [(1, "7", 7), (3, "255", 255), (4, "0", 1), (2, "256", 1)] {
+        let who = (tasks - 1).to_string();
+        let ended = Job::new(tasks, "life", &["abort", code, &who]).run();
+        let said = format!("task {who} has called rg_abort({status}): ending all tasks at once");
+        ended.ended_with(status).said(&said);
+    }
+    // The first is heard, and they all have the same status.
+    Job::new(4, "life", &["abort", "9", "-1"])
+        .run()
+        .ended_with(9)
+        .said("has called rg_abort(9)");
+}
+
+#[test]
+fn a_task_that_is_alone_ends_by_its_abort() {
+    Job::alone("life", &["abort", "6", "0"])
+        .run()
+        .ended_with(6)
+        .said("task 0 has called rg_abort(6)");
+}

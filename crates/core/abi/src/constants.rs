@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use crate::layout::{Constant, Value};
-use crate::{Group, Op, Request};
+use crate::{Group, Message, Op, Request};
 
 /// Defines numbers and operators, and the function `constants` that lists them together with some others.
 macro_rules! constants {
@@ -124,6 +124,8 @@ constants! {
         handle("RG_ALL", ALL.id),
         handle("RG_CHANNEL(7)", channel(7).id),
         handle("RG_REQUEST_NULL", REQUEST_NULL.id as i64),
+        handle("RG_MESSAGE_NULL", MESSAGE_NULL.id as i64),
+        handle("RG_MESSAGE_NONE", MESSAGE_NONE.id as i64),
         Constant::number("RG_BYTES(24)", bytes(24)),
         Constant { name: "RG_IN_PLACE", value: Value::Address(IN_PLACE) },
     }
@@ -140,6 +142,10 @@ pub const WORLD: Group = Group { id: 0 };
 pub const ALL: Group = channel(0);
 /// `RG_REQUEST_NULL` of `regatta.h`: no request.
 pub const REQUEST_NULL: Request = Request { id: 0 };
+/// `RG_MESSAGE_NULL` of `regatta.h`: no message.
+pub const MESSAGE_NULL: Message = Message { id: 0 };
+/// `RG_MESSAGE_NONE` of `regatta.h`: the empty message of nobody.
+pub const MESSAGE_NONE: Message = Message { id: u64::MAX };
 /// `RG_IN_PLACE` of `regatta.h`, as an address: the input of a collective is taken from its output.
 pub const IN_PLACE: usize = 1;
 

@@ -57,6 +57,9 @@ structs! {
         count: usize,
         stride: isize,
     }
+    rg_message as #[derive(PartialEq, Eq)] Message {
+        id: u64,
+    }
     rg_op as #[derive(PartialEq, Eq)] Op {
         id: i32,
     }

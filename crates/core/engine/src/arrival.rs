@@ -25,6 +25,8 @@ pub(crate) enum Body {
     Arriving(u32, Views),
     /// In memory both can see.
     Loan { place: u64, total: u64 },
+    /// Taken back by its sender after it had been taken out of matching; so long it was.
+    Withdrawn(usize),
 }
 
 /// Bytes that keeping a message costs besides its own: what is known of it, and its places in the lists under matching, of which
@@ -50,6 +52,7 @@ impl Body {
             Body::Offer(offer) => offer.total as usize,
             Body::Own(views, _) | Body::Arriving(_, views) => views.len(),
             Body::Loan { total, .. } => *total as usize,
+            Body::Withdrawn(length) => *length,
         }
     }
 }

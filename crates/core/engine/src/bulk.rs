@@ -24,6 +24,7 @@ use regatta_wire::{Clear, Frame, Kind, Offer, Route, Token, Withdrawn};
 use crate::arrival::{Body, charge};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::matched::Message;
 use crate::matching::Waiting;
 use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Stage, Status};
@@ -54,6 +55,13 @@ fn bare(kind: Kind) -> Frame {
         context: 0,
         tag: 0,
     }
+}
+
+/// Where a message is that no receive has taken yet.
+#[derive(Clone, Copy)]
+enum Lying {
+    Waiting(u32),
+    Matched(Message),
 }
 
 /// So many chunks of one stream before the next one's turn.
@@ -372,7 +380,8 @@ impl<T: Transport> Engine<T> {
         }
         let own =
             |message: &Waiting<Body>| matches!(message.body, Body::Own(_, sender) if sender == id);
-        let lies_here = self.unexpected.iter().any(|(_, message)| own(message));
+        let lies_here = self.unexpected.iter().any(|(_, message)| own(message))
+            || self.matched.iter().any(|(_, message)| own(message));
         lies_here.then_some(self.me)
     }
 
@@ -477,10 +486,14 @@ impl<T: Transport> Engine<T> {
                 what: "it asks again and again, and reads no answer",
             });
         }
-        let waiting = self.unexpected.iter().find_map(|(id, message)| {
+        let is_it = |message: &Waiting<Body>| {
             let offered = matches!(&message.body, Body::Offer(offer) if offer.token == token);
-            (offered && message.source == from).then_some(id)
-        });
+            offered && message.source == from
+        };
+        let waiting = self
+            .unexpected
+            .iter()
+            .find_map(|(id, message)| is_it(message).then_some(id));
         if asks {
             let answer = match waiting {
                 Some(_) => Kind::Void,
@@ -495,10 +508,14 @@ impl<T: Transport> Engine<T> {
             }
         }
         if let Some(id) = waiting {
-            return self.void_offer(id, from, withdrawn);
+            let message = self.unexpected.remove(id);
+            return self.void_offer(message.map(|message| message.body), from, withdrawn);
         }
         if asks {
             return Ok(());
+        }
+        if let Some(body) = self.matched.withdraw(is_it) {
+            return self.void_offer(Some(body), from, withdrawn);
         }
         let begun = |one: &Incoming<T>| one.from == from && one.token == token;
         if let Some(at) = self.incoming.iter().position(begun)
@@ -515,15 +532,14 @@ impl<T: Transport> Engine<T> {
         Ok(())
     }
 
-    /// An offer that waits is taken back: no receive finds it any more, and its stream is disposed of.
+    /// An offer that waited was taken back, and no receive finds it any more: its stream is disposed of.
     fn void_offer(
         &mut self,
-        id: u32,
+        body: Option<Body>,
         from: Peer,
         withdrawn: Withdrawn,
     ) -> std::result::Result<(), Fault> {
-        let message = self.unexpected.remove(id);
-        let Some(Body::Offer(offer)) = message.map(|message| message.body) else {
+        let Some(Body::Offer(offer)) = body else {
             return Ok(());
         };
         if !offer.streaming || offer.total == 0 {
@@ -544,13 +560,17 @@ impl<T: Transport> Engine<T> {
 
     /// The message of a receive will not come: its sender has taken it back.
     fn receive_withdrawn(&mut self, request: u32, from: Peer, tag: i32) {
-        let held = self.unexpected.iter().find_map(|(id, message)| {
-            matches!(message.body, Body::Arriving(arriving, _) if arriving == request).then_some(id)
-        });
-        if let Some(id) = held {
-            let message = self.unexpected.remove(id);
-            let length = message.map_or(0, |message| message.body.length());
-            self.buffered -= charge(length);
+        let is_it = |message: &Waiting<Body>| matches!(message.body, Body::Arriving(arriving, _) if arriving == request);
+        let held = self
+            .unexpected
+            .iter()
+            .find_map(|(id, message)| is_it(message).then_some(id));
+        let body = match held {
+            Some(id) => self.unexpected.remove(id).map(|message| message.body),
+            None => self.matched.withdraw(is_it),
+        };
+        if let Some(body) = body {
+            self.buffered -= charge(body.length());
             self.requests.complete(request, None);
             self.requests.release(request);
             return;
@@ -627,47 +647,51 @@ impl<T: Transport> Engine<T> {
     /// This task is blocked in a send: take in large messages offered to it, so that their
     /// senders are not blocked by it in turn. As far as the buffer has room.
     pub fn take_in_offers(&mut self) -> bool {
-        let offers: Vec<(u32, Offer)> = self
-            .unexpected
-            .iter()
-            .filter_map(|(id, message)| match &message.body {
-                Body::Offer(offer) => Some((id, *offer)),
-                _ => None,
-            })
-            .collect();
+        let offered = |message: &Waiting<Body>| match &message.body {
+            Body::Offer(offer) => Some(*offer),
+            _ => None,
+        };
+        let waiting = self.unexpected.iter();
+        let waiting = waiting.filter_map(|(id, one)| Some((Lying::Waiting(id), offered(one)?)));
+        let matched = self.matched.iter();
+        let matched = matched.filter_map(|(id, one)| Some((Lying::Matched(id), offered(one)?)));
+        let offers: Vec<(Lying, Offer)> = waiting.chain(matched).collect();
         let mut taken = false;
-        for (id, offer) in offers {
-            let total = offer.total as usize;
-            // A synchronous send waits for its receive; holding its bytes would not help it.
-            if offer.synchronous
-                || self.buffered.saturating_add(charge(total)) > self.settings.buffer
-            {
-                continue;
-            }
-            let Some(message) = self.unexpected.get(id) else {
-                continue;
-            };
-            let (source, tag) = (message.source, message.tag);
-            let status = Status {
-                context: message.context,
-                ..Status::EMPTY
-            };
-            // An obstacle now need not be one when the receive is made: the offer stays.
-            let Ok(held) = Scratch::new(total).map(|held| held.part(0, total)) else {
-                continue;
-            };
-            let Ok(bulk) = self.stream_for(source, &offer) else {
-                continue;
-            };
-            let request = self.requests.add(Stage::Moving, status, held.clone());
-            self.buffered += charge(total);
-            if let Some(message) = self.unexpected.get_mut(id) {
-                message.body = Body::Arriving(request, held);
-            }
-            taken = true;
-            self.take_stream(Some(request), source, tag, offer, bulk);
+        for (at, offer) in offers {
+            taken |= self.take_in(at, offer).is_some();
         }
         taken
+    }
+
+    fn lying(&mut self, at: Lying) -> Option<&mut Waiting<Body>> {
+        match at {
+            Lying::Waiting(id) => self.unexpected.get_mut(id),
+            Lying::Matched(id) => self.matched.get_mut(id),
+        }
+    }
+
+    fn take_in(&mut self, at: Lying, offer: Offer) -> Option<()> {
+        let total = offer.total as usize;
+        // A synchronous send waits for its receive; holding its bytes would not help it.
+        if offer.synchronous || self.buffered.saturating_add(charge(total)) > self.settings.buffer {
+            return None;
+        }
+        let message = self.lying(at)?;
+        let (source, tag) = (message.source, message.tag);
+        let status = Status {
+            context: message.context,
+            ..Status::EMPTY
+        };
+        // An obstacle now need not be one when the receive is made: the offer stays.
+        let held = Scratch::new(total).ok()?.part(0, total);
+        let bulk = self.stream_for(source, &offer).ok()?;
+        let request = self.requests.add(Stage::Moving, status, held.clone());
+        self.buffered += charge(total);
+        if let Some(message) = self.lying(at) {
+            message.body = Body::Arriving(request, held);
+        }
+        self.take_stream(Some(request), source, tag, offer, bulk);
+        Some(())
     }
 
     /// A receive meets a message that is being taken in (or has been).

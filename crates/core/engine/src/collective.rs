@@ -277,6 +277,97 @@ impl<T: Transport> Engine<T> {
         self.start_schedule(group, steps)
     }
 
+    /// As a scan, of the ranks below this one: what comes from below is the result. The output of rank 0 is left alone.
+    pub fn start_exscan(
+        &mut self,
+        group: GroupId,
+        input: Views,
+        output: Views,
+        what: Reduction,
+    ) -> Result<Handle> {
+        let (rank, size) = self.shape(group)?;
+        let mut steps = Steps::default();
+        let passes_on = rank + 1 < size;
+        if rank == 0 {
+            if passes_on {
+                steps.push(Step::Send(1, input));
+            }
+            return self.start_schedule(group, steps);
+        }
+        // Input and output may be one.
+        let mut upto = Views::none();
+        if passes_on {
+            upto = steps.scratch(what.bytes());
+            steps.push(Step::Copy(input, upto.clone()));
+        }
+        steps.push(Step::Receive(rank - 1, output.clone()));
+        if passes_on {
+            steps.push(Step::Wait);
+            steps.push(what.combine(output, upto.clone()));
+            steps.push(Step::Send(rank + 1, upto));
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// Each combines its own part, which all others send it: at increasing distances, two at a time. An operator that is not
+    /// commutative gets its operands in rank order. `parts` are those of the input, in bytes; the output is this member's, and may
+    /// be the front of the input.
+    pub fn start_reduce_scatter(
+        &mut self,
+        group: GroupId,
+        input: Views,
+        output: Views,
+        parts: &Parts,
+        what: Reduction,
+    ) -> Result<Handle> {
+        let (rank, size) = self.shape(group)?;
+        let mut steps = Steps::default();
+        let (own, _) = parts.of(rank);
+        let what = Reduction {
+            count: own / what.element.size().max(1),
+            ..what
+        };
+        let mine = steps.scratch(own);
+        let theirs = steps.scratch(own);
+        let gives = |to: u32| match parts.of(to).0 {
+            0 => None,
+            _ => Some(Step::Send(to, parts.cut(&input, to))),
+        };
+        if what.operator.commutative() {
+            steps.push(Step::Copy(parts.cut(&input, rank), mine.clone()));
+            for distance in 1..size {
+                let from = (rank + size - distance) % size;
+                if own > 0 {
+                    steps.push(Step::Receive(from, theirs.clone()));
+                }
+                steps.extend(gives((rank + distance) % size));
+                steps.push(Step::Wait);
+                if own > 0 {
+                    steps.push(what.combine(theirs.clone(), mine.clone()));
+                }
+            }
+        } else {
+            // Nobody waits before it has sent, so each can take the parts in the order of the ranks.
+            steps.extend((0..size).filter(|&to| to != rank).filter_map(gives));
+            for from in (0..size).filter(|_| own > 0) {
+                let into = if from == 0 { &mine } else { &theirs };
+                if from == rank {
+                    steps.push(Step::Copy(parts.cut(&input, rank), into.clone()));
+                } else {
+                    let come = steps.start(Step::Receive(from, into.clone()));
+                    steps.push(Step::Until(come));
+                }
+                if from > 0 {
+                    steps.push(what.combine(mine.clone(), theirs.clone()));
+                    steps.push(Step::Copy(theirs.clone(), mine.clone()));
+                }
+            }
+            steps.push(Step::Wait);
+        }
+        steps.push(Step::Copy(mine, output));
+        self.start_schedule(group, steps)
+    }
+
     /// Everybody sends to the root.
     pub fn start_gather(
         &mut self,

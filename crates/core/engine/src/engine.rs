@@ -8,6 +8,8 @@ use crate::bulk::{Incoming, Outgoing};
 use crate::completed_send::Tickets;
 use crate::error::{Error, Result};
 use crate::group::Groups;
+use crate::making::Making;
+use crate::matched::Matched;
 use crate::matching::{Posted, Unexpected, Waiting};
 use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Requests, Status};
@@ -40,7 +42,8 @@ pub struct Engine<T: Transport> {
     pub(crate) settings: Settings,
     pub(crate) posted: Posted<u32>,
     pub(crate) unexpected: Unexpected<Body>,
-    /// Bytes in `unexpected`.
+    pub(crate) matched: Matched,
+    /// Bytes in `unexpected` and `matched`.
     pub(crate) buffered: usize,
     pub(crate) credits: ReceiptCredits,
     pub(crate) requests: Requests,
@@ -52,6 +55,7 @@ pub struct Engine<T: Transport> {
     pub(crate) next_token: u64,
     pub(crate) groups: Groups<T>,
     pub(crate) schedules: Vec<Schedule>,
+    pub(crate) makings: Vec<Making>,
     pub(crate) agreements: Vec<Agreement>,
     /// One of their messages has come and was not looked at.
     pub(crate) agreement_came: bool,
@@ -81,6 +85,7 @@ impl<T: Transport> Engine<T> {
             settings,
             posted: Posted::default(),
             unexpected: Unexpected::default(),
+            matched: Matched::default(),
             buffered: 0,
             credits: ReceiptCredits::default(),
             requests: Requests::new(),
@@ -91,6 +96,7 @@ impl<T: Transport> Engine<T> {
             next_token: 1,
             groups: Groups::of_world(me, world, buffer),
             schedules: Vec::new(),
+            makings: Vec::new(),
             agreements: Vec::new(),
             agreement_came: false,
             agreed: 0,
@@ -136,6 +142,9 @@ impl<T: Transport> Engine<T> {
         }
         if !self.agreements.is_empty() {
             moved |= self.run_agreements();
+        }
+        if !self.makings.is_empty() {
+            moved |= self.run_makings();
         }
         self.note_moves(moved);
         moved
@@ -287,6 +296,18 @@ impl<T: Transport> Engine<T> {
         Ok(Some(self.requests.release(id)))
     }
 
+    /// As [`finish`](Engine::finish), but the request stays.
+    pub fn look_at_request(&self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
+        if !self.is_done(handle)? {
+            return Ok(None);
+        }
+        if handle == Handle::SENT || Tickets::claims(handle) {
+            return Ok(Some((Status::EMPTY, None)));
+        }
+        let request = self.requests.get(self.find(handle)?);
+        Ok(Some((request.status.clone(), request.error.clone())))
+    }
+
     #[inline(always)]
     pub(crate) fn find(&self, handle: Handle) -> Result<u32> {
         self.requests.find(handle).ok_or(STALE)
@@ -329,6 +350,7 @@ impl<T: Transport> Engine<T> {
             && self.outgoing.is_empty()
             && self.incoming.is_empty()
             && self.schedules.is_empty()
+            && self.makings.is_empty()
     }
 
     /// Is there something no caller waits for that has found no room yet?
@@ -344,7 +366,9 @@ impl<T: Transport> Engine<T> {
     /// Could others wait for this task in vain? It has no room to take in what they send.
     pub fn is_stuck(&self) -> bool {
         let offered = |message: &Waiting<Body>| matches!(message.body, Body::Offer(_));
-        self.buffer_is_full() || self.unexpected.iter().any(|(_, message)| offered(message))
+        self.buffer_is_full()
+            || self.unexpected.iter().any(|(_, message)| offered(message))
+            || self.matched.iter().any(|(_, message)| offered(message))
     }
 
     /// Bytes held for receives that have not been made.

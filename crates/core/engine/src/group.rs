@@ -38,6 +38,13 @@ impl GroupId {
 
 /// The first context of channels.
 const CHANNELS: u32 = 1 << 31;
+/// Contexts of groups that their members have agreed on (`making`) lie below, those of survivors (`shrink`) between this and channels.
+pub(crate) const CONTEXTS: u32 = 1 << 30;
+/// Contexts so far below the last one count as accepted before.
+const WINDOW: u32 = 1 << 12;
+/// Groups of survivors are told apart by their number and by so much of the context of the group that they have survived: groups that
+/// are shrunk at the same time may have the same number.
+const APART: u32 = 1 << 11;
 
 #[derive(Debug)]
 enum Members {
@@ -78,6 +85,8 @@ pub struct Group<B: CollectiveBuffers> {
     pub(crate) later: u32,
     /// Collectives by schedule so far: their tag.
     pub(crate) sequence: i32,
+    /// Calls so far by which all its members make groups from it.
+    pub(crate) made: u32,
     /// Agreements on its survivors so far: their tag.
     pub(crate) shrinks: i32,
     /// A member is gone: collectives fail with this.
@@ -106,6 +115,7 @@ impl<B: CollectiveBuffers> Group<B> {
             cleared: 0,
             later: 0,
             sequence: 0,
+            made: 0,
             shrinks: 0,
             broken: None,
             failed: None,
@@ -183,8 +193,14 @@ pub(crate) struct Groups<B: CollectiveBuffers> {
     all: Group<B>,
     generations: Vec<u16>,
     by_context: FxHashMap<u32, usize>,
-    /// No group of this task has this context or a higher one.
+    /// Places of groups that are being made.
+    reserved: FxHashSet<usize>,
+    /// Contexts that this task has accepted, of the last `WINDOW`.
+    accepted: FxHashSet<u32>,
+    /// It has accepted no context as high as this.
     next_context: u32,
+    /// No group of survivors of which this task is one has this number or a higher one.
+    next_survival: u32,
 }
 
 const SLOTS: usize = 1 << 15;
@@ -211,7 +227,10 @@ impl<B: CollectiveBuffers> Groups<B> {
             all,
             generations: vec![0],
             by_context: FxHashMap::from_iter([(0, 0)]),
+            reserved: FxHashSet::default(),
+            accepted: FxHashSet::default(),
             next_context: 2,
+            next_survival: 0,
         }
     }
 
@@ -238,6 +257,70 @@ impl<B: CollectiveBuffers> Groups<B> {
         self.list.get_mut(slot)?.as_mut()
     }
 
+    /// A context that this task would accept, and all after it.
+    pub(crate) fn next_context(&self) -> u32 {
+        self.next_context
+    }
+
+    /// Accept a context for a new group, if it has not been accepted before.
+    pub(crate) fn accept(&mut self, context: u32) -> Verdict {
+        if context >= CONTEXTS {
+            return Verdict::Full;
+        }
+        let known = context.saturating_add(WINDOW) < self.next_context;
+        if known || context == 0 || !context.is_multiple_of(2) || self.accepted.contains(&context) {
+            return Verdict::Refused(self.next_context);
+        }
+        self.note_accepted(context);
+        Verdict::Accepted
+    }
+
+    fn note_accepted(&mut self, context: u32) {
+        self.accepted.insert(context);
+        self.next_context = self.next_context.max(context + 2);
+        if self.accepted.len() > WINDOW as usize {
+            let next = self.next_context;
+            self.accepted
+                .retain(|&one| one.saturating_add(WINDOW) >= next);
+        }
+    }
+
+    /// A number for the survivors of a group. Each is given once.
+    pub(crate) fn next_survival(&mut self) -> u32 {
+        self.next_survival += 1;
+        self.next_survival - 1
+    }
+
+    /// A place for a group that is to be made, and the id that this will have.
+    pub(crate) fn reserve(&mut self) -> Option<GroupId> {
+        let is_free = |slot: &usize| self.list[*slot].is_none() && !self.reserved.contains(slot);
+        let slot = (0..self.list.len()).find(is_free);
+        let slot = slot.unwrap_or(self.list.len());
+        if slot >= SLOTS {
+            return None;
+        }
+        if slot == self.list.len() {
+            self.list.push(None);
+            self.generations.push(0);
+        }
+        self.reserved.insert(slot);
+        let id = self.generations[slot] as usize * SLOTS + slot;
+        Some(GroupId(id as i32))
+    }
+
+    pub(crate) fn full(&self) -> Error {
+        Error::Memory(format!("all {SLOTS} groups are in use"))
+    }
+
+    /// The place of a group that was not made is free, and its id is none.
+    pub(crate) fn release(&mut self, id: GroupId) {
+        if let Some(slot) = self.slot(id) {
+            self.reserved.remove(&slot);
+            self.list[slot] = None;
+            self.generations[slot] = (self.generations[slot] + 1) & 0x7fff;
+        }
+    }
+
     fn slot(&self, id: GroupId) -> Option<usize> {
         let slot = (id.0 as usize) % SLOTS;
         let generation = (id.0 as usize) / SLOTS;
@@ -255,6 +338,25 @@ impl<B: CollectiveBuffers> Groups<B> {
         let all = self.list.iter_mut().flatten();
         all.filter(move |group| group.rank_of(peer).is_some())
     }
+}
+
+/// The answer to a context for a new group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Accepted,
+    /// This one would do.
+    Refused(u32),
+    /// There are no more.
+    Full,
+}
+
+/// The context of the survivors of a group, by their number.
+pub(crate) fn survivors_context(number: u32, old: u32) -> Option<u32> {
+    let told_apart = (old % APART) & !1;
+    let number = number
+        .checked_mul(APART)
+        .filter(|&number| number < CONTEXTS)?;
+    Some(CONTEXTS + number + told_apart)
 }
 
 impl<T: Transport> Engine<T> {
@@ -296,14 +398,8 @@ impl<T: Transport> Engine<T> {
         rank.map_or(status.source, |rank| rank as i32)
     }
 
-    /// The lowest context that is free in this task.
-    pub fn next_context(&self) -> u32 {
-        self.groups.next_context
-    }
-
-    /// Add a group all of whose members add it with the same members and context, which is free
-    /// in all of them. `buffer` is the name of a collective buffer that a member made, if one did.
-    pub fn add_group(&mut self, members: Vec<Peer>, context: u32, buffer: u64) -> Result<GroupId> {
+    /// This task's place among the members of a new group, if these make sense.
+    pub(crate) fn check_members(&self, members: &[Peer]) -> Result<u32> {
         let me = self.me;
         let Some(rank) = members.iter().position(|&peer| peer == me) else {
             return Err(Error::Argument(
@@ -315,19 +411,44 @@ impl<T: Transport> Engine<T> {
         if once.len() != members.len() || members.iter().any(|&peer| peer >= tasks) {
             return Err(Error::State("the members of the new group make no sense"));
         }
-        let full = |what: String| Err(Error::Memory(what));
-        let next_context = context.checked_add(2).filter(|&next| next <= CHANNELS);
-        let Some(next_context) = next_context else {
-            return full("all contexts of groups are used up".into());
-        };
-        let slot = self.groups.list.iter().position(Option::is_none);
-        let slot = slot.unwrap_or(self.groups.list.len());
-        if slot >= SLOTS {
+        Ok(rank as u32)
+    }
+
+    /// Add a group all of whose members add it with the same members and context, which is free
+    /// in all of them. `buffer` is the name of a collective buffer that a member made, if one did.
+    pub fn add_group(&mut self, members: Vec<Peer>, context: u32, buffer: u64) -> Result<GroupId> {
+        self.check_members(&members)?;
+        let Some(id) = self.groups.reserve() else {
             if buffer != 0 {
-                self.transport
-                    .leave_collective_buffer(buffer, members.len() as u32);
+                let size = members.len() as u32;
+                self.transport.leave_collective_buffer(buffer, size);
             }
-            return full(format!("all {SLOTS} groups are in use"));
+            return Err(self.groups.full());
+        };
+        let filled = self.fill_group(id, members, context, buffer);
+        if filled.is_err() {
+            self.groups.release(id);
+        }
+        filled.map(|()| id)
+    }
+
+    /// As above, in a place that is reserved for it.
+    pub(crate) fn fill_group(
+        &mut self,
+        id: GroupId,
+        members: Vec<Peer>,
+        context: u32,
+        buffer: u64,
+    ) -> Result<()> {
+        let rank = self.check_members(&members)?;
+        let slot = self.groups.slot(id).ok_or(Error::Handle("group"))?;
+        if !context.is_multiple_of(2)
+            || context >= CHANNELS
+            || self.groups.by_context.contains_key(&context)
+        {
+            return Err(Error::State(
+                "the context of the new group is another group's already",
+            ));
         }
         let buffer_name = buffer;
         let buffer = match buffer {
@@ -339,19 +460,20 @@ impl<T: Transport> Engine<T> {
         };
         let group = Group {
             buffer_name,
-            ..Group::new(context, Members::listed(members), rank as u32, buffer)
+            ..Group::new(context, Members::listed(members), rank, buffer)
         };
         let groups = &mut self.groups;
-        if slot == groups.list.len() {
-            groups.list.push(None);
-            groups.generations.push(0);
-        }
+        groups.reserved.remove(&slot);
         groups.list[slot] = Some(group);
         groups.by_context.insert(context, slot);
-        groups.next_context = groups.next_context.max(next_context);
-        let id = groups.generations[slot] as usize * SLOTS + slot;
-        self.break_if_lost(GroupId(id as i32));
-        Ok(GroupId(id as i32))
+        match context.checked_sub(CONTEXTS) {
+            None => groups.note_accepted(context),
+            Some(number) => {
+                groups.next_survival = groups.next_survival.max(number / APART + 1);
+            }
+        }
+        self.break_if_lost(id);
+        Ok(())
     }
 
     fn break_if_lost(&mut self, id: GroupId) {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `transport` | the contract with whatever moves frames: five traits, and [`Transport`], which joins them |
 //! | `matching`, `index` | which receive takes which message |
+//! | `matched` | messages that a probe has taken out of matching |
 //! | `request` | operations that are not complete yet |
 //! | `engine` | the state, and progress |
 //! | `send`, `receive` | starting operations; their fast paths |
@@ -18,6 +19,7 @@
 //! | `losses` | what the death or departure of a task ends |
 //! | `failed` | collectives that fail at one member fail at all |
 //! | `group` | ordered sets of tasks with a context of their own |
+//! | `making` | the members of a new group agree on its context |
 //! | `shrink` | the survivors of a group agree on who they are |
 //! | `round` | small blocking collectives through shared memory |
 //! | `contributions` | what the members have contributed to a round |
@@ -38,6 +40,8 @@ mod failed;
 mod group;
 pub mod index;
 mod losses;
+mod making;
+mod matched;
 pub mod matching;
 mod queue;
 mod receive;
@@ -57,6 +61,8 @@ pub use collective::{Parts, Reduction};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
+pub use making::Call;
+pub use matched::Message;
 pub use matching::{Select, TagSelect};
 pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};

@@ -356,6 +356,18 @@ impl<T> Unexpected<T> {
         }
     }
 
+    /// As `find`, for one source and one tag, among those of which `is` says so.
+    pub fn find_where(&self, select: &Select, is: impl Fn(&T) -> bool) -> Option<u32> {
+        let mut next = self.find(select);
+        while let Some(id) = next {
+            if self.index.get(id).is_some_and(|message| is(&message.body)) {
+                break;
+            }
+            next = self.index.after(0, id);
+        }
+        next
+    }
+
     /// Look at a message.
     pub fn get(&self, id: u32) -> Option<&Waiting<T>> {
         self.index.get(id)

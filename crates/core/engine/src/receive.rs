@@ -10,7 +10,7 @@ use crate::arrival::{Body, charge};
 use crate::completed_send::Tickets;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::matching::{Select, TagSelect};
+use crate::matching::{Select, TagSelect, Waiting};
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Frames, Peer, Transport};
 
@@ -62,6 +62,16 @@ fn look_at(
 #[inline(always)]
 fn is_silent(frames: &mut impl Frames, source: Peer) -> bool {
     matches!(frames.front(source), Ok(None))
+}
+
+/// The status of a message, as its receive would tell it.
+pub(crate) fn status_of(message: &Waiting<Body>) -> Status {
+    Status {
+        source: message.source as i32,
+        tag: message.tag,
+        length: message.body.length(),
+        context: message.context,
+    }
 }
 
 impl<T: Transport> Engine<T> {
@@ -371,6 +381,11 @@ impl<T: Transport> Engine<T> {
         let Some(message) = self.unexpected.receive(found) else {
             return Err(Error::State("a waiting message vanished"));
         };
+        self.receive_taken(message, into)
+    }
+
+    /// Receive a message that stands in no list any more.
+    pub(crate) fn receive_taken(&mut self, message: Waiting<Body>, into: Views) -> Result<Handle> {
         let status = Status {
             source: message.source as i32,
             tag: message.tag,
@@ -400,27 +415,34 @@ impl<T: Transport> Engine<T> {
             Body::Arriving(arriving, held) => self.receive_arriving(id, arriving, &held),
             Body::Loan { place, total } => self.receive_loan(id, source, tag, place, total)?,
             Body::Offer(offer) => self.take_offer(id, source, tag, offer)?,
+            Body::Withdrawn(_) => {
+                (
+                    self.requests.get_mut(id).status.source,
+                    self.requests.get_mut(id).status.tag,
+                ) = (source as i32, tag);
+                self.requests.complete(id, Some(Error::Cancelled));
+            }
         }
         Ok(handle)
     }
 
     /// Is there a message this would receive? Looks only; the message stays.
     pub fn probe(&mut self, select: &Select) -> Result<Option<Status>> {
+        let found = self.look_for_message(select)?;
+        let message = found.and_then(|id| self.unexpected.get(id));
+        Ok(message.map(status_of))
+    }
+
+    /// The oldest message that this would receive, after a look at what has arrived.
+    pub(crate) fn look_for_message(&mut self, select: &Select) -> Result<Option<u32>> {
         self.look(select);
-        let id = match self.unexpected.find(select) {
-            Some(id) => id,
-            None => match self.check_source(select) {
-                Ok(()) => return Ok(None),
-                Err(error) => self.find_last(select).ok_or(error)?,
-            },
-        };
-        let message = self.unexpected.get(id);
-        Ok(message.map(|message| Status {
-            source: message.source as i32,
-            tag: message.tag,
-            length: message.body.length(),
-            context: message.context,
-        }))
+        if let Some(id) = self.unexpected.find(select) {
+            return Ok(Some(id));
+        }
+        match self.check_source(select) {
+            Ok(()) => Ok(None),
+            Err(error) => self.find_last(select).map(Some).ok_or(error),
+        }
     }
 
     /// The oldest message that this would receive, if it has been passed over: a younger one has been received since it came,
@@ -428,12 +450,7 @@ impl<T: Transport> Engine<T> {
     pub fn probe_passed(&self, select: &Select) -> Option<Status> {
         let id = self.unexpected.find(select)?;
         let message = self.unexpected.get(id)?;
-        self.unexpected.is_passed(id).then_some(Status {
-            source: message.source as i32,
-            tag: message.tag,
-            length: message.body.length(),
-            context: message.context,
-        })
+        self.unexpected.is_passed(id).then(|| status_of(message))
     }
 
     /// Take in what has arrived. The context, among these, of the waiting message that arrived first: its place in the list.

@@ -6,7 +6,7 @@
 //! ```text
 //! leader                              members
 //! Ask(turn)       ──────────────────> (answered once they have called, too)
-//!                 <────────────────── State(turn, lowest free context, what was adopted last, who is there)
+//!                 <────────────────── State(turn, lowest free number, what was adopted last, who is there)
 //! Propose(turn, group) ─────────────> adopt it
 //!                 <────────────────── Adopted(turn)
 //! Decided(turn, group) ─────────────> done
@@ -40,7 +40,8 @@ use regatta_wire::fields;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::group::GroupId;
+use crate::group::{GroupId, survivors_context};
+use crate::making;
 use crate::matching::{Select, TagSelect};
 use crate::request::Handle;
 use crate::send::Mode;
@@ -49,6 +50,7 @@ use crate::transport::{Peer, Presence, Transport};
 /// Tags of agreements, on the collectives' context: beyond those of collectives.
 const TAGS: i32 = 0x5000_0000;
 const COUNT: i32 = 0x0fff_ffff;
+const _: () = assert!(TAGS + COUNT < making::TAGS);
 
 /// A new group that is being agreed on, as its caller holds it.
 #[derive(Debug)]
@@ -94,7 +96,7 @@ pub(crate) struct Agreement {
     rank: usize,
     context: u32,
     tag: i32,
-    /// The lowest context that is free in all members heard of.
+    /// The lowest number of survivors that is free in all members heard of.
     free: u32,
     /// The turn in which this task leads, or would.
     turn: usize,
@@ -306,8 +308,8 @@ impl Agreement {
 impl<T: Transport> Engine<T> {
     /// Begin to agree on the survivors of a group. Each of them calls.
     pub fn start_shrink(&mut self, id: GroupId) -> Result<Shrinking> {
-        let free = self.next_context();
         self.closed(id)?;
+        let free = self.groups.next_survival();
         let group = self.group_mut(id)?;
         group.shrinks = (group.shrinks + 1) & COUNT;
         let number = self.agreed;
@@ -357,10 +359,10 @@ impl<T: Transport> Engine<T> {
         Some(self.add_group(survivors, choice.context, choice.buffer))
     }
 
-    /// Is this what members of an agreement tell each other? It is taken in even where the buffer
+    /// Is this what members of an agreement, or of a group that is made, tell each other? It is taken in even where the buffer
     /// for messages is full: it is little, and others wait for the answer.
     pub(crate) fn is_agreement(context: u32, tag: i32) -> bool {
-        context % 2 == 1 && (TAGS..=TAGS + COUNT).contains(&tag)
+        context % 2 == 1 && (TAGS..=making::TAGS + making::COUNT).contains(&tag)
     }
 
     /// Which ranks are there, this one aside.
@@ -515,7 +517,8 @@ impl<T: Transport> Engine<T> {
             .map(|(&peer, _)| peer)
             .collect();
         Choice {
-            context: agreement.free,
+            // When all are used up the lowest is another group's: `fill_group` says so.
+            context: survivors_context(agreement.free, agreement.context).unwrap_or(0),
             // Without memory for a collective buffer the group's collectives are made of messages.
             buffer: self.make_collective_buffer(&peers).unwrap_or(0),
             survives,

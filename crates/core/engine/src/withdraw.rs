@@ -7,6 +7,7 @@ use crate::arrival::Body;
 use crate::completed_send::Tickets;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::matching::Waiting;
 use crate::queue::Content;
 use crate::request::{Handle, Stage};
 use crate::transport::Transport;
@@ -47,7 +48,10 @@ impl<T: Transport> Engine<T> {
             Stage::Posted(number) => {
                 self.posted.remove(number);
             }
-            Stage::Collective => self.drop_schedule(id),
+            Stage::Collective => {
+                self.drop_schedule(id);
+                self.drop_making(id);
+            }
             Stage::Moving => self.withdraw_moving(id),
             Stage::Free(_) => return,
         }
@@ -80,12 +84,11 @@ impl<T: Transport> Engine<T> {
             queue.retain(|queued| !is_ours(&queued.content));
             !queue.is_empty()
         });
-        let own = self
-            .unexpected
-            .iter()
-            .find(|(_, message)| matches!(message.body, Body::Own(_, request) if request == id));
+        let is_own = |message: &Waiting<Body>| matches!(message.body, Body::Own(_, request) if request == id);
+        let own = self.unexpected.iter().find(|(_, message)| is_own(message));
         if let Some((at, _)) = own {
             self.unexpected.remove(at);
         }
+        self.matched.withdraw(is_own);
     }
 }

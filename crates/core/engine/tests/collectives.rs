@@ -36,6 +36,16 @@ enum Operation {
         count: usize,
         how: Builtin,
     },
+    Exscan {
+        count: usize,
+        how: Builtin,
+        in_place: bool,
+    },
+    ReduceScatter {
+        counts: Vec<usize>,
+        how: Builtin,
+        in_place: bool,
+    },
     Gather {
         root: u32,
         lens: Vec<usize>,
@@ -186,6 +196,44 @@ impl Member {
                 let handle =
                     engine.start_scan(group, input, output.clone(), reduction(count, how))?;
                 (handle, output, reduced(number, rank, count, how))
+            }
+            &Operation::Exscan {
+                count,
+                how,
+                in_place,
+            } => {
+                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
+                let output = if in_place { input.clone() } else { output };
+                let expected = match rank {
+                    0 => output.to_vec(),
+                    rank => reduced(number, rank - 1, count, how),
+                };
+                let handle =
+                    engine.start_exscan(group, input, output.clone(), reduction(count, how))?;
+                (handle, output, expected)
+            }
+            Operation::ReduceScatter {
+                counts,
+                how,
+                in_place,
+            } => {
+                let counts = &counts[..size];
+                let before = |rank: usize| counts[..rank].iter().sum::<usize>();
+                let list = (0..size).map(|rank| (counts[rank] * 4, before(rank) * 4));
+                let (parts, all) = (Parts::Listed(list.collect()), before(size));
+                let mut whole = reduced(number, size - 1, all, *how);
+                let expected = whole
+                    .drain(before(rank) * 4..before(rank + 1) * 4)
+                    .collect();
+                let input = memory(&given(number, rank, all * 4));
+                let output = match in_place {
+                    true => input.part(0, counts[rank] * 4),
+                    false => room(counts[rank] * 4),
+                };
+                let what = reduction(all, *how);
+                let handle =
+                    engine.start_reduce_scatter(group, input, output.clone(), &parts, what)?;
+                (handle, output, expected)
             }
             Operation::Gather {
                 root,
@@ -393,6 +441,21 @@ fn operation(most: u32) -> impl Strategy<Value = Operation> {
             in_place,
         }),
         (count(), how()).prop_map(|(count, how)| Operation::Scan { count, how }),
+        (count(), how(), any::<bool>()).prop_map(|(count, how, in_place)| Operation::Exscan {
+            count,
+            how,
+            in_place,
+        }),
+        (
+            prop::collection::vec(count(), most as usize),
+            how(),
+            any::<bool>()
+        )
+            .prop_map(|(counts, how, in_place)| Operation::ReduceScatter {
+                counts,
+                how,
+                in_place,
+            }),
         (root.clone(), lens(), any::<bool>()).prop_map(|(root, lens, in_place)| {
             Operation::Gather {
                 root,

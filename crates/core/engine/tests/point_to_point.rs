@@ -16,6 +16,8 @@ enum Step {
     Loan(Peer, Peer, u32, i32, usize),
     Receive(Peer, Select, usize),
     Probe(Peer, Select),
+    MatchProbe(Peer, Select),
+    ReceiveMatched(Peer, usize, usize),
     TakeLoan(Peer, Select),
     Cancel(Peer, usize),
     Progress(Peer),
@@ -28,6 +30,7 @@ impl Step {
         match *self {
             Step::Send(by, ..) | Step::Loan(by, ..) | Step::Receive(by, ..) => by,
             Step::Probe(by, _) | Step::TakeLoan(by, _) | Step::Cancel(by, _) => by,
+            Step::MatchProbe(by, _) | Step::ReceiveMatched(by, ..) => by,
             Step::Progress(by) | Step::TakeIn(by) => by,
         }
     }
@@ -65,6 +68,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(f, t, c, tag, n)| Step::Loan(f, t, c, tag, n)),
         8 => (task.clone(), select(), length()).prop_map(|(b, s, n)| Step::Receive(b, s, n)),
         2 => (task.clone(), select()).prop_map(|(b, s)| Step::Probe(b, s)),
+        2 => (task.clone(), select()).prop_map(|(b, s)| Step::MatchProbe(b, s)),
+        2 => (task.clone(), any::<usize>(), length())
+            .prop_map(|(b, which, n)| Step::ReceiveMatched(b, which, n)),
         1 => (task.clone(), select()).prop_map(|(b, s)| Step::TakeLoan(b, s)),
         1 => (task.clone(), any::<usize>()).prop_map(|(b, which)| Step::Cancel(b, which)),
         8 => task.clone().prop_map(Step::Progress),
@@ -85,6 +91,8 @@ fn run(world: &mut World, step: &Step) {
         Step::Loan(f, t, c, tag, n) => world.send_loan(f, t, c, tag, n),
         Step::Receive(by, select, n) => world.receive(by, select, n),
         Step::Probe(by, select) => world.probe(by, select),
+        Step::MatchProbe(by, select) => world.match_probe(by, select),
+        Step::ReceiveMatched(by, which, n) => world.receive_matched(by, which, n),
         Step::TakeLoan(by, select) => world.take_loan(by, select),
         Step::Cancel(by, which) => world.cancel(by, which),
         Step::Progress(by) => drop(world.progress(by)),

@@ -400,3 +400,71 @@ fn take_back_after(
         );
     }
 }
+
+/// A send is taken back whose message a probe has taken out of matching: its receive says so.
+#[test]
+fn a_matched_message_that_is_taken_back_ends_its_receive() {
+    for streams in [0, 1] {
+        let (_net, mut receiver, mut sender) = pair(Sizes {
+            streams,
+            ..Sizes::TINY
+        });
+        let sent = sender.start_send(0, 0, 1, memory(&[7; 100]), Mode::Synchronous);
+        let sent = sent.expect("started");
+        let (_, message) = receiver
+            .match_probe(&from(1, 1))
+            .expect("nobody is gone")
+            .expect("it has come");
+        assert_eq!(receiver.probe(&from(1, 1)), Ok(None));
+        sender.forget(sent);
+        while receiver.progress() | sender.progress() {}
+        let handle = receiver.start_matched_receive(message, room(100));
+        let outcome = receiver.finish(handle.expect("started"));
+        let (status, error) = outcome.expect("live").expect("it is over");
+        assert_eq!((status.source, status.tag), (1, 1));
+        assert_eq!(error, Some(Error::Cancelled));
+        assert!(receiver.is_idle() && receiver.buffered() == 0);
+    }
+}
+
+/// A sender asks for a message back that a probe has taken out of matching: it hears that a receive was faster.
+#[test]
+fn a_matched_message_is_not_given_back() {
+    let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let sent = sender.start_send(0, 0, 1, memory(&[7; 100]), Mode::Synchronous);
+    let sent = sent.expect("started");
+    let matched = receiver.match_probe(&from(1, 1)).expect("nobody is gone");
+    let (_, message) = matched.expect("it has come");
+    sender.recall(sent).expect("a live request");
+    while receiver.progress() | sender.progress() {}
+    let into = room(100);
+    let handle = receiver
+        .start_matched_receive(message, into.clone())
+        .expect("started");
+    while receiver.progress() | sender.progress() {}
+    assert_eq!(receiver.look_at_request(handle), receiver.finish(handle));
+    assert_eq!(into.to_vec(), [7; 100]);
+    assert_eq!(sender.finish(sent).expect("live").expect("over").1, None);
+}
+
+/// A look at a request leaves it as it is.
+#[test]
+fn a_request_can_be_looked_at_again_and_again() {
+    let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let handle = receiver
+        .start_receive(from(1, 1), room(2))
+        .expect("started");
+    assert_eq!(receiver.look_at_request(handle), Ok(None));
+    let message = memory(&[7; 3]);
+    sender
+        .start_send(0, 0, 1, message, Mode::Standard)
+        .expect("sent");
+    while receiver.progress() | sender.progress() {}
+    let seen = receiver.look_at_request(handle);
+    assert_eq!(seen, receiver.look_at_request(handle));
+    let (status, error) = seen.clone().expect("live").expect("over");
+    assert_eq!((status.source, status.length), (1, 3));
+    assert!(matches!(error, Some(Error::Truncated { .. })));
+    assert_eq!(seen, receiver.finish(handle));
+    assert!(receiver.look_at_request(handle).is_err(), "it is used up");
+}

@@ -473,6 +473,55 @@ pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Res
     outcome(start_scan(group, input, output, what)?)
 }
 
+/// Combine the elements of all ranks below this one; the output of rank 0 is left alone.
+pub fn exscan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
+    check_reduction(&what)?;
+    if can_hold_round(group, what.bytes())? {
+        let rank = shape(group)?.0;
+        return run_round(group, Need::Everyone, Some(input), |process, round| {
+            if rank > 0 {
+                fold(process, round, rank, &output, &what);
+            }
+        });
+    }
+    outcome(start_exscan(group, input, output, what)?)
+}
+
+/// Combine all members' elements; to each its part of the result. `parts` are those of the input, in bytes; the output is
+/// this member's, and may be the front of the input.
+pub fn reduce_scatter(
+    group: GroupId,
+    input: Views,
+    output: Views,
+    parts: &Parts,
+    what: Reduction,
+) -> Result<()> {
+    check_reduction(&what)?;
+    let (rank, size) = shape(group)?;
+    if !can_hold_round(group, what.bytes())? {
+        return outcome(start_reduce_scatter(group, input, output, parts, what)?);
+    }
+    let (own, first) = parts.of(rank);
+    let part = Reduction {
+        count: own / what.element.size().max(1),
+        ..what
+    };
+    run_round(group, Need::Everyone, Some(input), |process, round| {
+        by_pieces(&part, |from, count, theirs| {
+            let output = output.part(from, theirs.len());
+            let part = Part {
+                offset: first + from,
+                total: what.bytes(),
+            };
+            process.engine.collect(round, 0, part, &output);
+            for other in 1..size {
+                process.engine.collect(round, other, part, theirs);
+                combine_into(&output, theirs, &what, count, true);
+            }
+        });
+    })
+}
+
 /// Rounds a larger exchange may take in the collective buffer before messages do it better.
 const ROUNDS: usize = 16;
 
@@ -675,6 +724,31 @@ pub fn start_allreduce(
 pub fn start_scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<Handle> {
     check_reduction(&what)?;
     enter()?.engine.start_scan(group, input, output, what)
+}
+
+/// Start a scan of the ranks below.
+pub fn start_exscan(
+    group: GroupId,
+    input: Views,
+    output: Views,
+    what: Reduction,
+) -> Result<Handle> {
+    check_reduction(&what)?;
+    enter()?.engine.start_exscan(group, input, output, what)
+}
+
+/// Start a reduction of which each has a part.
+pub fn start_reduce_scatter(
+    group: GroupId,
+    input: Views,
+    output: Views,
+    parts: &Parts,
+    what: Reduction,
+) -> Result<Handle> {
+    check_reduction(&what)?;
+    enter()?
+        .engine
+        .start_reduce_scatter(group, input, output, parts, what)
 }
 
 /// Start a gathering to all.

@@ -19,6 +19,7 @@
 //! | `start` | the tasks that one starts in the launcher's place, as messages |
 //! | `wait_flag` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
+//! | `matched` | receiving the very message that a probe has found |
 //! | `buffered_send` | sends that do not wait |
 //! | `timed_receive` | receiving what fits, within some time |
 //! | `collective` | collectives: rounds in shared memory when small, else by schedule |
@@ -47,6 +48,7 @@ mod launcher;
 mod launcher_on_demand;
 mod leave;
 mod loan;
+mod matched;
 mod members;
 mod message;
 mod notice;
@@ -69,11 +71,12 @@ pub use groups::*;
 pub use hosts::*;
 pub use join::{enter_job, finalize, init, is_initialized};
 pub use loan::*;
+pub use matched::*;
 pub use members::members;
 pub use message::*;
 pub use notice::{clear_descriptor, descriptor, raise_descriptor};
 pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Result, Status};
-pub use regatta_engine::{Mode, TagSelect};
+pub use regatta_engine::{Message, Mode, TagSelect};
 pub use regatta_memory::biased::{Biased, Guard};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
 pub use regatta_memory::views::{Refused, View, Views};

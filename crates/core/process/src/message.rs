@@ -502,6 +502,14 @@ pub fn test(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     Ok(finished.map(|(status, error)| (held.in_ranks(status), error)))
 }
 
+/// As [`test()`], and the request stays.
+pub fn look_at(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
+    crate::state::progress()?;
+    let held = enter()?;
+    let seen = held.engine.look_at_request(handle)?;
+    Ok(seen.map(|(status, error)| (held.in_ranks(status), error)))
+}
+
 /// Are all complete now? Makes progress; consumes nothing.
 pub fn all_done(handles: impl Iterator<Item = Handle>) -> Result<bool> {
     crate::state::progress()?;

@@ -127,6 +127,8 @@ messages! {
         /// A task of another host, which listens at this address, has not answered the asker for so many milliseconds; without a
         /// number: it answers again. Not answered.
         27 Reach { task: u32, address: Option<SocketAddr>, silent: Option<u32> }
+        /// End the job, and all its tasks, with this exit status.
+        28 Abort { id: u32, status: u32 }
     }
 }
 
@@ -193,6 +195,7 @@ impl Ask {
             | Ask::Members { id, .. }
             | Ask::Meet { id, .. }
             | Ask::Halt { id }
+            | Ask::Abort { id, .. }
             | Ask::Groups { id }
             | Ask::Clock { id, .. }
             | Ask::AddHosts { id, .. }

@@ -98,6 +98,11 @@ int rg_finalize(void);
 int rg_enter(const char *job, int flags);
 /* End the job: all its tasks, this one too. */
 int rg_halt(void);
+/* As rg_halt, and `regatta run` exits with this status (1 to 255; 0 becomes 1, and of others count the low eight bits), unless a
+ * task had failed before. It says which task has called. Does not return, unless this process is no task: RG_ERR_STATE. Nothing is
+ * flushed, and no function of atexit is called. A task of srun ends alone, with this status: the others end if srun was told to end
+ * them (--kill-on-bad-exit). */
+int rg_abort(int code);
 int rg_initialized(void); /* 1 between rg_init and rg_finalize, else 0 */
 
 /* ---- who ---------------------------------------------------------------------------------- */
@@ -197,6 +202,31 @@ int rg_irecv_masked(void *buf, size_t capacity, int from, int tag, int mask, rg_
 /* Is there a message to receive? rg_probe blocks until there is; rg_iprobe sets *found. */
 int rg_probe(int from, int tag, rg_group group, rg_status *status);
 int rg_iprobe(int from, int tag, rg_group group, int *found, rg_status *status);
+
+/* A message that a probe has found and taken out of matching: no other receive and no other probe sees it, whichever thread
+ * makes it. It waits for its rg_mrecv, and is dropped at rg_finalize. To its sender it is matched; a synchronous send is
+ * complete when rg_mrecv begins. */
+typedef struct {
+    uint64_t id;
+} rg_message;
+#ifdef __cplusplus
+#define RG_MESSAGE_(n) (rg_message{n})
+#else
+#define RG_MESSAGE_(n) ((rg_message){n})
+#endif
+#define RG_MESSAGE_NULL RG_MESSAGE_(0)
+/* The message of RG_NONE: received at once, it is empty. */
+#define RG_MESSAGE_NONE RG_MESSAGE_(UINT64_MAX)
+
+/* As rg_probe and rg_iprobe. *message is RG_MESSAGE_NULL when nothing was found. */
+int rg_mprobe(int from, int tag, rg_group group, rg_message *message, rg_status *status);
+int rg_improbe(int from, int tag, rg_group group, int *found, rg_message *message,
+               rg_status *status);
+/* Receive it. rg_mrecv blocks until all of it has come. It is set to RG_MESSAGE_NULL, also after an error of the
+ * receive itself (RG_ERR_TRUNCATED, RG_ERR_DEAD when its sender has died before all of it had come); after
+ * RG_ERR_ARGUMENT it is still there. RG_MESSAGE_NULL itself is RG_ERR_HANDLE. */
+int rg_mrecv(rg_message *message, void *buf, size_t capacity, rg_status *status);
+int rg_imrecv(rg_message *message, void *buf, size_t capacity, rg_request *request);
 /* Which of these groups has the message that arrived first, of all that wait in them? *index is its place in the list.
  * RG_ERR_NOTHING: none waits. */
 int rg_first_arrived(const rg_group *groups, int n, int *index);
@@ -217,6 +247,8 @@ int rg_bsendv(const rg_view *views, int n, int to, int tag, rg_group group);
 int rg_recvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_status *status);
 int rg_isendv(const rg_view *views, int n, int to, int tag, rg_group group, rg_request *request);
 int rg_irecvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_request *request);
+int rg_mrecvv(rg_message *message, const rg_view *views, int n, rg_status *status);
+int rg_imrecvv(rg_message *message, const rg_view *views, int n, rg_request *request);
 
 /* ---- completion ---------------------------------------------------------------------------- */
 
@@ -225,6 +257,8 @@ int rg_irecvv(const rg_view *views, int n, int from, int tag, rg_group group, rg
  * the wait is over, the send goes on, and its buffer stays in use until the request is completed. */
 int rg_wait(rg_request *request, rg_status *status);                            /* blocks */
 int rg_test(rg_request *request, int *done, rg_status *status);
+/* As rg_test, but a completed request stays: it can be looked at again, and has to be completed still. */
+int rg_look(rg_request request, int *done, rg_status *status);
 int rg_waitall(int n, rg_request *requests, rg_status *statuses);               /* blocks */
 int rg_waitany(int n, rg_request *requests, int *index, rg_status *status);     /* blocks */
 int rg_testall(int n, rg_request *requests, int *done, rg_status *statuses);
@@ -273,10 +307,16 @@ int rg_loan_close(uint64_t name);
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-/* Each of these is a collective: every member of the new group calls it. Blocks. */
+/* Each of these is a collective: every member of the new group calls it. Blocks. Threads may make groups from different
+ * groups at the same time, in any order. */
 int rg_group_dup(rg_group group, rg_group *out);
+/* Does not block. *out may be used when the request is complete, and not at all if that ends with an error. */
+int rg_igroup_dup(rg_group group, rg_group *out, rg_request *request);
 /* The members `ranks[0..n)` of `group`, in that order. Only they call. */
 int rg_group_select(rg_group group, int n, const int *ranks, rg_group *out);
+/* Several threads may do this with one group at the same time if their tags differ; all members of a new group say the same
+ * tag. It has nothing to do with the tags of messages. */
+int rg_group_select_tagged(rg_group group, int n, const int *ranks, int tag, rg_group *out);
 /* Members of `group` with equal `colour`, ordered by (key, rank). Every member of `group` calls;
  * colour RG_NONE joins nothing and gets {-1}. */
 int rg_group_split(rg_group group, int colour, int key, rg_group *out);
@@ -338,6 +378,14 @@ int rg_allreduce(const void *in /*(*)*/, void *out, size_t count, rg_type type, 
                  rg_group group);
 int rg_scan(const void *in /*(*)*/, void *out, size_t count, rg_type type, rg_op op,
             rg_group group); /* inclusive prefix */
+/* Exclusive prefix: of the ranks below this one. The output of rank 0 is left alone, and not looked at. */
+int rg_exscan(const void *in /*(*)*/, void *out, size_t count, rg_type type, rg_op op,
+              rg_group group);
+/* The input has counts[0] elements, then counts[1], and so on, one count per rank, the same at all members; member r gets the
+ * counts[r] elements of its part, combined. In place: the whole input is at `out`, and the result comes to its front (what is
+ * behind that is left as it was). */
+int rg_reduce_scatter(const void *in /*(*)*/, void *out, const size_t *counts, rg_type type,
+                      rg_op op, rg_group group);
 /* len: bytes each task contributes or gets. lens, offsets: one per rank, bytes. */
 int rg_gather(const void *in /*(*) at root*/, size_t len, void *out, int root, rg_group group);
 int rg_gatherv(const void *in /*(*) at root*/, size_t len, void *out, const size_t *lens,
@@ -361,6 +409,11 @@ int rg_iallreduce(const void *in, void *out, size_t count, rg_type type, rg_op o
                   rg_group group, rg_request *request);
 int rg_iscan(const void *in, void *out, size_t count, rg_type type, rg_op op, rg_group group,
              rg_request *request);
+int rg_iexscan(const void *in, void *out, size_t count, rg_type type, rg_op op, rg_group group,
+               rg_request *request);
+/* counts may be changed at once. */
+int rg_ireduce_scatter(const void *in, void *out, const size_t *counts, rg_type type, rg_op op,
+                       rg_group group, rg_request *request);
 int rg_igather(const void *in, size_t len, void *out, int root, rg_group group,
                rg_request *request);
 int rg_igatherv(const void *in, size_t len, void *out, const size_t *lens, const size_t *offsets,

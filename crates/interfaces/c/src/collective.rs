@@ -294,6 +294,78 @@ forms!(
     |group, (input, output, what)| process::start_scan(group, input, output, what)
 );
 
+forms!(
+    rg_exscan,
+    rg_iexscan,
+    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
+    reduced_below,
+    |group, (input, output, what)| process::exscan(group, input, output, what),
+    |group, (input, output, what)| process::start_exscan(group, input, output, what)
+);
+
+/// Nothing is below rank 0: its output is not looked at and may be anything.
+fn reduced_below(
+    group: RgGroup,
+    given: *const c_void,
+    out: *mut c_void,
+    count: usize,
+    kind: c_int,
+    op: RgOp,
+) -> Result<Reduced> {
+    let first = process::rank(group.id())? == 0 && given as usize != IN_PLACE;
+    let out = if first { given.cast_mut() } else { out };
+    reduced(given, out, count, kind, op)
+}
+
+/// The whole input, this member's part of the result, and the parts in bytes.
+fn reduced_parts(
+    group: RgGroup,
+    given: *const c_void,
+    out: *mut c_void,
+    counts: *const usize,
+    kind: c_int,
+    op: RgOp,
+) -> Result<(Reduced, Parts)> {
+    let (rank, size) = (process::rank(group.id())?, size(group)?);
+    if counts.is_null() {
+        return Err(argument(
+            "counts is NULL; it must have a count for each rank",
+        ));
+    }
+    let width = element(kind)?.size();
+    let mut list = Vec::new();
+    reserve(&mut list, size)?;
+    let (mut all, mut end) = (0usize, 0usize);
+    for at in 0..size {
+        // SAFETY: the C contract: one count per rank.
+        let count = unsafe { *counts.add(at) };
+        let bytes = total(count, width)?;
+        list.push((bytes, end));
+        let sum = all.checked_add(count).zip(end.checked_add(bytes));
+        (all, end) = sum.ok_or_else(|| argument("the counts together are more than memory"))?;
+    }
+    let what = Reduction {
+        operator: operator(op)?,
+        element: element(kind)?,
+        count: all,
+    };
+    let input = match input(given, end)? {
+        Some(input) => input,
+        None => block(out, end)?,
+    };
+    let output = block(out, list[rank as usize].0)?;
+    Ok(((input, output, what), Parts::Listed(list)))
+}
+
+forms!(
+    rg_reduce_scatter,
+    rg_ireduce_scatter,
+    (given: *const c_void, out: *mut c_void, counts: *const usize, kind: c_int, op: RgOp),
+    reduced_parts,
+    |group, ((input, output, what), parts)| process::reduce_scatter(group, input, output, &parts, what),
+    |group, ((input, output, what), parts)| process::start_reduce_scatter(group, input, output, &parts, what)
+);
+
 /// At other tasks than the root there is one part: this task's.
 fn rooted(
     group: RgGroup,

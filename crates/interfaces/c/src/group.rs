@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_int};
 use regatta_process::{self as process, Error, GroupId, Result};
 
 use crate::error::{OK, answer, argument, fail, number};
-use crate::memory::{GroupHandle, RgGroup, output};
+use crate::memory::{GroupHandle, RgGroup, RgRequest, output};
+use crate::message::started;
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_rank(group: RgGroup) -> c_int {
@@ -55,20 +56,56 @@ extern "C" fn rg_group_dup(group: RgGroup, out: *mut RgGroup) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_igroup_dup(group: RgGroup, out: *mut RgGroup, request: *mut RgRequest) -> c_int {
+    let places = output(out, "out").and_then(|out| Ok((out, output(request, "request")?)));
+    let start = || {
+        let (out, _) = places?;
+        let (made, handle) = process::start_duplicate(group.id())?;
+        out.id = made.0;
+        Ok(handle)
+    };
+    started(start(), request)
+}
+
+/// A list of ranks.
+///
+/// # Safety
+/// `ranks` must point to `n` ranks if `n` is positive.
+unsafe fn list<'a>(n: c_int, ranks: *const c_int) -> Result<&'a [c_int]> {
+    match usize::try_from(n) {
+        Ok(n) if n > 0 && !ranks.is_null() => {
+            // SAFETY: as the caller promises.
+            Ok(unsafe { std::slice::from_raw_parts(ranks, n) })
+        }
+        _ => Err(argument("a new group needs at least one rank")),
+    }
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn rg_group_select(
     group: RgGroup,
     n: c_int,
     ranks: *const c_int,
     out: *mut RgGroup,
 ) -> c_int {
-    let ranks = match usize::try_from(n) {
-        Ok(n) if n > 0 && !ranks.is_null() => {
-            // SAFETY: the C contract: `ranks` points to `n` ranks.
-            unsafe { std::slice::from_raw_parts(ranks, n) }
-        }
-        _ => return fail(&argument("a new group needs at least one rank")),
-    };
-    made(process::select(group.id(), ranks).map(Some), out)
+    // SAFETY: the C contract: `ranks` points to `n` ranks.
+    let ranks = unsafe { list(n, ranks) };
+    let selected = ranks.and_then(|ranks| process::select(group.id(), ranks, None));
+    made(selected.map(Some), out)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_group_select_tagged(
+    group: RgGroup,
+    n: c_int,
+    ranks: *const c_int,
+    tag: c_int,
+    out: *mut RgGroup,
+) -> c_int {
+    // SAFETY: the C contract: `ranks` points to `n` ranks.
+    let ranks = unsafe { list(n, ranks) };
+    let selected = ranks.and_then(|ranks| process::select(group.id(), ranks, Some(tag)));
+    made(selected.map(Some), out)
 }
 
 #[unsafe(no_mangle)]

@@ -10,6 +10,7 @@ mod group;
 mod hosts;
 mod life;
 mod loan;
+mod matched;
 mod memory;
 mod message;
 mod names;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use regatta_abi::{BEGIN, BEGIN_ONLY, LOOK};
 use regatta_process::Error;
 
-use crate::error::{answer, argument};
+use crate::error::{answer, argument, fail};
 use crate::text::required;
 
 #[unsafe(no_mangle)]
@@ -36,6 +36,15 @@ unsafe extern "C" fn rg_enter(job: *const c_char, flags: c_int) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn rg_halt() -> c_int {
     answer(regatta_process::halt())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_abort(code: c_int) -> c_int {
+    // As of exit: the low eight bits.
+    match regatta_process::abort(code as u8) {
+        Ok(never) => match never {},
+        Err(error) => fail(&error),
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
 
 pub(crate) use regatta_abi::{
-    Group as RgGroup, Request as RgRequest, Status as RgStatus, View as RgView,
+    Group as RgGroup, Message as RgMessage, Request as RgRequest, Status as RgStatus,
+    View as RgView,
 };
 use regatta_process::{Error, GroupId, Refused, Result, View, Views};
 

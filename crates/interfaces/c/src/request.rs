@@ -83,6 +83,29 @@ extern "C" fn rg_test(request: *mut RgRequest, done: *mut c_int, status: *mut Rg
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_look(request: RgRequest, done: *mut c_int, status: *mut RgStatus) -> c_int {
+    let done = match output(done, "done") {
+        Ok(done) => done,
+        Err(error) => return fail(&error),
+    };
+    *done = 1;
+    if request.id == 0 {
+        return report(&Status::EMPTY, None, status);
+    }
+    match process::look_at(Handle(request.id)) {
+        Ok(Some((told, error))) => report(&told, error.as_ref(), status),
+        Ok(None) => {
+            *done = 0;
+            OK
+        }
+        Err(error) => {
+            *done = 0;
+            fail(&error)
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgStatus) -> c_int {
     let requests = match array(n, requests) {
         Ok(requests) => requests,

@@ -105,7 +105,7 @@ impl<'t> Group<'t> {
             return Err(Error::argument("a new group needs at least one rank"));
         }
         let ranks: Vec<i32> = ranks.iter().map(|&rank| rank_number(rank)).collect();
-        Group::of(ours(process::select(self.id, &ranks))?)
+        Group::of(ours(process::select(self.id, &ranks, None))?)
     }
 
     /// A group of the members that give the same colour, ordered by (`key`, rank). Every member

@@ -20,6 +20,7 @@ unsafe extern "C" {
     pub fn rg_finalize() -> c_int;
     pub fn rg_enter(job: *const c_char, flags: c_int) -> c_int;
     pub fn rg_halt() -> c_int;
+    pub fn rg_abort(code: c_int) -> c_int;
     pub fn rg_initialized() -> c_int;
     pub fn rg_rank(group: Group) -> c_int;
     pub fn rg_size(group: Group) -> c_int;
@@ -128,6 +129,33 @@ unsafe extern "C" {
         found: *mut c_int,
         status: *mut Status,
     ) -> c_int;
+    pub fn rg_mprobe(
+        from: c_int,
+        tag: c_int,
+        group: Group,
+        message: *mut Message,
+        status: *mut Status,
+    ) -> c_int;
+    pub fn rg_improbe(
+        from: c_int,
+        tag: c_int,
+        group: Group,
+        found: *mut c_int,
+        message: *mut Message,
+        status: *mut Status,
+    ) -> c_int;
+    pub fn rg_mrecv(
+        message: *mut Message,
+        buf: *mut c_void,
+        capacity: usize,
+        status: *mut Status,
+    ) -> c_int;
+    pub fn rg_imrecv(
+        message: *mut Message,
+        buf: *mut c_void,
+        capacity: usize,
+        request: *mut Request,
+    ) -> c_int;
     pub fn rg_first_arrived(groups: *const Group, n: c_int, index: *mut c_int) -> c_int;
     pub fn rg_sendv(views: *const View, n: c_int, to: c_int, tag: c_int, group: Group) -> c_int;
     pub fn rg_bsendv(views: *const View, n: c_int, to: c_int, tag: c_int, group: Group) -> c_int;
@@ -155,8 +183,21 @@ unsafe extern "C" {
         group: Group,
         request: *mut Request,
     ) -> c_int;
+    pub fn rg_mrecvv(
+        message: *mut Message,
+        views: *const View,
+        n: c_int,
+        status: *mut Status,
+    ) -> c_int;
+    pub fn rg_imrecvv(
+        message: *mut Message,
+        views: *const View,
+        n: c_int,
+        request: *mut Request,
+    ) -> c_int;
     pub fn rg_wait(request: *mut Request, status: *mut Status) -> c_int;
     pub fn rg_test(request: *mut Request, done: *mut c_int, status: *mut Status) -> c_int;
+    pub fn rg_look(request: Request, done: *mut c_int, status: *mut Status) -> c_int;
     pub fn rg_waitall(n: c_int, requests: *mut Request, statuses: *mut Status) -> c_int;
     pub fn rg_waitany(
         n: c_int,
@@ -204,7 +245,15 @@ unsafe extern "C" {
     pub fn rg_loan_open(name: u64, len: usize, block: *mut *const c_void) -> c_int;
     pub fn rg_loan_close(name: u64) -> c_int;
     pub fn rg_group_dup(group: Group, out: *mut Group) -> c_int;
+    pub fn rg_igroup_dup(group: Group, out: *mut Group, request: *mut Request) -> c_int;
     pub fn rg_group_select(group: Group, n: c_int, ranks: *const c_int, out: *mut Group) -> c_int;
+    pub fn rg_group_select_tagged(
+        group: Group,
+        n: c_int,
+        ranks: *const c_int,
+        tag: c_int,
+        out: *mut Group,
+    ) -> c_int;
     pub fn rg_group_split(group: Group, colour: c_int, key: c_int, out: *mut Group) -> c_int;
     pub fn rg_group_shrink(group: Group, out: *mut Group) -> c_int;
     pub fn rg_group_free(group: Group) -> c_int;
@@ -239,6 +288,22 @@ unsafe extern "C" {
         input: *const c_void,
         out: *mut c_void,
         count: usize,
+        kind: c_int,
+        op: Op,
+        group: Group,
+    ) -> c_int;
+    pub fn rg_exscan(
+        input: *const c_void,
+        out: *mut c_void,
+        count: usize,
+        kind: c_int,
+        op: Op,
+        group: Group,
+    ) -> c_int;
+    pub fn rg_reduce_scatter(
+        input: *const c_void,
+        out: *mut c_void,
+        counts: *const usize,
         kind: c_int,
         op: Op,
         group: Group,
@@ -325,6 +390,24 @@ unsafe extern "C" {
         input: *const c_void,
         out: *mut c_void,
         count: usize,
+        kind: c_int,
+        op: Op,
+        group: Group,
+        request: *mut Request,
+    ) -> c_int;
+    pub fn rg_iexscan(
+        input: *const c_void,
+        out: *mut c_void,
+        count: usize,
+        kind: c_int,
+        op: Op,
+        group: Group,
+        request: *mut Request,
+    ) -> c_int;
+    pub fn rg_ireduce_scatter(
+        input: *const c_void,
+        out: *mut c_void,
+        counts: *const usize,
         kind: c_int,
         op: Op,
         group: Group,

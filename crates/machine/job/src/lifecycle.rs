@@ -363,6 +363,21 @@ impl Lifecycle {
         self.kill(now, actions);
     }
 
+    /// A task has requested the end of the job, with this status. A failure before it, or another such request, keeps its own.
+    pub fn abort(&mut self, now: Duration, task: u32, status: u8, actions: &mut Vec<Action>) {
+        if self.is_ending() {
+            return;
+        }
+        let status = status.max(1);
+        actions.push(Action::Report(sentence::abort(
+            task,
+            self.host(task),
+            status,
+        )));
+        self.set_status(status);
+        self.kill(now, actions);
+    }
+
     /// The owner of the job is gone.
     pub fn abandoned(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.status = by_signal(libc::SIGKILL);

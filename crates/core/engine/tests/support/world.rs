@@ -41,6 +41,8 @@ pub struct World {
     under_way: HashMap<(Peer, Peer), VecDeque<Message>>,
     sends: Vec<Sent>,
     receives: Vec<Awaited>,
+    /// Taken out of matching: by whom, as which receive, selected how.
+    matched: Vec<(Peer, usize, Select, regatta_engine::Message)>,
     lost: Vec<Peer>,
     messages: usize,
     posts: usize,
@@ -88,6 +90,7 @@ impl World {
             under_way: HashMap::new(),
             sends: Vec::new(),
             receives: Vec::new(),
+            matched: Vec::new(),
             lost: Vec::new(),
             messages: 0,
             posts: 0,
@@ -300,6 +303,54 @@ impl World {
         }
     }
 
+    /// A probe that takes the message out of matching: nothing else sees it then.
+    pub fn match_probe(&mut self, by: Peer, select: Select) {
+        let found = self.engine(by).match_probe(&select);
+        self.note(by);
+        let expected = self.oracles[by as usize].probe(&select);
+        match found {
+            Ok(Some((status, message))) => {
+                let expected = expected.expect("the oracle has a message there");
+                let seen = (status.source, status.tag, status.length, status.context);
+                let (from, length) = (expected.from as i32, expected.bytes.len());
+                assert_eq!(seen, (from, expected.tag, length, expected.context));
+                let number = self.posts;
+                self.posts += 1;
+                self.oracles[by as usize].receive(number, select);
+                self.matched.push((by, number, select, message));
+            }
+            Ok(None) => assert!(expected.is_none()),
+            Err(error) => {
+                assert!(expected.is_none());
+                assert!(self.lost.iter().any(|&peer| names(&error, peer)));
+            }
+        }
+    }
+
+    /// Receive some message that `by` has taken out of matching, if there is one.
+    pub fn receive_matched(&mut self, by: Peer, which: usize, capacity: usize) {
+        let mine: Vec<usize> = (0..self.matched.len())
+            .filter(|&at| self.matched[at].0 == by)
+            .collect();
+        if mine.is_empty() {
+            return;
+        }
+        let (by, number, select, message) = self.matched.swap_remove(mine[which % mine.len()]);
+        let views = room(capacity);
+        let engine = self.engine(by);
+        let started = engine.start_matched_receive(message, views.clone());
+        let again = engine.start_matched_receive(message, views.clone());
+        assert_eq!(again, Err(Error::Handle("message")), "it is used up");
+        self.receives.push(Awaited {
+            number,
+            by,
+            handle: started.expect("it has started"),
+            select,
+            views,
+        });
+        self.note(by);
+    }
+
     pub fn take_loan(&mut self, by: Peer, select: Select) {
         let taken = self.engine(by).take_loan(&select);
         self.note(by);
@@ -356,6 +407,7 @@ impl World {
         self.lost.push(peer);
         self.sends.retain(|send| send.from != peer);
         self.receives.retain(|receive| receive.by != peer);
+        self.matched.retain(|matched| matched.0 != peer);
     }
 
     fn living(&self) -> Vec<Peer> {
@@ -378,6 +430,12 @@ impl World {
 
     /// Receive whatever is still to be received, then check that nothing is left anywhere.
     pub fn finish(&mut self) {
+        self.settle();
+        for peer in self.living() {
+            while self.matched.iter().any(|matched| matched.0 == peer) {
+                self.receive_matched(peer, 0, 200);
+            }
+        }
         self.settle();
         for peer in self.living() {
             for id in [GroupId::WORLD, GroupId(1)] {

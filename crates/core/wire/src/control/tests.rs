@@ -141,6 +141,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         }),
         id.prop_map(|id| Ask::Starter { id }),
         id.prop_map(|id| Ask::Groups { id }),
+        (id, any::<u32>()).prop_map(|(id, status)| Ask::Abort { id, status }),
         (id, any::<bool>()).prop_map(|(id, on)| Ask::Hoster { id, on }),
         (id, any::<u32>(), vec(host_started(), 0..4))
             .prop_map(|(id, request, hosts)| { Ask::HostsStarted { id, request, hosts } }),

@@ -37,6 +37,12 @@ wrap! {
         note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
     fn rg_iscan(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group, request: *mut Request)
         note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_exscan(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_iexscan(input: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: Op, group: Group, request: *mut Request)
+        note |span, _result| { span.bytes(count.wrapping_mul(size(kind))); }
+    fn rg_reduce_scatter(input: *const c_void, out: *mut c_void, counts: *const usize, kind: c_int, op: Op, group: Group)
+    fn rg_ireduce_scatter(input: *const c_void, out: *mut c_void, counts: *const usize, kind: c_int, op: Op, group: Group, request: *mut Request)
     fn rg_gather(input: *const c_void, len: usize, out: *mut c_void, root: c_int, group: Group)
         note |span, _result| { span.bytes(len); }
     fn rg_igather(input: *const c_void, len: usize, out: *mut c_void, root: c_int, group: Group, request: *mut Request)
@@ -70,6 +76,8 @@ wrap! {
 
     fn rg_group_dup(group: Group, out: *mut Group)
     fn rg_group_select(group: Group, n: c_int, ranks: *const c_int, out: *mut Group)
+    fn rg_igroup_dup(group: Group, out: *mut Group, request: *mut Request)
+    fn rg_group_select_tagged(group: Group, n: c_int, ranks: *const c_int, tag: c_int, out: *mut Group)
     fn rg_group_split(group: Group, colour: c_int, key: c_int, out: *mut Group)
     fn rg_group_shrink(group: Group, out: *mut Group)
     fn rg_group_free(group: Group)

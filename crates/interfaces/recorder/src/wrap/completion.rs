@@ -309,6 +309,12 @@ unsafe extern "C" fn rg_on_complete(
 }
 
 wrap! {
+    fn rg_look(request: Request, done: *mut c_int, status: *mut Status) note |span, _result| {
+        // SAFETY: the C contract: NULL, or a number that the call has written.
+        if unsafe { done.as_ref() }.is_none_or(|done| *done == 0) {
+            span.found_nothing();
+        }
+    }
     fn rg_cancel(request: Request, cancelled: *mut c_int)
     fn rg_progress() note |span, _result| { span.found_nothing(); }
     fn rg_clear_fd() note |span, _result| { span.found_nothing(); }

@@ -40,6 +40,7 @@ wrap! {
         }
     }
     fn rg_halt()
+    fn rg_abort(code: c_int)
     fn rg_finalize() note |_span, result| {
         if let (OK, Some(map)) = (result, map()) {
             modules::note(map);

@@ -4,6 +4,7 @@ mod collective;
 mod completion;
 mod life;
 mod loan;
+mod matched;
 mod message;
 mod tasks;
 

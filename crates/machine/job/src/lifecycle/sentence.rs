@@ -46,6 +46,12 @@ pub(super) fn still_running(running: u32) -> String {
     format!("{} still {verb}", words::count(running as usize, "task"))
 }
 
+/// That a task has ended the job; `host` is named if there are several.
+pub(super) fn abort(task: u32, host: Option<&str>, status: u8) -> String {
+    let place = host.map(|host| format!(" on {host}")).unwrap_or_default();
+    format!("task {task}{place} has called rg_abort({status}): ending all tasks at once")
+}
+
 /// How a task failed; `host` is named if there are several.
 pub(super) fn failure(failure: &Failure, host: Option<&str>) -> String {
     let Failure { rank, pid, end } = failure;

@@ -396,3 +396,35 @@ fn a_job_is_not_over_while_tasks_are_being_started_for_others() {
     job.ends(2.0, TASKS, GOOD, TaskState::Left);
     assert!(job.lifecycle.is_over());
 }
+
+#[test]
+fn a_task_that_aborts_ends_the_job_with_its_status() {
+    let mut job = job(|_| {});
+    let mut actions = Vec::new();
+    job.lifecycle.abort(Duration::ZERO, 2, 7, &mut actions);
+    let said = Action::Report("task 2 has called rg_abort(7): ending all tasks at once".into());
+    assert!(actions.contains(&said) && actions.contains(&Action::Signal(libc::SIGKILL)));
+    // Another one has no say any more, and what is killed is no failure.
+    job.lifecycle.abort(Duration::ZERO, 3, 9, &mut actions);
+    for rank in 0..TASKS {
+        let end = job.ends(0.1, rank, End::Exited(1), TaskState::Dead);
+        assert_eq!(end, [Action::MarkDead(rank, End::Exited(1).cause())]);
+    }
+    assert_eq!((job.lifecycle.status(), job.lifecycle.is_over()), (7, true));
+}
+
+#[test]
+fn an_abort_with_status_0_is_a_failure_and_one_after_a_failure_keeps_the_status_of_that() {
+    let mut plain = job(|_| {});
+    plain.lifecycle.abort(Duration::ZERO, 0, 0, &mut Vec::new());
+    assert_eq!(plain.lifecycle.status(), 1);
+    let mut failed = job(|_| {});
+    failed.ends(0.1, 1, End::Exited(3), TaskState::Joined);
+    failed
+        .lifecycle
+        .abort(Duration::from_secs(1), 0, 7, &mut Vec::new());
+    assert_eq!(
+        (failed.lifecycle.status(), failed.lifecycle.is_ending()),
+        (3, true)
+    );
+}

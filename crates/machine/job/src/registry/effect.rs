@@ -36,6 +36,13 @@ pub enum Effect {
     },
     /// End the job.
     Halt,
+    /// End the job with this exit status.
+    Abort {
+        /// The task that requests it.
+        by: u32,
+        /// The status.
+        status: u8,
+    },
     /// Add hosts to the job, or give hosts back.
     Hosts {
         /// The task that requests it.

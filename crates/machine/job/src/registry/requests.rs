@@ -24,6 +24,12 @@ impl Registry {
                 self.reply(by, id, Ok(0));
                 return Some(Effect::Halt);
             }
+            Ask::Abort { id, status } => {
+                self.reply(by, id, Ok(0));
+                // As of an exit: the low eight bits.
+                let status = status as u8;
+                return Some(Effect::Abort { by, status });
+            }
             Ask::Clock { id, host } => return self.read_clock(by, id, host),
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();

@@ -50,6 +50,12 @@ impl Supervisor<'_> {
                 address,
                 silent,
             }) => self.handle_reach((by, task), address, silent),
+            Some(Effect::Abort { by, status }) => {
+                let mut actions = Vec::new();
+                let now = self.started.elapsed();
+                self.lifecycle.abort(now, by, status, &mut actions);
+                self.perform(actions);
+            }
             Some(Effect::Halt) => {
                 let mut actions = Vec::new();
                 self.lifecycle.halt(self.started.elapsed(), &mut actions);

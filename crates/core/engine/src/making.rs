@@ -1,0 +1,395 @@
+//! Making groups: the members of a new group agree on its context.
+//!
+//! *Why no two groups of a task have the same context*, whichever are made at the same time, by whichever threads: a task accepts
+//! no context twice, and a group is made when all its members have accepted one.
+//!
+//! ```text
+//! first member                            the others, down a tree and back up
+//! Propose(context)  ───────────────────>  accept it, unless they have accepted it before
+//!                   <───────────────────  Accepted, or Refused(lowest that will do), or Gone or Full(who)
+//!                                         (refused: it proposes another one)
+//! Made(context, collective buffer)  ───>  the group is there
+//! or Gone or Full(who)  ───────────────>  it is not, for all
+//! ```
+//!
+//! *Why it ends.* Nothing is held while it waits, so groups that are made in different orders by different members do not wait for
+//! each other. Groups that are made at the same time are in each other's way only if the same context was proposed for both; after a
+//! refusal those that are proposed for different groups lie apart. Each member answers each proposal once, and then hears one word: so nothing is left behind that a later making
+//! could take for its own.
+//!
+//! The messages go in the collectives' context of the group from which the new one is made. They name the call that they belong
+//! to ([`Call`]) and the members, so several can be made from one group at the same time.
+
+use regatta_memory::views::Views;
+use regatta_wire::fields::{all, bytes_of_all};
+use regatta_wire::{Frame, Kind};
+
+use crate::arrival::{Body, charge};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::group::{GroupId, Verdict};
+use crate::matching::{Select, TagSelect};
+use crate::request::{Handle, Stage, Status};
+use crate::transport::{Peer, Presence, Transport};
+use crate::tree::Tree;
+
+/// Tags of these messages, on the collectives' context: beyond those of agreements.
+pub(crate) const TAGS: i32 = 0x6000_0000;
+pub(crate) const COUNT: i32 = 0x0fff_ffff;
+
+/// The call of its members that makes a group: calls from one group at the same time differ in it, or in their members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// All members of the old group take part, and this is the number of their call; see [`Engine::next_call`].
+    Numbered(u32),
+    /// Only the new group's members call.
+    Selecting,
+    /// Only they call, with this tag.
+    Tagged(i32),
+}
+
+impl Call {
+    fn word(self) -> u64 {
+        match self {
+            Call::Tagged(tag) => u64::from(tag as u32),
+            Call::Numbered(number) => 1 << 32 | u64::from(number),
+            Call::Selecting => 2 << 32,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Propose(u32),
+    Accepted,
+    Refused(u32),
+    Made(u32, u64),
+    /// A member is gone.
+    Gone(Peer),
+    /// A member has no memory or no place for it.
+    Full(Peer),
+}
+
+impl Word {
+    fn numbers(self) -> [u64; 3] {
+        match self {
+            Word::Propose(context) => [1, u64::from(context), 0],
+            Word::Accepted => [2, 0, 0],
+            Word::Refused(next) => [3, u64::from(next), 0],
+            Word::Made(context, buffer) => [4, u64::from(context), buffer],
+            Word::Gone(peer) => [5, u64::from(peer), 0],
+            Word::Full(peer) => [6, u64::from(peer), 0],
+        }
+    }
+
+    fn of([kind, number, buffer]: [u64; 3]) -> Option<Word> {
+        let number = u32::try_from(number).ok()?;
+        Some(match kind {
+            1 => Word::Propose(number),
+            2 => Word::Accepted,
+            3 => Word::Refused(number),
+            4 => Word::Made(number, buffer),
+            5 => Word::Gone(number),
+            6 => Word::Full(number),
+            _ => return None,
+        })
+    }
+
+    /// The answer of two members together.
+    fn and(self, other: Word) -> Word {
+        match (self, other) {
+            (Word::Accepted, other) => other,
+            (Word::Refused(one), Word::Refused(next)) => Word::Refused(one.max(next)),
+            (Word::Refused(_), Word::Gone(_) | Word::Full(_)) => other,
+            _ => self,
+        }
+    }
+}
+
+/// A group that is being made.
+pub(crate) struct Making {
+    group: GroupId,
+    /// None: nobody wants it any more; the others do.
+    request: Option<u32>,
+    members: Vec<Peer>,
+    tree: Tree,
+    frame: Frame,
+    /// The call and the members, as each message has them.
+    name: [u64; 2],
+    /// The context proposed last, and how often one was refused.
+    context: u32,
+    refused: u32,
+    /// The answer to it so far, and the children that have not answered.
+    answer: Word,
+    waiting: Vec<u32>,
+    /// Why this task cannot have the group.
+    obstacle: Option<Error>,
+}
+
+impl Making {
+    fn peer(&self, rank: u32) -> Peer {
+        self.members[rank as usize]
+    }
+
+    /// The next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
+    fn next_context(&self, lowest: u32) -> u32 {
+        const APART: u64 = 64;
+        let mixed = (self.name[0] ^ self.name[1] ^ u64::from(self.frame.context) << 13)
+            .wrapping_add(u64::from(self.refused))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        lowest.saturating_add(2 * ((mixed >> 32) % APART) as u32)
+    }
+}
+
+/// A number for a list of members.
+fn sum(members: &[Peer]) -> u64 {
+    let fold = |sum: u64, &peer: &Peer| {
+        (sum ^ u64::from(peer))
+            .wrapping_mul(0x0100_0000_01b3)
+            .rotate_left(23)
+    };
+    members.iter().fold(0x9e37_79b9, fold)
+}
+
+impl<T: Transport> Engine<T> {
+    /// The number of a call in which all members of a group take part, and by which they make groups from it.
+    pub fn next_call(&mut self, id: GroupId) -> Result<Call> {
+        self.closed(id)?;
+        let group = self.group_mut(id)?;
+        group.made = group.made.wrapping_add(1);
+        Ok(Call::Numbered(group.made))
+    }
+
+    /// Start to make a group of these members, which all make this call of `old`. The group can be used when the request is complete,
+    /// and not at all if that ends with an error.
+    pub fn start_group(
+        &mut self,
+        old: GroupId,
+        members: Vec<Peer>,
+        call: Call,
+    ) -> Result<(GroupId, Handle)> {
+        let rank = self.check_members(&members)?;
+        let context = old.channel().unwrap_or(self.group(old)?.context) + 1;
+        let (group, obstacle) = match self.groups.reserve() {
+            Some(group) => (group, None),
+            None => (GroupId(-1), Some(self.groups.full())),
+        };
+        let request = self
+            .requests
+            .add(Stage::Collective, Status::EMPTY, Views::none());
+        let handle = self.requests.handle(request);
+        let mut making = Making {
+            group,
+            request: Some(request),
+            tree: Tree::flat(rank, members.len() as u32, 0),
+            frame: Frame {
+                kind: Kind::Eager,
+                context,
+                tag: TAGS + (call.word() as i32 & COUNT),
+            },
+            name: [call.word(), sum(&members)],
+            members,
+            context: 0,
+            refused: 0,
+            answer: Word::Accepted,
+            waiting: Vec::new(),
+            obstacle,
+        };
+        let is_over = making.tree.parent.is_none() && {
+            let context = self.groups.next_context();
+            self.propose(&mut making, context);
+            making.waiting.is_empty() && self.answered(&mut making).is_none()
+        };
+        if !is_over {
+            self.makings.push(making);
+            self.run_makings();
+        }
+        Ok((group, handle))
+    }
+
+    /// Nobody waits for this request any more. The others may, so it goes on.
+    pub(crate) fn drop_making(&mut self, request: u32) {
+        let mut makings = self.makings.iter_mut();
+        if let Some(making) = makings.find(|making| making.request == Some(request)) {
+            making.request = None;
+        }
+    }
+
+    /// Move every group that is being made along.
+    #[cold]
+    pub(crate) fn run_makings(&mut self) -> bool {
+        let mut moved = false;
+        // Taken out while they run: what they send may find that a peer is gone.
+        let mut running = std::mem::take(&mut self.makings);
+        running.retain_mut(|making| {
+            loop {
+                match self.step(making) {
+                    Some(true) => moved = true,
+                    Some(false) => return true,
+                    None => {
+                        moved = true;
+                        return false;
+                    }
+                }
+            }
+        });
+        running.append(&mut self.makings);
+        self.makings = running;
+        moved
+    }
+
+    /// Whether something has moved; `None`: it is over.
+    fn step(&mut self, making: &mut Making) -> Option<bool> {
+        for at in (0..making.waiting.len()).rev() {
+            let child = making.peer(making.waiting[at]);
+            if let Some(word) = self.hear(making, child) {
+                making.waiting.swap_remove(at);
+                making.answer = making.answer.and(word);
+                if making.waiting.is_empty() {
+                    return self.answered(making);
+                }
+                return Some(true);
+            }
+        }
+        let parent = making.tree.parent.filter(|_| making.waiting.is_empty());
+        let Some(parent) = parent else {
+            return Some(false);
+        };
+        match self.hear(making, making.peer(parent)) {
+            None => return Some(false),
+            Some(Word::Propose(context)) => {
+                self.propose(making, context);
+                if making.waiting.is_empty() {
+                    return self.answered(making);
+                }
+            }
+            Some(last) => {
+                self.end_making(making, last);
+                return None;
+            }
+        }
+        Some(true)
+    }
+
+    /// The next word of a member to this task; `Gone` if there will be none.
+    fn hear(&mut self, making: &Making, from: Peer) -> Option<Word> {
+        let select = Select {
+            context: making.frame.context,
+            source: Some(from),
+            tag: TagSelect::Exactly(making.frame.tag),
+        };
+        let word = |body: &Body| {
+            let Body::Bytes(bytes) = body else {
+                return None;
+            };
+            let [call, members, word @ ..]: [u64; 5] = all(bytes).ok()?.try_into().ok()?;
+            ([call, members] == making.name).then_some(word)
+        };
+        let is_ours = |body: &Body| word(body).is_some();
+        let found = self.unexpected.find_where(&select, is_ours);
+        if let Some(message) = found.and_then(|id| self.unexpected.remove(id)) {
+            self.buffered -= charge(message.body.length());
+            // One that makes no sense counts as the last of its sender.
+            let word = word(&message.body).and_then(Word::of);
+            return Some(word.unwrap_or(Word::Gone(from)));
+        }
+        let is_gone = self.is_gone(from) && !self.may_have_unread(from, making.frame.context);
+        is_gone.then_some(Word::Gone(from))
+    }
+
+    /// Asks the members below, and answers for this one.
+    fn propose(&mut self, making: &mut Making, context: u32) {
+        making.context = context;
+        making.waiting.clone_from(&making.tree.children);
+        self.tell_children(making, Word::Propose(context));
+        making.answer = match &making.obstacle {
+            Some(_) => Word::Full(self.me),
+            None => match self.groups.accept(context) {
+                Verdict::Accepted => Word::Accepted,
+                Verdict::Refused(next) => Word::Refused(next),
+                Verdict::Full => {
+                    let what = "all contexts of groups are used up".into();
+                    making.obstacle = Some(Error::Memory(what));
+                    Word::Full(self.me)
+                }
+            },
+        };
+    }
+
+    fn tell_children(&mut self, making: &Making, word: Word) {
+        for &child in &making.tree.children {
+            self.tell(making, making.peer(child), word);
+        }
+    }
+
+    fn tell(&mut self, making: &Making, to: Peer, word: Word) {
+        let numbers = [&making.name[..], &word.numbers()].concat();
+        // One that cannot be told any more is gone itself.
+        let _ = self.send_or_queue(to, making.frame, &bytes_of_all(&numbers));
+    }
+
+    /// All below have answered. As of `step`.
+    fn answered(&mut self, making: &mut Making) -> Option<bool> {
+        if let Some(parent) = making.tree.parent {
+            self.tell(making, making.peer(parent), making.answer);
+            return Some(true);
+        }
+        let last = match making.answer {
+            Word::Refused(next) => {
+                making.refused += 1;
+                let context = making.next_context(next.max(self.groups.next_context()));
+                self.propose(making, context);
+                return match making.waiting.is_empty() {
+                    true => self.answered(making),
+                    false => Some(true),
+                };
+            }
+            Word::Accepted => match self.make_collective_buffer(&making.members) {
+                Ok(buffer) => Word::Made(making.context, buffer),
+                Err(error) => {
+                    making.obstacle = Some(error);
+                    Word::Full(self.me)
+                }
+            },
+            last => last,
+        };
+        self.end_making(making, last);
+        None
+    }
+
+    /// The last word, which goes to all below.
+    fn end_making(&mut self, making: &mut Making, last: Word) {
+        self.tell_children(making, last);
+        let members = std::mem::take(&mut making.members);
+        let made = match last {
+            Word::Made(context, buffer) if context == making.context => {
+                self.fill_group(making.group, members, context, buffer)
+            }
+            Word::Full(peer) => Err(making.obstacle.take().unwrap_or_else(|| {
+                let what = format!("task {peer} had no memory or no place for the new group");
+                Error::Memory(what)
+            })),
+            Word::Gone(peer) => Err(self.said_to_be_gone(peer)),
+            _ => Err(Error::State(
+                "a member's word about a new group makes no sense",
+            )),
+        };
+        if made.is_err() {
+            self.groups.release(making.group);
+        }
+        match making.request {
+            Some(request) => self.requests.complete(request, made.err()),
+            None if made.is_ok() => drop(self.free_group(making.group)),
+            None => {}
+        }
+    }
+
+    /// The error for a member that another one has found gone.
+    fn said_to_be_gone(&self, peer: Peer) -> Error {
+        match peer < self.transport.peers() && peer != self.me {
+            false => Error::State("a member named one as gone that cannot be meant"),
+            true if self.presence(peer) == Presence::Here => Error::Dead(peer),
+            true => self.loss(peer),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Receiving the very message that a probe has found: the probe takes it out of matching, so no other thread can have it.
+
+use std::time::Duration;
+
+use regatta_engine::{Error, GroupId, Handle, Message, Result, Select, Status, TagSelect};
+use regatta_memory::views::Views;
+
+use crate::message::{NONE, check_cut_off, selection, wait_or_forget};
+use crate::state::{Process, enter};
+use crate::wait::{Awaited, wait_for};
+
+/// Takes a message that could be received now out of matching.
+pub fn match_probe_now(
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Result<Option<(Status, Message)>> {
+    let mut held = enter()?;
+    if from == NONE {
+        return Ok(Some((Status::EMPTY, Message::OF_NOBODY)));
+    }
+    let select = selection(&held, group, from, tag)?;
+    let moved = held.handle_news() | held.engine.progress();
+    let found = held.engine.match_probe(&select)?;
+    held.looked(moved || found.is_some());
+    Ok(found.map(|(status, message)| (held.in_ranks(status), message)))
+}
+
+/// As above; blocks until there is such a message.
+pub fn match_probe(from: i32, tag: TagSelect, group: GroupId) -> Result<(Status, Message)> {
+    if from == NONE {
+        return Ok((Status::EMPTY, Message::OF_NOBODY));
+    }
+    let select = selection(&*enter()?, group, from, tag)?;
+    wait_for(MatchProbe(select))
+}
+
+struct MatchProbe(Select);
+
+impl Awaited for MatchProbe {
+    type Output = (Status, Message);
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
+        let found = process.engine.match_probe(&self.0)?;
+        Ok(found.map(|(status, message)| (process.in_ranks(status), message)))
+    }
+
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        check_cut_off(process, self.0.source, waited)
+    }
+}
+
+/// Receives a message that was taken out of matching; blocks until all of it has come.
+pub fn receive_matched(message: Message, into: Views) -> Result<(Status, Option<Error>)> {
+    wait_or_forget(start_receive_matched(message, into)?)
+}
+
+/// Starts to receive a message that was taken out of matching. Unless the message is unknown it is used up.
+pub fn start_receive_matched(message: Message, into: Views) -> Result<Handle> {
+    enter()?.engine.start_matched_receive(message, into)
+}
