@@ -15,6 +15,7 @@ mod job;
 pub mod lan;
 mod left;
 mod looks;
+pub mod mpi;
 mod network;
 pub mod nx;
 pub mod profiling;

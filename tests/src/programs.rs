@@ -47,6 +47,14 @@ pub fn link(library: &Path, name: &str) -> PathBuf {
     PLACES.made.clone()
 }
 
+/// Makes a file with this content in the folder of this test program's files, which is returned.
+pub(crate) fn file(name: &str, content: &[u8]) -> PathBuf {
+    let fresh = fresh(name);
+    std::fs::write(&fresh, content).expect("a file");
+    std::fs::rename(&fresh, PLACES.made.join(name)).expect("the file's name");
+    PLACES.made.clone()
+}
+
 fn find() -> Places {
     let own = std::env::current_exe().expect("the test program's path");
     let target = own

@@ -1,0 +1,17 @@
+//! The library's functions, made of the table, and how the library is linked: with libregatta.so, and by the name that the standard gives it.
+
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let calls = Path::new("../mpi/src/calls");
+    for path in [calls, Path::new("../mpi-table/table")] {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    let implemented = regatta_mpi_table::implemented(calls);
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo's folder"));
+    let front = regatta_mpi_table::front(&implemented);
+    std::fs::write(out.join("front.rs"), front).expect("a file");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    // Installed, and where cargo builds, libregatta.so lies beside this library.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
+}

@@ -1,0 +1,35 @@
+//! Constants.
+
+/// A constant of MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Its type in C, without `MPI_`.
+    pub kind: &'static str,
+    /// Its name, with `MPI_`.
+    pub name: &'static str,
+    /// Its value, as C has it, or the name of another one.
+    pub value: &'static str,
+    /// The heading it stands under.
+    pub heading: &'static str,
+}
+
+/// All constants in their order.
+pub fn constants() -> Vec<Constant> {
+    let mut heading = "";
+    let mut all = Vec::new();
+    for line in include_str!("../table/constants.txt").lines() {
+        if let Some(text) = line.strip_prefix("# ") {
+            heading = text;
+        } else if !line.is_empty() {
+            let mut words = line.splitn(3, ' ');
+            let mut word = || words.next().unwrap_or_else(|| panic!("{line}"));
+            all.push(Constant {
+                kind: word(),
+                name: word(),
+                value: word(),
+                heading,
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,160 @@
+//! Functions and their parameters.
+
+/// A function of MPI.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The type of what it returns, in C and without `MPI_`: mostly `int`.
+    pub returns: &'static str,
+    /// Its name without `MPI_`.
+    pub name: &'static str,
+    /// In their order.
+    pub parameters: Vec<Parameter>,
+    /// The chapter whose file has it.
+    pub chapter: &'static str,
+    /// Whether its last parameters are any.
+    pub variadic: bool,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its type in C without `MPI_`, such as `const void*`, `int[]`.
+    pub kind: &'static str,
+    /// Its type in the form for large counts, if that is another one.
+    pub large: Option<&'static str>,
+    /// Its name.
+    pub name: &'static str,
+}
+
+impl Function {
+    /// Whether there is a form for large counts.
+    pub fn has_large(&self) -> bool {
+        self.parameters.iter().any(|it| it.large.is_some())
+    }
+
+    /// Whether what it returns is a value, and never the code of an error.
+    pub fn returns_value(&self) -> bool {
+        self.returns != "int" || self.name.ends_with("_toint")
+    }
+
+    /// Whether it is of the tool interface, which has no error handlers.
+    pub fn is_for_tools(&self) -> bool {
+        self.name.starts_with("T_")
+    }
+
+    /// The beginning of its name in C.
+    pub fn prefix(&self) -> &'static str {
+        match self.chapter {
+            EXTENSIONS => "MPIX_",
+            _ => "MPI_",
+        }
+    }
+
+    /// The name of the Rust function that implements it, in both forms.
+    pub fn rust_name(&self) -> String {
+        self.name.to_lowercase()
+    }
+}
+
+macro_rules! chapters {
+    ($($chapter:literal),*) => {
+        const CHAPTERS: &[(&str, &str)] = &[$(($chapter, include_str!(concat!("../table/functions/", $chapter, ".txt")))),*];
+    };
+}
+
+chapters!(
+    "messages",
+    "types",
+    "collectives",
+    "operators",
+    "groups",
+    "communicators",
+    "topologies",
+    "environment",
+    "errors",
+    "info",
+    "processes",
+    "windows",
+    "files",
+    "tools"
+);
+
+/// The chapter of functions that the standard does not have.
+const EXTENSIONS: &str = "extensions";
+
+/// All functions of the standard, by chapter, then by name.
+pub fn functions() -> Vec<Function> {
+    parsed(CHAPTERS)
+}
+
+/// Functions beyond the standard, whose names begin with `MPIX_`.
+pub fn extensions() -> Vec<Function> {
+    let text = include_str!("../table/functions/extensions.txt");
+    parsed(&[(EXTENSIONS, text)])
+}
+
+fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
+    let lines = chapters
+        .iter()
+        .flat_map(|&(chapter, text)| text.lines().map(move |line| (chapter, line)));
+    lines
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(chapter, line)| parse(chapter, line).unwrap_or_else(|| panic!("{line}")))
+        .collect()
+}
+
+fn parse(chapter: &'static str, line: &'static str) -> Option<Function> {
+    let (head, rest) = line.split_once('(')?;
+    let (returns, name) = head.rsplit_once(' ').unwrap_or(("int", head));
+    let inside = rest.strip_suffix(')')?;
+    let texts = inside.split(", ").filter(|text| !text.is_empty());
+    let variadic = inside.ends_with("...");
+    let texts = texts.filter(|&text| text != "...");
+    let parameters: Option<Vec<_>> = texts.map(parameter).collect();
+    Some(Function {
+        returns,
+        name,
+        parameters: parameters?,
+        chapter,
+        variadic,
+    })
+}
+
+fn parameter(text: &'static str) -> Option<Parameter> {
+    let (kind, name) = text.rsplit_once(' ')?;
+    let Some((kind, to)) = kind.split_once('~') else {
+        return Some(Parameter {
+            kind,
+            large: None,
+            name,
+        });
+    };
+    let large = match (kind, to) {
+        ("int" | "Aint", "") => "Count",
+        ("int", "Aint") => "Aint",
+        ("int*" | "Aint*", "") => "Count*",
+        ("int*", "Aint") => "Aint*",
+        ("const int[]" | "const Aint[]", "") => "const Count[]",
+        ("const int[]", "Aint") => "const Aint[]",
+        ("User_function*", "") => "User_function_c*",
+        ("Datarep_conversion_function*", "") => "Datarep_conversion_function_c*",
+        _ => return None,
+    };
+    Some(Parameter {
+        kind,
+        large: Some(large),
+        name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_functions_as_the_standard_has() {
+        let all = functions();
+        let large = all.iter().filter(|it| it.has_large()).count();
+        assert_eq!(all.len() + large, 664);
+    }
+}

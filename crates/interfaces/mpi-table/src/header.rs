@@ -1,0 +1,192 @@
+//! `mpi.h`, made of the table.
+
+use std::fmt::Write;
+
+use crate::{Constant, Function, constants, extensions, functions};
+
+const HEAD: &str = "\
+/* mpi.h: MPI 5.0, by its standard application binary interface. A program that was compiled with it runs with every
+ * library of that interface: libmpi_abi.so.1. Made by Regatta of its table of MPI's functions and constants. */
+#ifndef MPI_H_ABI
+#define MPI_H_ABI
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Offset;
+typedef int64_t MPI_Count;
+
+typedef struct {
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+    int MPI_internal[5];
+} MPI_Status;
+";
+
+/// Handles, each a pointer to a struct that nobody sees.
+const HANDLES: [&str; 17] = [
+    "Comm",
+    "Datatype",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+    "T_enum",
+    "T_cvar_handle",
+    "T_pvar_handle",
+    "T_pvar_session",
+    "T_event_registration",
+    "T_event_instance",
+];
+
+/// Types of functions that programs give: what they return, name, parameters.
+const CALLBACKS: &str = "\
+void User_function(void *invec, void *inoutvec, int *len, MPI_Datatype *datatype)
+void User_function_c(void *invec, void *inoutvec, MPI_Count *len, MPI_Datatype *datatype)
+int Grequest_query_function(void *extra_state, MPI_Status *status)
+int Grequest_free_function(void *extra_state)
+int Grequest_cancel_function(void *extra_state, int complete)
+int Copy_function(MPI_Comm comm, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag)
+int Delete_function(MPI_Comm comm, int keyval, void *attribute_val, void *extra_state)
+int Comm_copy_attr_function(MPI_Comm comm, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag)
+int Comm_delete_attr_function(MPI_Comm comm, int keyval, void *attribute_val, void *extra_state)
+int Type_copy_attr_function(MPI_Datatype datatype, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag)
+int Type_delete_attr_function(MPI_Datatype datatype, int keyval, void *attribute_val, void *extra_state)
+int Win_copy_attr_function(MPI_Win win, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag)
+int Win_delete_attr_function(MPI_Win win, int keyval, void *attribute_val, void *extra_state)
+int Datarep_extent_function(MPI_Datatype datatype, MPI_Aint *extent, void *extra_state)
+int Datarep_conversion_function(void *userbuf, MPI_Datatype datatype, int count, void *filebuf, MPI_Offset position, void *extra_state)
+int Datarep_conversion_function_c(void *userbuf, MPI_Datatype datatype, MPI_Count count, void *filebuf, MPI_Offset position, void *extra_state)
+void Comm_errhandler_function(MPI_Comm *comm, int *error_code, ...)
+void File_errhandler_function(MPI_File *file, int *error_code, ...)
+void Win_errhandler_function(MPI_Win *win, int *error_code, ...)
+void Session_errhandler_function(MPI_Session *session, int *error_code, ...)
+void T_event_cb_function(MPI_T_event_instance event_instance, MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data)
+void T_event_free_cb_function(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data)
+void T_event_dropped_cb_function(MPI_Count count, MPI_T_event_registration event_registration, int source_index, MPI_T_cb_safety cb_safety, void *user_data)
+";
+
+/// The text of `mpi.h`.
+pub fn header() -> String {
+    let mut out = HEAD.to_owned();
+    for handle in HANDLES {
+        let _ = writeln!(out, "typedef struct MPI_ABI_{handle} *MPI_{handle};");
+    }
+    for name in ["T_cb_safety", "T_source_order"] {
+        enumeration(&mut out, name);
+    }
+    out.push('\n');
+    for line in CALLBACKS.lines() {
+        let (returns, rest) = line.split_once(' ').unwrap_or_default();
+        let (name, parameters) = rest.split_once('(').unwrap_or_default();
+        let _ = writeln!(out, "typedef {returns} (MPI_{name})({parameters};");
+    }
+    for object in ["Comm", "File", "Win", "Session"] {
+        let _ = writeln!(
+            out,
+            "typedef MPI_{object}_errhandler_function MPI_{object}_errhandler_fn;"
+        );
+    }
+    let mut heading = "";
+    for constant in constants() {
+        if constant.heading != heading {
+            heading = constant.heading;
+            let _ = writeln!(out, "\n/* {heading} */");
+        }
+        define(&mut out, &constant);
+    }
+    for prefix in ["MPI_", "PMPI_"] {
+        let _ = writeln!(out, "\n/* Functions, {prefix} */");
+        for function in functions() {
+            declare(&mut out, &function, prefix, false);
+            if function.has_large() {
+                declare(&mut out, &function, prefix, true);
+            }
+        }
+    }
+    out.push_str("\n/* Functions beyond the standard */\n");
+    for function in extensions() {
+        declare(&mut out, &function, "MPIX_", false);
+        declare(&mut out, &function, "PMPIX_", false);
+    }
+    out.push_str("\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    out
+}
+
+fn enumeration(out: &mut String, name: &str) {
+    let constants = constants().into_iter().filter(|it| it.kind == name);
+    let values: Vec<String> = constants
+        .map(|it| format!("    {} = {}", it.name, it.value))
+        .collect();
+    let _ = writeln!(
+        out,
+        "\ntypedef enum MPI_{name} {{\n{}\n}} MPI_{name};",
+        values.join(",\n")
+    );
+}
+
+fn define(out: &mut String, constant: &Constant) {
+    let Constant {
+        kind, name, value, ..
+    } = constant;
+    let _ = match *kind {
+        "T_cb_safety" | "T_source_order" => Ok(()),
+        "int" if value.starts_with('-') => writeln!(out, "#define {name} ({value})"),
+        "int" => writeln!(out, "#define {name} {value}"),
+        _ if value.starts_with("MPI_") => writeln!(out, "#define {name} {value}"),
+        kind => writeln!(out, "#define {name} (({}){value})", c_type(kind)),
+    };
+}
+
+fn declare(out: &mut String, function: &Function, prefix: &str, large: bool) {
+    let suffix = if large { "_c" } else { "" };
+    let parameters = function.parameters.iter().map(|it| {
+        let kind = it.large.filter(|_| large).unwrap_or(it.kind);
+        // A parameter that is written as an array promises elements, and some are addresses that are none.
+        match kind.strip_suffix("[]") {
+            Some(of) => format!("{} *{}", c_type(of), it.name),
+            None => {
+                let at = kind.find('[').unwrap_or(kind.len());
+                let (kind, array) = kind.split_at(at);
+                format!("{} {}{array}", c_type(kind), it.name)
+            }
+        }
+    });
+    let mut parameters: Vec<String> = parameters.collect();
+    if function.variadic {
+        parameters.push("...".to_owned());
+    }
+    if parameters.is_empty() {
+        parameters.push("void".to_owned());
+    }
+    let returns = c_type(function.returns);
+    let name = function.name;
+    let _ = writeln!(
+        out,
+        "{returns} {prefix}{name}{suffix}({});",
+        parameters.join(", ")
+    );
+}
+
+/// A type of the table's as C has it.
+fn c_type(kind: &str) -> String {
+    let (constant, kind) = match kind.strip_prefix("const ") {
+        Some(kind) => ("const ", kind),
+        None => ("", kind),
+    };
+    let prefix = match kind.trim_end_matches('*') {
+        "int" | "char" | "void" | "double" => "",
+        _ => "MPI_",
+    };
+    format!("{constant}{prefix}{kind}")
+}

@@ -1,0 +1,19 @@
+//! The one source of MPI's names and values: `table/functions` has every function with its parameters, `table/constants.txt`
+//! every constant. Whatever has to have them (the library's functions, the core's constants, `mpi.h`) is made of these.
+//!
+//! A line of a function is its declaration in C without `MPI_`, and without `int` if that is what it returns. A parameter's
+//! type is followed by `~` if it is larger in the function's form for large counts, whose name ends in `_c`: `int~` becomes
+//! MPI_Count, `int~Aint` becomes MPI_Aint. Functions without such a parameter have no such form.
+//!
+//! A line of a constant is its type, its name and its value, which may be another constant's name; `#` begins a heading.
+#![forbid(unsafe_code)]
+
+mod constants;
+mod functions;
+mod header;
+mod rust;
+
+pub use constants::{Constant, constants};
+pub use functions::{Function, Parameter, extensions, functions};
+pub use header::header;
+pub use rust::{constants_in_rust, front, implemented};

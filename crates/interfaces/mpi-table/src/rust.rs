@@ -1,0 +1,230 @@
+//! Rust code that is made of the table: constants, and the functions of a library.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::{Function, Parameter, constants, extensions, functions};
+
+/// The constants, as items of a module. Those of functions that stand for callbacks, and of Fortran's statuses, are not
+/// for Rust.
+pub fn constants_in_rust() -> String {
+    let mut out = String::new();
+    for constant in constants() {
+        let name = constant.name.trim_start_matches("MPI_");
+        let name = match name.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("_{name}"),
+            false => name.to_owned(),
+        };
+        let value = constant.value.trim_start_matches("MPI_");
+        let documentation = format!("`{}`.", constant.name);
+        let (kind, value) = match constant.kind {
+            "int" | "T_cb_safety" | "T_source_order" => ("std::ffi::c_int", value.to_owned()),
+            "Offset" => ("i64", value.to_owned()),
+            kind if kind.ends_with('*') => ("usize", value.to_owned()),
+            kind if value.starts_with(|c: char| c.is_ascii_digit()) => {
+                let kind = kind.trim_end_matches('*');
+                let _ = writeln!(
+                    out,
+                    "/// {documentation}\npub const {name}: {kind} = {kind}({value});"
+                );
+                continue;
+            }
+            kind => (kind, value.to_owned()),
+        };
+        let _ = writeln!(
+            out,
+            "/// {documentation}\npub const {name}: {kind} = {value};"
+        );
+    }
+    out
+}
+
+/// The functions that the core implements, each with its module: all `pub unsafe fn` in the files of this folder.
+pub fn implemented(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).expect("the folder of calls") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|it| it != "rs") {
+            continue;
+        }
+        let module = path.file_stem().expect("a name").to_string_lossy();
+        let text = std::fs::read_to_string(&path).expect("a file of calls");
+        for line in text.lines() {
+            let name = line
+                .strip_prefix("pub unsafe fn ")
+                .or_else(|| line.strip_prefix("pub fn "));
+            if let Some((name, _)) = name.and_then(|name| name.split_once(['(', '<'])) {
+                let before = found.insert(name.to_owned(), module.clone().into_owned());
+                assert_eq!(before, None, "{name} is implemented twice");
+            }
+        }
+    }
+    found
+}
+
+/// The functions of libmpi_abi.so: each under its name and its profiling name, calling the core.
+pub fn front(implemented: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    let mut left = implemented.clone();
+    for function in functions().into_iter().chain(extensions()) {
+        let module = left.remove(&function.rust_name());
+        let forms: &[bool] = match function.has_large() {
+            true => &[false, true],
+            false => &[false],
+        };
+        for &large in forms {
+            let prefix = function.prefix();
+            for prefix in [prefix, &format!("P{prefix}")] {
+                one(&mut out, &function, large, prefix, module.as_deref());
+            }
+        }
+    }
+    assert!(left.is_empty(), "no functions of MPI: {left:?}");
+    out
+}
+
+fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module: Option<&str>) {
+    let suffix = if large { "_c" } else { "" };
+    let parameters: String = function
+        .parameters
+        .iter()
+        .map(|it| format!("{}: {}, ", it.rust(), rust_type(it.form(large))))
+        .collect();
+    let name = function.name;
+    let returns = match function.returns {
+        "int" => "c_int",
+        "double" => "f64",
+        "Aint" => "i64",
+        handle => handle,
+    };
+    let head = format!(
+        "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}{suffix}({parameters}) -> {returns}"
+    );
+    let object = object(function);
+    let called = format!("{}{name}{suffix}", function.prefix());
+    let Some(module) = module else {
+        let body = match function.returns {
+            "int" if function.is_for_tools() => "T_ERR_NOT_SUPPORTED".to_owned(),
+            "int" => format!(
+                "// SAFETY: the caller keeps MPI's rules.\nunsupported({object}, \"{called}\")"
+            ),
+            "double" | "Aint" => "0 as _".to_owned(),
+            handle => format!("{handle}(0)"),
+        };
+        let _ = writeln!(out, "{head} {{\n{body}\n}}");
+        return;
+    };
+    let arguments: String = function
+        .parameters
+        .iter()
+        .map(|it| it.passed(large) + ", ")
+        .chain(function.tells_form().then(|| large.to_string()))
+        .collect();
+    let call = format!(
+        "unsafe {{ calls::{module}::{}({arguments}) }}",
+        function.rust_name()
+    );
+    let reason = "// SAFETY: the caller keeps MPI's rules.";
+    let _ = match function.returns {
+        "int" if function.is_for_tools() => writeln!(
+            out,
+            "{head} {{\n{reason}\nfinish_tool({call}, \"{called}\")\n}}"
+        ),
+        "int" if !function.returns_value() => writeln!(
+            out,
+            "{head} {{\n{reason}\nfinish({call}, {object}, \"{called}\")\n}}"
+        ),
+        _ => writeln!(out, "{head} {{\n{reason}\n{call}\n}}"),
+    };
+}
+
+impl Function {
+    /// Whether the core is told which form was called, by a last argument: a datatype keeps how it was made.
+    fn tells_form(&self) -> bool {
+        let last = self.parameters.last();
+        self.has_large() && last.is_some_and(|it| it.name == "newtype")
+    }
+}
+
+/// The object whose error handler is called.
+fn object(function: &Function) -> String {
+    for parameter in &function.parameters {
+        let kind = parameter.kind;
+        if matches!(kind, "Comm" | "Win" | "File" | "Session") {
+            return format!("Object::{kind}({})", parameter.rust());
+        }
+        if let Some(kind) = kind.strip_suffix('*')
+            && matches!(kind, "Comm" | "Win" | "File" | "Session")
+            && function.parameters.len() == 1
+        {
+            return format!("Object::{kind}(unsafe {{ pointed({}) }})", parameter.rust());
+        }
+    }
+    "Object::None".to_owned()
+}
+
+impl Parameter {
+    fn form(&self, large: bool) -> &'static str {
+        match self.large {
+            Some(kind) if large => kind,
+            _ => self.kind,
+        }
+    }
+
+    /// The name, where it is no word of Rust.
+    fn rust(&self) -> String {
+        match self.name {
+            "type" | "ref" | "in" | "fn" => format!("{}_", self.name),
+            name => name.to_owned(),
+        }
+    }
+
+    /// How it is passed to the core, which has one function for both forms.
+    fn passed(&self, large: bool) -> String {
+        let name = self.rust();
+        match (self.kind, self.large, large) {
+            (_, None, _) => name,
+            ("int", _, false) => format!("i64::from({name})"),
+            ("int" | "Aint" | "Aint*" | "const Aint[]", _, _) => name,
+            ("int*", _, false) => format!("OutCount::Small({name})"),
+            ("int*", _, true) => format!("OutCount::Large({name})"),
+            ("const int[]", _, false) => format!("Ints::Small({name})"),
+            ("const int[]", _, true) => format!("Ints::Large({name})"),
+            ("User_function*", _, false) => format!("UserFunction::Small({name})"),
+            ("User_function*", _, true) => format!("UserFunction::Large({name})"),
+            ("Datarep_conversion_function*", _, false) => format!("Conversion::Small({name})"),
+            ("Datarep_conversion_function*", _, true) => format!("Conversion::Large({name})"),
+            (kind, _, _) => panic!("{kind}"),
+        }
+    }
+}
+
+/// A C type as Rust has it.
+fn rust_type(kind: &str) -> String {
+    let kind = kind.trim();
+    if let Some(of) = kind.strip_suffix("[][3]") {
+        return format!("*mut [{}; 3]", rust_type(of));
+    }
+    let (constant, kind) = match kind.strip_prefix("const ") {
+        Some(kind) => (true, kind),
+        None => (false, kind),
+    };
+    let pointer = if constant { "*const" } else { "*mut" };
+    if let Some(of) = kind.strip_suffix("[]").or_else(|| kind.strip_suffix('*')) {
+        if of.ends_with("_function") || of.ends_with("_function_c") {
+            return of.to_owned();
+        }
+        let of = match of {
+            "void" => "c_void".to_owned(),
+            of => rust_type(of),
+        };
+        return format!("{pointer} {of}");
+    }
+    match kind {
+        "int" | "T_cb_safety" | "T_source_order" => "c_int".to_owned(),
+        "char" => "c_char".to_owned(),
+        "Aint" | "Count" | "Offset" => "i64".to_owned(),
+        other => other.to_owned(),
+    }
+}

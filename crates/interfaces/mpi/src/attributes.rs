@@ -1,0 +1,383 @@
+//! Attributes that programs attach to communicators, datatypes and windows, under keys of their own.
+//!
+//! A key may be freed while objects have attributes under it: its number then still leads to it until the last of these is
+//! gone. No lock is held while a function of the program's runs, which may ask for attributes itself.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::abi::*;
+use crate::error::{Error, Result};
+
+/// The function that copies an attribute to a duplicate of its object: MPI_NULL_COPY_FN, MPI_DUP_FN, or the program's.
+pub type CopyFunction<H> = Option<
+    unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
+>;
+/// The function that is told of the end of an attribute: MPI_NULL_DELETE_FN, or the program's.
+pub type DeleteFunction<H> =
+    Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
+
+/// A kind of handle whose objects have attributes.
+pub trait Holder: Copy + Send + 'static {
+    /// All keys for objects of this kind.
+    fn keys() -> &'static Keys<Self>;
+}
+
+macro_rules! holders {
+    ($($name:ident)*) => {
+        $(
+            impl Holder for $name {
+                fn keys() -> &'static Keys<$name> {
+                    static KEYS: Keys<$name> = Keys(Mutex::new(None));
+                    &KEYS
+                }
+            }
+        )*
+    };
+}
+holders!(Comm Datatype Win);
+
+/// The keys of a kind of handle, by their numbers.
+pub struct Keys<H: 'static>(Mutex<Option<HashMap<c_int, Entry<H>>>>);
+
+struct Entry<H: 'static> {
+    key: Weak<Key<H>>,
+    /// Gone when the key has been freed.
+    held: Option<Arc<Key<H>>>,
+}
+
+/// A key, and what is called for attributes under it.
+struct Key<H: 'static> {
+    number: c_int,
+    copy: CopyFunction<H>,
+    delete: DeleteFunction<H>,
+    extra: usize,
+}
+
+/// Numbers of keys are those of no predefined one, and are given once.
+static NEXT: AtomicI32 = AtomicI32::new(0x1000);
+
+impl<H: Holder> Keys<H> {
+    fn with<T>(&self, act: impl FnOnce(&mut HashMap<c_int, Entry<H>>) -> T) -> T {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        act(map.get_or_insert_with(HashMap::new))
+    }
+
+    fn find(&self, number: c_int) -> Result<Arc<Key<H>>> {
+        let found = self.with(|map| map.get(&number).and_then(|entry| entry.key.upgrade()));
+        found.ok_or_else(|| no_key(number))
+    }
+}
+
+#[cold]
+fn no_key(number: c_int) -> Error {
+    let text = match number {
+        KEYVAL_INVALID => "the key is MPI_KEYVAL_INVALID".to_owned(),
+        TAG_UB..=UNIVERSE_SIZE | WIN_BASE..=WIN_MODEL => {
+            format!("the key {number} is a predefined one, whose attribute is the library's")
+        }
+        _ => format!("{number} is no key for objects of this kind, or one that has been freed"),
+    };
+    Error::new(ERR_KEYVAL, text)
+}
+
+/// Makes a key; its number.
+pub fn create<H: Holder>(
+    copy: CopyFunction<H>,
+    delete: DeleteFunction<H>,
+    extra: *mut c_void,
+) -> Result<c_int> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    if number <= 0 {
+        NEXT.store(c_int::MIN, Ordering::Relaxed);
+        return Err(Error::new(ERR_NO_MEM, "all numbers of keys are used up"));
+    }
+    let key = Arc::new(Key {
+        number,
+        copy,
+        delete,
+        extra: extra as usize,
+    });
+    H::keys().with(|map| {
+        // Keys that were freed, and whose last attribute has gone since.
+        map.retain(|_, entry| entry.key.strong_count() != 0);
+        let entry = Entry {
+            key: Arc::downgrade(&key),
+            held: Some(key),
+        };
+        map.insert(number, entry);
+    });
+    Ok(number)
+}
+
+/// Frees a key. Attributes under it stay; while there are any it may be freed again, as programs do in the functions that are
+/// told of their end.
+pub fn free<H: Holder>(number: c_int) -> Result {
+    let key = H::keys().find(number)?;
+    let held = H::keys().with(|map| map.get_mut(&number).and_then(|entry| entry.held.take()));
+    drop((held, key));
+    Ok(())
+}
+
+/// The attributes of one object.
+pub struct Attributes<H: 'static>(Mutex<Vec<Attribute<H>>>);
+
+struct Attribute<H: 'static> {
+    key: Arc<Key<H>>,
+    value: usize,
+}
+
+impl<H> Clone for Attribute<H> {
+    fn clone(&self) -> Attribute<H> {
+        Attribute {
+            key: self.key.clone(),
+            value: self.value,
+        }
+    }
+}
+
+impl<H: Holder> Default for Attributes<H> {
+    fn default() -> Attributes<H> {
+        Attributes::new()
+    }
+}
+
+impl<H: Holder> Attributes<H> {
+    /// None.
+    pub const fn new() -> Attributes<H> {
+        Attributes(Mutex::new(Vec::new()))
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Attribute<H>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, number: c_int) -> Option<Attribute<H>> {
+        let list = self.list();
+        list.iter().find(|it| it.key.number == number).cloned()
+    }
+
+    /// The value of an attribute, if the object has it.
+    pub fn get(&self, number: c_int) -> Result<Option<*mut c_void>> {
+        match self.find(number) {
+            Some(found) => Ok(Some(found.value as *mut c_void)),
+            None => H::keys().find(number).map(|_| None),
+        }
+    }
+
+    /// Attaches an attribute to the object with this handle; one that it has under this key is deleted first.
+    ///
+    /// # Safety
+    /// The key's function may be called.
+    pub unsafe fn set(&self, object: H, number: c_int, value: *mut c_void) -> Result {
+        let key = H::keys().find(number)?;
+        if let Some(before) = self.find(number) {
+            // SAFETY: the caller's promise.
+            unsafe { before.end(object)? };
+        }
+        let mut list = self.list();
+        list.retain(|it| it.key.number != number);
+        let value = value as usize;
+        list.push(Attribute { key, value });
+        Ok(())
+    }
+
+    /// Deletes an attribute of the object with this handle. If its function fails it stays.
+    ///
+    /// # Safety
+    /// The key's function may be called.
+    pub unsafe fn delete(&self, object: H, number: c_int) -> Result {
+        let Some(found) = self.find(number) else {
+            H::keys().find(number)?;
+            let text = format!("the object has no attribute under the key {number}");
+            return Err(Error::new(ERR_KEYVAL, text));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { found.end(object)? };
+        self.list().retain(|it| it.key.number != number);
+        Ok(())
+    }
+
+    /// Deletes all of them, the last one first: the object with this handle is being freed. If a function fails, its
+    /// attribute and those set before it stay, and so should the object.
+    ///
+    /// # Safety
+    /// The keys' functions may be called.
+    pub unsafe fn delete_all(&self, object: H) -> Result {
+        loop {
+            let Some(last) = self.list().last().cloned() else {
+                return Ok(());
+            };
+            // SAFETY: the caller's promise.
+            unsafe { last.end(object)? };
+            self.list().retain(|it| it.key.number != last.key.number);
+        }
+    }
+
+    /// Copies for a duplicate of the object with this handle.
+    ///
+    /// # Safety
+    /// The keys' functions may be called.
+    pub unsafe fn copies(&self, object: H) -> Result<Attributes<H>> {
+        let all = self.list().clone();
+        let mut copies = Vec::new();
+        for attribute in all {
+            // SAFETY: the caller's promise.
+            if let Some(value) = unsafe { attribute.copy(object)? } {
+                let key = attribute.key;
+                copies.push(Attribute { key, value });
+            }
+        }
+        Ok(Attributes(Mutex::new(copies)))
+    }
+}
+
+impl<H: Holder> Attribute<H> {
+    /// The value for a duplicate, if that is to have one.
+    unsafe fn copy(&self, object: H) -> Result<Option<usize>> {
+        let key = &self.key;
+        let Some(copy) = key.copy else {
+            return Ok(None);
+        };
+        if copy as usize == DUP_FN {
+            return Ok(Some(self.value));
+        }
+        let (mut value, mut wanted) = (0usize, 0);
+        // SAFETY: the caller's promise; the last two are written.
+        let code = unsafe {
+            copy(
+                object,
+                key.number,
+                key.extra as *mut c_void,
+                self.value as *mut c_void,
+                (&raw mut value).cast(),
+                &mut wanted,
+            )
+        };
+        failed(code, "copies", key.number)?;
+        Ok((wanted != 0).then_some(value))
+    }
+
+    /// Calls the function that is told of its end.
+    unsafe fn end(&self, object: H) -> Result {
+        let key = &self.key;
+        let Some(delete) = key.delete else {
+            return Ok(());
+        };
+        // SAFETY: the caller's promise.
+        let code = unsafe {
+            delete(
+                object,
+                key.number,
+                self.value as *mut c_void,
+                key.extra as *mut c_void,
+            )
+        };
+        failed(code, "deletes", key.number)
+    }
+}
+
+/// The error of a function of the program's is the call's.
+fn failed(code: c_int, what: &str, number: c_int) -> Result {
+    match code {
+        SUCCESS => Ok(()),
+        _ => Err(Error::new(
+            code,
+            format!(
+                "the program's function that {what} attributes under the key {number} returned {code}"
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+
+    use super::*;
+
+    unsafe extern "C" fn next(
+        _object: Datatype,
+        _key: c_int,
+        _extra: *mut c_void,
+        value: *mut c_void,
+        out: *mut c_void,
+        wanted: *mut c_int,
+    ) -> c_int {
+        // SAFETY: places to write.
+        unsafe {
+            *out.cast::<usize>() = value as usize + 1;
+            *wanted = 1;
+        }
+        SUCCESS
+    }
+
+    /// Fails at the value 13; counts the others.
+    unsafe extern "C" fn count(
+        _object: Datatype,
+        _key: c_int,
+        value: *mut c_void,
+        extra: *mut c_void,
+    ) -> c_int {
+        if value as usize == 13 {
+            return ERR_OTHER;
+        }
+        // SAFETY: the counter of the test.
+        unsafe { *extra.cast::<usize>() += 1 };
+        SUCCESS
+    }
+
+    #[test]
+    fn attributes_are_copied_and_deleted_by_the_functions_of_their_keys() {
+        let mut ended = 0usize;
+        let extra = (&raw mut ended).cast();
+        let key = create::<Datatype>(Some(next), Some(count), extra).expect("a key");
+        let quiet = create::<Datatype>(None, None, null_mut()).expect("a key");
+        let of = Attributes::<Datatype>::new();
+        // SAFETY: the functions of this test, here and below.
+        unsafe {
+            of.set(INT, key, 5 as *mut c_void).expect("set");
+            of.set(INT, quiet, 6 as *mut c_void).expect("set");
+            of.set(INT, key, 7 as *mut c_void).expect("set again");
+            assert_eq!(ended, 1);
+            let copies = of.copies(INT).expect("copies");
+            assert_eq!(copies.get(key).expect("a key"), Some(8 as *mut c_void));
+            assert_eq!(copies.get(quiet).expect("a key"), None);
+            free::<Datatype>(key).expect("a key");
+            free::<Datatype>(key).expect("in use");
+            assert_eq!(of.get(key).expect("kept"), Some(7 as *mut c_void));
+            of.delete_all(INT).expect("deleted");
+            assert_eq!(ended, 2);
+            copies.delete(INT, key).expect("deleted");
+            assert_eq!(ended, 3);
+            assert_eq!(copies.get(key).expect_err("gone").class(), ERR_KEYVAL);
+            assert!(free::<Datatype>(key).is_err());
+        }
+    }
+
+    #[test]
+    fn an_attribute_stays_if_its_function_fails() {
+        let mut ended = 0usize;
+        let extra = (&raw mut ended).cast();
+        let key = create::<Datatype>(None, Some(count), extra).expect("a key");
+        let of = Attributes::<Datatype>::new();
+        // SAFETY: the functions of this test.
+        unsafe {
+            of.set(INT, key, 13 as *mut c_void).expect("set");
+            assert_eq!(of.delete(INT, key).expect_err("fails").class(), ERR_OTHER);
+            assert!(of.delete_all(INT).is_err());
+            assert!(of.set(INT, key, null_mut()).is_err());
+        }
+        assert_eq!(of.get(key).expect("a key"), Some(13 as *mut c_void));
+    }
+
+    #[test]
+    fn a_key_is_for_one_kind_of_object() {
+        let key = create::<Win>(None, None, null_mut()).expect("a key");
+        assert!(Attributes::<Comm>::new().get(key).is_err());
+        assert!(Attributes::<Win>::new().get(key).expect("a key").is_none());
+        assert!(Attributes::<Comm>::new().get(TAG_UB).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! Facts of the standard binary interface. All of these may be called at any time.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::abi::*;
+use crate::error::{Error, Result, not_null};
+use crate::info::{self, Hints};
+
+/// Facts of Fortran that the program has set.
+struct Fortran {
+    facts: Option<Hints>,
+    /// The bytes of a logical, that of .TRUE. and that of .FALSE..
+    booleans: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran {
+    facts: None,
+    booleans: None,
+});
+
+fn fortran() -> MutexGuard<'static, Fortran> {
+    FORTRAN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Result {
+    not_null(abi_major, "abi_major")?;
+    not_null(abi_minor, "abi_minor")?;
+    // SAFETY: the caller's pointers.
+    unsafe { (*abi_major, *abi_minor) = (ABI_VERSION, ABI_SUBVERSION) };
+    Ok(())
+}
+
+pub unsafe fn abi_get_info(info: *mut Info) -> Result {
+    not_null(info, "info")?;
+    let mut hints = Hints::default();
+    for (key, size) in [
+        (c"mpi_aint_size", size_of::<isize>()),
+        (c"mpi_count_size", size_of::<i64>()),
+        (c"mpi_offset_size", size_of::<i64>()),
+    ] {
+        hints.set_text(key, &size.to_string());
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { *info = info::make(hints)? };
+    Ok(())
+}
+
+pub unsafe fn abi_set_fortran_info(info: Info) -> Result {
+    let hints = info::hints(info)?;
+    let mut fortran = fortran();
+    if fortran.facts.is_some() {
+        let text = "the facts of Fortran have been set before, and stay";
+        return Err(Error::new(ERR_ABI, text));
+    }
+    fortran.facts = Some(hints);
+    Ok(())
+}
+
+pub unsafe fn abi_get_fortran_info(info: *mut Info) -> Result {
+    not_null(info, "info")?;
+    let facts = fortran().facts.clone();
+    let made = facts.map(info::make).transpose()?;
+    // SAFETY: the caller's pointer.
+    unsafe { *info = made.unwrap_or(INFO_NULL) };
+    Ok(())
+}
+
+/// The size of a logical.
+fn check_size(logical_size: c_int) -> Result<usize> {
+    match logical_size {
+        1 | 2 | 4 | 8 | 16 => Ok(logical_size as usize),
+        _ => Err(Error::new(
+            ERR_ARG,
+            format!("logical_size is {logical_size}; it is 1, 2, 4, 8 or 16"),
+        )),
+    }
+}
+
+pub unsafe fn abi_set_fortran_booleans(
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
+) -> Result {
+    let size = check_size(logical_size)?;
+    not_null(logical_true, "logical_true")?;
+    not_null(logical_false, "logical_false")?;
+    let mut fortran = fortran();
+    if fortran.booleans.is_some() {
+        let text = "the values of Fortran's logicals have been set before, and stay";
+        return Err(Error::new(ERR_ABI, text));
+    }
+    // SAFETY: the caller's values have this size.
+    let bytes = |value: *mut c_void| unsafe {
+        std::slice::from_raw_parts(value.cast::<u8>(), size).to_vec()
+    };
+    fortran.booleans = Some((bytes(logical_true), bytes(logical_false)));
+    Ok(())
+}
+
+pub unsafe fn abi_get_fortran_booleans(
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
+    is_set: *mut c_int,
+) -> Result {
+    let size = check_size(logical_size)?;
+    not_null(is_set, "is_set")?;
+    let booleans = fortran().booleans.clone();
+    // SAFETY: the caller's pointer.
+    unsafe { *is_set = c_int::from(booleans.is_some()) };
+    let Some((yes, no)) = booleans else {
+        return Ok(());
+    };
+    if yes.len() != size {
+        let set = yes.len();
+        let text = format!("logical_size is {size}; the values that were set have {set} bytes");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    for (bytes, to) in [(yes, logical_true), (no, logical_false)] {
+        not_null(to, "the place of a logical")?;
+        // SAFETY: the caller's places have this size.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), size) };
+    }
+    Ok(())
+}

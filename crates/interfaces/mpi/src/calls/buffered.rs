@@ -1,0 +1,221 @@
+//! Buffered sends.
+//!
+//! The engine keeps what finds no room, so the program's buffers are never written to. They are counted, as the standard has it: a
+//! message that could not lie in an empty buffer is refused. Whoever detaches a buffer gets it back at once.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use regatta_sys as rg;
+
+use super::send::check_tag;
+use crate::abi::*;
+use crate::communicator::{get, port};
+use crate::datatype::Staging;
+use crate::error::{Error, Result, checked, not_null};
+use crate::process;
+use crate::requests::{self, Single};
+use crate::session;
+
+/// The owner of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Process,
+    Comm(Comm),
+    /// Communicators that were made of a session are not told from others: its buffer serves all that have no other one.
+    Session(Session),
+}
+
+/// A buffer that the program has attached.
+#[derive(Clone, Copy)]
+struct Attached {
+    to: Place,
+    address: usize,
+    length: i64,
+}
+
+static ATTACHED: Mutex<Vec<Attached>> = Mutex::new(Vec::new());
+
+fn attached() -> std::sync::MutexGuard<'static, Vec<Attached>> {
+    ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn attach(to: Place, buffer: *mut c_void, length: i64) -> Result {
+    process::require()?;
+    if length < 0 {
+        let text = format!("the size is {length}; it is 0 or more");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    let mut attached = attached();
+    if attached.iter().any(|it| it.to == to) {
+        return Err(Error::new(
+            ERR_BUFFER,
+            "a buffer is attached already: detach it first",
+        ));
+    }
+    attached.push(Attached {
+        to,
+        address: buffer as usize,
+        length,
+    });
+    Ok(())
+}
+
+unsafe fn detach(to: Place, buffer_addr: *mut c_void, size: OutCount) -> Result {
+    process::require()?;
+    let mut attached = attached();
+    let Some(index) = attached.iter().position(|it| it.to == to) else {
+        return Err(Error::new(ERR_BUFFER, "no buffer is attached"));
+    };
+    let found = attached.swap_remove(index);
+    // SAFETY: the caller's pointers.
+    unsafe {
+        if !buffer_addr.is_null() {
+            *buffer_addr.cast::<usize>() = found.address;
+        }
+        if !size.is_null() {
+            size.set(found.length);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a message of so many bytes has a place in a buffer.
+fn check_room(comm: Comm, bytes: usize) -> Result {
+    let attached = attached();
+    let own = attached.iter().find(|it| it.to == Place::Comm(comm));
+    let process = || attached.iter().find(|it| it.to == Place::Process);
+    let session = || {
+        attached
+            .iter()
+            .find(|it| matches!(it.to, Place::Session(_)))
+    };
+    let found = own.or_else(process).or_else(session);
+    let Some(found) = found else {
+        let text = "no buffer is attached for it (MPI_Buffer_attach comes first)";
+        return Err(Error::new(ERR_BUFFER, text));
+    };
+    let wanted = bytes as i64 + i64::from(BSEND_OVERHEAD);
+    if found.address != BUFFER_AUTOMATIC && found.length < wanted {
+        let length = found.length;
+        let text = format!(
+            "the attached buffer has {length} bytes, and the message needs {wanted} (MPI_BSEND_OVERHEAD is in it)"
+        );
+        return Err(Error::new(ERR_BUFFER, text));
+    }
+    Ok(())
+}
+
+pub unsafe fn bsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result {
+    let port = port(comm)?;
+    let to = port.destination(dest)?;
+    check_tag(tag)?;
+    // SAFETY: the caller's buffer.
+    let from = unsafe { Staging::input(buf, count, datatype)? };
+    if dest == PROC_NULL {
+        return Ok(());
+    }
+    check_room(comm, from.length())?;
+    // SAFETY: so many bytes are there.
+    checked(unsafe { rg::rg_bsend(from.address(), from.length(), to, tag, port.group()) })
+}
+
+pub unsafe fn ibsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's promise.
+    unsafe { bsend(buf, count, datatype, dest, tag, comm)? };
+    // SAFETY: the caller's pointer.
+    unsafe { complete(comm, request) }
+}
+
+/// A request that is complete.
+unsafe fn complete(comm: Comm, request: *mut Request) -> Result {
+    let done = Single::complete(Status::empty(ANY_SOURCE));
+    let done = requests::of_operation(Box::new(done), comm)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = done };
+    Ok(())
+}
+
+pub unsafe fn buffer_attach(buffer: *mut c_void, size: i64) -> Result {
+    attach(Place::Process, buffer, size)
+}
+
+pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { detach(Place::Process, buffer_addr, size) }
+}
+
+pub unsafe fn buffer_flush() -> Result {
+    process::require()
+}
+
+pub unsafe fn buffer_iflush(request: *mut Request) -> Result {
+    process::require()?;
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointer.
+    unsafe { complete(COMM_SELF, request) }
+}
+
+pub unsafe fn comm_attach_buffer(comm: Comm, buffer: *mut c_void, size: i64) -> Result {
+    get(comm)?;
+    attach(Place::Comm(comm), buffer, size)
+}
+
+pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: OutCount) -> Result {
+    get(comm)?;
+    // SAFETY: the caller's pointers.
+    unsafe { detach(Place::Comm(comm), buffer_addr, size) }
+}
+
+pub unsafe fn comm_flush_buffer(comm: Comm) -> Result {
+    get(comm).map(drop)
+}
+
+pub unsafe fn comm_iflush_buffer(comm: Comm, request: *mut Request) -> Result {
+    get(comm)?;
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointer.
+    unsafe { complete(comm, request) }
+}
+
+pub unsafe fn session_attach_buffer(session: Session, buffer: *mut c_void, size: i64) -> Result {
+    session::get(session)?;
+    attach(Place::Session(session), buffer, size)
+}
+
+pub unsafe fn session_detach_buffer(
+    session: Session,
+    buffer_addr: *mut c_void,
+    size: OutCount,
+) -> Result {
+    session::get(session)?;
+    // SAFETY: the caller's pointers.
+    unsafe { detach(Place::Session(session), buffer_addr, size) }
+}
+
+pub unsafe fn session_flush_buffer(session: Session) -> Result {
+    session::get(session).map(drop)
+}
+
+pub unsafe fn session_iflush_buffer(session: Session, request: *mut Request) -> Result {
+    session::get(session)?;
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointer.
+    unsafe { complete(COMM_SELF, request) }
+}

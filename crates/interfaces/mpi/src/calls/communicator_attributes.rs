@@ -1,0 +1,159 @@
+//! Attributes of communicators, under their names of today and of MPI-1.
+
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicI32;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::attributes::{self, CopyFunction, DeleteFunction};
+use crate::communicator::{self, get};
+use crate::error::{Result, checked, codes, not_null};
+
+/// The address of a value that stays.
+fn address(value: &'static c_int) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
+}
+
+/// The value of a predefined attribute; `Some(None)` if it is not set.
+fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
+    static HIGHEST_TAG: c_int = c_int::MAX;
+    static ANYBODY: c_int = ANY_SOURCE;
+    static NOBODY: c_int = PROC_NULL;
+    static ONE_CLOCK: OnceLock<c_int> = OnceLock::new();
+    static APPLICATION: OnceLock<c_int> = OnceLock::new();
+    static UNIVERSE: OnceLock<Option<c_int>> = OnceLock::new();
+    let value = match keyval {
+        TAG_UB => address(&HIGHEST_TAG),
+        IO => address(&ANYBODY),
+        HOST => address(&NOBODY),
+        WTIME_IS_GLOBAL => address(ONE_CLOCK.get_or_init(one_clock)),
+        APPNUM => address(APPLICATION.get_or_init(communicator::application)),
+        LASTUSEDCODE => AtomicI32::as_ptr(&codes::LAST_USED).cast(),
+        UNIVERSE_SIZE => return Some(UNIVERSE.get_or_init(universe).as_ref().map(address)),
+        _ => return None,
+    };
+    Some(Some(value))
+}
+
+/// Whether all processes read the same clock, as those of one host do.
+fn one_clock() -> c_int {
+    let Ok(world) = get(COMM_WORLD) else { return 0 };
+    // SAFETY: it takes a number.
+    let mut hosts = world
+        .local
+        .iter()
+        .map(|&task| unsafe { rg::rg_host_of(task) });
+    let first = hosts.next();
+    c_int::from(hosts.all(|host| Some(host) == first))
+}
+
+/// How many processes there can be: the cores of all hosts, if the launcher tells, and those there are at least.
+fn universe() -> Option<c_int> {
+    let world = get(COMM_WORLD).ok()?.size();
+    let mut count = 0;
+    // SAFETY: nothing but the count is written.
+    checked(unsafe { rg::rg_hosts(std::ptr::null_mut(), 0, &mut count) }).ok()?;
+    // SAFETY: a struct of numbers and bytes.
+    let nothing: rg::Host = unsafe { std::mem::zeroed() };
+    let mut hosts = vec![nothing; count.max(0) as usize];
+    // SAFETY: the array has this length.
+    checked(unsafe { rg::rg_hosts(hosts.as_mut_ptr(), count, &mut count) }).ok()?;
+    let cores = hosts.iter().filter(|host| host.alive != 0);
+    Some(cores.map(|host| host.cores).sum::<c_int>().max(world))
+}
+
+pub unsafe fn comm_create_keyval(
+    comm_copy_attr_fn: Comm_copy_attr_function,
+    comm_delete_attr_fn: Comm_delete_attr_function,
+    comm_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Result {
+    not_null(comm_keyval, "comm_keyval")?;
+    let copy: CopyFunction<Comm> = comm_copy_attr_fn;
+    let delete: DeleteFunction<Comm> = comm_delete_attr_fn;
+    // SAFETY: the caller's pointer.
+    unsafe { *comm_keyval = attributes::create::<Comm>(copy, delete, extra_state)? };
+    Ok(())
+}
+
+pub unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Result {
+    not_null(comm_keyval, "comm_keyval")?;
+    // SAFETY: the caller's pointer.
+    unsafe {
+        attributes::free::<Comm>(*comm_keyval)?;
+        *comm_keyval = KEYVAL_INVALID;
+    }
+    Ok(())
+}
+
+pub unsafe fn comm_get_attr(
+    comm: Comm,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    not_null(attribute_val, "attribute_val")?;
+    not_null(flag, "flag")?;
+    let value = match predefined(comm_keyval) {
+        Some(value) => value,
+        None => comm.attributes.get(comm_keyval)?,
+    };
+    // SAFETY: the caller's pointers; the first one is to a pointer.
+    unsafe {
+        *flag = c_int::from(value.is_some());
+        if let Some(value) = value {
+            attribute_val.cast::<*mut c_void>().write_unaligned(value);
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn comm_set_attr(comm: Comm, comm_keyval: c_int, attribute_val: *mut c_void) -> Result {
+    let found = get(comm)?;
+    // SAFETY: the program's functions for its attributes.
+    unsafe { found.attributes.set(comm, comm_keyval, attribute_val) }
+}
+
+pub unsafe fn comm_delete_attr(comm: Comm, comm_keyval: c_int) -> Result {
+    let found = get(comm)?;
+    // SAFETY: the program's functions for its attributes.
+    unsafe { found.attributes.delete(comm, comm_keyval) }
+}
+
+pub unsafe fn keyval_create(
+    copy_fn: Copy_function,
+    delete_fn: Delete_function,
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { comm_create_keyval(copy_fn, delete_fn, keyval, extra_state) }
+}
+
+pub unsafe fn keyval_free(keyval: *mut c_int) -> Result {
+    // SAFETY: the caller's pointer.
+    unsafe { comm_free_keyval(keyval) }
+}
+
+pub unsafe fn attr_get(
+    comm: Comm,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { comm_get_attr(comm, keyval, attribute_val, flag) }
+}
+
+pub unsafe fn attr_put(comm: Comm, keyval: c_int, attribute_val: *mut c_void) -> Result {
+    // SAFETY: the program's functions for its attributes.
+    unsafe { comm_set_attr(comm, keyval, attribute_val) }
+}
+
+pub unsafe fn attr_delete(comm: Comm, keyval: c_int) -> Result {
+    // SAFETY: the program's functions for its attributes.
+    unsafe { comm_delete_attr(comm, keyval) }
+}

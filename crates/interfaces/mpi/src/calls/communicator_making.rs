@@ -1,0 +1,231 @@
+//! Making communicators of one side, or of both sides of another one.
+
+use std::ffi::{c_char, c_int};
+
+use regatta_sys as rg;
+
+use super::communicators::no_intra;
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Inherited, Made, get, publish};
+use crate::errhandler::{Of, Place};
+use crate::error::{Error, Result, not_null};
+use crate::groups;
+use crate::info::{self, Hints};
+use crate::requests;
+use crate::text;
+
+/// Gives the caller a new communicator; MPI_COMM_NULL if this process is not in it.
+pub(crate) unsafe fn give(made: Option<Made>, inherited: Inherited, to: *mut Comm) -> Result {
+    let handle = match made {
+        Some(made) => publish(made, inherited)?.handle,
+        None => COMM_NULL,
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { *to = handle };
+    Ok(())
+}
+
+/// The parts of a duplicate beside its groups.
+unsafe fn copied(comm: &Communicator, hints: Hints) -> Result<Inherited> {
+    Ok(Inherited {
+        // SAFETY: the program's functions for its attributes.
+        attributes: unsafe { comm.attributes.copies(comm.handle)? },
+        topology: comm.topology.clone(),
+        hints,
+        ..Inherited::of(comm)
+    })
+}
+
+unsafe fn duplicate(comm: Comm, hints: Option<Hints>, newcomm: *mut Comm) -> Result {
+    let comm = get(comm)?;
+    not_null(newcomm, "newcomm")?;
+    // SAFETY: the program's functions, and the caller's pointer.
+    unsafe {
+        let inherited = copied(&comm, hints.unwrap_or_else(|| comm.hints()))?;
+        give(Some(communicator::dup(&comm)?), inherited, newcomm)
+    }
+}
+
+pub unsafe fn comm_dup(comm: Comm, newcomm: *mut Comm) -> Result {
+    // SAFETY: the caller's pointer.
+    unsafe { duplicate(comm, None, newcomm) }
+}
+
+pub unsafe fn comm_dup_with_info(comm: Comm, info: Info, newcomm: *mut Comm) -> Result {
+    let hints = info::optional(info)?;
+    // SAFETY: the caller's pointer.
+    unsafe { duplicate(comm, Some(hints), newcomm) }
+}
+
+/// Begins to duplicate.
+unsafe fn duplicating(
+    comm: Comm,
+    hints: Option<Hints>,
+    newcomm: *mut Comm,
+    request: *mut Request,
+) -> Result {
+    let found = get(comm)?;
+    not_null(newcomm, "newcomm")?;
+    not_null(request, "request")?;
+    let hints = hints.unwrap_or_else(|| found.hints());
+    // SAFETY: the program's functions for its attributes.
+    let inherited = unsafe { copied(&found, hints)? };
+    let (handle, operation) = communicator::begin_dup(found, inherited)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        *newcomm = handle;
+        *request = requests::of_operation(operation, comm)?;
+    }
+    Ok(())
+}
+
+pub unsafe fn comm_idup(comm: Comm, newcomm: *mut Comm, request: *mut Request) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { duplicating(comm, None, newcomm, request) }
+}
+
+pub unsafe fn comm_idup_with_info(
+    comm: Comm,
+    info: Info,
+    newcomm: *mut Comm,
+    request: *mut Request,
+) -> Result {
+    let hints = info::optional(info)?;
+    // SAFETY: the caller's pointers.
+    unsafe { duplicating(comm, Some(hints), newcomm, request) }
+}
+
+/// The colour of a process: MPI_UNDEFINED is none.
+fn colour_of(color: c_int) -> Result<Option<c_int>> {
+    match color {
+        0.. => Ok(Some(color)),
+        UNDEFINED => Ok(None),
+        _ => Err(Error::new(
+            ERR_ARG,
+            format!("the color is {color}; it is 0 or more, or MPI_UNDEFINED"),
+        )),
+    }
+}
+
+pub unsafe fn comm_split(comm: Comm, color: c_int, key: c_int, newcomm: *mut Comm) -> Result {
+    let comm = get(comm)?;
+    let colour = colour_of(color)?;
+    not_null(newcomm, "newcomm")?;
+    let made = communicator::split(&comm, colour, key)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(made, Inherited::of(&comm), newcomm) }
+}
+
+/// The number of this process' host: those with one number share memory.
+fn host() -> Option<c_int> {
+    // SAFETY: they take numbers only.
+    let host = unsafe { rg::rg_host_of(rg::rg_tid()) };
+    (host >= 0).then_some(host)
+}
+
+/// The name of what processes of one host have in common, in hints.
+const NODE: &str = "mpi_shared_memory";
+
+/// The colour for a kind of split; none for what the library does not know.
+fn kind_colour(comm: &Communicator, split_type: c_int, hints: &Hints) -> Result<Option<c_int>> {
+    let guided = || hints.text(c"mpi_hw_resource_type") == Some(NODE);
+    match split_type {
+        UNDEFINED => Ok(None),
+        COMM_TYPE_SHARED => Ok(host()),
+        COMM_TYPE_HW_GUIDED => Ok(host().filter(|_| guided())),
+        COMM_TYPE_RESOURCE_GUIDED => match hints.get(c"mpi_pset_name") {
+            Some(name) => {
+                let set = crate::session::set(name).unwrap_or_else(|_| Vec::new().into());
+                let own = comm.local[comm.rank as usize];
+                // Processes of one set have its first process in common.
+                Ok(set.rank_of(own).map(|_| set[0]))
+            }
+            None => Ok(host().filter(|_| guided())),
+        },
+        // Parts of a host are not told apart.
+        COMM_TYPE_HW_UNGUIDED => {
+            // SAFETY: it takes a number only.
+            let hosts = comm
+                .peers()
+                .iter()
+                .map(|&task| unsafe { rg::rg_host_of(task) });
+            let hosts: std::collections::HashSet<c_int> = hosts.collect();
+            Ok(host().filter(|_| hosts.len() > 1))
+        }
+        _ => Err(Error::new(
+            ERR_ARG,
+            format!("split_type is {split_type}, which is no MPI_COMM_TYPE_ constant"),
+        )),
+    }
+}
+
+pub unsafe fn comm_split_type(
+    comm: Comm,
+    split_type: c_int,
+    key: c_int,
+    info: Info,
+    newcomm: *mut Comm,
+) -> Result {
+    let comm = get(comm)?;
+    let hints = info::optional(info)?;
+    not_null(newcomm, "newcomm")?;
+    let colour = kind_colour(&comm, split_type, &hints)?;
+    let made = communicator::split(&comm, colour, key)?;
+    if made.is_some()
+        && split_type == COMM_TYPE_HW_UNGUIDED
+        && let Ok(object) = info::object(info)
+    {
+        object.hints().set_text(c"mpi_hw_resource_type", NODE);
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { give(made, Inherited::of(&comm), newcomm) }
+}
+
+pub unsafe fn comm_create(comm: Comm, group: Group, newcomm: *mut Comm) -> Result {
+    let comm = get(comm)?;
+    let members = groups::get(group)?;
+    not_null(newcomm, "newcomm")?;
+    let made = communicator::create(&comm, &members)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(made, Inherited::of(&comm), newcomm) }
+}
+
+pub unsafe fn comm_create_group(
+    comm: Comm,
+    group: Group,
+    tag: c_int,
+    newcomm: *mut Comm,
+) -> Result {
+    let comm = get(comm)?;
+    let members = groups::get(group)?;
+    super::send::check_tag(tag)?;
+    not_null(newcomm, "newcomm")?;
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    let made = communicator::create_group(&comm, &members, tag)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(made, Inherited::of(&comm), newcomm) }
+}
+
+pub unsafe fn comm_create_from_group(
+    group: Group,
+    stringtag: *const c_char,
+    info: Info,
+    errhandler: Errhandler,
+    newcomm: *mut Comm,
+) -> Result {
+    let members = groups::get(group)?;
+    not_null(newcomm, "newcomm")?;
+    let hints = info::optional(info)?;
+    let place = Place::with(errhandler, Of::Comm)?;
+    // SAFETY: the caller's text.
+    let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
+    let made = communicator::create_from_group(&members, tag)?;
+    let inherited = Inherited {
+        hints,
+        ..Inherited::handled_by(place)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { give(made, inherited, newcomm) }
+}

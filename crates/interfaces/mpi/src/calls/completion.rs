@@ -1,0 +1,240 @@
+//! Waiting for one request, or for all of several; and what is left of a request that is complete.
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::status_of;
+use crate::error::{Error, Object, Result, checked, not_null};
+use crate::progress;
+use crate::requests::{self, Slot, State, slot};
+
+/// The outcome of a request that is complete: its status, and its own error.
+pub(crate) type Outcome = (Status, Result);
+
+/// The outcome of a request that is null or inactive.
+pub(crate) fn nothing() -> Outcome {
+    (Status::empty(ANY_SOURCE), Ok(()))
+}
+
+/// The requests of a call.
+///
+/// # Safety
+/// The array has so many elements, or is null.
+pub(crate) unsafe fn array<'a>(count: c_int, requests: *mut Request) -> Result<&'a mut [Request]> {
+    match usize::try_from(count) {
+        Err(_) => Err(Error::new(
+            ERR_COUNT,
+            format!("the count is {count}; it is 0 or more"),
+        )),
+        Ok(0) => Ok(&mut []),
+        Ok(_) if requests.is_null() => Err(Error::new(
+            ERR_REQUEST,
+            "the array of requests is a null pointer",
+        )),
+        // SAFETY: the caller's promise.
+        Ok(count) => Ok(unsafe { std::slice::from_raw_parts_mut(requests, count) }),
+    }
+}
+
+/// Waits for one request, which is null afterwards unless it is persistent.
+#[inline(always)]
+pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
+    if *request == REQUEST_NULL {
+        return Ok(nothing());
+    }
+    let slot = slot(*request)?;
+    let Some(mut plain) = slot.plain() else {
+        progress::wait_operation(*request)?;
+        return operation_outcome(request);
+    };
+    let mut got = rg::Status::default();
+    let code = if progress::is_idle() {
+        // SAFETY: a request of the engine's, and a status to write.
+        unsafe { rg::rg_wait(&mut plain, &mut got) }
+    } else {
+        progress::wait(plain, &mut got)
+    };
+    plain_outcome(request, slot, &got, code)
+}
+
+/// The outcome of a plain request that is complete, whose slot is given back.
+#[inline(always)]
+pub(crate) fn plain_outcome(
+    request: &mut Request,
+    slot: &Slot,
+    got: &rg::Status,
+    code: c_int,
+) -> Result<Outcome> {
+    let comm = slot.comm();
+    if code == rg::ERR_CYCLE {
+        // Only the wait is over: the send goes on.
+        return Err(Error::of_engine(code).on(Object::Comm(comm)));
+    }
+    let mut status = status_of(comm, got);
+    let code = match code {
+        rg::ERR_CANCELLED => {
+            status.set_cancelled(true);
+            rg::OK
+        }
+        code => code,
+    };
+    requests::release(*request);
+    *request = REQUEST_NULL;
+    Ok((
+        status,
+        checked(code).map_err(|error| error.on(Object::Comm(comm))),
+    ))
+}
+
+/// The outcome of an operation that is complete; one that is inactive has an empty one.
+pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
+    let slot = slot(*request)?;
+    let mut operation = slot.operation();
+    let Some(inner) = operation.as_mut() else {
+        return Ok(nothing());
+    };
+    if inner.state() == State::Inactive {
+        return Ok(nothing());
+    }
+    let (status, result) = inner.finish();
+    let result = result.map_err(|error| error.on(Object::Comm(slot.comm())));
+    let persistent = inner.is_persistent();
+    drop(operation);
+    if persistent {
+        progress::remove(*request);
+    } else {
+        requests::release(*request);
+        *request = REQUEST_NULL;
+    }
+    Ok((status, result))
+}
+
+pub unsafe fn wait(request: *mut Request, status: *mut Status) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        let (found, result) = wait_for(&mut *request)?;
+        found.store(status);
+        result
+    }
+}
+
+/// How many plain requests are handed to the engine at a time.
+const AT_ONCE: usize = 32;
+
+pub unsafe fn waitall(
+    count: c_int,
+    array_of_requests: *mut Request,
+    array_of_statuses: *mut Status,
+) -> Result {
+    // SAFETY: the caller's array.
+    let all = unsafe { array(count, array_of_requests)? };
+    let mut failed = None;
+    let mut index = 0;
+    while index < all.len() {
+        index += match plain_at_front(&all[index..]) {
+            0 | 1 => {
+                let outcome = wait_for(&mut all[index])?;
+                // SAFETY: the caller's array of as many statuses, or none.
+                unsafe { store(outcome, array_of_statuses, index, &mut failed) };
+                1
+            }
+            // SAFETY: as above.
+            many => unsafe {
+                let part = &mut all[index..index + many];
+                wait_plain(part, array_of_statuses, index, &mut failed)?;
+                many
+            },
+        };
+    }
+    summary(failed)
+}
+
+/// How many requests at the front are plain ones, while nothing else has to advance.
+#[inline(always)]
+fn plain_at_front(all: &[Request]) -> usize {
+    if !progress::is_idle() {
+        return 0;
+    }
+    let plain = |request: &Request| slot(*request).is_ok_and(|slot| slot.plain().is_some());
+    let front = &all[..all.len().min(AT_ONCE)];
+    front
+        .iter()
+        .position(|request| !plain(request))
+        .unwrap_or(front.len())
+}
+
+/// Waits for plain requests, all at once.
+///
+/// # Safety
+/// The statuses are those of all requests of the call, of which these begin at `first`; or none.
+#[inline(always)]
+unsafe fn wait_plain(
+    all: &mut [Request],
+    statuses: *mut Status,
+    first: usize,
+    failed: &mut Option<Error>,
+) -> Result {
+    let mut plain = [rg::REQUEST_NULL; AT_ONCE];
+    let mut got = [rg::Status::default(); AT_ONCE];
+    for (request, place) in all.iter().zip(&mut plain) {
+        *place = slot(*request)?.plain().unwrap_or(rg::REQUEST_NULL);
+    }
+    let count = all.len() as c_int;
+    // SAFETY: both arrays are as long.
+    let code = unsafe { rg::rg_waitall(count, plain.as_mut_ptr(), got.as_mut_ptr()) };
+    if code == rg::ERR_CYCLE {
+        return Err(Error::of_engine(code));
+    }
+    for (index, (request, got)) in all.iter_mut().zip(&got).enumerate() {
+        let slot = slot(*request)?;
+        let outcome = plain_outcome(request, slot, got, got.error)?;
+        // SAFETY: the caller's promise.
+        unsafe { store(outcome, statuses, first + index, failed) };
+    }
+    Ok(())
+}
+
+/// Writes the status of one of several requests, with its error; the first error is kept.
+///
+/// # Safety
+/// There are more statuses than `index`, or none.
+#[inline(always)]
+pub(crate) unsafe fn store(
+    outcome: Outcome,
+    statuses: *mut Status,
+    index: usize,
+    failed: &mut Option<Error>,
+) {
+    let (status, result) = outcome;
+    if !statuses.is_null() {
+        let error = result.as_ref().map_or_else(Error::class, |()| SUCCESS);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let place = statuses.add(index);
+            status.store(place);
+            (*place).error = error;
+        }
+    }
+    if let Err(error) = result
+        && failed.is_none()
+    {
+        *failed = Some(error);
+    }
+}
+
+/// The error of a call for several requests: those of the requests are in the statuses.
+pub(crate) fn summary(failed: Option<Error>) -> Result {
+    match failed {
+        None => Ok(()),
+        Some(error) => {
+            let text = format!(
+                "a request failed (each status has its error): {}",
+                error.text()
+            );
+            Err(Error::new(ERR_IN_STATUS, text))
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Connecting processes that have no communicator in common: by ports, by names of services, by a socket.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
+
+use regatta_sys as rg;
+
+use super::communicator_making::give;
+use super::processes::check_root;
+use crate::abi::*;
+use crate::communicator::{self, Inherited, get, talk};
+use crate::error::{Error, Result, checked, not_null};
+use crate::info;
+use crate::ports;
+use crate::process;
+use crate::tasks;
+use crate::text;
+
+/// The name of a port that the caller gives.
+unsafe fn port_of<'a>(name: *const c_char) -> Result<&'a CStr> {
+    // SAFETY: the caller's text.
+    unsafe { text::given(name, "port_name", MAX_PORT_NAME, ERR_PORT) }
+}
+
+/// The name of a service that the caller gives.
+unsafe fn service_of<'a>(name: *const c_char) -> Result<&'a CStr> {
+    // SAFETY: the caller's text.
+    unsafe { text::given(name, "service_name", MAX_PORT_NAME, ERR_SERVICE) }
+}
+
+pub unsafe fn open_port(info: Info, port_name: *mut c_char) -> Result {
+    process::require()?;
+    info::optional(info)?;
+    not_null(port_name, "port_name")?;
+    let name = ports::open()?;
+    // SAFETY: the caller has room for the longest name.
+    unsafe { text::give(name.as_bytes(), port_name, MAX_PORT_NAME) };
+    Ok(())
+}
+
+pub unsafe fn close_port(port_name: *const c_char) -> Result {
+    process::require()?;
+    // SAFETY: the caller's text.
+    ports::close(unsafe { port_of(port_name)? })
+}
+
+type Ask = fn(&CStr, &[c_int]) -> Result<Vec<c_int>>;
+
+unsafe fn connected(
+    ask: Ask,
+    port_name: *const c_char,
+    info: Info,
+    root: c_int,
+    comm: Comm,
+    newcomm: *mut Comm,
+) -> Result {
+    let comm = get(comm)?;
+    check_root(&comm, root)?;
+    not_null(newcomm, "newcomm")?;
+    let made = communicator::connect(&comm, root, |members| {
+        info::optional(info)?;
+        // SAFETY: the caller's text, at the root.
+        ask(unsafe { port_of(port_name)? }, members)
+    })?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
+}
+
+pub unsafe fn comm_accept(
+    port_name: *const c_char,
+    info: Info,
+    root: c_int,
+    comm: Comm,
+    newcomm: *mut Comm,
+) -> Result {
+    // SAFETY: the caller's text and pointer.
+    unsafe { connected(ports::accept, port_name, info, root, comm, newcomm) }
+}
+
+pub unsafe fn comm_connect(
+    port_name: *const c_char,
+    info: Info,
+    root: c_int,
+    comm: Comm,
+    newcomm: *mut Comm,
+) -> Result {
+    // SAFETY: the caller's text and pointer.
+    unsafe { connected(ports::connect, port_name, info, root, comm, newcomm) }
+}
+
+pub unsafe fn publish_name(
+    service_name: *const c_char,
+    info: Info,
+    port_name: *const c_char,
+) -> Result {
+    process::require()?;
+    info::optional(info)?;
+    // SAFETY: the caller's texts.
+    unsafe { ports::publish(service_of(service_name)?, port_of(port_name)?) }
+}
+
+pub unsafe fn unpublish_name(
+    service_name: *const c_char,
+    info: Info,
+    _port_name: *const c_char,
+) -> Result {
+    process::require()?;
+    info::optional(info)?;
+    // SAFETY: the caller's text.
+    ports::unpublish(unsafe { service_of(service_name)? })
+}
+
+pub unsafe fn lookup_name(
+    service_name: *const c_char,
+    info: Info,
+    port_name: *mut c_char,
+) -> Result {
+    process::require()?;
+    info::optional(info)?;
+    not_null(port_name, "port_name")?;
+    // SAFETY: the caller's text.
+    let found = ports::lookup(unsafe { service_of(service_name)? })?;
+    // SAFETY: the caller has room for the longest name.
+    unsafe { text::give(&found, port_name, MAX_PORT_NAME) };
+    Ok(())
+}
+
+/// Both ends of a socket tell each other their task and the number of their process.
+fn introduce(fd: c_int) -> Result<[c_int; 2]> {
+    // SAFETY: it takes nothing.
+    let own = unsafe { rg::rg_tid() };
+    checked(own)?;
+    let mine = [own, std::process::id() as c_int];
+    // SAFETY: the caller's socket, which stays his: the file is not dropped.
+    let mut socket = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(fd) });
+    let mut theirs = [0; 8];
+    let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_be_bytes()).collect();
+    let done = socket
+        .write_all(&bytes)
+        .and_then(|()| socket.read_exact(&mut theirs));
+    done.map_err(|error| {
+        let text = format!("the socket {fd} cannot be used: {error}");
+        Error::new(ERR_OTHER, text)
+    })?;
+    let word = |at: usize| {
+        let bytes = [theirs[at], theirs[at + 1], theirs[at + 2], theirs[at + 3]];
+        c_int::from_be_bytes(bytes)
+    };
+    Ok([word(0), word(4)])
+}
+
+/// Whether a task of this job is this process: the end of a socket may be in another job.
+fn is_task(tid: c_int, pid: c_int) -> bool {
+    let tasks = tasks::running().unwrap_or_default();
+    tasks.iter().any(|task| task.tid == tid && task.pid == pid)
+}
+
+pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
+    let own = get(COMM_SELF)?;
+    not_null(intercomm, "intercomm")?;
+    let [tid, pid] = introduce(fd)?;
+    if !is_task(tid, pid) {
+        // SAFETY: the caller's pointer.
+        unsafe { *intercomm = COMM_NULL };
+        return Ok(());
+    }
+    let made = communicator::connect(&own, 0, |_| {
+        talk::send(talk::CHANNEL, tid, ports::JOIN, &[])?;
+        talk::receive(talk::CHANNEL, tid, ports::JOIN)?;
+        Ok(vec![tid])
+    })?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made), Inherited::of(&own), intercomm) }
+}

@@ -1,0 +1,234 @@
+//! Graphs whose edges are told by any process, and known where they end.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::communicators::no_intra;
+use super::grids::{array, fill};
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Inherited, get, publish, talk};
+use crate::error::{Error, Result, not_null};
+use crate::info;
+use crate::topology::{Distributed, Topology};
+
+/// Whether this array of weights is MPI_UNWEIGHTED.
+fn is_unweighted(weights: *const c_int) -> bool {
+    weights as usize == UNWEIGHTED
+}
+
+/// The weights of so many edges. Without weights each is 1; MPI_WEIGHTS_EMPTY stands for none.
+unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<Vec<c_int>> {
+    if is_unweighted(weights) {
+        return Ok(vec![1; count]);
+    }
+    if weights as usize == WEIGHTS_EMPTY {
+        return match count {
+            0 => Ok(Vec::new()),
+            _ => Err(Error::new(
+                ERR_ARG,
+                format!("{name} is MPI_WEIGHTS_EMPTY, and there are {count} edges"),
+            )),
+        };
+    }
+    // SAFETY: the caller's array has so many elements.
+    let given = unsafe { array(weights, count as c_int, name)? };
+    match given.iter().find(|weight| **weight < 0) {
+        None => Ok(given.to_vec()),
+        Some(weight) => Err(Error::new(
+            ERR_ARG,
+            format!("{name} has the weight {weight}; weights are 0 or more"),
+        )),
+    }
+}
+
+/// So many ranks of a communicator.
+unsafe fn ranks_of<'a>(
+    comm: &Communicator,
+    ranks: *const c_int,
+    count: c_int,
+    name: &str,
+) -> Result<&'a [c_int]> {
+    // SAFETY: the caller's array has so many elements.
+    let ranks = unsafe { array(ranks, count, name)? };
+    match ranks.iter().find(|rank| !(0..comm.size()).contains(*rank)) {
+        None => Ok(ranks),
+        Some(rank) => Err(Error::new(
+            ERR_RANK,
+            format!("{name} has {rank}; ranks here are 0 to {}", comm.size() - 1),
+        )),
+    }
+}
+
+unsafe fn give(comm: &Communicator, edges: Distributed, info: Info, to: *mut Comm) -> Result {
+    let inherited = Inherited {
+        topology: Some(Topology::Distributed(Arc::new(edges))),
+        hints: info::optional(info)?,
+        ..Inherited::of(comm)
+    };
+    let made = publish(communicator::dup(comm)?, inherited)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *to = made.handle };
+    Ok(())
+}
+
+pub unsafe fn dist_graph_create_adjacent(
+    comm_old: Comm,
+    indegree: c_int,
+    sources: *const c_int,
+    sourceweights: *const c_int,
+    outdegree: c_int,
+    destinations: *const c_int,
+    destweights: *const c_int,
+    info: Info,
+    _reorder: c_int,
+    comm_dist_graph: *mut Comm,
+) -> Result {
+    let comm = get(comm_old)?;
+    not_null(comm_dist_graph, "comm_dist_graph")?;
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    info::optional(info)?;
+    // SAFETY: the caller's arrays.
+    let edges = unsafe {
+        let sources = ranks_of(&comm, sources, indegree, "sources")?;
+        let destinations = ranks_of(&comm, destinations, outdegree, "destinations")?;
+        Distributed {
+            sources: sources.to_vec(),
+            source_weights: weights_of(sourceweights, sources.len(), "sourceweights")?,
+            destinations: destinations.to_vec(),
+            destination_weights: weights_of(destweights, destinations.len(), "destweights")?,
+            weighted: !is_unweighted(sourceweights) && !is_unweighted(destweights),
+        }
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { give(&comm, edges, info, comm_dist_graph) }
+}
+
+pub unsafe fn dist_graph_create(
+    comm_old: Comm,
+    n: c_int,
+    sources: *const c_int,
+    degrees: *const c_int,
+    destinations: *const c_int,
+    weights: *const c_int,
+    info: Info,
+    _reorder: c_int,
+    comm_dist_graph: *mut Comm,
+) -> Result {
+    let comm = get(comm_old)?;
+    not_null(comm_dist_graph, "comm_dist_graph")?;
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    info::optional(info)?;
+    let mut told = Vec::new();
+    // SAFETY: the caller's arrays.
+    unsafe {
+        let sources = ranks_of(&comm, sources, n, "sources")?;
+        let degrees = array(degrees, n, "degrees")?;
+        if let Some(degree) = degrees.iter().find(|degree| **degree < 0) {
+            let text = format!("degrees has {degree}; it is 0 or more");
+            return Err(Error::new(ERR_ARG, text));
+        }
+        let count = degrees.iter().sum();
+        let destinations = ranks_of(&comm, destinations, count, "destinations")?;
+        let weights = weights_of(weights, destinations.len(), "weights")?;
+        let sources = sources.iter().zip(degrees);
+        let sources = sources.flat_map(|(&source, &degree)| (0..degree).map(move |_| source));
+        for ((source, &destination), weight) in sources.zip(destinations).zip(weights) {
+            told.extend([source, destination, weight]);
+        }
+    }
+    let weighted = !is_unweighted(weights);
+    let mut edges = Distributed {
+        weighted,
+        ..Distributed::default()
+    };
+    for list in talk::allgather_lists(comm.group, &told)? {
+        for edge in list.chunks_exact(3) {
+            if edge[1] == comm.rank {
+                edges.sources.push(edge[0]);
+                edges.source_weights.push(edge[2]);
+            }
+            if edge[0] == comm.rank {
+                edges.destinations.push(edge[1]);
+                edges.destination_weights.push(edge[2]);
+            }
+        }
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { give(&comm, edges, info, comm_dist_graph) }
+}
+
+/// This process' edges.
+fn edges_of(comm: &Communicator) -> Result<&Arc<Distributed>> {
+    match &comm.topology {
+        Some(Topology::Distributed(edges)) => Ok(edges),
+        _ => Err(Error::new(
+            ERR_TOPOLOGY,
+            "the communicator has no distributed graph as its topology",
+        )),
+    }
+}
+
+pub unsafe fn dist_graph_neighbors_count(
+    comm: Comm,
+    indegree: *mut c_int,
+    outdegree: *mut c_int,
+    weighted: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    let edges = edges_of(&comm)?;
+    not_null(indegree, "indegree")?;
+    not_null(outdegree, "outdegree")?;
+    not_null(weighted, "weighted")?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        *indegree = edges.sources.len() as c_int;
+        *outdegree = edges.destinations.len() as c_int;
+        *weighted = c_int::from(edges.weighted);
+    }
+    Ok(())
+}
+
+pub unsafe fn dist_graph_neighbors(
+    comm: Comm,
+    maxindegree: c_int,
+    sources: *mut c_int,
+    sourceweights: *mut c_int,
+    maxoutdegree: c_int,
+    destinations: *mut c_int,
+    destweights: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    let edges = edges_of(&comm)?;
+    // SAFETY: the caller's arrays have so many elements.
+    unsafe {
+        fill(sources, maxindegree, &edges.sources, "sources")?;
+        fill(
+            destinations,
+            maxoutdegree,
+            &edges.destinations,
+            "destinations",
+        )?;
+        // An unweighted graph leaves the weights alone.
+        if edges.weighted && !is_unweighted(sourceweights) {
+            fill(
+                sourceweights,
+                maxindegree,
+                &edges.source_weights,
+                "sourceweights",
+            )?;
+        }
+        if edges.weighted && !is_unweighted(destweights) {
+            fill(
+                destweights,
+                maxoutdegree,
+                &edges.destination_weights,
+                "destweights",
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Beginning and end, versions, clocks.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator;
+use crate::error::{Result, fatal, not_null};
+use crate::info::{self, Hints};
+use crate::process::{self, Stage};
+use crate::text;
+
+pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result {
+    process::initialize(THREAD_SINGLE)
+}
+
+pub unsafe fn init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> Result {
+    not_null(provided, "provided")?;
+    // The lowest level that has all that is asked for; there is none beyond MPI_THREAD_MULTIPLE.
+    let levels = [THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED];
+    let level = levels.into_iter().find(|&level| required <= level);
+    let level = level.unwrap_or(THREAD_MULTIPLE);
+    process::initialize(level)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *provided = level };
+    Ok(())
+}
+
+pub unsafe fn query_thread(provided: *mut c_int) -> Result {
+    process::require()?;
+    not_null(provided, "provided")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *provided = process::thread_level() };
+    Ok(())
+}
+
+pub unsafe fn is_thread_main(flag: *mut c_int) -> Result {
+    process::require()?;
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = c_int::from(process::is_main_thread()) };
+    Ok(())
+}
+
+pub unsafe fn finalize() -> Result {
+    process::finalize()
+}
+
+pub unsafe fn initialized(flag: *mut c_int) -> Result {
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = c_int::from(process::stage() != Stage::Before) };
+    Ok(())
+}
+
+pub unsafe fn finalized(flag: *mut c_int) -> Result {
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = c_int::from(process::stage() == Stage::After) };
+    Ok(())
+}
+
+pub unsafe fn abort(comm: Comm, errorcode: c_int) -> Result {
+    let found = communicator::get(comm)?;
+    let (rank, name) = (found.rank, found.name());
+    let name = match name.is_empty() {
+        true => "a communicator".into(),
+        false => name.to_string_lossy(),
+    };
+    fatal(
+        &format!("MPI_Abort is called with code {errorcode} by rank {rank} of {name}"),
+        errorcode,
+    )
+}
+
+pub unsafe fn get_version(version: *mut c_int, subversion: *mut c_int) -> Result {
+    not_null(version, "version")?;
+    not_null(subversion, "subversion")?;
+    // SAFETY: the caller's pointers.
+    unsafe { (*version, *subversion) = (VERSION, SUBVERSION) };
+    Ok(())
+}
+
+pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -> Result {
+    not_null(version, "version")?;
+    not_null(resultlen, "resultlen")?;
+    // SAFETY: the engine's text ends, and stays for ever.
+    let engine = unsafe { CStr::from_ptr(rg::rg_version()) }.to_string_lossy();
+    let engine = engine.strip_prefix("regatta ").unwrap_or(&engine);
+    let text = format!("Regatta {engine}, MPI {VERSION}.{SUBVERSION}");
+    // SAFETY: the caller has room for the longest version.
+    unsafe { *resultlen = text::give(text.as_bytes(), version, MAX_LIBRARY_VERSION_STRING) };
+    Ok(())
+}
+
+pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Result {
+    process::require()?;
+    not_null(name, "name")?;
+    not_null(resultlen, "resultlen")?;
+    let mut host = [0; MAX_PROCESSOR_NAME as usize];
+    // SAFETY: it writes no more than the array has, and its last byte stays 0.
+    unsafe { libc::gethostname(host.as_mut_ptr(), host.len() - 1) };
+    // SAFETY: an array with an end.
+    let host = unsafe { CStr::from_ptr(host.as_ptr()) };
+    // SAFETY: the caller has room for the longest name.
+    unsafe { *resultlen = text::give(host.to_bytes(), name, MAX_PROCESSOR_NAME) };
+    Ok(())
+}
+
+pub unsafe fn wtime() -> f64 {
+    // SAFETY: it takes nothing.
+    unsafe { rg::rg_time() }
+}
+
+/// The smallest step that the clock has been seen to make.
+pub unsafe fn wtick() -> f64 {
+    static TICK: OnceLock<f64> = OnceLock::new();
+    *TICK.get_or_init(|| {
+        // SAFETY: it takes nothing.
+        let now = || unsafe { rg::rg_time() };
+        let step = || {
+            let before = now();
+            (0..1000).map(|_| now() - before).find(|step| *step > 0.0)
+        };
+        let steps = (0..100).filter_map(|_| step());
+        steps.fold(1e-6, f64::min)
+    })
+}
+
+/// Levels of detail of a profiler; there is none here.
+pub unsafe fn pcontrol(_level: c_int) -> Result {
+    Ok(())
+}
+
+pub unsafe fn get_hw_resource_info(hw_info: *mut Info) -> Result {
+    process::require()?;
+    not_null(hw_info, "hw_info")?;
+    let mut hints = Hints::default();
+    hints.set_text(c"mpi_shared_memory", "true");
+    // SAFETY: the caller's pointer.
+    unsafe { *hw_info = info::make(hints)? };
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Sends and receives in one.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
+
+use super::completion::wait_for;
+use super::receive::{irecv, wanted_tag};
+use super::send::{check_tag, isend};
+use crate::abi::*;
+use crate::communicator::{Port, port};
+use crate::datatype::{self, Block, Staging};
+use crate::error::{Result, checked, not_null};
+use crate::progress;
+use crate::requests::{self, Pair, dissolve};
+
+pub unsafe fn sendrecv(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    status: *mut Status,
+) -> Result {
+    let port = port(comm)?;
+    let (to, from) = (port.destination(dest)?, port.source(source)?);
+    check_tag(sendtag)?;
+    let tag = wanted_tag(recvtag)?;
+    if let (Block::Plain { offset, length }, true) =
+        (datatype::block(sendtype, sendcount)?, progress::is_idle())
+        && let Block::Plain {
+            offset: at,
+            length: room,
+        } = datatype::block(recvtype, recvcount)?
+    {
+        let out = datatype::address(sendbuf, offset, length)?;
+        let into = datatype::address(recvbuf, at, room)?;
+        let sent = (out.cast_const(), length, to, sendtag);
+        // SAFETY: the caller's buffers and pointer.
+        return unsafe { plain(port, sent, (into, room, from, tag), status) };
+    }
+    let mut request = REQUEST_NULL;
+    // SAFETY: the caller's buffers.
+    unsafe {
+        isendrecv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            dest,
+            sendtag,
+            recvbuf,
+            recvcount,
+            recvtype,
+            source,
+            recvtag,
+            comm,
+            &mut request,
+        )?;
+        let (found, result) = wait_for(&mut request)?;
+        found.store(status);
+        result
+    }
+}
+
+/// Both at once, of blocks in one piece: address, length, peer and tag of each.
+#[inline(always)]
+unsafe fn plain(
+    port: &Port,
+    (out, length, to, sendtag): (*const c_void, usize, c_int, c_int),
+    (into, room, from, tag): (*mut c_void, usize, c_int, c_int),
+    status: *mut Status,
+) -> Result {
+    let (group, mut got) = (port.group(), rg::Status::default());
+    // SAFETY: the caller's buffers; `got` is written.
+    let code = unsafe {
+        rg::rg_sendrecv(
+            out, length, to, sendtag, into, room, from, tag, group, &mut got,
+        )
+    };
+    if code == rg::OK || code == rg::ERR_TRUNCATED {
+        // SAFETY: the caller's pointer.
+        unsafe { port.status(&got).store(status) };
+    }
+    checked(code)
+}
+
+pub unsafe fn isendrecv(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    not_null(request, "request")?;
+    // All of both halves is checked before one is begun.
+    port(comm)?.destination(dest)?;
+    check_tag(sendtag)?;
+    datatype::block(sendtype, sendcount)?;
+    let (mut receive, mut send) = (REQUEST_NULL, REQUEST_NULL);
+    // SAFETY: the caller's buffers.
+    unsafe {
+        irecv(
+            recvbuf,
+            recvcount,
+            recvtype,
+            source,
+            recvtag,
+            comm,
+            &mut receive,
+        )?;
+        isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &mut send)?;
+    }
+    let pair = Pair::new([dissolve(send)?, dissolve(receive)?], None);
+    // SAFETY: the caller's pointer.
+    unsafe { *request = requests::of_operation(Box::new(pair), comm)? };
+    Ok(())
+}
+
+pub unsafe fn sendrecv_replace(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    status: *mut Status,
+) -> Result {
+    let mut request = REQUEST_NULL;
+    // SAFETY: the caller's buffer.
+    unsafe {
+        isendrecv_replace(
+            buf,
+            count,
+            datatype,
+            dest,
+            sendtag,
+            source,
+            recvtag,
+            comm,
+            &mut request,
+        )?;
+        let (found, result) = wait_for(&mut request)?;
+        found.store(status);
+        result
+    }
+}
+
+pub unsafe fn isendrecv_replace(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    not_null(request, "request")?;
+    port(comm)?.destination(dest)?;
+    check_tag(sendtag)?;
+    // SAFETY: the caller's buffer, whose bytes are copied here.
+    let copy: Vec<u8> = unsafe {
+        let from = Staging::input(buf, count, datatype)?;
+        match from.length() {
+            0 => Vec::new(),
+            length => std::slice::from_raw_parts(from.address().cast::<u8>(), length).to_vec(),
+        }
+    };
+    let (mut receive, mut send) = (REQUEST_NULL, REQUEST_NULL);
+    // SAFETY: the caller's buffer; the copy lives until both are complete.
+    unsafe {
+        irecv(buf, count, datatype, source, recvtag, comm, &mut receive)?;
+        let (address, length) = (copy.as_ptr().cast(), copy.len() as i64);
+        isend(address, length, BYTE, dest, sendtag, comm, &mut send)?;
+    }
+    let after = Box::new(move || drop(copy));
+    let pair = Pair::new([dissolve(send)?, dissolve(receive)?], Some(after));
+    // SAFETY: the caller's pointer.
+    unsafe { *request = requests::of_operation(Box::new(pair), comm)? };
+    Ok(())
+}

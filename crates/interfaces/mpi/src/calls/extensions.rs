@@ -1,0 +1,81 @@
+//! Going on after processes have failed: calls beyond the standard (MPIX_).
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use super::communicator_making::give;
+use super::communicators::no_intra;
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Inherited, get};
+use crate::error::{Error, Result, checked, not_null};
+use crate::groups;
+use crate::tasks;
+
+pub unsafe fn comm_shrink(comm: Comm, newcomm: *mut Comm) -> Result {
+    let comm = get(comm)?;
+    not_null(newcomm, "newcomm")?;
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    let made = communicator::shrink(&comm)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
+}
+
+/// The processes of a communicator that have failed, the acknowledged ones in front.
+fn failed(comm: &Communicator) -> Result<Vec<c_int>> {
+    let mut all = tasks::ended(&comm.local)?;
+    if let Some(remote) = &comm.remote {
+        all.append(&mut tasks::ended(&remote.members)?);
+    }
+    let known = comm.acknowledged();
+    Ok(groups::union(&known, &all.into()).to_vec())
+}
+
+/// Acknowledges failures: receives from any source go on without these processes.
+fn acknowledge(comm: &Communicator, most: usize) -> Result {
+    let mut all = failed(comm)?;
+    let known = comm.acknowledged().len();
+    all.truncate(most.max(known));
+    if all.len() > known {
+        let mut dead = 0;
+        // SAFETY: the number is written.
+        checked(unsafe { rg::rg_acknowledge_dead(comm.group, &mut dead) })?;
+        comm.acknowledge(all);
+    }
+    Ok(())
+}
+
+pub unsafe fn comm_get_failed(comm: Comm, failedgrp: *mut Group) -> Result {
+    let comm = get(comm)?;
+    not_null(failedgrp, "failedgrp")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *failedgrp = groups::make(failed(&comm)?.into())? };
+    Ok(())
+}
+
+pub unsafe fn comm_ack_failed(comm: Comm, num_to_ack: c_int, num_acked: *mut c_int) -> Result {
+    let comm = get(comm)?;
+    not_null(num_acked, "num_acked")?;
+    let most = usize::try_from(num_to_ack).map_err(|_| {
+        let text = format!("num_to_ack is {num_to_ack}; it is 0 or more");
+        Error::new(ERR_ARG, text)
+    })?;
+    acknowledge(&comm, most)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *num_acked = comm.acknowledged().len() as c_int };
+    Ok(())
+}
+
+pub unsafe fn comm_failure_ack(comm: Comm) -> Result {
+    acknowledge(&*get(comm)?, usize::MAX)
+}
+
+pub unsafe fn comm_failure_get_acked(comm: Comm, failedgrp: *mut Group) -> Result {
+    let comm = get(comm)?;
+    not_null(failedgrp, "failedgrp")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *failedgrp = groups::make(comm.acknowledged())? };
+    Ok(())
+}

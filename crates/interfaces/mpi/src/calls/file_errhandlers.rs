@@ -1,0 +1,40 @@
+//! Error handlers of files. That of MPI_FILE_NULL is for files that are opened later, and for errors without a file.
+
+use std::ffi::c_int;
+
+use super::errhandlers::{not_none, raised};
+use super::files::with_errhandler;
+use crate::abi::*;
+use crate::errhandler::{self, Function, Of};
+use crate::error::{Object, Result, not_null};
+
+pub unsafe fn file_create_errhandler(
+    file_errhandler_fn: File_errhandler_function,
+    errhandler: *mut Errhandler,
+) -> Result {
+    not_none(file_errhandler_fn.is_some(), "file_errhandler_fn")?;
+    not_null(errhandler, "errhandler")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *errhandler = errhandler::make(Function::File(file_errhandler_fn))? };
+    Ok(())
+}
+
+pub unsafe fn file_set_errhandler(file: File, errhandler: Errhandler) -> Result {
+    with_errhandler(file, |place| place.set(errhandler, Of::File))
+}
+
+pub unsafe fn file_get_errhandler(file: File, errhandler: *mut Errhandler) -> Result {
+    not_null(errhandler, "errhandler")?;
+    let given = with_errhandler(file, |place| Ok(place.give()))?;
+    // SAFETY: the caller's pointer.
+    unsafe { *errhandler = given };
+    Ok(())
+}
+
+pub unsafe fn file_call_errhandler(fh: File, errorcode: c_int) -> Result {
+    let text = raised(errorcode)?;
+    with_errhandler(fh, |place| {
+        errhandler::call(place, Object::File(fh), errorcode, &text);
+        Ok(())
+    })
+}

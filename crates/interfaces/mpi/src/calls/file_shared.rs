@@ -1,0 +1,105 @@
+//! Accesses to files at the pointer that all processes have in common.
+
+use std::ffi::c_void;
+
+use super::file_access::{later, now};
+use crate::abi::*;
+use crate::error::Result;
+use crate::files::Memory;
+use crate::files::access::{Place, Way};
+
+pub unsafe fn file_read_shared(
+    fh: File,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    status: *mut Status,
+) -> Result {
+    let memory = Memory {
+        buffer: buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { now(fh, Way::Read, Place::Shared, false, memory, status) }
+}
+
+pub unsafe fn file_read_ordered(
+    fh: File,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    status: *mut Status,
+) -> Result {
+    let memory = Memory {
+        buffer: buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { now(fh, Way::Read, Place::Shared, true, memory, status) }
+}
+
+pub unsafe fn file_iread_shared(
+    fh: File,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    request: *mut Request,
+) -> Result {
+    let memory = Memory {
+        buffer: buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { later(fh, Way::Read, Place::Shared, memory, request) }
+}
+
+pub unsafe fn file_write_shared(
+    fh: File,
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    status: *mut Status,
+) -> Result {
+    let memory = Memory {
+        buffer: buf.cast_mut(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { now(fh, Way::Write, Place::Shared, false, memory, status) }
+}
+
+pub unsafe fn file_write_ordered(
+    fh: File,
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    status: *mut Status,
+) -> Result {
+    let memory = Memory {
+        buffer: buf.cast_mut(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { now(fh, Way::Write, Place::Shared, true, memory, status) }
+}
+
+pub unsafe fn file_iwrite_shared(
+    fh: File,
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    request: *mut Request,
+) -> Result {
+    let memory = Memory {
+        buffer: buf.cast_mut(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { later(fh, Way::Write, Place::Shared, memory, request) }
+}

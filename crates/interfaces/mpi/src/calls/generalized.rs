@@ -1,0 +1,160 @@
+//! Generalized requests, which the program completes.
+//!
+//! A call that waits for one sleeps in the engine. So each is a receive of an empty message in the hidden group of MPI_COMM_SELF, which
+//! MPI_Grequest_complete sends.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::get;
+use crate::error::{Error, Result, checked, not_null};
+use crate::requests::{self, Operation, State};
+
+/// The tags of those that are not complete, by their requests.
+static TAGS: Mutex<Option<HashMap<Request, c_int>>> = Mutex::new(None);
+static NEXT: AtomicI32 = AtomicI32::new(0);
+
+fn tags() -> MutexGuard<'static, Option<HashMap<Request, c_int>>> {
+    TAGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Generalized {
+    message: [rg::Request; 1],
+    complete: bool,
+    query: Grequest_query_function,
+    free: Grequest_free_function,
+    cancel: Grequest_cancel_function,
+    extra: *mut c_void,
+}
+
+// SAFETY: the program gives its functions and their argument for whichever thread completes the request.
+unsafe impl Send for Generalized {}
+
+/// The error that a function of the program's has returned.
+fn returned(code: c_int, name: &str) -> Result {
+    match code {
+        SUCCESS => Ok(()),
+        code => Err(Error::new(
+            code,
+            format!("the request's {name} function has returned {code}"),
+        )),
+    }
+}
+
+impl Generalized {
+    fn query(&self) -> (Status, Result) {
+        let mut status = Status::empty(ANY_SOURCE);
+        let code = self.query.map_or(SUCCESS, |query| {
+            // SAFETY: the program's function, with its own argument.
+            unsafe { query(self.extra, &mut status) }
+        });
+        (status, returned(code, "query"))
+    }
+
+    fn free(&mut self) -> Result {
+        let code = self.free.take().map_or(SUCCESS, |free| {
+            // SAFETY: as above; once.
+            unsafe { free(self.extra) }
+        });
+        returned(code, "free")
+    }
+}
+
+impl Drop for Generalized {
+    fn drop(&mut self) {
+        // There is nobody to whom an error could be returned.
+        let _ = self.free();
+    }
+}
+
+impl Operation for Generalized {
+    fn state(&self) -> State {
+        if self.complete {
+            State::Complete
+        } else {
+            State::Pending
+        }
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        &self.message
+    }
+
+    fn completed(&mut self, _index: usize, _status: &rg::Status, _code: c_int) {
+        self.message = [rg::REQUEST_NULL];
+        self.complete = true;
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        let (status, queried) = self.query();
+        (status, queried.and(self.free()))
+    }
+
+    fn look(&self) -> Status {
+        self.query().0
+    }
+
+    fn cancel(&mut self) -> Result {
+        let code = self.cancel.map_or(SUCCESS, |cancel| {
+            // SAFETY: the program's function, with its own argument.
+            unsafe { cancel(self.extra, c_int::from(self.complete)) }
+        });
+        returned(code, "cancel")
+    }
+}
+
+pub unsafe fn grequest_start(
+    query_fn: Grequest_query_function,
+    free_fn: Grequest_free_function,
+    cancel_fn: Grequest_cancel_function,
+    extra_state: *mut c_void,
+    request: *mut Request,
+) -> Result {
+    let hidden = get(COMM_SELF)?.hidden;
+    not_null(request, "request")?;
+    let (tag, message) = sleep(hidden)?;
+    let made = Generalized {
+        message: [message],
+        complete: false,
+        query: query_fn,
+        free: free_fn,
+        cancel: cancel_fn,
+        extra: extra_state,
+    };
+    let made = requests::of_operation(Box::new(made), COMM_SELF)?;
+    tags().get_or_insert_default().insert(made, tag);
+    // SAFETY: the caller's pointer.
+    unsafe { *request = made };
+    Ok(())
+}
+
+pub unsafe fn grequest_complete(request: Request) -> Result {
+    let tag = tags().get_or_insert_default().remove(&request);
+    let tag = tag.ok_or_else(|| {
+        let text = "the request is no generalized one, or has been completed already";
+        Error::new(ERR_REQUEST, text)
+    })?;
+    wake(tag)
+}
+
+/// The receive of an empty message in the hidden group of MPI_COMM_SELF, and its tag, by which [`wake`] completes it.
+pub(crate) fn sleep(hidden: rg::Group) -> Result<(c_int, rg::Request)> {
+    // Other messages of that group have higher tags.
+    let tag = NEXT.fetch_add(1, Ordering::Relaxed) & 0x1fff_ffff;
+    let mut message = rg::REQUEST_NULL;
+    // SAFETY: the message is empty.
+    checked(unsafe { rg::rg_irecv(std::ptr::null_mut(), 0, 0, tag, hidden, &mut message) })?;
+    Ok((tag, message))
+}
+
+/// Completes that receive.
+pub(crate) fn wake(tag: c_int) -> Result {
+    let hidden = get(COMM_SELF)?.hidden;
+    // SAFETY: the message is empty.
+    checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, 0, tag, hidden) })
+}

@@ -1,0 +1,154 @@
+//! Graphs that every process knows.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::communicators::no_intra;
+use super::grids::{array, check_rank, fill, with_topology};
+use crate::abi::*;
+use crate::communicator::{Communicator, get};
+use crate::error::{Error, Result, not_null};
+use crate::topology::{Graph, Topology};
+
+/// The graph of a communicator.
+fn graph_of(comm: &Communicator) -> Result<&Arc<Graph>> {
+    match &comm.topology {
+        Some(Topology::Graph(graph)) => Ok(graph),
+        _ => Err(Error::new(
+            ERR_TOPOLOGY,
+            "the communicator has no graph as its topology",
+        )),
+    }
+}
+
+/// The graph that the caller describes.
+unsafe fn described(
+    comm: &Communicator,
+    nnodes: c_int,
+    indx: *const c_int,
+    edges: *const c_int,
+) -> Result<Graph> {
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    let most = comm.size();
+    if !(0..=most).contains(&nnodes) {
+        let text = format!("nnodes is {nnodes}; the communicator has {most} processes");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    // SAFETY: the caller's array has so many elements.
+    let ends = unsafe { array(indx, nnodes, "indx")? };
+    if ends.first().is_some_and(|first| *first < 0) || ends.windows(2).any(|it| it[0] > it[1]) {
+        let text = format!("indx is {ends:?}; its numbers are 0 or more and never fall");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    // SAFETY: as above.
+    let edges = unsafe { array(edges, ends.last().copied().unwrap_or(0), "edges")? };
+    if let Some(edge) = edges.iter().find(|edge| !(0..nnodes).contains(*edge)) {
+        let text = format!(
+            "an edge leads to {edge}; the graph's nodes are 0 to {}",
+            nnodes - 1
+        );
+        return Err(Error::new(ERR_ARG, text));
+    }
+    Ok(Graph {
+        ends: ends.to_vec(),
+        edges: edges.to_vec(),
+    })
+}
+
+pub unsafe fn graph_create(
+    comm_old: Comm,
+    nnodes: c_int,
+    indx: *const c_int,
+    edges: *const c_int,
+    _reorder: c_int,
+    comm_graph: *mut Comm,
+) -> Result {
+    let comm = get(comm_old)?;
+    not_null(comm_graph, "comm_graph")?;
+    // SAFETY: the caller's arrays and pointer.
+    unsafe {
+        let graph = described(&comm, nnodes, indx, edges)?;
+        with_topology(&comm, nnodes, Topology::Graph(Arc::new(graph)), comm_graph)
+    }
+}
+
+pub unsafe fn graph_map(
+    comm: Comm,
+    nnodes: c_int,
+    indx: *const c_int,
+    edges: *const c_int,
+    newrank: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    not_null(newrank, "newrank")?;
+    // SAFETY: the caller's arrays and pointer.
+    unsafe {
+        described(&comm, nnodes, indx, edges)?;
+        *newrank = if comm.rank < nnodes {
+            comm.rank
+        } else {
+            UNDEFINED
+        };
+    }
+    Ok(())
+}
+
+pub unsafe fn graphdims_get(comm: Comm, nnodes: *mut c_int, nedges: *mut c_int) -> Result {
+    let comm = get(comm)?;
+    let graph = graph_of(&comm)?;
+    not_null(nnodes, "nnodes")?;
+    not_null(nedges, "nedges")?;
+    // SAFETY: the caller's pointers.
+    unsafe { (*nnodes, *nedges) = (graph.ends.len() as c_int, graph.edges.len() as c_int) };
+    Ok(())
+}
+
+pub unsafe fn graph_get(
+    comm: Comm,
+    maxindex: c_int,
+    maxedges: c_int,
+    indx: *mut c_int,
+    edges: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    let graph = graph_of(&comm)?;
+    // SAFETY: the caller's arrays have so many elements.
+    unsafe {
+        fill(indx, maxindex, &graph.ends, "indx")?;
+        fill(edges, maxedges, &graph.edges, "edges")
+    }
+}
+
+pub unsafe fn graph_neighbors_count(comm: Comm, rank: c_int, nneighbors: *mut c_int) -> Result {
+    let comm = get(comm)?;
+    let graph = graph_of(&comm)?;
+    check_rank(&comm, rank)?;
+    not_null(nneighbors, "nneighbors")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *nneighbors = graph.neighbours(rank).len() as c_int };
+    Ok(())
+}
+
+pub unsafe fn graph_neighbors(
+    comm: Comm,
+    rank: c_int,
+    maxneighbors: c_int,
+    neighbors: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    let graph = graph_of(&comm)?;
+    check_rank(&comm, rank)?;
+    // SAFETY: the caller's array has `maxneighbors` elements.
+    unsafe { fill(neighbors, maxneighbors, graph.neighbours(rank), "neighbors") }
+}
+
+pub unsafe fn topo_test(comm: Comm, status: *mut c_int) -> Result {
+    let comm = get(comm)?;
+    not_null(status, "status")?;
+    let kind = comm.topology.as_ref().map_or(UNDEFINED, Topology::kind);
+    // SAFETY: the caller's pointer.
+    unsafe { *status = kind };
+    Ok(())
+}

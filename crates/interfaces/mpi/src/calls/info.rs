@@ -1,0 +1,203 @@
+//! Info objects. All of these may be called at any time.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use crate::abi::*;
+use crate::error::{Error, Result, not_null};
+use crate::info::{self, Hints};
+use crate::text;
+
+/// A key that the caller gives.
+unsafe fn key_of<'a>(key: *const c_char) -> Result<&'a CStr> {
+    if key.is_null() {
+        return Err(Error::new(ERR_INFO_KEY, "the key is a null pointer"));
+    }
+    // SAFETY: the caller's text.
+    let key = unsafe { text::given(key, "the key", MAX_INFO_KEY, ERR_INFO_KEY)? };
+    match key.is_empty() {
+        true => Err(Error::new(ERR_INFO_KEY, "the key is empty")),
+        false => Ok(key),
+    }
+}
+
+pub unsafe fn info_create(info: *mut Info) -> Result {
+    not_null(info, "info")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *info = info::make(Hints::default())? };
+    Ok(())
+}
+
+pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: *mut Info) -> Result {
+    not_null(info, "info")?;
+    let count = match argv.is_null() {
+        true => 0,
+        false => usize::try_from(argc).unwrap_or(0),
+    };
+    let hints = if count == 0 {
+        info::hints(INFO_ENV)?
+    } else {
+        // SAFETY: the caller's array has so many texts.
+        let texts = (0..count).map(|at| unsafe { *argv.add(at) });
+        let texts = texts.take_while(|text| !text.is_null());
+        // SAFETY: as above.
+        info::of_arguments(texts.map(|text| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()))
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { *info = info::make(hints)? };
+    Ok(())
+}
+
+pub unsafe fn info_delete(info: Info, key: *const c_char) -> Result {
+    let object = info::object(info)?;
+    // SAFETY: the caller's text.
+    let key = unsafe { key_of(key)? };
+    match object.hints().remove(key) {
+        true => Ok(()),
+        false => Err(Error::new(
+            ERR_INFO_NOKEY,
+            format!("the info object has no key {key:?}"),
+        )),
+    }
+}
+
+pub unsafe fn info_dup(info: Info, newinfo: *mut Info) -> Result {
+    let hints = info::hints(info)?;
+    not_null(newinfo, "newinfo")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *newinfo = info::make(hints)? };
+    Ok(())
+}
+
+pub unsafe fn info_free(info: *mut Info) -> Result {
+    not_null(info, "info")?;
+    // SAFETY: the caller's pointer.
+    unsafe {
+        info::remove(*info)?;
+        *info = INFO_NULL;
+    }
+    Ok(())
+}
+
+pub unsafe fn info_get(
+    info: Info,
+    key: *const c_char,
+    valuelen: c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> Result {
+    let hints = info::hints(info)?;
+    // SAFETY: the caller's text.
+    let key = unsafe { key_of(key)? };
+    not_null(value, "value")?;
+    not_null(flag, "flag")?;
+    if valuelen < 0 {
+        let text = format!("valuelen is {valuelen}; it is 0 or more");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    let found = hints.get(key);
+    // SAFETY: the caller's pointer, and room for `valuelen` bytes and an end.
+    unsafe {
+        *flag = c_int::from(found.is_some());
+        if let Some(found) = found {
+            text::give(found.to_bytes(), value, valuelen.saturating_add(1));
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn info_get_nkeys(info: Info, nkeys: *mut c_int) -> Result {
+    let hints = info::hints(info)?;
+    not_null(nkeys, "nkeys")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *nkeys = hints.len() as c_int };
+    Ok(())
+}
+
+pub unsafe fn info_get_nthkey(info: Info, n: c_int, key: *mut c_char) -> Result {
+    let hints = info::hints(info)?;
+    not_null(key, "key")?;
+    let found = usize::try_from(n).ok().and_then(|n| hints.key(n));
+    let Some(found) = found else {
+        let count = hints.len();
+        return Err(Error::new(
+            ERR_ARG,
+            format!("n is {n}; the info object has {count} keys, counted from 0"),
+        ));
+    };
+    // SAFETY: the caller has room for the longest key.
+    unsafe { text::give(found.to_bytes(), key, MAX_INFO_KEY) };
+    Ok(())
+}
+
+pub unsafe fn info_get_string(
+    info: Info,
+    key: *const c_char,
+    buflen: *mut c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> Result {
+    let hints = info::hints(info)?;
+    // SAFETY: the caller's text.
+    let key = unsafe { key_of(key)? };
+    not_null(buflen, "buflen")?;
+    not_null(flag, "flag")?;
+    let found = hints.get(key);
+    // SAFETY: the caller's pointers.
+    let room = unsafe {
+        *flag = c_int::from(found.is_some());
+        *buflen
+    };
+    let Some(found) = found else { return Ok(()) };
+    if room > 0 {
+        not_null(value, "value")?;
+        // SAFETY: the caller has so much room.
+        unsafe { text::give(found.to_bytes(), value, room) };
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { *buflen = found.count_bytes() as c_int + 1 };
+    Ok(())
+}
+
+pub unsafe fn info_get_valuelen(
+    info: Info,
+    key: *const c_char,
+    valuelen: *mut c_int,
+    flag: *mut c_int,
+) -> Result {
+    let hints = info::hints(info)?;
+    // SAFETY: the caller's text.
+    let key = unsafe { key_of(key)? };
+    not_null(valuelen, "valuelen")?;
+    not_null(flag, "flag")?;
+    let found = hints.get(key);
+    // SAFETY: the caller's pointers.
+    unsafe {
+        *flag = c_int::from(found.is_some());
+        if let Some(found) = found {
+            *valuelen = found.count_bytes() as c_int;
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn info_set(info: Info, key: *const c_char, value: *const c_char) -> Result {
+    let object = info::object(info)?;
+    // SAFETY: the caller's texts.
+    let (key, value) = unsafe {
+        let key = key_of(key)?;
+        (
+            key,
+            text::given(value, "the value", MAX_INFO_VAL, ERR_INFO_VALUE)?,
+        )
+    };
+    object.hints().set(key, value);
+    Ok(())
+}
+
+pub unsafe fn info_fromint(info: c_int) -> Info {
+    Info(info as usize)
+}
+
+pub unsafe fn info_toint(info: Info) -> c_int {
+    info.0 as c_int
+}

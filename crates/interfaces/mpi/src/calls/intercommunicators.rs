@@ -1,0 +1,107 @@
+//! Making intercommunicators, and one communicator of both sides.
+
+use std::ffi::{c_char, c_int};
+
+use super::communicator_making::give;
+use super::communicators::{no_inter, no_intra};
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Inherited, get};
+use crate::errhandler::{Of, Place};
+use crate::error::{Error, Result, not_null};
+use crate::groups;
+use crate::info;
+use crate::text;
+
+/// A leader on this side.
+fn check_leader(leader: c_int, size: usize) -> Result {
+    match usize::try_from(leader) {
+        Ok(it) if it < size => Ok(()),
+        _ => Err(Error::new(
+            ERR_RANK,
+            format!(
+                "the leader is {leader}; ranks here are 0 to {}",
+                size as i64 - 1
+            ),
+        )),
+    }
+}
+
+pub unsafe fn intercomm_create(
+    local_comm: Comm,
+    local_leader: c_int,
+    peer_comm: Comm,
+    remote_leader: c_int,
+    tag: c_int,
+    newintercomm: *mut Comm,
+) -> Result {
+    let comm = get(local_comm)?;
+    not_null(newintercomm, "newintercomm")?;
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    check_leader(local_leader, comm.local.len())?;
+    super::send::check_tag(tag)?;
+    // The last three arguments mean nothing elsewhere than at the leader.
+    let bridge = || {
+        let bridge = get(peer_comm)?;
+        check_leader(remote_leader, bridge.peers().len())?;
+        if bridge.remote.is_none() && bridge.rank == remote_leader {
+            let text = format!("the remote leader, {remote_leader}, is the local one");
+            return Err(Error::new(ERR_RANK, text));
+        }
+        Ok((bridge, remote_leader))
+    };
+    let bridge = match comm.rank == local_leader {
+        // Known before anything is said to anybody.
+        true => Some(bridge()?),
+        false => None,
+    };
+    let made = communicator::create_inter(&comm, local_leader, bridge, tag)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made), Inherited::of(&comm), newintercomm) }
+}
+
+pub unsafe fn intercomm_create_from_groups(
+    local_group: Group,
+    local_leader: c_int,
+    remote_group: Group,
+    remote_leader: c_int,
+    stringtag: *const c_char,
+    info: Info,
+    errhandler: Errhandler,
+    newintercomm: *mut Comm,
+) -> Result {
+    let local = groups::get(local_group)?;
+    not_null(newintercomm, "newintercomm")?;
+    check_leader(local_leader, local.len())?;
+    let hints = info::optional(info)?;
+    let place = Place::with(errhandler, Of::Comm)?;
+    // SAFETY: the caller's text.
+    let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
+    let remote = match groups::own_rank(&local)? {
+        rank if rank == local_leader => {
+            let remote = groups::get(remote_group)?;
+            check_leader(remote_leader, remote.len())?;
+            Some(remote)
+        }
+        _ => None,
+    };
+    let made = communicator::create_inter_from_groups(&local, local_leader, remote, tag)?;
+    let inherited = Inherited {
+        hints,
+        ..Inherited::handled_by(place)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made), inherited, newintercomm) }
+}
+
+pub unsafe fn intercomm_merge(intercomm: Comm, high: c_int, newintracomm: *mut Comm) -> Result {
+    let comm: std::sync::Arc<Communicator> = get(intercomm)?;
+    not_null(newintracomm, "newintracomm")?;
+    if comm.remote.is_none() {
+        return Err(no_inter());
+    }
+    let made = communicator::merge(&comm, high != 0)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made), Inherited::of(&comm), newintracomm) }
+}

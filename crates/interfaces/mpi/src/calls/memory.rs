@@ -1,0 +1,44 @@
+//! Memory that a program asks the library for.
+
+use std::ffi::c_void;
+
+use crate::abi::*;
+use crate::error::{Error, Result, not_null};
+use crate::info;
+use crate::process;
+
+/// The alignment of memory that is given out.
+const ALIGNMENT: usize = 64;
+
+/// The alignment that hints ask for, if it is more.
+fn alignment(info: Info) -> Result<usize> {
+    let hints = info::optional(info)?;
+    let wanted = hints.text(c"mpi_minimum_memory_alignment");
+    let wanted = wanted.and_then(|text| text.parse::<usize>().ok());
+    let wanted = wanted.filter(|it| it.is_power_of_two());
+    Ok(wanted.map_or(ALIGNMENT, |it| it.max(ALIGNMENT)))
+}
+
+pub unsafe fn alloc_mem(size: i64, info: Info, baseptr: *mut c_void) -> Result {
+    process::require()?;
+    not_null(baseptr, "baseptr")?;
+    let alignment = alignment(info)?;
+    let length = usize::try_from(size)
+        .map_err(|_| Error::new(ERR_ARG, format!("the size is {size}; it is 0 or more")))?;
+    let mut block = std::ptr::null_mut();
+    // SAFETY: the pointer is written; the alignment is a power of two and a multiple of a pointer's size.
+    if unsafe { libc::posix_memalign(&mut block, alignment, length.max(1)) } != 0 {
+        let text = format!("{size} bytes of memory are not to be had");
+        return Err(Error::new(ERR_NO_MEM, text));
+    }
+    // SAFETY: the caller's pointer is to a pointer.
+    unsafe { baseptr.cast::<*mut c_void>().write_unaligned(block) };
+    Ok(())
+}
+
+pub unsafe fn free_mem(base: *mut c_void) -> Result {
+    process::require()?;
+    // SAFETY: memory of the call above, or null.
+    unsafe { libc::free(base) };
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Operators, and reductions within one process.
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::*;
+use crate::error::{Error, Result, not_null};
+use crate::operator;
+
+pub unsafe fn op_create(user_fn: UserFunction, commute: c_int, op: *mut Op) -> Result {
+    not_null(op, "op")?;
+    let made = operator::create(user_fn, commute != 0)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *op = made };
+    Ok(())
+}
+
+pub unsafe fn op_free(op: *mut Op) -> Result {
+    not_null(op, "op")?;
+    // SAFETY: the caller's pointer.
+    unsafe {
+        operator::free(*op)?;
+        *op = OP_NULL;
+    }
+    Ok(())
+}
+
+pub unsafe fn op_commutative(op: Op, commute: *mut c_int) -> Result {
+    not_null(commute, "commute")?;
+    let found = operator::is_commutative(op)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *commute = c_int::from(found) };
+    Ok(())
+}
+
+pub unsafe fn reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let reduction = operator::get(op, datatype)?;
+    let length = reduction.of.packed_size(count)?;
+    for buffer in [inbuf, inoutbuf.cast_const()] {
+        if length != 0 && buffer as usize == IN_PLACE {
+            let text = "a buffer is MPI_IN_PLACE, which this call does not know";
+            return Err(Error::new(ERR_BUFFER, text));
+        }
+        reduction.of.check_buffer(buffer, length)?;
+    }
+    if length != 0 && inbuf == inoutbuf.cast_const() {
+        let text = "both buffers are the same";
+        return Err(Error::new(ERR_BUFFER, text));
+    }
+    // SAFETY: the caller's buffers have these elements.
+    unsafe { reduction.combine(inbuf, inoutbuf, count) };
+    Ok(())
+}
+
+pub unsafe fn op_toint(op: Op) -> c_int {
+    op.0 as c_int
+}
+
+pub unsafe fn op_fromint(op: c_int) -> Op {
+    Op(op as u32 as usize)
+}

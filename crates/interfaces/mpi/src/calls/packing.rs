@@ -1,0 +1,275 @@
+//! Packing and unpacking, addresses, and how many elements a message has.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::communicator;
+use crate::datatype::{self, Type, committed, external, memory};
+use crate::error::{Error, Result, not_null};
+
+/// The element type and the size of a packed buffer; which has room from the position on.
+struct Packed {
+    of: Arc<Type>,
+    length: usize,
+    position: usize,
+}
+
+impl Packed {
+    unsafe fn new(
+        of: Arc<Type>,
+        length: usize,
+        size: i64,
+        position: OutCount,
+        buffer: *const c_void,
+    ) -> Result<Packed> {
+        if position.is_null() {
+            return Err(Error::new(ERR_ARG, "position is a null pointer"));
+        }
+        // SAFETY: the caller's pointer.
+        let at = unsafe { position.get() };
+        let left = size.checked_sub(at).filter(|&left| at >= 0 && left >= 0);
+        if left.is_none_or(|left| (left as u64) < length as u64) {
+            let text = format!(
+                "{length} bytes do not fit in a packed buffer of {size} bytes from position {at} on"
+            );
+            return Err(Error::new(ERR_TRUNCATE, text));
+        }
+        datatype::address(buffer, 0, length)?;
+        Ok(Packed {
+            of,
+            length,
+            position: at as usize,
+        })
+    }
+
+    /// The position behind it.
+    unsafe fn advance(&self, position: OutCount) {
+        // SAFETY: the caller's pointer.
+        unsafe { position.set((self.position + self.length) as i64) };
+    }
+}
+
+pub unsafe fn pack(
+    inbuf: *const c_void,
+    incount: i64,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: OutCount,
+    comm: Comm,
+) -> Result {
+    communicator::port(comm)?;
+    let of = committed(datatype)?;
+    let length = of.packed_size(incount)?;
+    of.check_buffer(inbuf, length)?;
+    // SAFETY: the caller's buffers have these elements, and so many bytes.
+    unsafe {
+        let packed = Packed::new(of, length, outsize, position, outbuf)?;
+        let out = outbuf.cast::<u8>().wrapping_add(packed.position);
+        packed.of.pack(inbuf, 0, length, out);
+        packed.advance(position);
+    }
+    Ok(())
+}
+
+pub unsafe fn unpack(
+    inbuf: *const c_void,
+    insize: i64,
+    position: OutCount,
+    outbuf: *mut c_void,
+    outcount: i64,
+    datatype: Datatype,
+    comm: Comm,
+) -> Result {
+    communicator::port(comm)?;
+    let of = committed(datatype)?;
+    let length = of.packed_size(outcount)?;
+    of.check_buffer(outbuf, length)?;
+    // SAFETY: the caller's buffers have these elements, and so many bytes.
+    unsafe {
+        let packed = Packed::new(of, length, insize, position, inbuf)?;
+        let bytes = inbuf.cast::<u8>().wrapping_add(packed.position);
+        packed.of.unpack(bytes, 0, length, outbuf);
+        packed.advance(position);
+    }
+    Ok(())
+}
+
+pub unsafe fn pack_size(incount: i64, datatype: Datatype, comm: Comm, size: OutCount) -> Result {
+    communicator::port(comm)?;
+    let length = committed(datatype)?.packed_size(incount)?;
+    if size.is_null() {
+        return Err(Error::new(ERR_ARG, "size is a null pointer"));
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { size.set(length as i64) };
+    Ok(())
+}
+
+/// There is one data representation to pack to.
+unsafe fn check_external32(datarep: *const c_char) -> Result {
+    not_null(datarep, "datarep")?;
+    // SAFETY: the caller's text ends.
+    let name = unsafe { CStr::from_ptr(datarep) };
+    match name.to_bytes() {
+        b"external32" => Ok(()),
+        _ => Err(Error::new(
+            ERR_ARG,
+            format!("the data representation is {name:?}; packing knows external32"),
+        )),
+    }
+}
+
+/// How many bytes so many elements are in external32.
+fn external_size(of: &Type, count: i64) -> Result<usize> {
+    of.packed_size(count)?;
+    let one = of.map().signature.totals().external;
+    one.checked_mul(count as usize).ok_or_else(|| {
+        let text = format!("{count} elements of this datatype are longer than memory");
+        Error::new(ERR_COUNT, text)
+    })
+}
+
+pub unsafe fn pack_external(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    incount: i64,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: *mut i64,
+) -> Result {
+    // SAFETY: the caller's text.
+    unsafe { check_external32(datarep)? };
+    let of = committed(datatype)?;
+    let (length, native) = (external_size(&of, incount)?, of.packed_size(incount)?);
+    of.check_buffer(inbuf, native)?;
+    let position = OutCount::Large(position);
+    let mut bytes = memory(native)?;
+    // SAFETY: the caller's buffers have these elements, and so many bytes; `pack` fills the bytes.
+    unsafe {
+        let packed = Packed::new(of, length, outsize, position, outbuf)?;
+        packed.of.pack(inbuf, 0, native, bytes.as_mut_ptr());
+        bytes.set_len(native);
+        if length != 0 {
+            let out = outbuf.cast::<u8>().wrapping_add(packed.position);
+            let out = std::slice::from_raw_parts_mut(out, length);
+            external::encode(&packed.of.map().signature, incount as usize, &bytes, out)?;
+        }
+        packed.advance(position);
+    }
+    Ok(())
+}
+
+pub unsafe fn unpack_external(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: i64,
+    position: *mut i64,
+    outbuf: *mut c_void,
+    outcount: i64,
+    datatype: Datatype,
+) -> Result {
+    // SAFETY: the caller's text.
+    unsafe { check_external32(datarep)? };
+    let of = committed(datatype)?;
+    let (length, native) = (external_size(&of, outcount)?, of.packed_size(outcount)?);
+    of.check_buffer(outbuf, native)?;
+    let position = OutCount::Large(position);
+    let mut bytes = memory(native)?;
+    bytes.resize(native, 0);
+    // SAFETY: the caller's buffers have these elements, and so many bytes.
+    unsafe {
+        let packed = Packed::new(of, length, insize, position, inbuf)?;
+        if length != 0 {
+            let from = inbuf.cast::<u8>().wrapping_add(packed.position);
+            let from = std::slice::from_raw_parts(from, length);
+            let signature = &packed.of.map().signature;
+            external::decode(signature, outcount as usize, from, &mut bytes)?;
+        }
+        packed.of.unpack(bytes.as_ptr(), 0, native, outbuf);
+        packed.advance(position);
+    }
+    Ok(())
+}
+
+pub unsafe fn pack_external_size(
+    datarep: *const c_char,
+    incount: i64,
+    datatype: Datatype,
+    size: *mut i64,
+) -> Result {
+    // SAFETY: the caller's text.
+    unsafe { check_external32(datarep)? };
+    not_null(size, "size")?;
+    let of = committed(datatype)?;
+    let length = external_size(&of, incount)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *size = length as i64 };
+    Ok(())
+}
+
+pub unsafe fn get_address(location: *const c_void, address: *mut i64) -> Result {
+    not_null(address, "address")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *address = location as i64 };
+    Ok(())
+}
+
+pub unsafe fn aint_add(base: i64, disp: i64) -> i64 {
+    base.wrapping_add(disp)
+}
+
+pub unsafe fn aint_diff(addr1: i64, addr2: i64) -> i64 {
+    addr1.wrapping_sub(addr2)
+}
+
+pub unsafe fn get_elements(status: *const Status, datatype: Datatype, count: OutCount) -> Result {
+    not_null(status, "status")?;
+    if count.is_null() {
+        return Err(Error::new(ERR_ARG, "count is a null pointer"));
+    }
+    let of = committed(datatype)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        let elements = of.elements_in((*status).bytes());
+        count.set(elements.unwrap_or(i64::from(UNDEFINED)));
+    }
+    Ok(())
+}
+
+pub unsafe fn get_elements_x(status: *const Status, datatype: Datatype, count: *mut i64) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { get_elements(status, datatype, OutCount::Large(count)) }
+}
+
+pub unsafe fn status_set_elements(status: *mut Status, datatype: Datatype, count: i64) -> Result {
+    not_null(status, "status")?;
+    let of = committed(datatype)?;
+    let signature = &of.map().signature;
+    let one = signature.totals().elements as i64;
+    let wrong = || {
+        let text = format!("{count} is no number of elements of this datatype");
+        Error::new(ERR_COUNT, text)
+    };
+    let bytes = match (count, one) {
+        (0, _) => 0,
+        (..0, _) | (_, 0) => return Err(wrong()),
+        _ => {
+            let rest = signature.bytes_of((count % one) as usize) as i64;
+            let whole = of.size().checked_mul(count / one);
+            whole
+                .and_then(|it| it.checked_add(rest))
+                .ok_or_else(wrong)?
+        }
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { (*status).set_bytes(bytes as u64) };
+    Ok(())
+}
+
+pub unsafe fn status_set_elements_x(status: *mut Status, datatype: Datatype, count: i64) -> Result {
+    // SAFETY: the caller's pointer.
+    unsafe { status_set_elements(status, datatype, count) }
+}

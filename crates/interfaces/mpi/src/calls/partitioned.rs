@@ -1,0 +1,145 @@
+//! Partitioned messages.
+
+use std::ffi::{c_int, c_void};
+
+use super::send::check_tag;
+use crate::abi::*;
+use crate::communicator::{get, port};
+use crate::datatype::{self, Block};
+use crate::error::{Error, Result, not_null};
+use crate::info;
+use crate::partitioned::{check_count, receive, send};
+
+/// The elements of a partition, and of all.
+fn elements(
+    buf: *const c_void,
+    partitions: c_int,
+    count: i64,
+    datatype: Datatype,
+) -> Result<(Block, i64, Block)> {
+    check_count(partitions)?;
+    let one = datatype::block(datatype, count)?;
+    let total = count.checked_mul(i64::from(partitions)).ok_or_else(|| {
+        let text = format!("{partitions} partitions of {count} elements are more than memory has");
+        Error::new(ERR_COUNT, text)
+    })?;
+    let all = datatype::block(datatype, total)?;
+    match &all {
+        Block::Plain { offset, length } => {
+            datatype::address(buf, *offset, *length)?;
+        }
+        Block::Layout(of) => of.check_buffer(buf, of.packed_size(total)?)?,
+    }
+    Ok((one, total, all))
+}
+
+pub unsafe fn psend_init(
+    buf: *const c_void,
+    partitions: c_int,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    info: Info,
+    request: *mut Request,
+) -> Result {
+    let peer = port(comm)?.destination(dest)?;
+    check_tag(tag)?;
+    info::optional(info)?;
+    not_null(request, "request")?;
+    let (block, ..) = elements(buf, partitions, count, datatype)?;
+    let extent = datatype::get(datatype)?.extent();
+    let arguments = send::Arguments {
+        buffer: buf,
+        block,
+        count,
+        step: extent as isize * count as isize,
+        partitions,
+        peer,
+        tag,
+    };
+    let made = send::make(arguments, &*get(comm)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = made };
+    Ok(())
+}
+
+pub unsafe fn precv_init(
+    buf: *mut c_void,
+    partitions: c_int,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    info: Info,
+    request: *mut Request,
+) -> Result {
+    let port = port(comm)?;
+    if dest == ANY_SOURCE {
+        let text = "the source is MPI_ANY_SOURCE; partitioned receives have one source";
+        return Err(Error::new(ERR_RANK, text));
+    }
+    let peer = port.source(dest)?;
+    check_tag(tag)?;
+    info::optional(info)?;
+    not_null(request, "request")?;
+    let (_, total, block) = elements(buf, partitions, count, datatype)?;
+    let arguments = receive::Arguments {
+        buffer: buf,
+        block,
+        count: total,
+        partitions,
+        peer,
+        tag,
+    };
+    let made = receive::make(arguments, &*get(comm)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = made };
+    Ok(())
+}
+
+pub unsafe fn pready(partition: c_int, request: Request) -> Result {
+    send::find(request)?.ready(std::iter::once(partition))
+}
+
+pub unsafe fn pready_range(
+    partition_low: c_int,
+    partition_high: c_int,
+    request: Request,
+) -> Result {
+    let send = send::find(request)?;
+    if partition_low > partition_high {
+        let text = format!("the first partition is {partition_low}, the last one {partition_high}");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    send.ready(partition_low..=partition_high)
+}
+
+pub unsafe fn pready_list(
+    length: c_int,
+    array_of_partitions: *const c_int,
+    request: Request,
+) -> Result {
+    let send = send::find(request)?;
+    let length = usize::try_from(length).map_err(|_| {
+        let text = format!("the list has {length} partitions; it has 0 or more");
+        Error::new(ERR_ARG, text)
+    })?;
+    if length == 0 {
+        return Ok(());
+    }
+    not_null(array_of_partitions, "array_of_partitions")?;
+    // SAFETY: the caller's array.
+    let list = unsafe { std::slice::from_raw_parts(array_of_partitions, length) };
+    send.ready(list.iter().copied())
+}
+
+pub unsafe fn parrived(request: Request, partition: c_int, flag: *mut c_int) -> Result {
+    not_null(flag, "flag")?;
+    let arrived = receive::arrived(request, partition)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = c_int::from(arrived) };
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! Persistent sends and receives: made once, started again and again. And what may be done with a request besides waiting for it.
+
+use std::ffi::{c_int, c_void};
+
+use super::buffered::ibsend;
+use super::completion::array;
+use super::receive::{irecv, wanted_tag};
+use super::send::{check_tag, irsend, isend, issend};
+use crate::abi::*;
+use crate::communicator::port;
+use crate::datatype::{self, Kept};
+use crate::error::{Error, Object, Result, not_null};
+use crate::progress;
+use crate::requests::{self, Persistent, State, slot};
+
+/// The arguments of a message.
+#[derive(Clone, Copy)]
+struct Arguments {
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    peer: c_int,
+    tag: c_int,
+    comm: Comm,
+}
+
+// SAFETY: the buffer is the caller's, for whichever thread starts the message.
+unsafe impl Send for Arguments {}
+
+type Begin = unsafe fn(&Arguments, &mut Request) -> Result;
+
+/// Keeps a message, which has been checked.
+unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Result {
+    not_null(request, "request")?;
+    datatype::block(arguments.datatype, arguments.count)?;
+    // The program may free the type before it starts the message.
+    let held = Kept::new(arguments.datatype, datatype::get(arguments.datatype)?);
+    let again = move || {
+        let mut arguments = arguments;
+        arguments.datatype = held.handle();
+        let mut begun = REQUEST_NULL;
+        // SAFETY: the caller's buffer, from its start to its completion.
+        unsafe { begin(&arguments, &mut begun)? };
+        Ok(begun)
+    };
+    let kept = requests::of_operation(Box::new(Persistent::new(again)), arguments.comm)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = kept };
+    Ok(())
+}
+
+pub unsafe fn send_init(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    unsafe { keep(arguments, begin_isend, request) }
+}
+
+pub unsafe fn ssend_init(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    unsafe { keep(arguments, begin_issend, request) }
+}
+
+pub unsafe fn rsend_init(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    unsafe { keep(arguments, begin_irsend, request) }
+}
+
+pub unsafe fn bsend_init(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    unsafe { keep(arguments, begin_ibsend, request) }
+}
+
+unsafe fn begin_isend(it: &Arguments, request: &mut Request) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        isend(
+            it.buf,
+            it.count,
+            it.datatype,
+            it.peer,
+            it.tag,
+            it.comm,
+            request,
+        )
+    }
+}
+
+unsafe fn begin_issend(it: &Arguments, request: &mut Request) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        issend(
+            it.buf,
+            it.count,
+            it.datatype,
+            it.peer,
+            it.tag,
+            it.comm,
+            request,
+        )
+    }
+}
+
+unsafe fn begin_irsend(it: &Arguments, request: &mut Request) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        irsend(
+            it.buf,
+            it.count,
+            it.datatype,
+            it.peer,
+            it.tag,
+            it.comm,
+            request,
+        )
+    }
+}
+
+unsafe fn begin_ibsend(it: &Arguments, request: &mut Request) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ibsend(
+            it.buf,
+            it.count,
+            it.datatype,
+            it.peer,
+            it.tag,
+            it.comm,
+            request,
+        )
+    }
+}
+
+unsafe fn begin_irecv(it: &Arguments, request: &mut Request) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        irecv(
+            it.buf,
+            it.count,
+            it.datatype,
+            it.peer,
+            it.tag,
+            it.comm,
+            request,
+        )
+    }
+}
+
+fn of_send(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result<Arguments> {
+    port(comm)?.destination(dest)?;
+    check_tag(tag)?;
+    Ok(Arguments {
+        buf: buf.cast_mut(),
+        count,
+        datatype,
+        peer: dest,
+        tag,
+        comm,
+    })
+}
+
+pub unsafe fn recv_init(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    port(comm)?.source(source)?;
+    wanted_tag(tag)?;
+    let arguments = Arguments {
+        buf,
+        count,
+        datatype,
+        peer: source,
+        tag,
+        comm,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { keep(arguments, begin_irecv, request) }
+}
+
+pub unsafe fn start(request: *mut Request) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointer.
+    start_one(unsafe { *request })
+}
+
+fn start_one(request: Request) -> Result {
+    let slot = slot(request)?;
+    let mut operation = slot.operation();
+    let started = match operation.as_mut() {
+        Some(inner) => inner.start(),
+        None => Err(Error::new(
+            ERR_REQUEST,
+            "the request is not persistent: it was started when it was made",
+        )),
+    };
+    started.map_err(|error| error.on(Object::Comm(slot.comm())))?;
+    let staged = operation.as_ref().is_some_and(|inner| inner.has_stages());
+    drop(operation);
+    if staged {
+        progress::add(request);
+    }
+    Ok(())
+}
+
+pub unsafe fn startall(count: c_int, array_of_requests: *mut Request) -> Result {
+    // SAFETY: the caller's array.
+    let all = unsafe { array(count, array_of_requests)? };
+    all.iter().try_for_each(|&request| start_one(request))
+}
+
+pub unsafe fn request_free(request: *mut Request) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointer.
+    let place = unsafe { &mut *request };
+    let slot = slot(*place)?;
+    match slot.plain() {
+        Some(plain) => {
+            requests::detach(plain);
+            requests::release(*place);
+        }
+        None => {
+            let state = slot.operation().as_ref().map(|inner| inner.state());
+            match state {
+                // A message that is under way goes on.
+                Some(State::Pending) => progress::orphan(*place),
+                _ => requests::release(*place),
+            }
+        }
+    }
+    *place = REQUEST_NULL;
+    Ok(())
+}
+
+pub unsafe fn cancel(request: *mut Request) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's pointer.
+    let slot = slot(unsafe { *request })?;
+    match slot.plain() {
+        Some(plain) => requests::cancel(plain),
+        None => slot
+            .operation()
+            .as_mut()
+            .map_or(Ok(()), |inner| inner.cancel()),
+    }
+}
+
+pub unsafe fn request_fromint(request: c_int) -> Request {
+    Request(request as usize)
+}
+
+pub unsafe fn request_toint(request: Request) -> c_int {
+    request.0 as c_int
+}

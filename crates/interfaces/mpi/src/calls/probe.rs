@@ -1,0 +1,269 @@
+//! Looking for messages, which stay, or are taken out of matching to be received by their handle.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use super::receive::wanted_tag;
+use crate::abi::*;
+use crate::communicator::port;
+use crate::datatype::Staging;
+use crate::error::{Error, Object, Result, checked, not_null};
+use crate::objects::{Kind, Table};
+use crate::progress;
+use crate::requests::{self, Operation, Single, State};
+
+/// Messages that have been taken out of matching.
+static MESSAGES: Table<Taken> = Table::new(Kind::Message);
+
+/// A message, and the communicator it came in.
+struct Taken {
+    message: rg::Message,
+    comm: Comm,
+}
+
+pub unsafe fn iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result {
+    let port = port(comm)?;
+    let (from, tag) = (port.source(source)?, wanted_tag(tag)?);
+    not_null(flag, "flag")?;
+    if !progress::is_idle() {
+        progress::advance();
+    }
+    let mut got = rg::Status::default();
+    // SAFETY: the caller's pointers; `got` is written.
+    unsafe {
+        checked(rg::rg_iprobe(from, tag, port.group(), flag, &mut got))?;
+        if *flag != 0 {
+            port.status(&got).store(status);
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn probe(source: c_int, tag: c_int, comm: Comm, status: *mut Status) -> Result {
+    let port = port(comm)?;
+    let (from, wanted) = (port.source(source)?, wanted_tag(tag)?);
+    let mut got = rg::Status::default();
+    loop {
+        if progress::is_idle() {
+            // SAFETY: `got` is written.
+            checked(unsafe { rg::rg_probe(from, wanted, port.group(), &mut got) })?;
+            break;
+        }
+        let mut found = 0;
+        // SAFETY: as above.
+        unsafe {
+            checked(rg::rg_iprobe(
+                from,
+                wanted,
+                port.group(),
+                &mut found,
+                &mut got,
+            ))?;
+        }
+        if found != 0 {
+            break;
+        }
+        progress::advance();
+        std::thread::yield_now();
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { port.status(&got).store(status) };
+    Ok(())
+}
+
+/// Gives out the handle of a message that was found.
+unsafe fn hand_out(found: rg::Message, comm: Comm, message: *mut Message) -> Result {
+    let handle = if found == rg::MESSAGE_NONE {
+        Some(MESSAGE_NO_PROC.0)
+    } else {
+        let taken = Taken {
+            message: found,
+            comm,
+        };
+        MESSAGES.insert(Arc::new(taken))
+    };
+    let handle = handle.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many messages"))?;
+    // SAFETY: the caller's pointer.
+    unsafe { *message = Message(handle) };
+    Ok(())
+}
+
+pub unsafe fn mprobe(
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    message: *mut Message,
+    status: *mut Status,
+) -> Result {
+    not_null(message, "message")?;
+    loop {
+        let mut flag = 0;
+        if progress::is_idle() {
+            let port = port(comm)?;
+            let (from, wanted) = (port.source(source)?, wanted_tag(tag)?);
+            let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
+            // SAFETY: both are written.
+            checked(unsafe { rg::rg_mprobe(from, wanted, port.group(), &mut found, &mut got) })?;
+            // SAFETY: the caller's pointers.
+            unsafe {
+                port.status(&got).store(status);
+                return hand_out(found, comm, message);
+            }
+        }
+        // SAFETY: the caller's pointers.
+        unsafe { improbe(source, tag, comm, &mut flag, message, status)? };
+        if flag != 0 {
+            return Ok(());
+        }
+        std::thread::yield_now();
+    }
+}
+
+pub unsafe fn improbe(
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    flag: *mut c_int,
+    message: *mut Message,
+    status: *mut Status,
+) -> Result {
+    let port = port(comm)?;
+    let (from, wanted) = (port.source(source)?, wanted_tag(tag)?);
+    not_null(flag, "flag")?;
+    not_null(message, "message")?;
+    if !progress::is_idle() {
+        progress::advance();
+    }
+    let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
+    // SAFETY: the caller's pointers; the others are written.
+    unsafe {
+        checked(rg::rg_improbe(
+            from,
+            wanted,
+            port.group(),
+            flag,
+            &mut found,
+            &mut got,
+        ))?;
+        if *flag != 0 {
+            port.status(&got).store(status);
+            hand_out(found, comm, message)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a message by its handle, which is null afterwards. None: that of nobody.
+unsafe fn take(message: *mut Message) -> Result<Option<Arc<Taken>>> {
+    not_null(message, "message")?;
+    // SAFETY: the caller's pointer.
+    let place = unsafe { &mut *message };
+    let taken = match *place {
+        MESSAGE_NO_PROC => None,
+        MESSAGE_NULL => {
+            return Err(Error::new(ERR_REQUEST, "the message is MPI_MESSAGE_NULL"));
+        }
+        Message(handle) => Some(MESSAGES.remove(handle).ok_or_else(|| {
+            let text = format!("{handle:#x} is no message, or one that has been received");
+            Error::new(ERR_REQUEST, text)
+        })?),
+    };
+    *place = MESSAGE_NULL;
+    Ok(taken)
+}
+
+pub unsafe fn imrecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    message: *mut Message,
+    request: *mut Request,
+) -> Result {
+    not_null(request, "request")?;
+    let into = Staging::output(buf, count, datatype)?;
+    // SAFETY: the caller's pointer.
+    let Some(taken) = (unsafe { take(message)? }) else {
+        let done = Single::complete(Status::empty(PROC_NULL));
+        let done = requests::of_operation(Box::new(done), COMM_SELF)?;
+        // SAFETY: the caller's pointer.
+        unsafe { *request = done };
+        return Ok(());
+    };
+    let (mut from, mut begun) = (taken.message, rg::REQUEST_NULL);
+    let on = |error: Error| error.on(Object::Comm(taken.comm));
+    // SAFETY: the caller's buffer, or memory that lives as long as the operation.
+    checked(unsafe { rg::rg_imrecv(&mut from, into.address(), into.length(), &mut begun) })
+        .map_err(on)?;
+    let made = if into.is_in_place() {
+        requests::plain(begun, taken.comm)?
+    } else {
+        let single = Single::new(begun, taken.comm);
+        requests::of_operation(Box::new(Unpacking { single, into }), taken.comm)?
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { *request = made };
+    Ok(())
+}
+
+pub unsafe fn mrecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    message: *mut Message,
+    status: *mut Status,
+) -> Result {
+    let mut request = REQUEST_NULL;
+    // SAFETY: the caller's promise.
+    unsafe { imrecv(buf, count, datatype, message, &mut request)? };
+    let (found, result) = super::completion::wait_for(&mut request)?;
+    // SAFETY: the caller's pointer.
+    unsafe { found.store(status) };
+    result
+}
+
+/// A receive into memory in one piece, whose bytes then go where the elements lie.
+struct Unpacking {
+    single: Single,
+    into: Staging,
+}
+
+impl Operation for Unpacking {
+    fn state(&self) -> State {
+        self.single.state()
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        self.single.waits_for()
+    }
+
+    fn completed(&mut self, index: usize, status: &rg::Status, code: c_int) {
+        self.single.completed(index, status, code);
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        let outcome = self.single.finish();
+        // SAFETY: the caller's buffer until its request is complete, which is being told.
+        unsafe { self.into.finish(outcome.0.bytes() as usize) };
+        outcome
+    }
+
+    fn look(&self) -> Status {
+        self.single.look()
+    }
+}
+
+pub unsafe fn message_fromint(message: c_int) -> Message {
+    Message(message as usize)
+}
+
+pub unsafe fn message_toint(message: Message) -> c_int {
+    message.0 as c_int
+}

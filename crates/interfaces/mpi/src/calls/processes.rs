@@ -1,0 +1,157 @@
+//! Starting processes, and who has started this one.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use super::communicator_making::give;
+use super::communicators::no_intra;
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Inherited, get};
+use crate::error::{Error, Result, not_null};
+use crate::info;
+use crate::spawn::{self, Command};
+
+/// The root of a call on a communicator of one side.
+pub(crate) fn check_root(comm: &Communicator, root: c_int) -> Result {
+    if comm.remote.is_some() {
+        return Err(no_intra());
+    }
+    match (0..comm.size()).contains(&root) {
+        true => Ok(()),
+        false => Err(Error::new(
+            ERR_ROOT,
+            format!(
+                "the root is {root}; ranks here are 0 to {}",
+                comm.size() - 1
+            ),
+        )),
+    }
+}
+
+/// Texts that end with a null pointer; none if there is no array.
+unsafe fn texts(array: *mut *mut c_char) -> Vec<CString> {
+    let mut texts = Vec::new();
+    if array.is_null() {
+        return texts;
+    }
+    loop {
+        // SAFETY: the caller's array ends with null, which has not been seen yet.
+        let text = unsafe { *array.add(texts.len()) };
+        if text.is_null() {
+            return texts;
+        }
+        // SAFETY: the caller's text.
+        texts.push(unsafe { CStr::from_ptr(text) }.to_owned());
+    }
+}
+
+/// A command that the caller gives.
+unsafe fn command(
+    program: *const c_char,
+    argv: *mut *mut c_char,
+    maxprocs: c_int,
+    info: Info,
+) -> Result<Command> {
+    not_null(program, "command")?;
+    if maxprocs < 0 {
+        let text = format!("maxprocs is {maxprocs}; it is 0 or more");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    // SAFETY: the caller's texts.
+    let (program, arguments) = unsafe { (CStr::from_ptr(program).to_owned(), texts(argv)) };
+    Ok(Command {
+        program,
+        arguments,
+        count: maxprocs,
+        hints: info::optional(info)?,
+    })
+}
+
+unsafe fn start(
+    comm: &Communicator,
+    root: c_int,
+    commands: &[Command],
+    intercomm: *mut Comm,
+    codes: *mut c_int,
+) -> Result {
+    let (found, made) = spawn::spawn(comm, root, commands);
+    if !codes.is_null() {
+        // SAFETY: the caller's array has an element for each process that was to be started.
+        unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), codes, found.len()) };
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { give(Some(made?), Inherited::of(comm), intercomm) }
+}
+
+pub unsafe fn comm_spawn(
+    command: *const c_char,
+    argv: *mut *mut c_char,
+    maxprocs: c_int,
+    info: Info,
+    root: c_int,
+    comm: Comm,
+    intercomm: *mut Comm,
+    array_of_errcodes: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    check_root(&comm, root)?;
+    not_null(intercomm, "intercomm")?;
+    // SAFETY: the caller's texts, pointers and array. All but the last four mean something at the root alone.
+    unsafe {
+        let commands = match comm.rank == root {
+            true => vec![self::command(command, argv, maxprocs, info)?],
+            false => Vec::new(),
+        };
+        start(&comm, root, &commands, intercomm, array_of_errcodes)
+    }
+}
+
+pub unsafe fn comm_spawn_multiple(
+    count: c_int,
+    array_of_commands: *mut *mut c_char,
+    array_of_argv: *mut *mut *mut c_char,
+    array_of_maxprocs: *const c_int,
+    array_of_info: *const Info,
+    root: c_int,
+    comm: Comm,
+    intercomm: *mut Comm,
+    array_of_errcodes: *mut c_int,
+) -> Result {
+    let comm = get(comm)?;
+    check_root(&comm, root)?;
+    not_null(intercomm, "intercomm")?;
+    let mut commands = Vec::new();
+    if comm.rank == root {
+        if count <= 0 {
+            let text = format!("count is {count}; it is 1 or more");
+            return Err(Error::new(ERR_COUNT, text));
+        }
+        not_null(array_of_commands, "array_of_commands")?;
+        not_null(array_of_maxprocs, "array_of_maxprocs")?;
+        not_null(array_of_info, "array_of_info")?;
+        for at in 0..count as usize {
+            // SAFETY: the caller's arrays have `count` elements; that of arguments may be MPI_ARGVS_NULL.
+            commands.push(unsafe {
+                let argv = match array_of_argv.is_null() {
+                    true => std::ptr::null_mut(),
+                    false => *array_of_argv.add(at),
+                };
+                command(
+                    *array_of_commands.add(at),
+                    argv,
+                    *array_of_maxprocs.add(at),
+                    *array_of_info.add(at),
+                )?
+            });
+        }
+    }
+    // SAFETY: the caller's pointer and array.
+    unsafe { start(&comm, root, &commands, intercomm, array_of_errcodes) }
+}
+
+pub unsafe fn comm_get_parent(parent: *mut Comm) -> Result {
+    crate::process::require()?;
+    not_null(parent, "parent")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *parent = communicator::parent() };
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Receives, blocking and not.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::{Port, port};
+use crate::datatype::transfer::{self, Apart};
+use crate::datatype::{self, Block, Type};
+use crate::error::{Error, Result, checked, not_null};
+use crate::progress;
+use crate::requests;
+use crate::tools::performance;
+
+/// The engine's tag for a receive's.
+#[inline(always)]
+pub(crate) fn wanted_tag(tag: c_int) -> Result<c_int> {
+    match tag {
+        0.. => Ok(tag),
+        ANY_TAG => Ok(rg::ANY),
+        _ => Err(bad_tag(tag)),
+    }
+}
+
+#[cold]
+fn bad_tag(tag: c_int) -> Error {
+    let text = format!("the tag is {tag}; tags are 0 to 2147483647, or MPI_ANY_TAG");
+    Error::new(ERR_TAG, text)
+}
+
+pub unsafe fn recv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    status: *mut Status,
+) -> Result {
+    let port = port(comm)?;
+    let from = port.source(source)?;
+    let tag = wanted_tag(tag)?;
+    performance::receives();
+    let (offset, length) = match datatype::block(datatype, count)? {
+        Block::Plain { offset, length } => (offset, length),
+        Block::Layout(of) => {
+            // SAFETY: the caller's promise.
+            return unsafe { apart(&of, buf, count, (from, tag), port, status) };
+        }
+    };
+    let buf = datatype::address(buf, offset, length)?;
+    let mut got = rg::Status::default();
+    // SAFETY: the caller's buffer has room for so many bytes.
+    let code = unsafe { into_block(buf, length, (from, tag), port, &mut got) };
+    if code == rg::OK || code == rg::ERR_TRUNCATED {
+        // SAFETY: the caller's pointer.
+        unsafe { port.status(&got).store(status) };
+    }
+    checked(code)
+}
+
+/// Receives bytes in one piece, of this source and tag.
+#[inline(always)]
+unsafe fn into_block(
+    buf: *mut c_void,
+    length: usize,
+    (from, tag): (c_int, c_int),
+    port: &Port,
+    got: &mut rg::Status,
+) -> c_int {
+    if progress::is_idle() {
+        // SAFETY: the caller's promise.
+        return unsafe { rg::rg_recv(buf, length, from, tag, port.group(), got) };
+    }
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: as above, until the receive is complete, which is awaited here.
+    match unsafe { rg::rg_irecv(buf, length, from, tag, port.group(), &mut request) } {
+        rg::OK => progress::wait(request, got),
+        code => code,
+    }
+}
+
+/// Receives elements that lie apart.
+#[inline(never)]
+unsafe fn apart(
+    of: &Type,
+    buf: *mut c_void,
+    count: i64,
+    (from, tag): (c_int, c_int),
+    port: &Port,
+    status: *mut Status,
+) -> Result {
+    let mut got = rg::Status::default();
+    let code = match transfer::views(of, buf, count)? {
+        // SAFETY: the caller's promise.
+        Some(views) => unsafe { into_views(&views, (from, tag), port, &mut got) },
+        // SAFETY: the caller's promise; so many bytes have come to the memory.
+        None => unsafe {
+            let length = of.packed_size(count)?;
+            let mut bytes = datatype::memory(length)?;
+            let place = bytes.as_mut_ptr().cast();
+            let code = into_block(place, length, (from, tag), port, &mut got);
+            if code == rg::OK || code == rg::ERR_TRUNCATED {
+                of.unpack(bytes.as_ptr(), 0, length.min(got.length), buf);
+            }
+            code
+        },
+    };
+    if code == rg::OK || code == rg::ERR_TRUNCATED {
+        // SAFETY: the caller's pointer.
+        unsafe { port.status(&got).store(status) };
+    }
+    checked(code)
+}
+
+unsafe fn into_views(
+    views: &[rg::View],
+    (from, tag): (c_int, c_int),
+    port: &Port,
+    got: &mut rg::Status,
+) -> c_int {
+    let (first, n) = (views.as_ptr(), views.len() as c_int);
+    if progress::is_idle() {
+        // SAFETY: the caller's promise.
+        return unsafe { rg::rg_recvv(first, n, from, tag, port.group(), got) };
+    }
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: as above, until the receive is complete, which is awaited here.
+    match unsafe { rg::rg_irecvv(first, n, from, tag, port.group(), &mut request) } {
+        rg::OK => progress::wait(request, got),
+        code => code,
+    }
+}
+
+pub unsafe fn irecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    let port = port(comm)?;
+    let from = port.source(source)?;
+    let tag = wanted_tag(tag)?;
+    not_null(request, "request")?;
+    performance::receives();
+    let (offset, length) = match datatype::block(datatype, count)? {
+        Block::Plain { offset, length } => (offset, length),
+        Block::Layout(of) => {
+            // SAFETY: the caller's promise.
+            let begun = unsafe { begin_apart(of, buf, count, (from, tag), port, comm)? };
+            // SAFETY: the caller's pointer.
+            unsafe { *request = begun };
+            return Ok(());
+        }
+    };
+    let buf = datatype::address(buf, offset, length)?;
+    let mut begun = rg::REQUEST_NULL;
+    // SAFETY: the caller's buffer has room for so many bytes until the request is complete.
+    checked(unsafe { rg::rg_irecv(buf, length, from, tag, port.group(), &mut begun) })?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = requests::plain(begun, comm)? };
+    Ok(())
+}
+
+/// Begins to receive elements that lie apart.
+#[inline(never)]
+unsafe fn begin_apart(
+    of: Arc<Type>,
+    buf: *mut c_void,
+    count: i64,
+    (from, tag): (c_int, c_int),
+    port: &Port,
+    comm: Comm,
+) -> Result<Request> {
+    let group = port.group();
+    if let Some(views) = transfer::views(&of, buf, count)? {
+        let (first, n) = (views.as_ptr(), views.len() as c_int);
+        let mut begun = rg::REQUEST_NULL;
+        // SAFETY: the caller's elements may be written until the request is complete.
+        checked(unsafe { rg::rg_irecvv(first, n, from, tag, group, &mut begun) })?;
+        return requests::plain(begun, comm);
+    }
+    // SAFETY: as above; the memory stays as long.
+    unsafe {
+        Apart::receive(of, buf, count, comm, |place, length, begun| {
+            rg::rg_irecv(place, length, from, tag, group, begun)
+        })
+    }
+}

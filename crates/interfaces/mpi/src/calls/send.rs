@@ -1,0 +1,281 @@
+//! Sends of all modes, blocking and not.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::{Port, port};
+use crate::datatype::transfer::{self, Apart};
+use crate::datatype::{self, Block, Type};
+use crate::error::{Error, Result, checked, not_null};
+use crate::progress;
+use crate::requests;
+use crate::tools::performance;
+
+/// A tag is not negative.
+#[inline(always)]
+pub(crate) fn check_tag(tag: c_int) -> Result {
+    match tag {
+        0.. => Ok(()),
+        _ => Err(bad_tag(tag)),
+    }
+}
+
+#[cold]
+fn bad_tag(tag: c_int) -> Error {
+    let text = format!("the tag is {tag}; tags are 0 to 2147483647 (MPI_ANY_TAG is for receives)");
+    Error::new(ERR_TAG, text)
+}
+
+/// A mode of sending: what the engine has for it.
+struct Mode {
+    send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, rg::Group) -> c_int,
+    start: unsafe extern "C" fn(
+        *const c_void,
+        usize,
+        c_int,
+        c_int,
+        rg::Group,
+        *mut rg::Request,
+    ) -> c_int,
+    /// Whether views may be sent so: the engine has no synchronous sends of them.
+    has_views: bool,
+}
+
+const STANDARD: Mode = Mode {
+    send: rg::rg_send,
+    start: rg::rg_isend,
+    has_views: true,
+};
+
+const SYNCHRONOUS: Mode = Mode {
+    send: rg::rg_ssend,
+    start: rg::rg_issend,
+    has_views: false,
+};
+
+/// Views are sent as in the standard mode, which this one may be.
+const READY: Mode = Mode {
+    send: rg::rg_rsend,
+    start: rg::rg_irsend,
+    has_views: true,
+};
+
+/// Sends, and waits until the buffer may be used again.
+#[inline(always)]
+unsafe fn blocking(
+    mode: Mode,
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result {
+    let port = port(comm)?;
+    let to = port.destination(dest)?;
+    check_tag(tag)?;
+    let (offset, length) = match datatype::block(datatype, count)? {
+        Block::Plain { offset, length } => (offset, length),
+        // SAFETY: the caller's promise.
+        Block::Layout(of) => return unsafe { apart(mode, &of, buf, count, (to, tag), port) },
+    };
+    performance::sent(length);
+    let buf = datatype::address(buf, offset, length)?;
+    // SAFETY: the caller's buffer has these bytes.
+    unsafe { of_block(&mode, buf, length, (to, tag), port) }
+}
+
+/// Sends bytes in one piece to this destination with this tag.
+#[inline(always)]
+unsafe fn of_block(
+    mode: &Mode,
+    buf: *const c_void,
+    length: usize,
+    (to, tag): (c_int, c_int),
+    port: &Port,
+) -> Result {
+    if progress::is_idle() {
+        // SAFETY: the caller's promise.
+        return checked(unsafe { (mode.send)(buf, length, to, tag, port.group()) });
+    }
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the caller's promise, until the send is complete, which is awaited here.
+    checked(unsafe { (mode.start)(buf, length, to, tag, port.group(), &mut request) })?;
+    checked(progress::wait(request, &mut rg::Status::default()))
+}
+
+/// Sends elements that lie apart.
+#[inline(never)]
+unsafe fn apart(
+    mode: Mode,
+    of: &Type,
+    buf: *const c_void,
+    count: i64,
+    (to, tag): (c_int, c_int),
+    port: &Port,
+) -> Result {
+    performance::sent(of.packed_size(count)?);
+    let few = match mode.has_views {
+        true => transfer::views(of, buf, count)?,
+        false => None,
+    };
+    let Some(views) = few else {
+        // SAFETY: the caller's promise; the bytes stay until they are sent.
+        return unsafe {
+            let (bytes, length) = transfer::packed(of, buf, count)?;
+            of_block(&mode, bytes.as_ptr().cast(), length, (to, tag), port)
+        };
+    };
+    let (first, n) = (views.as_ptr(), views.len() as c_int);
+    if progress::is_idle() {
+        // SAFETY: the caller's promise.
+        return checked(unsafe { rg::rg_sendv(first, n, to, tag, port.group()) });
+    }
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the caller's promise, until the send is complete, which is awaited here.
+    checked(unsafe { rg::rg_isendv(first, n, to, tag, port.group(), &mut request) })?;
+    checked(progress::wait(request, &mut rg::Status::default()))
+}
+
+/// Begins a send.
+#[inline(always)]
+unsafe fn started(
+    mode: Mode,
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    let port: &Port = port(comm)?;
+    let to = port.destination(dest)?;
+    check_tag(tag)?;
+    not_null(request, "request")?;
+    let (offset, length) = match datatype::block(datatype, count)? {
+        Block::Plain { offset, length } => (offset, length),
+        Block::Layout(of) => {
+            // SAFETY: the caller's promise.
+            let begun = unsafe { begin_apart(mode, &of, buf, count, (to, tag), port, comm)? };
+            // SAFETY: the caller's pointer.
+            unsafe { *request = begun };
+            return Ok(());
+        }
+    };
+    performance::sent(length);
+    let buf = datatype::address(buf, offset, length)?;
+    let mut begun = rg::REQUEST_NULL;
+    // SAFETY: the caller's buffer has these bytes until the request is complete.
+    checked(unsafe { (mode.start)(buf, length, to, tag, port.group(), &mut begun) })?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = requests::plain(begun, comm)? };
+    Ok(())
+}
+
+/// Begins a send of elements that lie apart.
+#[inline(never)]
+unsafe fn begin_apart(
+    mode: Mode,
+    of: &Type,
+    buf: *const c_void,
+    count: i64,
+    (to, tag): (c_int, c_int),
+    port: &Port,
+    comm: Comm,
+) -> Result<Request> {
+    performance::sent(of.packed_size(count)?);
+    let group = port.group();
+    if mode.has_views
+        && let Some(views) = transfer::views(of, buf, count)?
+    {
+        let (first, n) = (views.as_ptr(), views.len() as c_int);
+        let mut begun = rg::REQUEST_NULL;
+        // SAFETY: the caller's elements stay until the request is complete.
+        checked(unsafe { rg::rg_isendv(first, n, to, tag, group, &mut begun) })?;
+        return requests::plain(begun, comm);
+    }
+    // SAFETY: the caller's elements may be read.
+    let packed = unsafe { transfer::packed(of, buf, count)? };
+    Apart::send(packed, comm, |bytes, length, begun| {
+        // SAFETY: the bytes stay until the request is complete.
+        unsafe { (mode.start)(bytes, length, to, tag, group, begun) }
+    })
+}
+
+pub unsafe fn send(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { blocking(STANDARD, buf, count, datatype, dest, tag, comm) }
+}
+
+pub unsafe fn ssend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { blocking(SYNCHRONOUS, buf, count, datatype, dest, tag, comm) }
+}
+
+pub unsafe fn rsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { blocking(READY, buf, count, datatype, dest, tag, comm) }
+}
+
+pub unsafe fn isend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { started(STANDARD, buf, count, datatype, dest, tag, comm, request) }
+}
+
+pub unsafe fn issend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { started(SYNCHRONOUS, buf, count, datatype, dest, tag, comm, request) }
+}
+
+pub unsafe fn irsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { started(READY, buf, count, datatype, dest, tag, comm, request) }
+}

@@ -1,0 +1,369 @@
+//! Looking at requests without waiting: they are completed, or left as they are.
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use super::completion::{
+    Outcome, array, nothing, operation_outcome, plain_outcome, store, summary,
+};
+use crate::abi::*;
+use crate::communicator::port;
+use crate::error::{Error, Result, checked, not_null};
+use crate::progress;
+use crate::requests::{State, slot};
+
+/// The outcome of a request, if it is complete, null or inactive.
+pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
+    if *request == REQUEST_NULL {
+        return Ok(Some(nothing()));
+    }
+    if !progress::is_idle() {
+        progress::advance();
+    }
+    let slot = slot(*request)?;
+    if let Some(mut plain) = slot.plain() {
+        let (mut done, mut got) = (0, rg::Status::default());
+        // SAFETY: a request of the engine's; the others are written.
+        let code = unsafe { rg::rg_test(&mut plain, &mut done, &mut got) };
+        if done == 0 {
+            checked(code)?;
+            return Ok(None);
+        }
+        return plain_outcome(request, slot, &got, code).map(Some);
+    }
+    match look_at(*request)? {
+        Look::Pending => Ok(None),
+        _ => operation_outcome(request).map(Some),
+    }
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Null, or a persistent one that is not started.
+    Inactive,
+    Pending,
+    /// With this status.
+    Complete(Status),
+}
+
+/// How far a request is, which stays as it is.
+pub(crate) fn look_at(request: Request) -> Result<Look> {
+    if request == REQUEST_NULL {
+        return Ok(Look::Inactive);
+    }
+    let slot = slot(request)?;
+    if let Some(plain) = slot.plain() {
+        let (mut done, mut got) = (0, rg::Status::default());
+        // SAFETY: requests are checked at each use; the others are written.
+        let code = unsafe { rg::rg_look(plain, &mut done, &mut got) };
+        if done == 0 {
+            checked(code)?;
+            return Ok(Look::Pending);
+        }
+        let port = port(slot.comm());
+        let plain = || Status::of_message(got.source, got.tag, got.length as u64);
+        return Ok(Look::Complete(
+            port.map_or_else(|_| plain(), |port| port.status(&got)),
+        ));
+    }
+    // Another thread that waits for it has it.
+    let Some(mut operation) = slot.try_operation() else {
+        return Ok(Look::Pending);
+    };
+    let Some(inner) = operation.as_mut() else {
+        return Ok(Look::Inactive);
+    };
+    progress::advance_one(inner.as_mut());
+    Ok(match inner.state() {
+        State::Inactive => Look::Inactive,
+        State::Pending => Look::Pending,
+        State::Complete => Look::Complete(inner.look()),
+    })
+}
+
+pub unsafe fn test(request: *mut Request, flag: *mut c_int, status: *mut Status) -> Result {
+    not_null(request, "request")?;
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        let outcome = test_for(&mut *request)?;
+        *flag = c_int::from(outcome.is_some());
+        let Some((found, result)) = outcome else {
+            return Ok(());
+        };
+        found.store(status);
+        result
+    }
+}
+
+pub unsafe fn testall(
+    count: c_int,
+    array_of_requests: *mut Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result {
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's array.
+    let all = unsafe { array(count, array_of_requests)? };
+    progress::advance();
+    for request in all.iter() {
+        if look_at(*request)? == Look::Pending {
+            // SAFETY: the caller's pointer.
+            unsafe { *flag = 0 };
+            return Ok(());
+        }
+    }
+    let mut failed = None;
+    for (index, request) in all.iter_mut().enumerate() {
+        if let Some(outcome) = test_for(request)? {
+            // SAFETY: the caller's array of as many statuses, or none.
+            unsafe { store(outcome, array_of_statuses, index, &mut failed) };
+        }
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = 1 };
+    summary(failed)
+}
+
+/// Whether a request is null, or a persistent one that is not started.
+pub(crate) fn is_inactive(request: Request) -> Result<bool> {
+    if request == REQUEST_NULL {
+        return Ok(true);
+    }
+    let slot = slot(request)?;
+    if slot.plain().is_some() {
+        return Ok(false);
+    }
+    let operation = slot.try_operation();
+    let state = operation.map(|operation| operation.as_ref().map(|it| it.state()));
+    Ok(matches!(state, Some(None | Some(State::Inactive))))
+}
+
+pub unsafe fn testany(
+    count: c_int,
+    array_of_requests: *mut Request,
+    indx: *mut c_int,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result {
+    not_null(indx, "index")?;
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's array.
+    let all = unsafe { array(count, array_of_requests)? };
+    progress::advance();
+    let mut active = false;
+    for (index, request) in all.iter_mut().enumerate() {
+        if is_inactive(*request)? {
+            continue;
+        }
+        active = true;
+        if let Some((found, result)) = test_for(request)? {
+            // SAFETY: the caller's pointers.
+            unsafe {
+                (*indx, *flag) = (index as c_int, 1);
+                found.store(status);
+            }
+            return result;
+        }
+    }
+    // SAFETY: the caller's pointers.
+    unsafe {
+        (*indx, *flag) = (UNDEFINED, c_int::from(!active));
+        if !active {
+            Status::empty(ANY_SOURCE).store(status);
+        }
+    }
+    Ok(())
+}
+
+/// The requests, of several, that a call has found complete.
+pub(crate) struct SomeOf {
+    pub(crate) outcount: *mut c_int,
+    pub(crate) indices: *mut c_int,
+    pub(crate) statuses: *mut Status,
+    /// The first error.
+    pub(crate) failed: Option<Error>,
+}
+
+impl SomeOf {
+    /// One more.
+    ///
+    /// # Safety
+    /// The arrays have room for as many as the call has requests, or the statuses are none.
+    pub(crate) unsafe fn add(&mut self, index: usize, outcome: Outcome) {
+        // SAFETY: the caller's promise; no more are added than there are requests.
+        unsafe {
+            let place = *self.outcount as usize;
+            *self.indices.add(place) = index as c_int;
+            store(outcome, self.statuses, place, &mut self.failed);
+            *self.outcount += 1;
+        }
+    }
+
+    /// Completes those that are complete; whether one was active.
+    ///
+    /// # Safety
+    /// As [`SomeOf::add`].
+    pub(crate) unsafe fn complete(&mut self, all: &mut [Request]) -> Result<bool> {
+        let mut active = false;
+        for (index, request) in all.iter_mut().enumerate() {
+            if is_inactive(*request)? {
+                continue;
+            }
+            active = true;
+            if let Some(outcome) = test_for(request)? {
+                // SAFETY: the caller's promise.
+                unsafe { self.add(index, outcome) };
+            }
+        }
+        Ok(active)
+    }
+}
+
+pub unsafe fn testsome(
+    incount: c_int,
+    array_of_requests: *mut Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result {
+    not_null(outcount, "outcount")?;
+    // SAFETY: the caller's arrays.
+    unsafe {
+        let all = array(incount, array_of_requests)?;
+        if !all.is_empty() {
+            not_null(array_of_indices, "array_of_indices")?;
+        }
+        progress::advance();
+        *outcount = 0;
+        let mut some = SomeOf {
+            outcount,
+            indices: array_of_indices,
+            statuses: array_of_statuses,
+            failed: None,
+        };
+        if !some.complete(all)? {
+            *outcount = UNDEFINED;
+        }
+        summary(some.failed)
+    }
+}
+
+pub unsafe fn request_get_status(
+    request: Request,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result {
+    not_null(flag, "flag")?;
+    progress::advance();
+    let found = look_at(request)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        *flag = c_int::from(found != Look::Pending);
+        match found {
+            Look::Inactive => Status::empty(ANY_SOURCE).store(status),
+            Look::Complete(found) => found.store(status),
+            Look::Pending => {}
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn request_get_status_all(
+    count: c_int,
+    array_of_requests: *const Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result {
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's array, which is only read.
+    let all = unsafe { array(count, array_of_requests.cast_mut())? };
+    progress::advance();
+    let looks: Result<Vec<Look>> = all.iter().map(|&request| look_at(request)).collect();
+    let looks = looks?;
+    let complete = !looks.contains(&Look::Pending);
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = c_int::from(complete) };
+    for (index, look) in looks.into_iter().enumerate().filter(|_| complete) {
+        let status = match look {
+            Look::Complete(status) => status,
+            _ => Status::empty(ANY_SOURCE),
+        };
+        if !array_of_statuses.is_null() {
+            // SAFETY: the caller's array of as many statuses.
+            unsafe { status.store(array_of_statuses.add(index)) };
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn request_get_status_any(
+    count: c_int,
+    array_of_requests: *const Request,
+    indx: *mut c_int,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result {
+    not_null(indx, "index")?;
+    not_null(flag, "flag")?;
+    // SAFETY: the caller's array, which is only read.
+    let all = unsafe { array(count, array_of_requests.cast_mut())? };
+    progress::advance();
+    let mut active = false;
+    for (index, &request) in all.iter().enumerate() {
+        match look_at(request)? {
+            Look::Inactive => {}
+            Look::Pending => active = true,
+            Look::Complete(found) => {
+                // SAFETY: the caller's pointers.
+                unsafe {
+                    (*indx, *flag) = (index as c_int, 1);
+                    found.store(status);
+                }
+                return Ok(());
+            }
+        }
+    }
+    // SAFETY: the caller's pointers.
+    unsafe {
+        (*indx, *flag) = (UNDEFINED, c_int::from(!active));
+        if !active {
+            Status::empty(ANY_SOURCE).store(status);
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn request_get_status_some(
+    incount: c_int,
+    array_of_requests: *const Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result {
+    not_null(outcount, "outcount")?;
+    // SAFETY: the caller's array, which is only read.
+    let all = unsafe { array(incount, array_of_requests.cast_mut())? };
+    progress::advance();
+    let (mut found, mut active) = (0, false);
+    for (index, &request) in all.iter().enumerate() {
+        let look = look_at(request)?;
+        active |= look != Look::Inactive;
+        let Look::Complete(status) = look else {
+            continue;
+        };
+        // SAFETY: the caller's arrays; no more are found than there are requests.
+        unsafe {
+            *array_of_indices.add(found) = index as c_int;
+            if !array_of_statuses.is_null() {
+                status.store(array_of_statuses.add(found));
+            }
+        }
+        found += 1;
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { *outcount = if active { found as c_int } else { UNDEFINED } };
+    Ok(())
+}

@@ -1,0 +1,333 @@
+//! Facts of a datatype: its size, its bounds, its name, and how it was made; and looking for one.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::datatype::{self, Type, builtin, fortran, get};
+use crate::error::{Error, Result, not_null};
+
+pub unsafe fn type_size(datatype: Datatype, size: OutCount) -> Result {
+    if size.is_null() {
+        return Err(Error::new(ERR_ARG, "size is a null pointer"));
+    }
+    let found = match get(datatype) {
+        // A type that this machine has not is not an error here.
+        Err(_) if builtin::is_predefined(datatype) => i64::from(UNDEFINED),
+        found => found?.size(),
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { size.set(found) };
+    Ok(())
+}
+
+pub unsafe fn type_size_x(datatype: Datatype, size: *mut i64) -> Result {
+    // SAFETY: the caller's pointer.
+    unsafe { type_size(datatype, OutCount::Large(size)) }
+}
+
+pub unsafe fn type_get_extent(datatype: Datatype, lb: *mut i64, extent: *mut i64) -> Result {
+    let found = get(datatype)?;
+    // SAFETY: the caller's pointers.
+    unsafe { set_both(lb, found.lb(), extent, found.extent()) }
+}
+
+pub unsafe fn type_get_extent_x(datatype: Datatype, lb: *mut i64, extent: *mut i64) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { type_get_extent(datatype, lb, extent) }
+}
+
+pub unsafe fn type_get_true_extent(
+    datatype: Datatype,
+    true_lb: *mut i64,
+    true_extent: *mut i64,
+) -> Result {
+    let found = get(datatype)?;
+    // SAFETY: the caller's pointers.
+    unsafe { set_both(true_lb, found.true_lb(), true_extent, found.true_extent()) }
+}
+
+pub unsafe fn type_get_true_extent_x(
+    datatype: Datatype,
+    true_lb: *mut i64,
+    true_extent: *mut i64,
+) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe { type_get_true_extent(datatype, true_lb, true_extent) }
+}
+
+unsafe fn set_both(lower: *mut i64, lb: i64, length: *mut i64, extent: i64) -> Result {
+    not_null(lower, "the place of the lower bound")?;
+    not_null(length, "the place of the extent")?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        *lower = lb;
+        *length = extent;
+    }
+    Ok(())
+}
+
+pub unsafe fn type_get_name(
+    datatype: Datatype,
+    type_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> Result {
+    not_null(type_name, "type_name")?;
+    not_null(resultlen, "resultlen")?;
+    // The null handle has a name of its own.
+    let name = match datatype {
+        DATATYPE_NULL => b"MPI_DATATYPE_NULL".to_vec(),
+        _ => get(datatype)?.name(),
+    };
+    // SAFETY: the caller's text has room for the longest name.
+    unsafe {
+        std::ptr::copy_nonoverlapping(name.as_ptr(), type_name.cast(), name.len());
+        *type_name.add(name.len()) = 0;
+        *resultlen = name.len() as c_int;
+    }
+    Ok(())
+}
+
+pub unsafe fn type_set_name(datatype: Datatype, type_name: *const c_char) -> Result {
+    let found = get(datatype)?;
+    not_null(type_name, "type_name")?;
+    // SAFETY: the caller's text ends.
+    let bytes = unsafe { CStr::from_ptr(type_name) }.to_bytes();
+    let bytes = &bytes[..bytes.len().min(MAX_OBJECT_NAME as usize - 1)];
+    found.set_name(bytes.to_vec());
+    Ok(())
+}
+
+pub unsafe fn type_get_envelope(
+    datatype: Datatype,
+    num_integers: *mut c_int,
+    num_addresses: *mut c_int,
+    num_datatypes: *mut c_int,
+    combiner: *mut c_int,
+) -> Result {
+    let found = get(datatype)?;
+    let made = found.made();
+    refuse_counts(&found)?;
+    for (place, value) in [
+        (num_integers, made.integers.len()),
+        (num_addresses, made.addresses.len()),
+        (num_datatypes, made.types.len()),
+        (combiner, made.combiner as usize),
+    ] {
+        not_null(place, "a place of the envelope")?;
+        // SAFETY: the caller's pointer.
+        unsafe { *place = value as c_int };
+    }
+    Ok(())
+}
+
+/// The calls for ints do not tell of large counts.
+fn refuse_counts(of: &Type) -> Result {
+    match of.made().counts.is_empty() {
+        true => Ok(()),
+        false => Err(Error::new(
+            ERR_TYPE,
+            "the datatype was made with large counts, which the call with _c tells",
+        )),
+    }
+}
+
+pub unsafe fn type_get_envelope_c(
+    datatype: Datatype,
+    num_integers: *mut i64,
+    num_addresses: *mut i64,
+    num_large_counts: *mut i64,
+    num_datatypes: *mut i64,
+    combiner: *mut c_int,
+) -> Result {
+    let found = get(datatype)?;
+    let made = found.made();
+    for (place, value) in [
+        (num_integers, made.integers.len()),
+        (num_addresses, made.addresses.len()),
+        (num_large_counts, made.counts.len()),
+        (num_datatypes, made.types.len()),
+    ] {
+        not_null(place, "a place of the envelope")?;
+        // SAFETY: the caller's pointer.
+        unsafe { *place = value as i64 };
+    }
+    not_null(combiner, "combiner")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *combiner = made.combiner };
+    Ok(())
+}
+
+pub unsafe fn type_get_contents(
+    datatype: Datatype,
+    max_integers: c_int,
+    max_addresses: c_int,
+    max_datatypes: c_int,
+    array_of_integers: *mut c_int,
+    array_of_addresses: *mut i64,
+    array_of_datatypes: *mut Datatype,
+) -> Result {
+    let found = get(datatype)?;
+    refuse_counts(&found)?;
+    // SAFETY: the caller's arrays.
+    unsafe {
+        type_get_contents_c(
+            datatype,
+            max_integers.into(),
+            max_addresses.into(),
+            0,
+            max_datatypes.into(),
+            array_of_integers,
+            array_of_addresses,
+            std::ptr::null_mut(),
+            array_of_datatypes,
+        )
+    }
+}
+
+pub unsafe fn type_get_contents_c(
+    datatype: Datatype,
+    max_integers: i64,
+    max_addresses: i64,
+    max_large_counts: i64,
+    max_datatypes: i64,
+    array_of_integers: *mut c_int,
+    array_of_addresses: *mut i64,
+    array_of_large_counts: *mut i64,
+    array_of_datatypes: *mut Datatype,
+) -> Result {
+    let found = get(datatype)?;
+    let made = found.made();
+    if made.combiner == COMBINER_NAMED {
+        let text = format!("{} is predefined, and has no contents", found.called());
+        return Err(Error::new(ERR_TYPE, text));
+    }
+    room(
+        max_datatypes,
+        made.types.len(),
+        array_of_datatypes,
+        "datatypes",
+    )?;
+    // SAFETY: the caller's arrays.
+    unsafe {
+        tell(&made.integers, max_integers, array_of_integers, "integers")?;
+        tell(
+            &made.addresses,
+            max_addresses,
+            array_of_addresses,
+            "addresses",
+        )?;
+        tell(
+            &made.counts,
+            max_large_counts,
+            array_of_large_counts,
+            "large counts",
+        )?;
+    }
+    for (index, of) in made.types.iter().enumerate() {
+        let handle = handle_of(of)?;
+        // SAFETY: the caller's array has room for them.
+        unsafe { *array_of_datatypes.add(index) = handle };
+    }
+    Ok(())
+}
+
+/// The handle of a predefined type, else a new one.
+fn handle_of(of: &Arc<Type>) -> Result<Datatype> {
+    match of.predefined_handle() {
+        Some(handle) => Ok(handle),
+        None => datatype::insert(of.again()),
+    }
+}
+
+fn room<T>(most: i64, length: usize, array: *mut T, name: &str) -> Result {
+    if most < length as i64 || length != 0 && array.is_null() {
+        let text = format!("there is room for {most} {name}, and the datatype has {length}");
+        return Err(Error::new(ERR_ARG, text));
+    }
+    Ok(())
+}
+
+unsafe fn tell<T: Copy>(values: &[T], most: i64, array: *mut T, name: &str) -> Result {
+    room(most, values.len(), array, name)?;
+    for (index, value) in values.iter().enumerate() {
+        // SAFETY: the caller's array has room for them.
+        unsafe { *array.add(index) = *value };
+    }
+    Ok(())
+}
+
+pub unsafe fn type_get_value_index(
+    value_type: Datatype,
+    index_type: Datatype,
+    pair_type: *mut Datatype,
+) -> Result {
+    not_null(pair_type, "pair_type")?;
+    let pair = fortran::value_index(value_type, index_type)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *pair_type = pair };
+    Ok(())
+}
+
+pub unsafe fn type_match_size(typeclass: c_int, size: c_int, datatype: *mut Datatype) -> Result {
+    not_null(datatype, "datatype")?;
+    let found = match (typeclass, size) {
+        (TYPECLASS_INTEGER, 1) => INTEGER1,
+        (TYPECLASS_INTEGER, 2) => INTEGER2,
+        (TYPECLASS_INTEGER, 4) => INTEGER4,
+        (TYPECLASS_INTEGER, 8) => INTEGER8,
+        (TYPECLASS_INTEGER, 16) => INTEGER16,
+        (TYPECLASS_REAL, 2) => REAL2,
+        (TYPECLASS_REAL, 4) => REAL4,
+        (TYPECLASS_REAL, 8) => REAL8,
+        (TYPECLASS_REAL, 16) => REAL16,
+        (TYPECLASS_COMPLEX, 4) => COMPLEX4,
+        (TYPECLASS_COMPLEX, 8) => COMPLEX8,
+        (TYPECLASS_COMPLEX, 16) => COMPLEX16,
+        (TYPECLASS_COMPLEX, 32) => COMPLEX32,
+        (MPIX_TYPECLASS_LOGICAL, 1) => LOGICAL1,
+        (MPIX_TYPECLASS_LOGICAL, 2) => LOGICAL2,
+        (MPIX_TYPECLASS_LOGICAL, 4) => LOGICAL4,
+        (MPIX_TYPECLASS_LOGICAL, 8) => LOGICAL8,
+        (MPIX_TYPECLASS_LOGICAL, 16) => LOGICAL16,
+        _ => {
+            let text = format!("there is no type of the class {typeclass} with {size} bytes");
+            return Err(Error::new(ERR_ARG, text));
+        }
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { *datatype = found };
+    Ok(())
+}
+
+pub unsafe fn type_create_f90_real(p: c_int, r: c_int, newtype: *mut Datatype) -> Result {
+    not_null(newtype, "newtype")?;
+    let found = fortran::real(p, r)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *newtype = found };
+    Ok(())
+}
+
+pub unsafe fn type_create_f90_complex(p: c_int, r: c_int, newtype: *mut Datatype) -> Result {
+    not_null(newtype, "newtype")?;
+    let found = fortran::complex(p, r)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *newtype = found };
+    Ok(())
+}
+
+pub unsafe fn type_create_f90_integer(r: c_int, newtype: *mut Datatype) -> Result {
+    not_null(newtype, "newtype")?;
+    let found = fortran::integer(r)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *newtype = found };
+    Ok(())
+}
+
+pub unsafe fn type_toint(datatype: Datatype) -> c_int {
+    datatype.0 as c_int
+}
+
+pub unsafe fn type_fromint(datatype: c_int) -> Datatype {
+    Datatype(datatype as u32 as usize)
+}

@@ -1,0 +1,329 @@
+//! Making, committing and freeing datatypes.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::datatype::construct::{hindexed, hvector, structure};
+use crate::datatype::map::Map;
+use crate::datatype::{self, Made, Type, Types, get};
+use crate::error::{Error, Result, not_null};
+
+/// Collects how a type is made: counts go to the integers, or to the large counts if that form was called.
+pub(crate) struct Making {
+    large: bool,
+    made: Made,
+}
+
+impl Making {
+    pub(crate) fn of(combiner: c_int, large: bool) -> Making {
+        Making {
+            large,
+            made: Made {
+                combiner,
+                ..Made::default()
+            },
+        }
+    }
+
+    /// Counts, which are ints in the small form.
+    pub(crate) fn counts(mut self, values: &[i64]) -> Making {
+        match self.large {
+            true => self.made.counts.extend(values),
+            false => (self.made.integers).extend(values.iter().map(|&value| value as c_int)),
+        }
+        self
+    }
+
+    /// Displacements in bytes, which are addresses in the small form.
+    pub(crate) fn addresses(mut self, values: &[i64]) -> Making {
+        match self.large {
+            true => self.made.counts.extend(values),
+            false => self.made.addresses.extend(values),
+        }
+        self
+    }
+
+    /// Integers, which they are in both forms.
+    pub(crate) fn integers(mut self, values: &[c_int]) -> Making {
+        self.made.integers.extend(values);
+        self
+    }
+
+    /// The types; then the new one is given out.
+    pub(crate) unsafe fn finish(
+        mut self,
+        types: Vec<Arc<Type>>,
+        map: Option<Map>,
+        newtype: *mut Datatype,
+    ) -> Result {
+        not_null(newtype, "newtype")?;
+        self.made.types = Types(types);
+        let map = map.ok_or_else(too_large)?;
+        let handle = datatype::insert(Type::new(map, self.made))?;
+        // SAFETY: the caller's pointer.
+        unsafe { *newtype = handle };
+        Ok(())
+    }
+}
+
+#[cold]
+fn too_large() -> Error {
+    let text = "the datatype's size or its bounds are no 64-bit numbers";
+    Error::new(ERR_ARG, text)
+}
+
+/// A count that is not negative.
+fn length(count: i64) -> Result<usize> {
+    usize::try_from(count).map_err(|_| {
+        let text = format!("the count is {count}; it is 0 or more");
+        Error::new(ERR_COUNT, text)
+    })
+}
+
+fn block_length(length: i64) -> Result {
+    match length {
+        0.. => Ok(()),
+        _ => Err(Error::new(
+            ERR_ARG,
+            format!("a block length is {length}; it is 0 or more"),
+        )),
+    }
+}
+
+/// The numbers of an array that may be null if it is empty.
+pub(crate) unsafe fn numbers(array: Ints, length: usize, name: &str) -> Result<Vec<i64>> {
+    match array.is_null() {
+        true if length != 0 => Err(Error::new(ERR_ARG, format!("{name} is a null pointer"))),
+        true => Ok(Vec::new()),
+        // SAFETY: the caller's array has this length.
+        false => Ok(unsafe { array.to_vec(length) }),
+    }
+}
+
+unsafe fn block_lengths(array: Ints, length: usize) -> Result<Vec<i64>> {
+    // SAFETY: the caller's promise.
+    let lengths = unsafe { numbers(array, length, "array_of_blocklengths")? };
+    lengths.iter().try_for_each(|&it| block_length(it))?;
+    Ok(lengths)
+}
+
+unsafe fn displacements(array: Ints, length: usize) -> Result<Vec<i64>> {
+    // SAFETY: the caller's promise.
+    unsafe { numbers(array, length, "array_of_displacements") }
+}
+
+/// Displacements in elements, in bytes.
+fn in_bytes(displacements: &[i64], old: &Type) -> Result<Vec<i64>> {
+    let scaled = displacements.iter().map(|it| it.checked_mul(old.extent()));
+    scaled.collect::<Option<_>>().ok_or_else(too_large)
+}
+
+pub unsafe fn type_contiguous(
+    count: i64,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    length(count)?;
+    let old = get(oldtype)?;
+    let map = old.map().block(count);
+    let making = Making::of(COMBINER_CONTIGUOUS, large).counts(&[count]);
+    // SAFETY: the caller's pointer.
+    unsafe { making.finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_vector(
+    count: i64,
+    blocklength: i64,
+    stride: i64,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    length(count)?;
+    block_length(blocklength)?;
+    let old = get(oldtype)?;
+    let distance = stride.checked_mul(old.extent()).ok_or_else(too_large)?;
+    let map = hvector(old.map(), count, blocklength, distance);
+    let making = Making::of(COMBINER_VECTOR, large).counts(&[count, blocklength, stride]);
+    // SAFETY: the caller's pointer.
+    unsafe { making.finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_create_hvector(
+    count: i64,
+    blocklength: i64,
+    stride: i64,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    length(count)?;
+    block_length(blocklength)?;
+    let old = get(oldtype)?;
+    let map = hvector(old.map(), count, blocklength, stride);
+    let making = Making::of(COMBINER_HVECTOR, large).counts(&[count, blocklength]);
+    // SAFETY: the caller's pointer.
+    unsafe { making.addresses(&[stride]).finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_indexed(
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: Ints,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    let count_of = length(count)?;
+    // SAFETY: the caller's arrays have `count` elements.
+    let (lengths, places) = unsafe {
+        (
+            block_lengths(array_of_blocklengths, count_of)?,
+            displacements(array_of_displacements, count_of)?,
+        )
+    };
+    let old = get(oldtype)?;
+    let bytes = in_bytes(&places, &old)?;
+    let map = hindexed(old.map(), lengths.iter().copied().zip(bytes));
+    let making = Making::of(COMBINER_INDEXED, large).counts(&[count]);
+    let making = making.counts(&lengths).counts(&places);
+    // SAFETY: the caller's pointer.
+    unsafe { making.finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_create_hindexed(
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: *const i64,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    let count_of = length(count)?;
+    // SAFETY: the caller's arrays have `count` elements.
+    let (lengths, places) = unsafe {
+        (
+            block_lengths(array_of_blocklengths, count_of)?,
+            displacements(Ints::Large(array_of_displacements), count_of)?,
+        )
+    };
+    let old = get(oldtype)?;
+    let blocks = lengths.iter().copied().zip(places.iter().copied());
+    let map = hindexed(old.map(), blocks);
+    let making = Making::of(COMBINER_HINDEXED, large).counts(&[count]);
+    let making = making.counts(&lengths).addresses(&places);
+    // SAFETY: the caller's pointer.
+    unsafe { making.finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_create_indexed_block(
+    count: i64,
+    blocklength: i64,
+    array_of_displacements: Ints,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    block_length(blocklength)?;
+    // SAFETY: the caller's array has `count` elements.
+    let places = unsafe { displacements(array_of_displacements, length(count)?)? };
+    let old = get(oldtype)?;
+    let bytes = in_bytes(&places, &old)?;
+    let blocks = bytes.into_iter().map(|place| (blocklength, place));
+    let map = hindexed(old.map(), blocks);
+    let making = Making::of(COMBINER_INDEXED_BLOCK, large).counts(&[count, blocklength]);
+    // SAFETY: the caller's pointer.
+    unsafe { making.counts(&places).finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_create_hindexed_block(
+    count: i64,
+    blocklength: i64,
+    array_of_displacements: *const i64,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    block_length(blocklength)?;
+    // SAFETY: the caller's array has `count` elements.
+    let places = unsafe { displacements(Ints::Large(array_of_displacements), length(count)?)? };
+    let old = get(oldtype)?;
+    let blocks = places.iter().map(|&place| (blocklength, place));
+    let map = hindexed(old.map(), blocks);
+    let making = Making::of(COMBINER_HINDEXED_BLOCK, large).counts(&[count, blocklength]);
+    // SAFETY: the caller's pointer.
+    unsafe { making.addresses(&places).finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_create_struct(
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: *const i64,
+    array_of_types: *const Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    let count_of = length(count)?;
+    if count_of != 0 {
+        not_null(array_of_types, "array_of_types")?;
+    }
+    // SAFETY: the caller's arrays have `count` elements.
+    let (lengths, places, types) = unsafe {
+        (
+            block_lengths(array_of_blocklengths, count_of)?,
+            displacements(Ints::Large(array_of_displacements), count_of)?,
+            (0..count_of)
+                .map(|index| get(*array_of_types.add(index)))
+                .collect::<Result<Vec<_>>>()?,
+        )
+    };
+    let members = lengths.iter().zip(&places).zip(&types);
+    let members = members.map(|((&length, &at), old)| (length, at, old.map().clone()));
+    let map = structure(members);
+    let making = Making::of(COMBINER_STRUCT, large).counts(&[count]);
+    let making = making.counts(&lengths).addresses(&places);
+    // SAFETY: the caller's pointer.
+    unsafe { making.finish(types, map, newtype) }
+}
+
+pub unsafe fn type_create_resized(
+    oldtype: Datatype,
+    lb: i64,
+    extent: i64,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    let old = get(oldtype)?;
+    let map = old.map().clone().resized(lb, extent);
+    let making = Making::of(COMBINER_RESIZED, large).addresses(&[lb, extent]);
+    // SAFETY: the caller's pointer.
+    unsafe { making.finish(vec![old], map, newtype) }
+}
+
+pub unsafe fn type_dup(oldtype: Datatype, newtype: *mut Datatype) -> Result {
+    let old = get(oldtype)?;
+    not_null(newtype, "newtype")?;
+    // SAFETY: the functions of the type's attributes may be called, as the program has said.
+    let handle = unsafe { datatype::duplicate(oldtype, &old)? };
+    // SAFETY: the caller's pointer.
+    unsafe { *newtype = handle };
+    Ok(())
+}
+
+pub unsafe fn type_commit(datatype: *mut Datatype) -> Result {
+    not_null(datatype, "datatype")?;
+    // SAFETY: the caller's pointer.
+    datatype::commit(unsafe { *datatype })
+}
+
+pub unsafe fn type_free(datatype: *mut Datatype) -> Result {
+    not_null(datatype, "datatype")?;
+    // SAFETY: the caller's pointer; the functions of attributes may be called.
+    unsafe {
+        datatype::free(*datatype)?;
+        *datatype = DATATYPE_NULL;
+    }
+    Ok(())
+}

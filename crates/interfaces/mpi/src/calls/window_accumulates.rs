@@ -1,0 +1,261 @@
+//! Accumulates.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use super::window_transfers::complete;
+use crate::abi::*;
+use crate::datatype::{self, builtin};
+use crate::error::{Error, Result, not_null};
+use crate::window::Window;
+use crate::window::accumulate::{self, Update};
+use crate::window::get;
+use crate::window::quick::{self, Aim};
+use crate::window::targets::Spot;
+use crate::window::transfer::{Buffer, check_lengths, spot};
+
+/// Updates a spot with what is in a buffer, if the operator needs that. What was there goes to `old`.
+unsafe fn apply(
+    window: &Window,
+    spot: &Spot<'_>,
+    update: &Update,
+    own: Option<&Buffer>,
+    old: *mut u8,
+) -> Result {
+    let Some(own) = own else {
+        // SAFETY: the caller's memory.
+        return unsafe { accumulate::update(window, spot, update, null(), old) };
+    };
+    check_lengths(own.elements.length(), spot.elements.length())?;
+    // SAFETY: the caller's buffer.
+    unsafe { own.with_packed(|bytes| accumulate::update(window, spot, update, bytes, old)) }
+}
+
+pub unsafe fn accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Datatype,
+    op: Op,
+    win: Win,
+) -> Result {
+    let window = get(win)?;
+    let aim = Aim {
+        rank: target_rank,
+        displacement: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    let is_alike = origin_datatype == target_datatype && origin_count == target_count;
+    // SAFETY: the caller's buffer.
+    if is_alike && unsafe { quick::update(window, aim, op, origin_addr, null_mut()) } {
+        return Ok(());
+    }
+    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
+    let update = Update::new(op, target_datatype)?;
+    let found = spot(
+        window,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+    )?;
+    let Some(spot) = found else { return Ok(()) };
+    // SAFETY: the caller's buffer.
+    unsafe { apply(window, &spot, &update, Some(&own), null_mut()) }
+}
+
+pub unsafe fn get_accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Datatype,
+    op: Op,
+    win: Win,
+) -> Result {
+    let window = get(win)?;
+    let aim = Aim {
+        rank: target_rank,
+        displacement: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    let is_alike = result_datatype == target_datatype && result_count == target_count;
+    let gives_alike = origin_datatype == target_datatype && origin_count == target_count;
+    if is_alike
+        && (op == NO_OP || gives_alike)
+        && !result_addr.is_null()
+        // SAFETY: the caller's buffers.
+        && unsafe { quick::update(window, aim, op, origin_addr, result_addr) }
+    {
+        return Ok(());
+    }
+    let own = match op {
+        NO_OP => None,
+        _ => Some(Buffer::new(origin_addr, origin_count, origin_datatype)?),
+    };
+    let result = Buffer::new(result_addr, result_count, result_datatype)?;
+    let update = Update::new(op, target_datatype)?;
+    let found = spot(
+        window,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+    )?;
+    let Some(spot) = found else { return Ok(()) };
+    check_lengths(result.elements.length(), spot.elements.length())?;
+    // SAFETY: the caller's buffers.
+    unsafe { result.fill(|old| apply(window, &spot, &update, own.as_ref(), old)) }
+}
+
+/// The type of one element, which has to be a predefined one.
+fn check_predefined(datatype: Datatype) -> Result {
+    let of = datatype::committed(datatype)?;
+    match of.predefined_handle() {
+        Some(_) => Ok(()),
+        None => Err(Error::new(
+            ERR_TYPE,
+            "the datatype is none of the predefined ones",
+        )),
+    }
+}
+
+pub unsafe fn fetch_and_op(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    op: Op,
+    win: Win,
+) -> Result {
+    if builtin::size(datatype).is_none() {
+        check_predefined(datatype)?;
+    }
+    // SAFETY: the caller's buffers.
+    unsafe {
+        get_accumulate(
+            origin_addr,
+            1,
+            datatype,
+            result_addr,
+            1,
+            datatype,
+            target_rank,
+            target_disp,
+            1,
+            datatype,
+            op,
+            win,
+        )
+    }
+}
+
+pub unsafe fn compare_and_swap(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    win: Win,
+) -> Result {
+    use builtin::Kind::{Bytes, Letter, Logical, Signed, Unsigned};
+    let window = get(win)?;
+    let basic = builtin::basic(datatype);
+    if basic.is_none_or(|it| !matches!(it.kind, Signed | Unsigned | Logical | Bytes | Letter)) {
+        check_predefined(datatype)?;
+        let text = "the datatype is neither one of integers nor of truth values nor MPI_BYTE";
+        return Err(Error::new(ERR_TYPE, text));
+    }
+    for (address, name) in [
+        (origin_addr, "origin_addr"),
+        (compare_addr, "compare_addr"),
+        (result_addr.cast_const(), "result_addr"),
+    ] {
+        if address.is_null() {
+            return Err(Error::new(ERR_BUFFER, format!("{name} is a null pointer")));
+        }
+    }
+    let found = spot(window, target_rank, target_disp, 1, datatype)?;
+    let Some(spot) = found else { return Ok(()) };
+    let (given, compared) = (origin_addr.cast(), compare_addr.cast());
+    // SAFETY: the caller's elements.
+    unsafe { accumulate::swap(window, &spot, given, compared, result_addr.cast()) }
+}
+
+pub unsafe fn raccumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Datatype,
+    op: Op,
+    win: Win,
+    request: *mut Request,
+) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's buffer and pointer.
+    unsafe {
+        accumulate(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+        )?;
+        complete(request)
+    }
+}
+
+pub unsafe fn rget_accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Datatype,
+    op: Op,
+    win: Win,
+    request: *mut Request,
+) -> Result {
+    not_null(request, "request")?;
+    // SAFETY: the caller's buffers and pointer.
+    unsafe {
+        get_accumulate(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            result_addr,
+            result_count,
+            result_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+        )?;
+        complete(request)
+    }
+}

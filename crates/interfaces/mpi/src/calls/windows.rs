@@ -1,0 +1,268 @@
+//! Windows: making them, what they are, what is said of them, and their end.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+use super::communicators::no_intra;
+use crate::abi::*;
+use crate::communicator::{self, Communicator};
+use crate::error::{Error, Result, not_null};
+use crate::groups;
+use crate::info::{self, Hints};
+use crate::text;
+use crate::window::{self, Reach, Window, Wish, get, held};
+
+/// The arguments of a call that makes a window.
+fn wish(flavor: c_int, base: usize, size: i64, unit: i64, info: Info) -> Result<Wish> {
+    if size < 0 {
+        let text = format!("the size is {size}; it is 0 or more");
+        return Err(Error::new(ERR_SIZE, text));
+    }
+    let unit = c_int::try_from(unit)
+        .ok()
+        .filter(|&it| it > 0)
+        .ok_or_else(|| {
+            let text = format!("disp_unit is {unit}; it is more than 0, and an int");
+            Error::new(ERR_DISP, text)
+        })?;
+    Ok(Wish {
+        flavor,
+        base,
+        size,
+        unit,
+        hints: info::optional(info)?,
+    })
+}
+
+fn of_one_side(comm: Comm) -> Result<std::sync::Arc<Communicator>> {
+    let comm = communicator::get(comm)?;
+    match comm.remote {
+        None => Ok(comm),
+        Some(_) => Err(no_intra()),
+    }
+}
+
+/// Makes a window for the caller.
+unsafe fn give(comm: &Communicator, wish: Wish, to: *mut Win) -> Result<std::sync::Arc<Window>> {
+    let made = window::create(comm, wish)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *to = made.handle };
+    Ok(made)
+}
+
+pub unsafe fn win_create(
+    base: *mut c_void,
+    size: i64,
+    disp_unit: i64,
+    info: Info,
+    comm: Comm,
+    win: *mut Win,
+) -> Result {
+    let comm = of_one_side(comm)?;
+    not_null(win, "win")?;
+    let wish = wish(WIN_FLAVOR_CREATE, base as usize, size, disp_unit, info)?;
+    if base.is_null() && size != 0 {
+        let text = format!("base is a null pointer, and the size {size}");
+        return Err(Error::new(ERR_BASE, text));
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { give(&comm, wish, win).map(drop) }
+}
+
+unsafe fn allocate(
+    flavor: c_int,
+    (size, unit, info): (i64, i64, Info),
+    comm: Comm,
+    baseptr: *mut c_void,
+    win: *mut Win,
+) -> Result {
+    let comm = of_one_side(comm)?;
+    not_null(baseptr, "baseptr")?;
+    not_null(win, "win")?;
+    let wish = wish(flavor, 0, size, unit, info)?;
+    // SAFETY: the caller's pointers; the first one is to a pointer.
+    unsafe {
+        let made = give(&comm, wish, win)?;
+        let base = made.facts.base as *mut c_void;
+        baseptr.cast::<*mut c_void>().write_unaligned(base);
+    }
+    Ok(())
+}
+
+pub unsafe fn win_allocate(
+    size: i64,
+    disp_unit: i64,
+    info: Info,
+    comm: Comm,
+    baseptr: *mut c_void,
+    win: *mut Win,
+) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe {
+        allocate(
+            WIN_FLAVOR_ALLOCATE,
+            (size, disp_unit, info),
+            comm,
+            baseptr,
+            win,
+        )
+    }
+}
+
+pub unsafe fn win_allocate_shared(
+    size: i64,
+    disp_unit: i64,
+    info: Info,
+    comm: Comm,
+    baseptr: *mut c_void,
+    win: *mut Win,
+) -> Result {
+    // SAFETY: the caller's pointers.
+    unsafe {
+        allocate(
+            WIN_FLAVOR_SHARED,
+            (size, disp_unit, info),
+            comm,
+            baseptr,
+            win,
+        )
+    }
+}
+
+pub unsafe fn win_create_dynamic(info: Info, comm: Comm, win: *mut Win) -> Result {
+    let comm = of_one_side(comm)?;
+    not_null(win, "win")?;
+    let wish = wish(WIN_FLAVOR_DYNAMIC, 0, 0, 1, info)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(&comm, wish, win).map(drop) }
+}
+
+pub unsafe fn win_attach(win: Win, base: *mut c_void, size: i64) -> Result {
+    let window = get(win)?;
+    let length = usize::try_from(size)
+        .map_err(|_| Error::new(ERR_SIZE, format!("the size is {size}; it is 0 or more")))?;
+    if base.is_null() && length != 0 || (base as usize).checked_add(length).is_none() {
+        let text = format!("there are no {size} bytes at {base:?} to attach");
+        return Err(Error::new(ERR_BASE, text));
+    }
+    window.attach(base as usize, length)
+}
+
+pub unsafe fn win_detach(win: Win, base: *const c_void) -> Result {
+    get(win)?.detach(base as usize)
+}
+
+pub unsafe fn win_shared_query(
+    win: Win,
+    rank: c_int,
+    size: *mut i64,
+    disp_unit: OutCount,
+    baseptr: *mut c_void,
+) -> Result {
+    let window = get(win)?;
+    if window.flavor == WIN_FLAVOR_DYNAMIC {
+        let text = "a dynamic window has no memory that processes share";
+        return Err(Error::new(ERR_RMA_FLAVOR, text));
+    }
+    not_null(size, "size")?;
+    not_null(baseptr, "baseptr")?;
+    if disp_unit.is_null() {
+        return Err(Error::new(ERR_ARG, "disp_unit is a null pointer"));
+    }
+    let found = match window.target(rank)? {
+        Some(target) => Some(target),
+        None => window.targets.iter().find(|it| it.size > 0),
+    };
+    let (bytes, unit, base) = match found {
+        Some(target) => match target.reach {
+            Reach::Mapped(base) => (target.size, target.unit, base as *mut c_void),
+            _ => (0, target.unit, null_mut()),
+        },
+        None => (0, 1, null_mut()),
+    };
+    // SAFETY: the caller's pointers; the last one is to a pointer.
+    unsafe {
+        *size = bytes;
+        disp_unit.set(unit);
+        baseptr.cast::<*mut c_void>().write_unaligned(base);
+    }
+    Ok(())
+}
+
+pub unsafe fn win_free(win: *mut Win) -> Result {
+    not_null(win, "win")?;
+    // SAFETY: the caller's pointer.
+    let handle = unsafe { *win };
+    let window = held(handle)?;
+    window.check_between()?;
+    // SAFETY: the program's functions for its attributes.
+    unsafe { window.attributes.delete_all(handle)? };
+    let ended = window.end();
+    // SAFETY: the caller's pointer.
+    unsafe { *win = WIN_NULL };
+    ended
+}
+
+pub unsafe fn win_get_group(win: Win, group: *mut Group) -> Result {
+    let window = get(win)?;
+    not_null(group, "group")?;
+    // SAFETY: the caller's pointer.
+    unsafe { *group = groups::make(window.comm.local.clone())? };
+    Ok(())
+}
+
+pub unsafe fn win_set_name(win: Win, win_name: *const c_char) -> Result {
+    let window = get(win)?;
+    not_null(win_name, "win_name")?;
+    // SAFETY: the caller's text.
+    let name = unsafe { CStr::from_ptr(win_name) };
+    // A name that is too long is cut.
+    let most = MAX_OBJECT_NAME as usize - 1;
+    let bytes: Vec<u8> = name.to_bytes().iter().copied().take(most).collect();
+    window.set_name(CString::new(bytes).unwrap_or_default());
+    Ok(())
+}
+
+pub unsafe fn win_get_name(win: Win, win_name: *mut c_char, resultlen: *mut c_int) -> Result {
+    let name = match win {
+        WIN_NULL => c"MPI_WIN_NULL".to_owned(),
+        _ => get(win)?.name(),
+    };
+    not_null(win_name, "win_name")?;
+    not_null(resultlen, "resultlen")?;
+    // SAFETY: the caller has room for the longest name.
+    unsafe { *resultlen = text::give(name.to_bytes(), win_name, MAX_OBJECT_NAME) };
+    Ok(())
+}
+
+pub unsafe fn win_set_info(win: Win, info: Info) -> Result {
+    get(win)?.set_hints(&info::hints(info)?);
+    Ok(())
+}
+
+pub unsafe fn win_get_info(win: Win, info_used: *mut Info) -> Result {
+    let window = get(win)?;
+    not_null(info_used, "info_used")?;
+    let mut hints = Hints::default();
+    hints.set_text(c"no_locks", "false");
+    hints.set_text(c"accumulate_ordering", "rar,raw,war,waw");
+    hints.set_text(c"accumulate_ops", "same_op_no_op");
+    hints.set_text(c"mpi_accumulate_granularity", "0");
+    hints.set_text(c"same_size", "false");
+    hints.set_text(c"same_disp_unit", "false");
+    if window.flavor == WIN_FLAVOR_SHARED {
+        hints.set_text(c"alloc_shared_noncontig", "false");
+    }
+    hints.merge(&window.hints());
+    // SAFETY: the caller's pointer.
+    unsafe { *info_used = info::make(hints)? };
+    Ok(())
+}
+
+pub unsafe fn win_fromint(win: c_int) -> Win {
+    Win(win as usize)
+}
+
+pub unsafe fn win_toint(win: Win) -> c_int {
+    win.0 as c_int
+}

@@ -1,0 +1,389 @@
+//! Carrying a collective out: now, with a request, or with one that is started again and again.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
+
+use super::memory::Flat;
+use super::messages::{Content, VERDICT};
+use super::{Collective, Kind, OwnGroup, Side, messages};
+use crate::abi::*;
+use crate::beside::beside;
+use crate::error::{Error, PROC_FAILED, Result, checked, not_null};
+use crate::progress;
+use crate::requests::{self, Operation, State};
+
+/// Carries a collective out, and waits until it is complete.
+///
+/// # Safety
+/// The buffers are those that the call asks for.
+pub unsafe fn run(collective: Collective) -> Result {
+    let mut begun = Begun::new(collective, false);
+    if begun.of.has_parts() {
+        // SAFETY: the caller's promise; the end is awaited here.
+        unsafe { begun.begin()? };
+        begun.wait();
+        return begun.finish().1;
+    }
+    let Some(engine) = begun.of.engine else {
+        return Ok(());
+    };
+    // SAFETY: the caller's promise; it is complete when the engine's call returns.
+    unsafe {
+        let (gives, takes) = begun.of.flats()?;
+        beside(|| begun.of.enter(engine, &gives, &takes, None))?;
+        begun.of.taken(&takes);
+    }
+    Ok(())
+}
+
+/// As [`run`], of one that no quick way was for.
+///
+/// # Safety
+/// As [`run`].
+#[cold]
+#[inline(never)]
+pub unsafe fn slowly(describe: impl FnOnce() -> Result<Collective>) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { run(describe()?) }
+}
+
+/// Begins a collective.
+///
+/// # Safety
+/// As [`run`], until the request is complete.
+pub unsafe fn begin(collective: Collective, request: *mut Request) -> Result {
+    not_null(request, "request")?;
+    let comm = collective.comm.handle;
+    let mut begun = Box::new(Begun::new(collective, false));
+    // SAFETY: the caller's promise.
+    unsafe {
+        begun.begin()?;
+        *request = requests::of_operation(begun, comm)?;
+    }
+    Ok(())
+}
+
+/// A request that begins a collective each time it is started. Processes may start theirs in different orders: so each has
+/// a group of its own, or tags.
+///
+/// # Safety
+/// As [`run`], until the request is freed.
+pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result {
+    not_null(request, "request")?;
+    if let Some((_, group)) = &mut collective.engine {
+        let mut own = rg::Group { id: -1 };
+        // SAFETY: `own` is written.
+        beside(|| unsafe { rg::rg_group_dup(*group, &mut own) })?;
+        collective.own = Some(OwnGroup(own));
+        *group = own;
+    }
+    let comm = collective.comm.handle;
+    let kept = Box::new(Begun::new(collective, true));
+    let kept = requests::of_operation(kept, comm)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *request = kept };
+    Ok(())
+}
+
+impl Collective {
+    /// Whether it is not just a collective of the engine's: in some process that takes part, if not in this one.
+    fn has_parts(&self) -> bool {
+        let by_messages = !self.sends.is_empty() || !self.receives.is_empty();
+        // A reduction of one side.
+        let of_side = |(_, group): (Kind, rg::Group)| group != self.comm.group;
+        by_messages || self.engine.is_some_and(of_side)
+    }
+
+    /// The elements that this process gives and gets, each in one piece.
+    ///
+    /// # Safety
+    /// The buffers are those that the call asks for.
+    unsafe fn flats(&self) -> Result<(Flat, Flat)> {
+        let in_place = matches!(self.gives, Side::InPlace);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let gives = match (&self.gives, &self.takes, self.engine) {
+                (Side::Memory(memory), ..) => memory.give()?,
+                // The engine does not exchange in place.
+                (Side::InPlace, Side::Memory(memory), Some((Kind::Alltoall, _))) => {
+                    memory.copy()?
+                }
+                _ => Flat::NONE,
+            };
+            let takes = match (&self.takes, self.gives.memory()) {
+                (Side::Memory(memory), _) => memory.take(in_place)?,
+                (_, Some(memory)) if self.leads => memory.copy()?,
+                _ => Flat::NONE,
+            };
+            Ok((gives, takes))
+        }
+    }
+
+    /// Takes what has come to its places.
+    ///
+    /// # Safety
+    /// As [`Collective::flats`].
+    unsafe fn taken(&self, takes: &Flat) {
+        if let Side::Memory(memory) = &self.takes {
+            // SAFETY: the caller's promise.
+            unsafe { memory.taken(takes) };
+        }
+    }
+}
+
+/// A collective that is under way, or will be.
+struct Begun {
+    of: Collective,
+    state: State,
+    persistent: bool,
+    gives: Flat,
+    takes: Flat,
+    /// Of all messages: those that are received, then those that are sent.
+    content: Vec<Flat>,
+    /// The engine's collective, if there is one, then the messages.
+    requests: Vec<rg::Request>,
+    left: usize,
+    failed: Option<Error>,
+}
+
+// SAFETY: memory of its own and the caller's buffers, which are the library's until it is complete.
+unsafe impl Send for Begun {}
+
+impl Begun {
+    fn new(of: Collective, persistent: bool) -> Begun {
+        Begun {
+            of,
+            state: State::Inactive,
+            persistent,
+            gives: Flat::NONE,
+            takes: Flat::NONE,
+            content: Vec::new(),
+            requests: Vec::new(),
+            left: 0,
+            failed: None,
+        }
+    }
+
+    /// Begins all that can begin now. After an error nothing has happened.
+    ///
+    /// # Safety
+    /// As [`begin`].
+    unsafe fn begin(&mut self) -> Result {
+        // SAFETY: the caller's promise.
+        (self.gives, self.takes) = unsafe { self.of.flats()? };
+        self.content.clear();
+        let receives = self.of.receives.iter().map(|it| &it.content);
+        let sends = self.of.sends.iter().map(|it| &it.content);
+        for (index, content) in receives.chain(sends).enumerate() {
+            let receives = index < self.of.receives.len();
+            // SAFETY: the caller's promise.
+            let flat = unsafe {
+                match content {
+                    Content::Memory(memory) if receives => memory.take(false)?,
+                    Content::Memory(memory) => memory.give()?,
+                    Content::Copied(memory) => memory.copy()?,
+                    Content::Result(_) => Flat::NONE,
+                    Content::Slice(_, _, whole) => Flat::room(*whole)?,
+                    Content::Verdict => Flat::room(VERDICT)?,
+                }
+            };
+            self.content.push(flat);
+        }
+        self.failed = None;
+        self.requests.clear();
+        if let Some(engine) = self.of.engine {
+            let mut request = rg::REQUEST_NULL;
+            // SAFETY: the memory is this collective's until its end.
+            checked(unsafe {
+                (self.of).enter(engine, &self.gives, &self.takes, Some(&mut request))
+            })?;
+            self.requests.push(request);
+        }
+        self.left = self.requests.len();
+        self.state = State::Pending;
+        self.receive();
+        if !self.of.leads {
+            self.send();
+        }
+        self.end_if_over();
+        Ok(())
+    }
+
+    fn receive(&mut self) {
+        let hidden = self.of.comm.hidden;
+        for at in 0..self.of.receives.len() {
+            let message = &self.of.receives[at];
+            let length = match &message.content {
+                Content::Memory(memory) | Content::Copied(memory) => memory.bytes(),
+                Content::Result(whole) | Content::Slice(_, _, whole) => *whole,
+                Content::Verdict => VERDICT,
+            };
+            let mut request = rg::REQUEST_NULL;
+            // SAFETY: the memory is this collective's until its end.
+            let code = unsafe {
+                messages::receive(&self.content[at], length, message, hidden, &mut request)
+            };
+            self.started(request, code);
+        }
+    }
+
+    fn send(&mut self) {
+        let hidden = self.of.comm.hidden;
+        for at in 0..self.of.sends.len() {
+            let message = &self.of.sends[at];
+            let flat = &self.content[self.of.receives.len() + at];
+            let failed = self.failed.as_ref();
+            let (address, length): (*const c_void, usize) = match &message.content {
+                Content::Memory(memory) | Content::Copied(memory) => (flat.address, memory.bytes()),
+                Content::Result(whole) | Content::Slice(_, _, whole) => {
+                    let length = if failed.is_none() { *whole } else { 0 };
+                    (self.takes.address, length)
+                }
+                Content::Verdict => {
+                    let text = failed.map_or("", |error| error.text());
+                    let length = text.len().min(VERDICT);
+                    // SAFETY: there is room for so many bytes.
+                    unsafe {
+                        flat.address
+                            .copy_from_nonoverlapping(text.as_ptr().cast(), length)
+                    };
+                    (flat.address, length)
+                }
+            };
+            let mut request = rg::REQUEST_NULL;
+            // SAFETY: the memory is this collective's until its end.
+            let code = unsafe { messages::send(address, length, message, hidden, &mut request) };
+            self.started(request, code);
+        }
+    }
+
+    fn started(&mut self, request: rg::Request, code: c_int) {
+        match code {
+            rg::OK => self.left += 1,
+            _ => self.fail(Error::of_engine(code)),
+        }
+        self.requests.push(request);
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failed.get_or_insert(error);
+    }
+
+    fn end_if_over(&mut self) {
+        if self.left > 0 || self.state != State::Pending {
+            return;
+        }
+        self.state = State::Complete;
+        if self.failed.is_some() {
+            return;
+        }
+        // SAFETY: the buffers are the library's until the program hears of the end.
+        unsafe {
+            self.of.taken(&self.takes);
+            for (message, flat) in self.of.receives.iter().zip(&self.content) {
+                match &message.content {
+                    Content::Memory(memory) => memory.taken(flat),
+                    Content::Slice(memory, from, _) => memory.taken_behind(flat, *from),
+                    _ => (),
+                }
+            }
+        }
+    }
+
+    /// Waits for all of it.
+    fn wait(&mut self) {
+        let mut at = 0;
+        while self.state == State::Pending && at < self.requests.len() {
+            let mut status = rg::Status::default();
+            let mut request = self.requests[at];
+            if request != rg::REQUEST_NULL {
+                let code = match progress::is_idle() {
+                    // SAFETY: a request of the engine's, and a status to write.
+                    true => unsafe { rg::rg_wait(&mut request, &mut status) },
+                    false => progress::wait(request, &mut status),
+                };
+                self.completed(at, &status, code);
+            }
+            at += 1;
+        }
+    }
+
+    /// The message in this place is a verdict of the other side's: why there is no result.
+    fn hear(&mut self, at: usize, status: &rg::Status) {
+        let engine = usize::from(self.of.engine.is_some());
+        let Some(at) = at.checked_sub(engine) else {
+            return;
+        };
+        let message = self.of.receives.get(at);
+        if status.length == 0 || !message.is_some_and(|it| matches!(it.content, Content::Verdict)) {
+            return;
+        }
+        let length = status.length.min(VERDICT);
+        let address = self.content[at].address.cast::<u8>();
+        // SAFETY: so many bytes have come there.
+        let text = unsafe { std::slice::from_raw_parts(address, length) };
+        let text = String::from_utf8_lossy(text).into_owned();
+        // It tells more than that a message is empty.
+        self.failed = Some(Error::new(
+            PROC_FAILED,
+            format!("the other side has no result: {text}"),
+        ));
+    }
+}
+
+impl Operation for Begun {
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        &self.requests
+    }
+
+    fn completed(&mut self, index: usize, status: &rg::Status, code: c_int) {
+        self.requests[index] = rg::REQUEST_NULL;
+        self.left -= 1;
+        match code {
+            0.. => self.hear(index, status),
+            _ => self.fail(Error::of_engine(code)),
+        }
+        if index == 0 && self.of.leads {
+            self.send();
+        }
+        self.end_if_over();
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        if self.persistent {
+            self.state = State::Inactive;
+        }
+        let result = self.failed.take().map_or(Ok(()), Err);
+        (self.look(), result)
+    }
+
+    fn look(&self) -> Status {
+        Status::empty(ANY_SOURCE)
+    }
+
+    fn start(&mut self) -> Result {
+        match self.state {
+            State::Inactive if self.persistent => {
+                // SAFETY: the program has given the buffers until the request is freed.
+                unsafe { self.begin() }
+            }
+            _ => Err(Error::new(
+                ERR_REQUEST,
+                "the request is started already, or not persistent",
+            )),
+        }
+    }
+
+    fn is_persistent(&self) -> bool {
+        self.persistent
+    }
+
+    fn has_stages(&self) -> bool {
+        self.of.leads
+    }
+}

@@ -1,0 +1,454 @@
+//! The buffers of a collective: parts of elements, and these in one piece.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::datatype::{self, Type, builtin};
+use crate::error::{Error, Result};
+
+/// A call's buffer as the caller gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    /// Where it begins, or MPI_IN_PLACE.
+    pub address: *mut c_void,
+    /// How many elements it has.
+    pub counts: Counts,
+    /// Of which type.
+    pub datatype: Datatype,
+}
+
+/// The elements for each process.
+#[derive(Clone, Copy, Debug)]
+pub enum Counts {
+    /// So many for each, one after the other.
+    Even(i64),
+    /// A count, and a displacement in extents.
+    Listed(Ints, Ints),
+}
+
+/// So many elements for each process.
+pub fn even(address: *const c_void, count: i64, datatype: Datatype) -> Buffer {
+    let counts = Counts::Even(count);
+    Buffer {
+        address: address.cast_mut(),
+        counts,
+        datatype,
+    }
+}
+
+/// Elements by lists of counts and displacements.
+pub fn listed(address: *const c_void, counts: Ints, displs: Ints, datatype: Datatype) -> Buffer {
+    let counts = Counts::Listed(counts, displs);
+    Buffer {
+        address: address.cast_mut(),
+        counts,
+        datatype,
+    }
+}
+
+impl Buffer {
+    /// Whether it is MPI_IN_PLACE.
+    pub fn is_in_place(&self) -> bool {
+        self.address as usize == IN_PLACE
+    }
+
+    /// Its memory, for so many processes. `name` is that of the argument.
+    ///
+    /// # Safety
+    /// Lists have an element for each process.
+    pub unsafe fn memory(&self, name: &str, processes: usize) -> Result<Memory> {
+        if self.is_in_place() {
+            let text = format!("{name} may not be MPI_IN_PLACE here");
+            return Err(Error::new(ERR_BUFFER, text));
+        }
+        let element = Element::of(self.datatype)?;
+        let parts = match self.counts {
+            Counts::Even(count) => {
+                element.bytes(count)?;
+                let parts = processes;
+                Parts::Even { parts, count }
+            }
+            Counts::Listed(counts, displs) => {
+                if processes > 0 && (counts.is_null() || displs.is_null()) {
+                    let text = format!("an array of counts or displacements of {name} is null");
+                    return Err(Error::new(ERR_ARG, text));
+                }
+                // SAFETY: the caller's promise.
+                let part = |at| unsafe { element.part(counts.get(at), displs.get(at)) };
+                Parts::Listed((0..processes).map(part).collect::<Result<_>>()?)
+            }
+        };
+        let memory = Memory {
+            address: self.address,
+            element,
+            parts,
+        };
+        memory.check(name)?;
+        Ok(memory)
+    }
+}
+
+/// The bytes of one element, and where they are.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// Of elements that lie apart.
+    apart: Option<Arc<Type>>,
+    /// Of elements in one piece: from the address to their first byte.
+    offset: isize,
+    /// Bytes of one.
+    pub size: usize,
+    /// From one to the next.
+    pub extent: i64,
+}
+
+impl Element {
+    /// That of a committed type.
+    pub fn of(datatype: Datatype) -> Result<Element> {
+        if let Some(size) = builtin::size(datatype) {
+            return Ok(Element {
+                apart: None,
+                offset: 0,
+                size,
+                extent: size as i64,
+            });
+        }
+        let found = datatype::committed(datatype)?;
+        let (size, extent) = (found.size() as usize, found.extent());
+        let dense = found.one_piece(2);
+        Ok(Element {
+            offset: dense.map_or(0, |(offset, _)| offset),
+            apart: dense.is_none().then_some(found),
+            size,
+            extent,
+        })
+    }
+
+    /// Bytes of so many.
+    pub fn bytes(&self, count: i64) -> Result<usize> {
+        let Ok(number) = usize::try_from(count) else {
+            let text = format!("the count is {count}; it is 0 or more");
+            return Err(Error::new(ERR_COUNT, text));
+        };
+        let bytes = number.checked_mul(self.size);
+        let addressable = self.extent.checked_mul(count).is_some();
+        bytes
+            .filter(|_| addressable)
+            .ok_or_else(|| too_long(number))
+    }
+
+    fn part(&self, count: i64, displacement: i64) -> Result<Part> {
+        let offset = self.extent.checked_mul(displacement);
+        Ok(Part {
+            bytes: self.bytes(count)?,
+            offset: offset.ok_or_else(|| too_long(displacement.unsigned_abs() as usize))?,
+        })
+    }
+
+    /// Whether they lie as they are packed.
+    pub fn is_packed(&self) -> bool {
+        self.is_dense() && self.offset == 0
+    }
+
+    /// Whether elements lie one right after the other.
+    pub fn is_dense(&self) -> bool {
+        self.apart.is_none()
+    }
+}
+
+fn too_long(count: usize) -> Error {
+    let text = format!("{count} elements of this datatype are longer than memory");
+    Error::new(ERR_COUNT, text)
+}
+
+/// Memory that a collective reads or writes.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// The caller's buffer.
+    pub address: *mut c_void,
+    /// Its elements.
+    pub element: Element,
+    /// Which of them are whose.
+    pub parts: Parts,
+}
+
+/// The parts of a buffer, by rank.
+#[derive(Clone, Debug)]
+pub enum Parts {
+    /// Of so many elements each, one after the other.
+    Even {
+        /// How many parts.
+        parts: usize,
+        /// Elements of each.
+        count: i64,
+    },
+    /// Each its own.
+    Listed(Vec<Part>),
+}
+
+/// A part of a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Bytes of its elements.
+    pub bytes: usize,
+    /// From the buffer's address, in bytes.
+    pub offset: i64,
+}
+
+impl Memory {
+    /// The part of a rank.
+    pub fn part(&self, rank: usize) -> Part {
+        match &self.parts {
+            Parts::Even { count, .. } => Part {
+                bytes: *count as usize * self.element.size,
+                // That all of them have addresses has been checked.
+                offset: self.element.extent * *count * rank as i64,
+            },
+            Parts::Listed(parts) => parts[rank],
+        }
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        match &self.parts {
+            Parts::Even { parts, .. } => *parts,
+            Parts::Listed(parts) => parts.len(),
+        }
+    }
+
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> usize {
+        (0..self.parts()).map(|rank| self.part(rank).bytes).sum()
+    }
+
+    /// One part alone.
+    pub fn only(&self, rank: usize) -> Memory {
+        let mut part = self.part(rank);
+        let address = self.address.wrapping_byte_offset(part.offset as isize);
+        part.offset = 0;
+        Memory {
+            address,
+            element: self.element.clone(),
+            parts: Parts::Listed(vec![part]),
+        }
+    }
+
+    fn check(&self, name: &str) -> Result {
+        let mut bytes = 0usize;
+        if let Parts::Even { parts, count } = self.parts {
+            let all = i64::try_from(parts)
+                .ok()
+                .and_then(|it| it.checked_mul(count));
+            bytes = self.element.bytes(all.ok_or_else(|| too_long(parts))?)?;
+        } else {
+            for rank in 0..self.parts() {
+                let sum = bytes.checked_add(self.part(rank).bytes);
+                bytes = sum.ok_or_else(|| too_long(bytes))?;
+            }
+        }
+        let checked = match &self.element.apart {
+            Some(apart) => apart.check_buffer(self.address, bytes),
+            None => datatype::address(self.address, self.element.offset, bytes).map(drop),
+        };
+        checked.map_err(|error| Error::new(error.class(), format!("{name}: {}", error.text())))
+    }
+
+    /// The elements in one piece, for reading.
+    ///
+    /// # Safety
+    /// They may be read; where they lie in one piece they stay until this is over.
+    pub unsafe fn give(&self) -> Result<Flat> {
+        match self.in_place() {
+            Some(flat) => Ok(flat),
+            // SAFETY: the caller's promise.
+            None => unsafe { self.copy() },
+        }
+    }
+
+    /// A copy of the elements.
+    ///
+    /// # Safety
+    /// They may be read.
+    pub unsafe fn copy(&self) -> Result<Flat> {
+        let flat = self.room()?;
+        // SAFETY: the caller's promise.
+        self.each(&flat, |element, place, at, bytes| unsafe {
+            element.pack(place, bytes, at);
+        });
+        Ok(flat)
+    }
+
+    /// Memory in one piece that becomes these elements by [`Memory::taken`]. It has them already if the result depends on them.
+    ///
+    /// # Safety
+    /// They may be read and written.
+    pub unsafe fn take(&self, filled: bool) -> Result<Flat> {
+        match self.in_place() {
+            Some(flat) => Ok(flat),
+            None if !filled => self.room(),
+            // SAFETY: the caller's promise.
+            None => unsafe { self.copy() },
+        }
+    }
+
+    /// Takes the elements to their places.
+    ///
+    /// # Safety
+    /// They may be written, and `flat` is that of [`Memory::take`].
+    pub unsafe fn taken(&self, flat: &Flat) {
+        if flat.own.is_none() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        self.each(flat, |element, place, at, bytes| unsafe {
+            element.unpack(at, bytes, place);
+        });
+    }
+
+    /// Takes the bytes behind the first `from` ones to the places of the elements.
+    ///
+    /// # Safety
+    /// The elements may be written, and there are as many bytes.
+    pub unsafe fn taken_behind(&self, flat: &Flat, from: usize) {
+        // SAFETY: the caller's promise.
+        self.each(flat, |element, place, at, bytes| unsafe {
+            element.unpack(at.wrapping_add(from), bytes, place);
+        });
+    }
+
+    fn each(&self, flat: &Flat, visit: impl Fn(&Element, *mut c_void, *mut u8, usize)) {
+        let mut at = flat.address.cast::<u8>();
+        for rank in 0..self.parts() {
+            let part = self.part(rank);
+            let place = self.address.wrapping_byte_offset(part.offset as isize);
+            visit(&self.element, place, at, part.bytes);
+            at = at.wrapping_add(part.bytes);
+        }
+    }
+
+    /// The elements where they are, if they lie in one piece.
+    fn in_place(&self) -> Option<Flat> {
+        if !self.element.is_dense() {
+            return None;
+        }
+        let address = self.address.wrapping_byte_offset(self.element.offset);
+        let Parts::Listed(parts) = &self.parts else {
+            return Some(Flat::even(address, self.part(0).bytes, None));
+        };
+        // The engine's offsets are from the first byte.
+        let full = || parts.iter().filter(|part| part.bytes > 0);
+        let first = full().map(|part| part.offset).min().unwrap_or(0);
+        let offset = |part: &Part| match part.bytes {
+            0 => 0,
+            _ => part.offset.wrapping_sub(first) as usize,
+        };
+        Some(Flat {
+            address: address.wrapping_byte_offset(first as isize),
+            each: 0,
+            lengths: parts.iter().map(|part| part.bytes).collect(),
+            offsets: parts.iter().map(offset).collect(),
+            own: None,
+        })
+    }
+
+    /// Memory of its own for the elements.
+    fn room(&self) -> Result<Flat> {
+        let mut own = datatype::memory(self.bytes())?;
+        let address = start(&mut own);
+        let Parts::Listed(parts) = &self.parts else {
+            return Ok(Flat::even(address, self.part(0).bytes, Some(own)));
+        };
+        let mut end = 0;
+        let offsets = parts.iter().map(|part| {
+            end += part.bytes;
+            end - part.bytes
+        });
+        Ok(Flat {
+            address,
+            each: 0,
+            offsets: offsets.collect(),
+            lengths: parts.iter().map(|part| part.bytes).collect(),
+            own: Some(own),
+        })
+    }
+}
+
+impl Element {
+    /// Copies so many bytes of elements to `to`.
+    ///
+    /// # Safety
+    /// The elements may be read, `to` written.
+    pub unsafe fn pack(&self, elements: *const c_void, bytes: usize, to: *mut u8) {
+        let elements = elements.wrapping_byte_offset(self.offset);
+        match &self.apart {
+            // SAFETY: the caller's promise.
+            Some(apart) => unsafe { apart.pack(elements, 0, bytes, to) },
+            // SAFETY: the caller's promise.
+            None => unsafe { std::ptr::copy_nonoverlapping(elements.cast(), to, bytes) },
+        }
+    }
+
+    /// Copies so many bytes from `from` to elements.
+    ///
+    /// # Safety
+    /// The elements may be written, `from` read.
+    pub unsafe fn unpack(&self, from: *const u8, bytes: usize, elements: *mut c_void) {
+        let elements = elements.wrapping_byte_offset(self.offset);
+        match &self.apart {
+            // SAFETY: the caller's promise.
+            Some(apart) => unsafe { apart.unpack(from, 0, bytes, elements) },
+            // SAFETY: the caller's promise.
+            None => unsafe { std::ptr::copy_nonoverlapping(from, elements.cast(), bytes) },
+        }
+    }
+}
+
+/// Where memory begins; none has no address, which could be taken for MPI_IN_PLACE.
+fn start(memory: &mut Vec<u8>) -> *mut c_void {
+    match memory.capacity() {
+        0 => std::ptr::null_mut(),
+        _ => memory.as_mut_ptr().cast(),
+    }
+}
+
+/// Elements in one piece, in parts: the buffer itself, or memory of its own.
+#[derive(Debug)]
+pub struct Flat {
+    /// Where they are.
+    pub address: *mut c_void,
+    /// Bytes of each part, of those that are even.
+    pub each: usize,
+    /// Bytes of each part, of others.
+    pub lengths: Vec<usize>,
+    /// Where each part begins.
+    pub offsets: Vec<usize>,
+    own: Option<Vec<u8>>,
+}
+
+impl Flat {
+    /// None.
+    pub const NONE: Flat = Flat {
+        address: std::ptr::null_mut(),
+        each: 0,
+        lengths: Vec::new(),
+        offsets: Vec::new(),
+        own: None,
+    };
+
+    /// Room for so many bytes.
+    pub fn room(bytes: usize) -> Result<Flat> {
+        let mut own = datatype::memory(bytes)?;
+        let address = start(&mut own);
+        Ok(Flat::even(address, bytes, Some(own)))
+    }
+
+    /// Parts of so many bytes each.
+    fn even(address: *mut c_void, each: usize, own: Option<Vec<u8>>) -> Flat {
+        Flat {
+            address,
+            each,
+            own,
+            ..Flat::NONE
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Messages of a collective in the hidden group.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
+
+use super::memory::{Flat, Memory};
+
+/// A message of a collective.
+pub struct Message {
+    /// The rank in the hidden group of the process that it goes to or comes from.
+    pub peer: c_int,
+    /// Its tag.
+    pub tag: c_int,
+    /// Its content.
+    pub content: Content,
+}
+
+/// The bytes of a message.
+pub enum Content {
+    /// These elements.
+    Memory(Memory),
+    /// These elements, which are written to meanwhile: a copy of them.
+    Copied(Memory),
+    /// The result of the reduction, so many bytes, before it is there.
+    Result(usize),
+    /// The elements behind so many of so many bytes.
+    Slice(Memory, usize, usize),
+    /// Why there is no result, or nothing.
+    Verdict,
+}
+
+/// Most bytes of a verdict.
+pub const VERDICT: usize = 512;
+
+/// Begins a send of so many bytes at this address.
+///
+/// # Safety
+/// They stay until it is complete.
+pub unsafe fn send(
+    address: *const c_void,
+    length: usize,
+    message: &Message,
+    hidden: rg::Group,
+    request: &mut rg::Request,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { rg::rg_isend(address, length, message.peer, message.tag, hidden, request) }
+}
+
+/// Begins a receive of the parts of `flat`.
+///
+/// # Safety
+/// It stays until the receive is complete.
+pub unsafe fn receive(
+    flat: &Flat,
+    length: usize,
+    message: &Message,
+    hidden: rg::Group,
+    request: &mut rg::Request,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        rg::rg_irecv(
+            flat.address,
+            length,
+            message.peer,
+            message.tag,
+            hidden,
+            request,
+        )
+    }
+}

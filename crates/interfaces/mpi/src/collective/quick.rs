@@ -1,0 +1,230 @@
+//! Blocking collectives of predefined types within one group: the engine's, without a lock or an allocation.
+//!
+//! `None`: this way is not for these arguments, or one of them is wrong, and nothing has happened. Whether it is for them, other
+//! processes may see otherwise: all ways of a blocking call meet in the engine.
+#![allow(clippy::missing_safety_doc)]
+
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::{Port, port};
+use crate::datatype::builtin;
+use crate::operator;
+use crate::progress;
+
+/// The port of a communicator of one group, if no operation has to advance meanwhile; and this process' rank.
+#[inline(always)]
+fn place(comm: Comm) -> Option<(&'static Port, c_int)> {
+    let port = port(comm).ok()?;
+    let rank = port.rank_among_peers()?;
+    progress::is_idle().then_some((port, rank))
+}
+
+/// Bytes of elements of a predefined type.
+#[inline(always)]
+fn bytes((count, datatype): (i64, Datatype)) -> Option<usize> {
+    let size = builtin::size(datatype)?;
+    size.checked_mul(usize::try_from(count).ok()?)
+}
+
+/// Memory that a process writes to.
+#[inline(always)]
+fn is_memory(address: *const c_void) -> bool {
+    address as usize > IN_PLACE
+}
+
+#[inline(always)]
+fn is_root(root: c_int, rank: c_int, port: &Port) -> Option<bool> {
+    (0..port.peers()).contains(&root).then_some(root == rank)
+}
+
+/// MPI_Barrier.
+#[inline(always)]
+pub unsafe fn barrier(comm: Comm) -> Option<c_int> {
+    let (port, _) = place(comm)?;
+    // SAFETY: it takes no memory.
+    Some(unsafe { rg::rg_barrier(port.group()) })
+}
+
+/// MPI_Bcast.
+#[inline(always)]
+pub unsafe fn broadcast(
+    buffer: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    root: c_int,
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, rank) = place(comm)?;
+    is_root(root, rank, port)?;
+    let length = bytes((count, datatype))?;
+    if !is_memory(buffer) {
+        return None;
+    }
+    // SAFETY: the caller's buffer.
+    Some(unsafe { rg::rg_broadcast(buffer, length, root, port.group()) })
+}
+
+/// Bytes of a process' part, where what it sends and receives agree.
+#[inline(always)]
+fn part(
+    (sendbuf, send): (*const c_void, (i64, Datatype)),
+    (recvbuf, recv): (*const c_void, (i64, Datatype)),
+    in_place: bool,
+) -> Option<usize> {
+    let length = bytes(recv)?;
+    let agrees = match sendbuf as usize {
+        IN_PLACE => in_place,
+        _ => is_memory(sendbuf) && sendbuf != recvbuf && bytes(send)? == length,
+    };
+    (agrees && is_memory(recvbuf)).then_some(length)
+}
+
+/// MPI_Gather.
+#[inline(always)]
+pub unsafe fn gather(
+    sendbuf: *const c_void,
+    send: (i64, Datatype),
+    recvbuf: *mut c_void,
+    recv: (i64, Datatype),
+    root: c_int,
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, rank) = place(comm)?;
+    let length = match is_root(root, rank, port)? {
+        true => part((sendbuf, send), (recvbuf, recv), true)?,
+        false if is_memory(sendbuf) => bytes(send)?,
+        false => return None,
+    };
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_gather(sendbuf, length, recvbuf, root, port.group()) })
+}
+
+/// MPI_Scatter.
+#[inline(always)]
+pub unsafe fn scatter(
+    sendbuf: *const c_void,
+    send: (i64, Datatype),
+    recvbuf: *mut c_void,
+    recv: (i64, Datatype),
+    root: c_int,
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, rank) = place(comm)?;
+    let length = match is_root(root, rank, port)? {
+        true => part((recvbuf, recv), (sendbuf, send), true)?,
+        false if is_memory(recvbuf) => bytes(recv)?,
+        false => return None,
+    };
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_scatter(sendbuf, recvbuf, length, root, port.group()) })
+}
+
+/// MPI_Allgather.
+#[inline(always)]
+pub unsafe fn allgather(
+    sendbuf: *const c_void,
+    send: (i64, Datatype),
+    recvbuf: *mut c_void,
+    recv: (i64, Datatype),
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, _) = place(comm)?;
+    let length = part((sendbuf, send), (recvbuf, recv), true)?;
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_allgather(sendbuf, length, recvbuf, port.group()) })
+}
+
+/// MPI_Alltoall.
+#[inline(always)]
+pub unsafe fn alltoall(
+    sendbuf: *const c_void,
+    send: (i64, Datatype),
+    recvbuf: *mut c_void,
+    recv: (i64, Datatype),
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, _) = place(comm)?;
+    let length = part((sendbuf, send), (recvbuf, recv), false)?;
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_alltoall(sendbuf, length, recvbuf, port.group()) })
+}
+
+/// Whether a process that gets a result has memory for that.
+#[inline(always)]
+fn has_both(sendbuf: *const c_void, recvbuf: *const c_void) -> bool {
+    !sendbuf.is_null() && is_memory(recvbuf) && sendbuf != recvbuf
+}
+
+/// The engine's element and operator, and the number of elements.
+#[inline(always)]
+fn reduction(op: Op, datatype: Datatype, count: i64) -> Option<(c_int, rg::Op, usize)> {
+    let engine = operator::engine(op, datatype)?;
+    let count = usize::try_from(count).ok()?;
+    Some((engine.kind, engine.op, count.checked_mul(engine.times)?))
+}
+
+/// MPI_Reduce.
+#[inline(always)]
+pub unsafe fn reduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+    root: c_int,
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, rank) = place(comm)?;
+    let (element, op, count) = reduction(op, datatype, count)?;
+    let right = match is_root(root, rank, port)? {
+        true => has_both(sendbuf, recvbuf),
+        false => is_memory(sendbuf),
+    };
+    if !right {
+        return None;
+    }
+    let group = port.group();
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_reduce(sendbuf, recvbuf, count, element, op, root, group) })
+}
+
+/// MPI_Allreduce.
+#[inline(always)]
+pub unsafe fn allreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, _) = place(comm)?;
+    let (element, op, count) = reduction(op, datatype, count)?;
+    if !has_both(sendbuf, recvbuf) {
+        return None;
+    }
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_allreduce(sendbuf, recvbuf, count, element, op, port.group()) })
+}
+
+/// MPI_Scan.
+#[inline(always)]
+pub unsafe fn scan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+    comm: Comm,
+) -> Option<c_int> {
+    let (port, _) = place(comm)?;
+    let (element, op, count) = reduction(op, datatype, count)?;
+    if !has_both(sendbuf, recvbuf) {
+        return None;
+    }
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_scan(sendbuf, recvbuf, count, element, op, port.group()) })
+}

@@ -1,0 +1,199 @@
+//! Communicators.
+//!
+//! A communicator has two groups of the engine's: one whose messages are the program's, and a hidden one whose messages are
+//! the library's. Those of an intercommunicator have the members of both sides: first the side whose processes were said to
+//! be low, then the other one.
+//!
+//! Messages need four numbers of a communicator, which they read in its *port* without a lock. Everything else asks for the
+//! object.
+
+mod birth;
+mod duplication;
+mod inter;
+mod making;
+mod members;
+mod ports;
+mod registry;
+pub mod talk;
+
+use std::ffi::{CString, c_int};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError};
+
+use regatta_sys as rg;
+
+pub use birth::{
+    TAG as BIRTH_TAG, VARIABLE as BIRTH_VARIABLE, application, message as birth_message,
+};
+pub use duplication::begin as begin_dup;
+pub use inter::{connect, create_inter, create_inter_from_groups, merge};
+pub use making::{
+    Inherited, Made, create, create_from_group, create_group, dup, publish, shrink, split,
+};
+pub use members::Members;
+pub use ports::{Port, port, status_of};
+pub use registry::{all, get, insert, remove};
+
+use crate::abi::*;
+use crate::attributes::Attributes;
+use crate::errhandler::{Handled, Place};
+use crate::error::{Result, checked};
+use crate::info::Hints;
+use crate::process;
+use crate::topology::Topology;
+
+/// A communicator.
+pub struct Communicator {
+    /// Its handle.
+    pub handle: Comm,
+    /// The program's messages, and collectives among all members of both sides.
+    pub group: rg::Group,
+    /// The library's own messages.
+    pub hidden: rg::Group,
+    /// This process' side.
+    pub local: Members,
+    /// This process' rank on its side.
+    pub rank: c_int,
+    /// The rank in `group` of the first process of this side.
+    pub base: c_int,
+    /// The other side of an intercommunicator.
+    pub remote: Option<Remote>,
+    /// Its error handler.
+    pub errhandler: Place,
+    /// Collectives that have gone by messages.
+    pub sequence: AtomicU32,
+    /// Its attributes.
+    pub attributes: Attributes<Comm>,
+    /// The neighbours of its processes.
+    pub topology: Option<Topology>,
+    described: Mutex<Description>,
+}
+
+/// Facts of a communicator that the program sets.
+#[derive(Clone, Debug, Default)]
+struct Description {
+    name: CString,
+    hints: Hints,
+    /// Processes whose failure has been acknowledged.
+    acknowledged: Vec<c_int>,
+}
+
+/// The other side of an intercommunicator.
+pub struct Remote {
+    /// Its processes.
+    pub members: Members,
+    /// The rank in `group` of its first process.
+    pub base: c_int,
+    /// The group of this side alone.
+    pub own: rg::Group,
+}
+
+impl Communicator {
+    /// How many processes this side has.
+    pub fn size(&self) -> c_int {
+        self.local.len() as c_int
+    }
+
+    /// The processes that messages go to.
+    pub fn peers(&self) -> &Members {
+        self.remote
+            .as_ref()
+            .map_or(&self.local, |remote| &remote.members)
+    }
+
+    /// The rank in `group` of the first process that messages go to.
+    pub fn peer_base(&self) -> c_int {
+        self.remote.as_ref().map_or(0, |remote| remote.base)
+    }
+
+    /// The group of the engine's with this side alone.
+    pub fn own_group(&self) -> rg::Group {
+        self.remote.as_ref().map_or(self.group, |remote| remote.own)
+    }
+
+    fn with_description<T>(&self, act: impl FnOnce(&mut Description) -> T) -> T {
+        act(&mut self
+            .described
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> CString {
+        self.with_description(|it| it.name.clone())
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&self, name: CString) {
+        self.with_description(|it| it.name = name);
+    }
+
+    /// Its hints.
+    pub fn hints(&self) -> Hints {
+        self.with_description(|it| it.hints.clone())
+    }
+
+    /// Processes whose failure has been acknowledged.
+    pub fn acknowledged(&self) -> Members {
+        self.with_description(|it| it.acknowledged.clone()).into()
+    }
+
+    /// Says so of these.
+    pub fn acknowledge(&self, failed: Vec<c_int>) {
+        self.with_description(|it| it.acknowledged = failed);
+    }
+
+    /// Sets hints; others stay.
+    pub fn set_hints(&self, hints: &Hints) {
+        self.with_description(|it| it.hints.merge(hints));
+    }
+}
+
+impl Handled for Communicator {
+    fn errhandler(&self) -> &Place {
+        &self.errhandler
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        if !process::is_active() {
+            return;
+        }
+        let own = self.remote.as_ref().map(|remote| remote.own);
+        for group in [Some(self.group), Some(self.hidden), own] {
+            making::free(group);
+        }
+    }
+}
+
+/// Makes MPI_COMM_WORLD and MPI_COMM_SELF, and the way to who has started this process.
+pub fn make_world() -> Result {
+    let tasks = Members::of_world()?;
+    let group = match Members::of_engine(rg::WORLD)? == tasks {
+        true => rg::WORLD,
+        false => making::select(rg::ALL, &tasks, making::UNTOLD)?,
+    };
+    let world = Made::of_group(group)?;
+    registry::insert_predefined(world.with_handle(COMM_WORLD, Inherited::named(c"MPI_COMM_WORLD")));
+    // SAFETY: it takes nothing.
+    let own = unsafe { rg::rg_tid() };
+    checked(own)?;
+    let own = Made::of_group(making::select(rg::ALL, &[own], making::UNTOLD)?)?;
+    registry::insert_predefined(own.with_handle(COMM_SELF, Inherited::named(c"MPI_COMM_SELF")));
+    birth::meet_parents()
+}
+
+/// Forgets MPI_COMM_WORLD and MPI_COMM_SELF: MPI is being finalized. The attributes of the latter are deleted first.
+pub fn leave_world() -> Result {
+    // SAFETY: the program's functions for its attributes.
+    let deleted = unsafe { get(COMM_SELF)?.attributes.delete_all(COMM_SELF) };
+    let _ = remove(COMM_SELF);
+    let _ = remove(COMM_WORLD);
+    deleted
+}
+
+/// The way to who has started this process, or MPI_COMM_NULL.
+pub fn parent() -> Comm {
+    birth::parent()
+}

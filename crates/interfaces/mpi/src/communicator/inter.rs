@@ -1,0 +1,178 @@
+//! Communicators with two sides.
+//!
+//! The side whose first process has the lower task number is the low one: its processes come first in the groups of the
+//! engine's. Both sides know that by themselves.
+
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use super::making::{UNTOLD, dup_group, own_tag, select, split_group};
+use super::{Communicator, Made, Members, Remote, making, talk};
+use crate::abi::*;
+use crate::error::{Error, Result};
+use crate::groups;
+
+/// Connects two sides, each of which has met already: `own` is a new group of this side's.
+pub fn join_sides(local: Members, own: rg::Group, remote: Members) -> Result<Made> {
+    if local.is_empty() || remote.is_empty() || !groups::filtered(&local, &remote, true).is_empty()
+    {
+        let text = "the two sides have processes in common, or one has none";
+        return Err(Error::new(ERR_COMM, text));
+    }
+    let low = local[0] < remote[0];
+    let all = match low {
+        true => groups::union(&local, &remote),
+        false => groups::union(&remote, &local),
+    };
+    let group = select(rg::ALL, &all, UNTOLD)?;
+    let rank = groups::own_rank(&local)?;
+    Ok(Made {
+        group,
+        hidden: dup_group(group)?,
+        rank,
+        base: if low { 0 } else { remote.len() as c_int },
+        remote: Some(Remote {
+            base: if low { local.len() as c_int } else { 0 },
+            members: remote,
+            own,
+        }),
+        local,
+    })
+}
+
+/// Connects this communicator's processes with others, whom the process with rank `leader` hears of: `ask` is called there
+/// alone, with the members of this side. An error of it is everybody's.
+pub fn connect(
+    comm: &Communicator,
+    leader: c_int,
+    ask: impl FnOnce(&[c_int]) -> Result<Vec<c_int>>,
+) -> Result<Made> {
+    talk::barrier(comm.group)?;
+    let mut failed = None;
+    let mut words = Vec::new();
+    if comm.rank == leader {
+        match ask(&comm.local) {
+            Ok(members) => {
+                words.push(SUCCESS);
+                words.extend(members);
+            }
+            Err(error) => {
+                words.push(error.class());
+                failed = Some(error);
+            }
+        }
+    }
+    let words = talk::broadcast(comm.group, leader, words)?;
+    match words.split_first() {
+        Some((&SUCCESS, members)) => {
+            let own = dup_group(comm.group)?;
+            join_sides(comm.local.clone(), own, Members::from(members.to_vec()))
+        }
+        other => Err(failed.unwrap_or_else(|| {
+            let class = other.map_or(ERR_INTERN, |(&class, _)| class);
+            let text = format!("the process with rank {leader} could not connect the sides");
+            Error::new(class, text)
+        })),
+    }
+}
+
+/// Connects two communicators whose leaders have a third one in common: there, `bridge` is that one, with the rank of the
+/// other side's leader in it.
+pub fn create_inter(
+    comm: &Communicator,
+    leader: c_int,
+    bridge: Option<(Arc<Communicator>, c_int)>,
+    tag: c_int,
+) -> Result<Made> {
+    connect(comm, leader, |members| {
+        let (bridge, to) = bridge.ok_or_else(nobody)?;
+        let (own, to) = (bridge.base + bridge.rank, bridge.peer_base() + to);
+        talk::exchange(bridge.hidden, own, to, own_tag(tag), members)
+    })
+}
+
+fn nobody() -> Error {
+    Error::new(ERR_INTERN, "the leader does not know the other side")
+}
+
+/// Connects two sides whose processes have no communicator: `remote` is the other one's group, at the leader.
+pub fn create_inter_from_groups(
+    local: &Members,
+    leader: c_int,
+    remote: Option<Members>,
+    tag: &CStr,
+) -> Result<Made> {
+    let missing = || Error::new(ERR_GROUP, "this process is not in the local group");
+    let side = making::create_from_group(local, tag)?.ok_or_else(missing)?;
+    let remote = remote.map_or_else(Vec::new, |remote| remote.to_vec());
+    let remote = Members::from(talk::broadcast(side.group, leader, remote)?);
+    // Both sides are in this call when this is over: nobody is waited for without letting others advance.
+    let all = match local[0] < remote.first().copied().unwrap_or_default() {
+        true => groups::union(local, &remote),
+        false => groups::union(&remote, local),
+    };
+    let own = local[side.rank as usize];
+    talk::assemble(talk::CHANNEL, &all, own, making::text_tag(tag))?;
+    let own = side.group;
+    making::free(Some(side.hidden));
+    join_sides(local.clone(), own, remote)
+}
+
+/// Both sides in one: the side that says so behind the other one, else the low one in front.
+pub fn merge(comm: &Communicator, high: bool) -> Result<Made> {
+    talk::barrier(comm.group)?;
+    let group = split_group(comm.group, Some(0), c_int::from(high))?;
+    let group = group.ok_or_else(|| Error::new(ERR_INTERN, "the engine has left a process out"))?;
+    Made::of_group(group)
+}
+
+/// The processes of one colour on both sides.
+pub(super) fn split(
+    comm: &Communicator,
+    remote: &Remote,
+    colour: Option<c_int>,
+    key: c_int,
+) -> Result<Option<Made>> {
+    let rows = talk::allgather(comm.group, [colour.unwrap_or(-1), key])?;
+    let chosen = |base: c_int, members: &Members| -> Vec<c_int> {
+        let rows = &rows[base as usize..][..members.len()];
+        let mut found: Vec<(c_int, c_int)> = rows
+            .iter()
+            .zip(members.iter())
+            .filter(|([it, _], _)| Some(*it) == colour)
+            .map(|([_, key], &task)| (*key, task))
+            .collect();
+        // Equal keys stay in the order of ranks.
+        found.sort_by_key(|&(key, _)| key);
+        found.into_iter().map(|(_, task)| task).collect()
+    };
+    let local = Members::from(chosen(comm.base, &comm.local));
+    let others = Members::from(chosen(remote.base, &remote.members));
+    let colour = colour.filter(|_| !others.is_empty());
+    let index = groups::own_rank(&local)?;
+    let low = comm.base == 0;
+    let place = if low {
+        index
+    } else {
+        others.len() as c_int + index
+    };
+    let group = split_group(comm.group, colour, place)?;
+    let own = split_group(remote.own, colour, index)?;
+    let (Some(group), Some(own)) = (group, own) else {
+        return Ok(None);
+    };
+    Ok(Some(Made {
+        group,
+        hidden: dup_group(group)?,
+        rank: index,
+        base: if low { 0 } else { others.len() as c_int },
+        remote: Some(Remote {
+            base: if low { local.len() as c_int } else { 0 },
+            members: others,
+            own,
+        }),
+        local,
+    }))
+}

@@ -1,0 +1,55 @@
+//! Ordered sets of processes, by their task numbers.
+
+use std::ffi::c_int;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use crate::error::{Result, checked};
+
+/// The task numbers of processes, by rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members(Arc<[c_int]>);
+
+impl Members {
+    /// The members of a group of the engine's.
+    pub fn of_engine(group: rg::Group) -> Result<Members> {
+        // SAFETY: it takes numbers only.
+        let size = unsafe { rg::rg_size(group) };
+        checked(size)?;
+        // SAFETY: as above.
+        let tasks = (0..size).map(|rank| unsafe { rg::rg_tid_of(group, rank) });
+        let tasks: Vec<c_int> = tasks.collect();
+        tasks.iter().try_for_each(|&task| checked(task))?;
+        Ok(Members(tasks.into()))
+    }
+
+    /// The processes of MPI_COMM_WORLD.
+    pub fn of_world() -> Result<Members> {
+        match super::birth::world()? {
+            Some(world) => Ok(world),
+            None => Members::of_engine(rg::WORLD),
+        }
+    }
+
+    /// The rank of a task.
+    pub fn rank_of(&self, task: c_int) -> Option<c_int> {
+        let at = self.0.iter().position(|&it| it == task);
+        at.map(|at| at as c_int)
+    }
+}
+
+impl From<Vec<c_int>> for Members {
+    fn from(tasks: Vec<c_int>) -> Members {
+        Members(tasks.into())
+    }
+}
+
+impl Deref for Members {
+    type Target = [c_int];
+
+    fn deref(&self) -> &[c_int] {
+        &self.0
+    }
+}

@@ -1,0 +1,187 @@
+//! Ports: the facts of a communicator that messages need, readable without a lock: its group of the engine's, and which ranks there are.
+//!
+//! Ports are never freed, only used again. A program that frees a communicator while another thread sends through it breaks
+//! MPI's rules; it then gets an error, or sends through another communicator.
+
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+
+use regatta_sys as rg;
+
+use super::Communicator;
+use crate::abi::*;
+use crate::error::{Error, Result};
+use crate::objects::{self, Kind, MOST};
+use crate::process;
+
+/// The port of a communicator.
+#[derive(Default)]
+pub struct Port {
+    /// The handle; 0 while there is no communicator here.
+    handle: AtomicUsize,
+    group: AtomicI32,
+    base: AtomicI32,
+    peers: AtomicI32,
+    rank: AtomicI32,
+    size: AtomicI32,
+    /// The rank where all are peers of each other, -1 in an intercommunicator.
+    among: AtomicI32,
+}
+
+const CHUNK: usize = 1024;
+
+static PORTS: [OnceLock<Box<[Port]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
+
+impl Port {
+    /// The group of the engine's for the program's messages.
+    #[inline(always)]
+    pub fn group(&self) -> rg::Group {
+        let id = self.group.load(Ordering::Relaxed);
+        rg::Group { id }
+    }
+
+    /// The rank in that group of the first peer.
+    #[inline(always)]
+    pub fn base(&self) -> c_int {
+        self.base.load(Ordering::Relaxed)
+    }
+
+    /// How many peers there are.
+    #[inline(always)]
+    pub fn peers(&self) -> c_int {
+        self.peers.load(Ordering::Relaxed)
+    }
+
+    /// This process' rank, if all are peers of each other: none in an intercommunicator.
+    #[inline(always)]
+    pub fn rank_among_peers(&self) -> Option<c_int> {
+        let rank = self.among.load(Ordering::Relaxed);
+        (rank >= 0).then_some(rank)
+    }
+
+    /// This process' rank on its side.
+    #[inline(always)]
+    pub fn rank(&self) -> c_int {
+        self.rank.load(Ordering::Relaxed)
+    }
+
+    /// How many processes this side has.
+    #[inline(always)]
+    pub fn size(&self) -> c_int {
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// The rank in the engine's group of a process to send to.
+    #[inline(always)]
+    pub fn destination(&self, rank: c_int) -> Result<c_int> {
+        match rank {
+            _ if (0..self.peers()).contains(&rank) => Ok(self.base() + rank),
+            PROC_NULL => Ok(rg::NONE),
+            _ => Err(self.no_rank("the destination", rank)),
+        }
+    }
+
+    /// The rank in the engine's group of a process to receive from.
+    #[inline(always)]
+    pub fn source(&self, rank: c_int) -> Result<c_int> {
+        match rank {
+            _ if (0..self.peers()).contains(&rank) => Ok(self.base() + rank),
+            ANY_SOURCE => Ok(rg::ANY),
+            PROC_NULL => Ok(rg::NONE),
+            _ => Err(self.no_rank("the source", rank)),
+        }
+    }
+
+    #[cold]
+    fn no_rank(&self, name: &str, rank: c_int) -> Error {
+        let last = self.peers() - 1;
+        Error::new(
+            ERR_RANK,
+            format!("{name} is {rank}; ranks here are 0 to {last}"),
+        )
+    }
+
+    /// A status of the engine's as MPI has it.
+    #[inline(always)]
+    pub fn status(&self, from: &rg::Status) -> Status {
+        status_from(from, self.base())
+    }
+
+    /// This communicator is here from now on.
+    pub(super) fn open(&self, of: &Communicator) {
+        self.group.store(of.group.id, Ordering::Relaxed);
+        self.base.store(of.peer_base(), Ordering::Relaxed);
+        self.peers
+            .store(of.peers().len() as c_int, Ordering::Relaxed);
+        self.rank.store(of.rank, Ordering::Relaxed);
+        self.size.store(of.size(), Ordering::Relaxed);
+        let among = of.remote.as_ref().map_or(of.rank, |_| -1);
+        self.among.store(among, Ordering::Relaxed);
+        self.handle.store(of.handle.0, Ordering::Release);
+    }
+
+    /// None is here any more.
+    pub(super) fn close(&self) {
+        self.handle.store(0, Ordering::Release);
+    }
+}
+
+/// The place of a communicator.
+#[inline(always)]
+pub(super) fn index(comm: Comm) -> Option<usize> {
+    match comm {
+        COMM_WORLD => Some(0),
+        COMM_SELF => Some(1),
+        _ => objects::index(Kind::Comm, comm.0),
+    }
+}
+
+/// The port in this place; it may have none.
+pub(super) fn at(index: usize) -> &'static Port {
+    let chunk = PORTS[index / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Port::default()).collect());
+    &chunk[index % CHUNK]
+}
+
+/// The port of a communicator.
+#[inline(always)]
+pub fn port(comm: Comm) -> Result<&'static Port> {
+    let found = index(comm).and_then(|index| {
+        let port = PORTS[index / CHUNK].get()?.get(index % CHUNK)?;
+        (port.handle.load(Ordering::Acquire) == comm.0).then_some(port)
+    });
+    match found {
+        Some(port) => Ok(port),
+        None => Err(none(comm)),
+    }
+}
+
+#[inline(always)]
+fn status_from(from: &rg::Status, base: c_int) -> Status {
+    match from.source {
+        rg::NONE => Status::empty(PROC_NULL),
+        source => Status::of_message(source - base, from.tag, from.length as u64),
+    }
+}
+
+/// A status of the engine's as MPI has it, of an operation on a communicator that may have been freed since.
+#[inline(always)]
+pub fn status_of(comm: Comm, from: &rg::Status) -> Status {
+    match port(comm) {
+        Ok(port) => port.status(from),
+        Err(_) => status_from(from, super::registry::retired_base(comm)),
+    }
+}
+
+/// Why there is no such communicator.
+#[cold]
+pub(super) fn none(comm: Comm) -> Error {
+    if let Err(error) = process::require() {
+        return error;
+    }
+    let text = match comm {
+        COMM_NULL => "the communicator is MPI_COMM_NULL".to_owned(),
+        Comm(value) => format!("{value:#x} is no communicator, or one that has been freed"),
+    };
+    Error::new(ERR_COMM, text)
+}

@@ -1,0 +1,201 @@
+//! The library's own exchanges while it makes communicators. While they wait, everything else advances.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+
+use regatta_sys as rg;
+
+use crate::error::{Result, checked};
+use crate::progress;
+
+/// Words of a message's first part; the rest follows in a second one.
+const FRONT: usize = 64;
+
+/// The channel for messages between processes that have no communicator in common.
+pub const CHANNEL: rg::Group = rg::Group {
+    id: rg::ALL.id + 0x4d50,
+};
+
+fn finish(code: c_int, request: rg::Request) -> Result<rg::Status> {
+    checked(code)?;
+    let mut status = rg::Status::default();
+    checked(progress::wait(request, &mut status))?;
+    Ok(status)
+}
+
+/// Waits until all members of a group have come here.
+pub fn barrier(group: rg::Group) -> Result {
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the request is written.
+    let code = unsafe { rg::rg_ibarrier(group, &mut request) };
+    finish(code, request).map(drop)
+}
+
+/// As many words of each member, by rank.
+pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<Vec<[c_int; N]>> {
+    // SAFETY: it takes a group by value.
+    let size = unsafe { rg::rg_size(group) };
+    checked(size)?;
+    let mut all = vec![[0; N]; size as usize];
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the arrays have these lengths, and stay until the request is complete.
+    let code = unsafe {
+        rg::rg_iallgather(
+            mine.as_ptr().cast(),
+            size_of_val(&mine),
+            all.as_mut_ptr().cast(),
+            group,
+            &mut request,
+        )
+    };
+    finish(code, request)?;
+    Ok(all)
+}
+
+/// The words of each member, as many as each has, by rank.
+pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int>>> {
+    const WORD: usize = size_of::<c_int>();
+    let counts = allgather(group, [mine.len() as c_int])?;
+    let counts: Vec<usize> = counts.iter().map(|&[count]| count as usize).collect();
+    let lengths: Vec<usize> = counts.iter().map(|count| count * WORD).collect();
+    let mut end = 0;
+    let mut offsets = Vec::with_capacity(counts.len());
+    for length in &lengths {
+        offsets.push(end);
+        end += length;
+    }
+    let mut all: Vec<c_int> = vec![0; end / WORD];
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the arrays have these lengths, and stay until the request is complete.
+    let code = unsafe {
+        rg::rg_iallgatherv(
+            mine.as_ptr().cast(),
+            size_of_val(mine),
+            all.as_mut_ptr().cast(),
+            lengths.as_ptr(),
+            offsets.as_ptr(),
+            group,
+            &mut request,
+        )
+    };
+    finish(code, request)?;
+    let mut rest = all.as_slice();
+    let lists = counts.iter().map(|&count| {
+        let (list, others) = rest.split_at(count);
+        rest = others;
+        list.to_vec()
+    });
+    Ok(lists.collect())
+}
+
+/// The words that the member with this rank gives.
+pub fn broadcast(group: rg::Group, root: c_int, words: Vec<c_int>) -> Result<Vec<c_int>> {
+    let mut words = words;
+    let mut length = [words.len() as c_int];
+    broadcast_into(group, root, &mut length)?;
+    words.resize(length[0] as usize, 0);
+    broadcast_into(group, root, &mut words)?;
+    Ok(words)
+}
+
+fn broadcast_into(group: rg::Group, root: c_int, words: &mut [c_int]) -> Result {
+    let mut request = rg::REQUEST_NULL;
+    let (address, length) = (words.as_mut_ptr().cast(), size_of_val(words));
+    // SAFETY: the array has this length, and stays until the request is complete.
+    let code = unsafe { rg::rg_ibroadcast(address, length, root, group, &mut request) };
+    finish(code, request).map(drop)
+}
+
+/// The two parts of a message are sent in one, whatever other threads send.
+static SENDING: Mutex<()> = Mutex::new(());
+
+/// Sends words to a member.
+pub fn send(group: rg::Group, to: c_int, tag: c_int, words: &[c_int]) -> Result {
+    let mut front = [0; FRONT];
+    front[0] = words.len() as c_int;
+    let in_front = words.len().min(FRONT - 1);
+    front[1..=in_front].copy_from_slice(&words[..in_front]);
+    let rest = &words[in_front..];
+    let mut requests = [rg::REQUEST_NULL; 2];
+    let part = |words: &[c_int], request: &mut rg::Request| {
+        let (address, length) = (words.as_ptr().cast(), size_of_val(words));
+        // SAFETY: the words stay until the request is complete.
+        checked(unsafe { rg::rg_isend(address, length, to, tag, group, request) })
+    };
+    let guard = SENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut begun = part(&front, &mut requests[0]);
+    if begun.is_ok() && !rest.is_empty() {
+        begun = part(rest, &mut requests[1]);
+    }
+    drop(guard);
+    for request in requests {
+        if request != rg::REQUEST_NULL {
+            let sent = checked(progress::wait(request, &mut rg::Status::default()));
+            begun = begun.and(sent);
+        }
+    }
+    begun
+}
+
+/// Receives words from a member, or from any (RG_ANY); who sent them.
+pub fn receive(group: rg::Group, from: c_int, tag: c_int) -> Result<(c_int, Vec<c_int>)> {
+    let mut front = [0; FRONT];
+    let status = receive_into(group, from, tag, &mut front)?;
+    let count = usize::try_from(front[0]).unwrap_or(0);
+    let in_front = count.min(FRONT - 1);
+    let mut words = front[1..=in_front].to_vec();
+    if count > in_front {
+        words.resize(count, 0);
+        receive_into(group, status.source, tag, &mut words[in_front..])?;
+    }
+    Ok((status.source, words))
+}
+
+fn receive_into(
+    group: rg::Group,
+    from: c_int,
+    tag: c_int,
+    words: &mut [c_int],
+) -> Result<rg::Status> {
+    let mut request = rg::REQUEST_NULL;
+    let (address, length) = (words.as_mut_ptr().cast(), size_of_val(words));
+    // SAFETY: the array has this length, and stays until the request is complete.
+    let code = unsafe { rg::rg_irecv(address, length, from, tag, group, &mut request) };
+    finish(code, request)
+}
+
+/// Two members give words to each other. Neither waits for the other to receive first: small messages are kept, and of
+/// long ones the member with the lower rank receives last.
+pub fn exchange(
+    group: rg::Group,
+    own: c_int,
+    peer: c_int,
+    tag: c_int,
+    words: &[c_int],
+) -> Result<Vec<c_int>> {
+    if own < peer {
+        send(group, peer, tag, words)?;
+        return Ok(receive(group, peer, tag)?.1);
+    }
+    let (_, theirs) = receive(group, peer, tag)?;
+    send(group, peer, tag, words)?;
+    Ok(theirs)
+}
+
+/// Some members of a group, with these ranks in the same order, wait for each other.
+pub fn assemble(group: rg::Group, ranks: &[c_int], own: c_int, tag: c_int) -> Result {
+    let Some((&first, others)) = ranks.split_first() else {
+        return Ok(());
+    };
+    if own != first {
+        send(group, first, tag, &[])?;
+        receive(group, first, tag)?;
+        return Ok(());
+    }
+    for &other in others {
+        receive(group, other, tag)?;
+    }
+    others
+        .iter()
+        .try_for_each(|&other| send(group, other, tag, &[]))
+}

@@ -1,0 +1,97 @@
+//! Datatypes: which bytes of memory a count of them stands for.
+//!
+//! A [`Type`] is a type map: a [`layout`] that says where bytes lie, [`bounds`], and a [`signature`] of elements. Types of one
+//! piece are told by [`block`] without the object; of all others it gives that.
+
+pub mod bounds;
+pub mod builtin;
+pub mod construct;
+mod copying;
+pub mod external;
+pub mod fortran;
+pub mod layout;
+pub mod map;
+mod object;
+mod registry;
+pub mod signature;
+mod staging;
+pub mod transfer;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+pub use object::{Made, Type, Types, memory};
+pub use registry::{Kept, commit, committed, duplicate, free, get, insert, insert_with};
+pub use staging::Staging;
+
+use crate::abi::*;
+use crate::error::{Error, Result};
+
+/// The memory of a call's buffer.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// So many bytes in one piece, from this offset on.
+    Plain {
+        /// From the buffer's address.
+        offset: isize,
+        /// In bytes.
+        length: usize,
+    },
+    /// The bytes of elements of this type, which lie apart. Their count is no negative number, and their size is one.
+    Layout(Arc<Type>),
+}
+
+/// The memory of `count` elements of a type, for a call that moves them.
+#[inline(always)]
+pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
+    match builtin::size(datatype) {
+        Some(size) if count >= 0 => Ok(Block::Plain {
+            offset: 0,
+            length: size.wrapping_mul(count as usize),
+        }),
+        _ => other_block(datatype, count),
+    }
+}
+
+#[inline(never)]
+fn other_block(datatype: Datatype, count: i64) -> Result<Block> {
+    if count >= 0
+        && let Some((offset, length)) = registry::one_piece(datatype, count as usize)
+    {
+        return Ok(Block::Plain { offset, length });
+    }
+    let found = committed(datatype)?;
+    found.packed_size(count)?;
+    match found.one_piece(count) {
+        Some((offset, length)) => Ok(Block::Plain { offset, length }),
+        None => Ok(Block::Layout(found)),
+    }
+}
+
+/// Why this is no datatype.
+#[cold]
+pub fn no_type(datatype: Datatype) -> Error {
+    let text = match datatype {
+        DATATYPE_NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
+        Datatype(value) if builtin::is_predefined(datatype) => {
+            format!("there is no datatype with the number {value:#x} on this machine")
+        }
+        Datatype(value) => format!("{value:#x} is no datatype, or one that has been freed"),
+    };
+    Error::new(ERR_TYPE, text)
+}
+
+/// The address of a block in a buffer. Empty messages need none.
+#[inline(always)]
+pub fn address(buffer: *const c_void, offset: isize, length: usize) -> Result<*mut c_void> {
+    if length != 0 && buffer.is_null() && offset == 0 {
+        return Err(Error::new(
+            ERR_BUFFER,
+            "the buffer is a null pointer, and there are bytes to move",
+        ));
+    }
+    Ok(buffer.cast_mut().wrapping_byte_offset(offset))
+}

@@ -1,0 +1,75 @@
+//! Copies of equal blocks that lie at equal distances.
+
+/// Copies `count` blocks; block k goes from `from + k * from_stride` to `to + k * to_stride`.
+///
+/// # Safety
+/// All of them may be read and written, and do not overlap.
+#[inline]
+pub unsafe fn copy_blocks(
+    from: *const u8,
+    from_stride: isize,
+    to: *mut u8,
+    to_stride: isize,
+    block: usize,
+    count: usize,
+) {
+    if count == 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_one(from, to, block) };
+    }
+    macro_rules! lengths {
+        ($($length:literal)*) => {
+            match block {
+                // SAFETY: the caller's promise, of blocks of this length.
+                $($length => unsafe {
+                    copy_fixed::<$length>(from, from_stride, to, to_stride, count)
+                },)*
+                _ => {
+                    for index in 0..count as isize {
+                        let from = from.wrapping_offset(index * from_stride);
+                        let to = to.wrapping_offset(index * to_stride);
+                        // SAFETY: the caller's promise.
+                        unsafe { std::ptr::copy_nonoverlapping(from, to, block) };
+                    }
+                }
+            }
+        };
+    }
+    // The lengths of elements, of their pairs and of points.
+    lengths!(1 2 4 8 12 16 24 32 40 48 64);
+}
+
+/// Copies one block. Short ones, which irregular types have many of, without a call.
+#[inline]
+unsafe fn copy_one(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: the caller's promise, of a block of this length.
+    unsafe {
+        match length {
+            4 => copy_fixed::<4>(from, 0, to, 0, 1),
+            8 => copy_fixed::<8>(from, 0, to, 0, 1),
+            16 => copy_fixed::<16>(from, 0, to, 0, 1),
+            24 => copy_fixed::<24>(from, 0, to, 0, 1),
+            _ => std::ptr::copy_nonoverlapping(from, to, length),
+        }
+    }
+}
+
+/// The compiler knows the length, and moves a block by few instructions.
+#[inline]
+unsafe fn copy_fixed<const LENGTH: usize>(
+    from: *const u8,
+    from_stride: isize,
+    to: *mut u8,
+    to_stride: isize,
+    count: usize,
+) {
+    for index in 0..count as isize {
+        let from = from.wrapping_offset(index * from_stride);
+        let to = to.wrapping_offset(index * to_stride);
+        // SAFETY: the caller's promise.
+        unsafe {
+            to.cast::<[u8; LENGTH]>()
+                .write(from.cast::<[u8; LENGTH]>().read())
+        };
+    }
+}

@@ -1,0 +1,404 @@
+//! Where the bytes of a datatype lie: nested loops over runs of bytes.
+//!
+//! A layout begins at 0; whatever holds it says where that is. Runs that touch are one, and loops over runs that touch are
+//! runs. Any range of the bytes is found by division or bisection: nothing is read from the start.
+
+use std::sync::Arc;
+
+/// Bytes of a datatype in the order of its type map.
+#[derive(Debug)]
+pub enum Layout {
+    /// So many bytes in one piece; none of an empty type.
+    Run(usize),
+    /// A layout several times, at equal distances.
+    Repeat {
+        /// How often, at least twice.
+        count: usize,
+        /// In bytes.
+        stride: isize,
+        /// The layout, which is not empty.
+        body: Arc<Layout>,
+    },
+    /// A layout at several places.
+    Same {
+        /// The places.
+        offsets: Box<[isize]>,
+        /// The layout, which is not empty.
+        body: Arc<Layout>,
+    },
+    /// Runs of several lengths.
+    Runs(Box<[Place]>, usize),
+    /// Several layouts.
+    List(Box<[Part]>, usize),
+}
+
+/// Where a run lies, and how many bytes come before it. Its length is told by the next one.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    offset: isize,
+    start: usize,
+}
+
+/// A layout in a list.
+#[derive(Debug)]
+pub struct Part {
+    offset: isize,
+    start: usize,
+    body: Arc<Layout>,
+}
+
+/// A layout and where it lies.
+pub type Placed = (isize, Arc<Layout>);
+
+/// `count` blocks of bytes; block k lies at `offset + k * stride`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// From the address that the type map is relative to.
+    pub offset: isize,
+    /// In bytes.
+    pub block: usize,
+    /// How many.
+    pub count: usize,
+    /// In bytes.
+    pub stride: isize,
+}
+
+impl Piece {
+    fn one(offset: isize, block: usize) -> Piece {
+        Piece {
+            offset,
+            block,
+            count: 1,
+            stride: 0,
+        }
+    }
+}
+
+/// Lists of so many parts or fewer become part of a list that holds them, so that runs that touch are found.
+const FLAT: usize = 64;
+
+impl Layout {
+    /// How many bytes it has.
+    #[inline]
+    pub fn size(&self) -> usize {
+        match self {
+            Layout::Run(size) | Layout::Runs(_, size) | Layout::List(_, size) => *size,
+            Layout::Repeat { count, body, .. } => count * body.size(),
+            Layout::Same { offsets, body } => offsets.len() * body.size(),
+        }
+    }
+
+    /// Its length if it is one run.
+    #[inline]
+    pub fn run(&self) -> Option<usize> {
+        match self {
+            Layout::Run(length) => Some(*length),
+            _ => None,
+        }
+    }
+
+    /// A layout several times.
+    pub fn repeated(body: &Arc<Layout>, count: usize, stride: isize) -> Arc<Layout> {
+        match **body {
+            _ if count == 1 => body.clone(),
+            _ if count == 0 || body.size() == 0 => Arc::new(Layout::Run(0)),
+            Layout::Run(length) if length as isize == stride => {
+                Arc::new(Layout::Run(length * count))
+            }
+            Layout::Repeat {
+                count: inner,
+                stride: distance,
+                ref body,
+            } if (inner as isize).checked_mul(distance) == Some(stride) => {
+                Layout::repeated(body, inner * count, distance)
+            }
+            _ => Arc::new(Layout::Repeat {
+                count,
+                stride,
+                body: body.clone(),
+            }),
+        }
+    }
+
+    /// Several layouts, one after the other.
+    pub fn listed(parts: impl IntoIterator<Item = Placed>) -> Placed {
+        let mut flat = Vec::new();
+        for (offset, body) in parts {
+            match &*body {
+                Layout::List(inner, _) if inner.len() <= FLAT => {
+                    for part in inner {
+                        push(&mut flat, part.offset + offset, part.body.clone());
+                    }
+                }
+                Layout::Runs(places, size) if places.len() <= FLAT => {
+                    for (place, length) in runs(places, *size) {
+                        push(&mut flat, place + offset, Arc::new(Layout::Run(length)));
+                    }
+                }
+                _ => push(&mut flat, offset, body),
+            }
+        }
+        group(&mut flat);
+        pack_list(flat)
+    }
+
+    /// Calls `visit` with the pieces that bytes `from .. to` are, in their order.
+    #[inline]
+    pub fn walk(&self, at: isize, from: usize, to: usize, visit: &mut impl FnMut(Piece)) {
+        if from == 0 && to == self.size() {
+            return self.walk_all(at, visit);
+        }
+        match self {
+            Layout::Run(_) => {
+                if from < to {
+                    visit(Piece::one(at + from as isize, to - from));
+                }
+            }
+            Layout::Repeat {
+                stride,
+                body,
+                count: _,
+            } => walk_repeated(body, *stride, at, from, to, visit),
+            Layout::Same { offsets, body } => {
+                let size = body.size();
+                chunks(size, from, to, |index, from, to| {
+                    body.walk(at + offsets[index], from, to, visit);
+                });
+            }
+            Layout::Runs(places, size) => {
+                let first = places.partition_point(|it| it.start <= from);
+                for index in first.saturating_sub(1)..places.len() {
+                    let Place { offset, start } = places[index];
+                    let end = places.get(index + 1).map_or(*size, |next| next.start);
+                    if start >= to {
+                        break;
+                    }
+                    let (low, high) = (from.max(start), to.min(end));
+                    let offset = at + offset + (low - start) as isize;
+                    visit(Piece::one(offset, high - low));
+                }
+            }
+            Layout::List(parts, _) => {
+                let first = parts.partition_point(|it| it.start <= from);
+                for part in &parts[first.saturating_sub(1)..] {
+                    if part.start >= to {
+                        break;
+                    }
+                    let low = from.max(part.start) - part.start;
+                    let high = (to - part.start).min(part.body.size());
+                    part.body.walk(at + part.offset, low, high, visit);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn walk_all(&self, at: isize, visit: &mut impl FnMut(Piece)) {
+        match self {
+            Layout::Run(0) => {}
+            Layout::Run(length) => visit(Piece::one(at, *length)),
+            Layout::Repeat {
+                count,
+                stride,
+                body,
+            } => walk_all_repeated(body, *count, *stride, at, visit),
+            Layout::Same { offsets, body } => {
+                for &offset in offsets {
+                    match **body {
+                        Layout::Run(length) => visit(Piece::one(at + offset, length)),
+                        _ => body.walk_all(at + offset, visit),
+                    }
+                }
+            }
+            Layout::Runs(places, size) => {
+                for (offset, length) in runs(places, *size) {
+                    visit(Piece::one(at + offset, length));
+                }
+            }
+            Layout::List(parts, _) => {
+                for part in parts {
+                    part.body.walk_all(at + part.offset, visit);
+                }
+            }
+        }
+    }
+}
+
+/// The pieces of bytes `from .. to` of a layout that is repeated often enough.
+#[inline]
+pub fn walk_repeated(
+    body: &Layout,
+    stride: isize,
+    at: isize,
+    from: usize,
+    to: usize,
+    visit: &mut impl FnMut(Piece),
+) {
+    let size = body.size();
+    let Layout::Run(block) = *body else {
+        return chunks(size, from, to, |index, from, to| {
+            body.walk(at + index as isize * stride, from, to, visit);
+        });
+    };
+    if from >= to {
+        return;
+    }
+    let place = |index: usize| at + index as isize * stride;
+    let (mut first, skipped) = (from / block, from % block);
+    let (last, end) = (to / block, to % block);
+    if first == last {
+        return visit(Piece::one(place(first) + skipped as isize, to - from));
+    }
+    if skipped != 0 {
+        visit(Piece::one(place(first) + skipped as isize, block - skipped));
+        first += 1;
+    }
+    if first < last {
+        visit(Piece {
+            offset: place(first),
+            block,
+            count: last - first,
+            stride,
+        });
+    }
+    if end != 0 {
+        visit(Piece::one(place(last), end));
+    }
+}
+
+#[inline]
+fn walk_all_repeated(
+    body: &Layout,
+    count: usize,
+    stride: isize,
+    at: isize,
+    visit: &mut impl FnMut(Piece),
+) {
+    if let Layout::Run(block) = *body {
+        return visit(Piece {
+            offset: at,
+            block,
+            count,
+            stride,
+        });
+    }
+    for index in 0..count {
+        body.walk_all(at + index as isize * stride, visit);
+    }
+}
+
+/// Cuts bytes `from .. to` at multiples of `size`: the number of each part, and its range in it.
+#[inline]
+fn chunks(size: usize, from: usize, to: usize, mut each: impl FnMut(usize, usize, usize)) {
+    if from >= to {
+        return;
+    }
+    let (mut index, mut low, mut left) = (from / size, from % size, to - from);
+    while left != 0 {
+        let length = left.min(size - low);
+        each(index, low, low + length);
+        (index, low, left) = (index + 1, 0, left - length);
+    }
+}
+
+fn runs(places: &[Place], size: usize) -> impl Iterator<Item = (isize, usize)> {
+    let ends = places.iter().skip(1).map(|next| next.start);
+    let ends = ends.chain(std::iter::once(size));
+    let pairs = places.iter().zip(ends);
+    pairs.map(|(place, end)| (place.offset, end - place.start))
+}
+
+/// Adds a layout to a list; one that touches the last run prolongs it.
+fn push(list: &mut Vec<Placed>, offset: isize, body: Arc<Layout>) {
+    if body.size() == 0 {
+        return;
+    }
+    if let (Some((before, last)), Some(length)) = (list.last_mut(), body.run())
+        && let Some(known) = last.run()
+        && *before + known as isize == offset
+    {
+        *last = Arc::new(Layout::Run(known + length));
+        return;
+    }
+    list.push((offset, body));
+}
+
+/// Runs of one length at equal distances become loops, if that makes the list much shorter.
+fn group(list: &mut Vec<Placed>) {
+    let mut groups: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    while at < list.len() {
+        let length = regular(&list[at..]);
+        groups.push((at, length));
+        at += length;
+    }
+    if groups.len() > 16 && groups.len() * 4 > list.len() || groups.len() == list.len() {
+        return;
+    }
+    let grouped = groups.iter().map(|&(first, count)| {
+        let (offset, body) = &list[first];
+        match count {
+            1 => (*offset, body.clone()),
+            _ => {
+                let stride = list[first + 1].0 - offset;
+                (*offset, Layout::repeated(body, count, stride))
+            }
+        }
+    });
+    *list = grouped.collect();
+}
+
+/// How many of the first ones are runs of one length at equal distances.
+fn regular(list: &[Placed]) -> usize {
+    let [(first, body), (second, _), ..] = list else {
+        return 1;
+    };
+    let length = body.run();
+    let stride = second.wrapping_sub(*first);
+    let expected = |index: usize| first.wrapping_add((index as isize).wrapping_mul(stride));
+    let fits = |&(index, (offset, it)): &(usize, &Placed)| {
+        length.is_some() && it.run() == length && *offset == expected(index)
+    };
+    match list.iter().enumerate().take_while(fits).count() {
+        0..3 if list.len() != 2 => 1,
+        0 => 1,
+        count => count,
+    }
+}
+
+/// The shortest form of a list.
+fn pack_list(list: Vec<Placed>) -> Placed {
+    let [(first, body), others @ ..] = &list[..] else {
+        return (0, Arc::new(Layout::Run(0)));
+    };
+    if others.is_empty() {
+        return (*first, body.clone());
+    }
+    let same =
+        |it: &Arc<Layout>| Arc::ptr_eq(it, body) || body.run().is_some() && it.run() == body.run();
+    if others.iter().all(|(_, it)| same(it)) {
+        let offsets = list.iter().map(|(offset, _)| *offset).collect();
+        let body = body.clone();
+        return (0, Arc::new(Layout::Same { offsets, body }));
+    }
+    let only_runs = list.iter().all(|(_, body)| body.run().is_some());
+    let mut size = 0;
+    let parts = list.into_iter().map(|(offset, body)| {
+        let start = size;
+        size += body.size();
+        Part {
+            offset,
+            start,
+            body,
+        }
+    });
+    let parts: Box<[Part]> = parts.collect();
+    if !only_runs {
+        return (0, Arc::new(Layout::List(parts, size)));
+    }
+    let places = parts.iter().map(|it| Place {
+        offset: it.offset,
+        start: it.start,
+    });
+    (0, Arc::new(Layout::Runs(places.collect(), size)))
+}

@@ -1,0 +1,189 @@
+//! All derived datatypes of this process, by their handles.
+//!
+//! Messages need few facts of a type whose bytes are one piece, and read them without a lock. They stay when the type is
+//! freed, only used again: as with communicators, a program that frees a type while another thread uses it breaks MPI's rules.
+
+use std::sync::atomic::{AtomicIsize, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::{Type, builtin, no_type};
+use crate::abi::*;
+use crate::error::{Error, Result};
+use crate::objects::{self, Kind, MOST, Table};
+
+/// Facts of a type that messages need.
+#[derive(Default)]
+struct Place {
+    /// The handle; 0 while there is none, or one that is not committed.
+    handle: AtomicUsize,
+    form: AtomicU8,
+    offset: AtomicIsize,
+    size: AtomicUsize,
+}
+
+/// Its elements are no piece each.
+const SCATTERED: u8 = 0;
+/// One element is one piece, several are not.
+const PIECE: u8 = 1;
+/// Any number of elements is one piece.
+const DENSE: u8 = 2;
+
+const CHUNK: usize = 1024;
+
+static TYPES: Table<Type> = Table::new(Kind::Datatype);
+static PLACES: [OnceLock<Box<[Place]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
+
+fn place(handle: usize) -> Option<&'static Place> {
+    let index = objects::index(Kind::Datatype, handle)?;
+    let chunk =
+        PLACES[index / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Place::default()).collect());
+    chunk.get(index % CHUNK)
+}
+
+/// The one piece that so many elements of a committed type are: offset and length.
+#[inline]
+pub(super) fn one_piece(datatype: Datatype, count: usize) -> Option<(isize, usize)> {
+    let index = objects::index(Kind::Datatype, datatype.0)?;
+    let place = PLACES[index / CHUNK].get()?.get(index % CHUNK)?;
+    let right = place.handle.load(Ordering::Acquire) == datatype.0;
+    let form = place.form.load(Ordering::Relaxed);
+    if !right || form == SCATTERED || form == PIECE && count > 1 {
+        return None;
+    }
+    let length = place.size.load(Ordering::Relaxed).checked_mul(count)?;
+    Some((place.offset.load(Ordering::Relaxed), length))
+}
+
+/// Adds a type; its handle.
+pub fn insert(of: Type) -> Result<Datatype> {
+    insert_with(|_| of)
+}
+
+/// Adds a type that is told its handle.
+pub fn insert_with(make: impl FnOnce(Datatype) -> Type) -> Result<Datatype> {
+    let mut made = None;
+    let handle = TYPES.insert_with(|handle| {
+        let of = Arc::new(make(Datatype(handle)));
+        made = Some(of.clone());
+        of
+    });
+    let (Some(handle), Some(of)) = (handle, made) else {
+        return Err(Error::new(ERR_NO_MEM, "there are too many datatypes"));
+    };
+    if of.is_committed() {
+        open(handle, &of);
+    }
+    Ok(Datatype(handle))
+}
+
+fn open(handle: usize, of: &Type) {
+    let Some(place) = place(handle) else { return };
+    let form = match (of.one_piece(2), of.one_piece(1)) {
+        (Some(_), _) => DENSE,
+        (None, Some(_)) => PIECE,
+        _ => SCATTERED,
+    };
+    place.form.store(form, Ordering::Relaxed);
+    place.offset.store(of.map().offset, Ordering::Relaxed);
+    place.size.store(of.size() as usize, Ordering::Relaxed);
+    place.handle.store(handle, Ordering::Release);
+}
+
+/// The datatype with this handle, committed or not.
+pub fn get(datatype: Datatype) -> Result<Arc<Type>> {
+    let found = builtin::get(datatype).or_else(|| TYPES.get(datatype.0));
+    found.ok_or_else(|| no_type(datatype))
+}
+
+/// The datatype with this handle, which has to be committed.
+pub fn committed(datatype: Datatype) -> Result<Arc<Type>> {
+    let found = get(datatype)?;
+    match found.is_committed() {
+        true => Ok(found),
+        false => Err(Error::new(
+            ERR_TYPE,
+            "the datatype is not committed (MPI_Type_commit comes before its use in messages)",
+        )),
+    }
+}
+
+/// Lets messages have a type from now on.
+pub fn commit(datatype: Datatype) -> Result {
+    let found = get(datatype)?;
+    if found.predefined_handle().is_none() {
+        found.commit();
+        open(datatype.0, &found);
+    }
+    Ok(())
+}
+
+/// Makes a duplicate of a type, with those attributes that their functions copy.
+///
+/// # Safety
+/// The functions of its attributes may be called.
+pub unsafe fn duplicate(datatype: Datatype, of: &Arc<Type>) -> Result<Datatype> {
+    // SAFETY: the caller's promise.
+    let attributes = unsafe { of.attributes.copies(datatype)? };
+    insert(of.duplicate(attributes))
+}
+
+/// Frees a type: its handle is stale from now on. What still needs it keeps it.
+///
+/// # Safety
+/// The functions of its attributes may be called.
+pub unsafe fn free(datatype: Datatype) -> Result {
+    let found = get(datatype)?;
+    if found.predefined_handle().is_some() {
+        let text = format!("{} is predefined, and cannot be freed", found.called());
+        return Err(Error::new(ERR_TYPE, text));
+    }
+    if found.is_freed() {
+        return Err(no_type(datatype));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { found.attributes.delete_all(datatype)? };
+    if found.free() {
+        remove(datatype);
+    }
+    Ok(())
+}
+
+fn remove(datatype: Datatype) {
+    if let Some(place) = place(datatype.0) {
+        place.handle.store(0, Ordering::Release);
+    }
+    TYPES.remove(datatype.0);
+}
+
+/// A handle that leads to its type though the program may free that meanwhile: of an operation that is begun later, or that
+/// tells it to a function of the program's.
+pub struct Kept {
+    handle: Datatype,
+    of: Arc<Type>,
+}
+
+impl Kept {
+    /// Of a type with this handle.
+    pub fn new(handle: Datatype, of: Arc<Type>) -> Kept {
+        of.hold();
+        Kept { handle, of }
+    }
+
+    /// The handle.
+    pub fn handle(&self) -> Datatype {
+        self.handle
+    }
+
+    /// The type.
+    pub fn of(&self) -> &Arc<Type> {
+        &self.of
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if self.of.release() {
+            remove(self.handle);
+        }
+    }
+}

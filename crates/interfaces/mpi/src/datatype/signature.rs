@@ -1,0 +1,161 @@
+//! Which elements a datatype has, in their order.
+
+use std::sync::Arc;
+
+use super::builtin::Basic;
+
+/// A sequence of elements.
+#[derive(Debug)]
+pub enum Signature {
+    /// Elements of one kind.
+    Of(&'static Basic, usize),
+    /// A sequence several times.
+    Repeat(Arc<Signature>, usize, Totals),
+    /// Several sequences.
+    List(Box<[Arc<Signature>]>, Totals),
+}
+
+/// Totals of a sequence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Bytes in memory.
+    pub bytes: usize,
+    /// Elements.
+    pub elements: usize,
+    /// Bytes in the form external32.
+    pub external: usize,
+}
+
+impl Signature {
+    /// None.
+    pub fn none() -> Arc<Signature> {
+        Arc::new(Signature::List(Box::default(), Totals::default()))
+    }
+
+    /// Its totals.
+    pub fn totals(&self) -> Totals {
+        match self {
+            Signature::Of(basic, count) => Totals {
+                bytes: basic.size * count,
+                elements: *count,
+                external: basic.external * count,
+            },
+            Signature::Repeat(_, _, totals) | Signature::List(_, totals) => *totals,
+        }
+    }
+
+    /// A sequence several times.
+    pub fn repeated(body: &Arc<Signature>, count: usize) -> Arc<Signature> {
+        match **body {
+            _ if count == 0 => Signature::none(),
+            _ if count == 1 => body.clone(),
+            Signature::Of(basic, inner) => Arc::new(Signature::Of(basic, inner * count)),
+            _ => {
+                let one = body.totals();
+                let totals = Totals {
+                    bytes: one.bytes * count,
+                    elements: one.elements * count,
+                    external: one.external * count,
+                };
+                Arc::new(Signature::Repeat(body.clone(), count, totals))
+            }
+        }
+    }
+
+    /// Several sequences.
+    pub fn listed(parts: impl IntoIterator<Item = Arc<Signature>>) -> Arc<Signature> {
+        let mut list: Vec<Arc<Signature>> = Vec::new();
+        for part in parts {
+            let merged = match (list.last().map(|last| &**last), &*part) {
+                (_, it) if it.totals().bytes == 0 => continue,
+                (Some(&Signature::Of(basic, count)), &Signature::Of(other, more))
+                    if std::ptr::eq(basic, other) =>
+                {
+                    Some(Signature::Of(basic, count + more))
+                }
+                _ => None,
+            };
+            match (merged, list.last_mut()) {
+                (Some(merged), Some(last)) => *last = Arc::new(merged),
+                _ => list.push(part),
+            }
+        }
+        if let [one] = &list[..] {
+            return one.clone();
+        }
+        let mut totals = Totals::default();
+        for it in list.iter().map(|it| it.totals()) {
+            totals.bytes += it.bytes;
+            totals.elements += it.elements;
+            totals.external += it.external;
+        }
+        Arc::new(Signature::List(list.into(), totals))
+    }
+
+    /// How many elements the first `bytes` bytes are; `None` if that is no whole number.
+    pub fn elements_in(&self, bytes: usize) -> Option<usize> {
+        let whole = self.totals();
+        if bytes >= whole.bytes {
+            return (bytes == whole.bytes).then_some(whole.elements);
+        }
+        match self {
+            Signature::Of(basic, _) => {
+                (bytes.is_multiple_of(basic.size)).then_some(bytes / basic.size)
+            }
+            Signature::Repeat(body, ..) => {
+                let one = body.totals();
+                let rest = body.elements_in(bytes % one.bytes)?;
+                Some(bytes / one.bytes * one.elements + rest)
+            }
+            Signature::List(list, _) => {
+                let (mut left, mut elements) = (bytes, 0);
+                for part in list {
+                    let one = part.totals();
+                    if left < one.bytes {
+                        return Some(elements + part.elements_in(left)?);
+                    }
+                    left -= one.bytes;
+                    elements += one.elements;
+                }
+                (left == 0).then_some(elements)
+            }
+        }
+    }
+
+    /// How many bytes the first `elements` elements are, of which there are as many at least.
+    pub fn bytes_of(&self, elements: usize) -> usize {
+        match self {
+            Signature::Of(basic, _) => basic.size * elements,
+            Signature::Repeat(body, ..) => {
+                let one = body.totals();
+                elements / one.elements * one.bytes + body.bytes_of(elements % one.elements)
+            }
+            Signature::List(list, _) => {
+                let (mut left, mut bytes) = (elements, 0);
+                for part in list {
+                    let one = part.totals();
+                    if left < one.elements {
+                        return bytes + part.bytes_of(left);
+                    }
+                    left -= one.elements;
+                    bytes += one.bytes;
+                }
+                bytes
+            }
+        }
+    }
+
+    /// Calls `visit` with the elements of `count` such sequences, several of a kind at a time.
+    pub fn walk(&self, count: usize, visit: &mut impl FnMut(&'static Basic, usize)) {
+        if let Signature::Of(basic, inner) = self {
+            return visit(basic, inner * count);
+        }
+        for _ in 0..count {
+            match self {
+                Signature::Repeat(body, count, _) => body.walk(*count, visit),
+                Signature::List(list, _) => list.iter().for_each(|part| part.walk(1, visit)),
+                Signature::Of(..) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Memory in one piece for the elements of a buffer, whatever their type.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::{Block, Type, address, block, memory};
+use crate::abi::*;
+use crate::error::Result;
+
+/// The elements of a buffer in one piece: where they are, if they lie so, else in memory of its own.
+pub struct Staging {
+    address: *mut c_void,
+    length: usize,
+    apart: Option<Apart>,
+}
+
+struct Apart {
+    of: Arc<Type>,
+    buffer: *mut c_void,
+    bytes: Vec<u8>,
+}
+
+// SAFETY: it has the caller's buffer and memory of its own, and no thread's things.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// Of elements to read.
+    ///
+    /// # Safety
+    /// The elements may be read; in one piece they stay until this is over.
+    pub unsafe fn input(buffer: *const c_void, count: i64, datatype: Datatype) -> Result<Staging> {
+        let mut staging = Staging::output(buffer.cast_mut(), count, datatype)?;
+        if let Some(apart) = &mut staging.apart {
+            let length = staging.length;
+            // SAFETY: the caller's promise.
+            unsafe { (apart.of).pack(buffer, 0, length, apart.bytes.as_mut_ptr()) };
+        }
+        Ok(staging)
+    }
+
+    /// Of elements to write: then [`Staging::finish`] is called.
+    pub fn output(buffer: *mut c_void, count: i64, datatype: Datatype) -> Result<Staging> {
+        match block(datatype, count)? {
+            Block::Plain { offset, length } => Ok(Staging {
+                address: address(buffer, offset, length)?,
+                length,
+                apart: None,
+            }),
+            Block::Layout(of) => {
+                let length = of.packed_size(count)?;
+                of.check_buffer(buffer, length)?;
+                let mut bytes = memory(length)?;
+                Ok(Staging {
+                    address: bytes.as_mut_ptr().cast(),
+                    length,
+                    apart: Some(Apart { of, buffer, bytes }),
+                })
+            }
+        }
+    }
+
+    /// Where the bytes are.
+    pub fn address(&self) -> *mut c_void {
+        self.address
+    }
+
+    /// How many there are.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Whether the bytes are the buffer's own.
+    pub fn is_in_place(&self) -> bool {
+        self.apart.is_none()
+    }
+
+    /// Takes the first bytes to where the elements lie, if they are not there.
+    ///
+    /// # Safety
+    /// The elements may be written.
+    pub unsafe fn finish(&self, bytes: usize) {
+        if let Some(apart) = &self.apart {
+            let bytes = bytes.min(self.length);
+            // SAFETY: the caller's promise.
+            unsafe { (apart.of).unpack(apart.bytes.as_ptr(), 0, bytes, apart.buffer) };
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Messages of layouts: as views of the engine's where these are few, else through memory in one piece.
+
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use super::{Type, memory};
+use crate::abi::*;
+use crate::communicator::port;
+use crate::error::{Error, Result, checked};
+use crate::requests::{self, Operation, State};
+
+/// Most views of a message. The engine looks for the place in their list at each part of a long message.
+pub const VIEWS: usize = 64;
+
+/// Elements of a layout that are packed.
+///
+/// # Safety
+/// The elements may be read.
+pub unsafe fn packed(of: &Type, buffer: *const c_void, count: i64) -> Result<(Vec<u8>, usize)> {
+    let length = of.packed_size(count)?;
+    of.check_buffer(buffer, length)?;
+    let mut bytes = memory(length)?;
+    // SAFETY: the caller's promise; the memory has so many bytes.
+    unsafe { of.pack(buffer, 0, length, bytes.as_mut_ptr()) };
+    Ok((bytes, length))
+}
+
+/// The memory of elements as few views, if it is that.
+pub fn views(of: &Type, buffer: *const c_void, count: i64) -> Result<Option<Vec<rg::View>>> {
+    of.check_buffer(buffer, of.packed_size(count)?)?;
+    Ok(of.views(buffer, count, VIEWS))
+}
+
+/// Packed bytes, and where they go when they have come.
+struct Bytes {
+    memory: Vec<u8>,
+    length: usize,
+    to: Option<(Arc<Type>, *mut c_void)>,
+}
+
+// SAFETY: the caller's buffer may be written by any thread until the receive is complete.
+unsafe impl Send for Bytes {}
+
+impl Bytes {
+    /// Takes what has come to its places.
+    fn arrived(&self, status: &rg::Status) {
+        if let Some((of, buffer)) = &self.to {
+            let length = status.length.min(self.length);
+            // SAFETY: whoever began the receive promised that the elements may be written; so many bytes have come.
+            unsafe { of.unpack(self.memory.as_ptr(), 0, length, *buffer) };
+        }
+    }
+}
+
+/// A message through memory of its own, on its way.
+pub struct Apart {
+    request: [rg::Request; 1],
+    bytes: Option<Box<Bytes>>,
+    comm: Comm,
+    outcome: Option<(Status, Result)>,
+}
+
+impl Apart {
+    /// Begins a send of packed bytes; its request.
+    pub fn send(
+        (memory, length): (Vec<u8>, usize),
+        comm: Comm,
+        start: impl FnOnce(*const c_void, usize, &mut rg::Request) -> c_int,
+    ) -> Result<Request> {
+        let mut request = rg::REQUEST_NULL;
+        checked(start(memory.as_ptr().cast(), length, &mut request))?;
+        let bytes = Bytes {
+            memory,
+            length,
+            to: None,
+        };
+        Apart::begun(request, bytes, comm)
+    }
+
+    /// Begins a receive of so many elements; its request.
+    ///
+    /// # Safety
+    /// The elements may be written until the request is complete.
+    pub unsafe fn receive(
+        of: Arc<Type>,
+        buffer: *mut c_void,
+        count: i64,
+        comm: Comm,
+        start: impl FnOnce(*mut c_void, usize, &mut rg::Request) -> c_int,
+    ) -> Result<Request> {
+        let length = of.packed_size(count)?;
+        let mut memory = memory(length)?;
+        let mut request = rg::REQUEST_NULL;
+        checked(start(memory.as_mut_ptr().cast(), length, &mut request))?;
+        let bytes = Bytes {
+            memory,
+            length,
+            to: Some((of, buffer)),
+        };
+        Apart::begun(request, bytes, comm)
+    }
+
+    fn begun(request: rg::Request, bytes: Bytes, comm: Comm) -> Result<Request> {
+        let operation = Apart {
+            request: [request],
+            bytes: Some(Box::new(bytes)),
+            comm,
+            outcome: None,
+        };
+        requests::of_operation(Box::new(operation), comm)
+    }
+}
+
+impl Operation for Apart {
+    fn state(&self) -> State {
+        match self.request {
+            [rg::REQUEST_NULL] => State::Complete,
+            _ => State::Pending,
+        }
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        &self.request
+    }
+
+    fn completed(&mut self, _index: usize, status: &rg::Status, code: c_int) {
+        self.request = [rg::REQUEST_NULL];
+        let bytes = self.bytes.take();
+        if let (Some(bytes), rg::OK | rg::ERR_TRUNCATED) = (bytes, code) {
+            bytes.arrived(status);
+        }
+        let mut told = match port(self.comm) {
+            Ok(port) => port.status(status),
+            // The communicator was freed meanwhile.
+            Err(_) => Status::of_message(status.source, status.tag, status.length as u64),
+        };
+        told.set_cancelled(code == rg::ERR_CANCELLED);
+        let result = match code {
+            rg::ERR_CANCELLED => Ok(()),
+            _ => checked(code),
+        };
+        self.outcome = Some((told, result));
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        let empty = || (Status::empty(ANY_SOURCE), Ok(()));
+        self.outcome.take().unwrap_or_else(empty)
+    }
+
+    fn look(&self) -> Status {
+        let outcome = self.outcome.as_ref();
+        outcome.map_or(Status::empty(ANY_SOURCE), |(status, _)| *status)
+    }
+
+    fn cancel(&mut self) -> Result {
+        let mut cancelled = 0;
+        // SAFETY: requests are checked at each use; `cancelled` is written.
+        match unsafe { rg::rg_cancel(self.request[0], &mut cancelled) } {
+            // Sends go on: nothing says that they may not.
+            code if code < 0 => match self.bytes.as_ref().is_some_and(|it| it.to.is_some()) {
+                true => Err(Error::of_engine(code)),
+                false => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Apart {
+    /// A request that is freed goes on: the memory stays until it is complete.
+    fn drop(&mut self) {
+        unsafe extern "C" fn over(status: *const rg::Status, bytes: *mut c_void) {
+            // SAFETY: the engine's status; the bytes that were left to this call.
+            let (status, bytes) = unsafe { (&*status, Box::from_raw(bytes.cast::<Bytes>())) };
+            bytes.arrived(status);
+        }
+        let [mut request] = mem::replace(&mut self.request, [rg::REQUEST_NULL]);
+        let Some(bytes) = self.bytes.take() else {
+            return;
+        };
+        if request == rg::REQUEST_NULL {
+            return;
+        }
+        let bytes = Box::into_raw(bytes).cast::<c_void>();
+        // SAFETY: the function takes these bytes, once. If the engine refuses they are never freed, as it may use them still.
+        unsafe { rg::rg_on_complete(&mut request, Some(over), bytes) };
+    }
+}

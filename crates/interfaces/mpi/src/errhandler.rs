@@ -1,0 +1,232 @@
+//! Error handlers, and the place in each object for one.
+//!
+//! The handle of an error handler that a program has made lives until the program has freed it as often as it was given it
+//! (by making it, and by asking an object for its own), and no object has it any more.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::abi::*;
+use crate::communicator;
+use crate::error::{Error, Object, Result, fatal};
+use crate::files;
+use crate::objects::{Kind, Table};
+use crate::session;
+
+/// A program's function, by the kind of object that it is for.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub enum Function {
+    Comm(Comm_errhandler_function),
+    File(File_errhandler_function),
+    Session(Session_errhandler_function),
+    Win(Win_errhandler_function),
+}
+
+/// An error handler that a program has made.
+struct Made {
+    function: Function,
+    /// How often it was given to the program, and how many objects have it.
+    references: AtomicUsize,
+}
+
+static MADE: Table<Made> = Table::new(Kind::Errhandler);
+
+/// Makes an error handler, which the program is given.
+pub fn make(function: Function) -> Result<Errhandler> {
+    let made = MADE.insert(Arc::new(Made {
+        function,
+        references: AtomicUsize::new(1),
+    }));
+    made.map(Errhandler)
+        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many error handlers"))
+}
+
+fn is_predefined(handler: Errhandler) -> bool {
+    matches!(handler, ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN)
+}
+
+fn made(handler: Errhandler) -> Result<Arc<Made>> {
+    MADE.get(handler.0).ok_or_else(|| {
+        let text = match handler {
+            ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+            Errhandler(value) => {
+                format!("{value:#x} is no error handler, or one that has been freed")
+            }
+        };
+        Error::new(ERR_ERRHANDLER, text)
+    })
+}
+
+/// One more has it.
+fn add_reference(handler: Errhandler) -> Result<Option<Function>> {
+    if is_predefined(handler) {
+        return Ok(None);
+    }
+    let made = made(handler)?;
+    made.references.fetch_add(1, Ordering::Relaxed);
+    Ok(Some(made.function))
+}
+
+/// The program, or an object, has it no more.
+pub fn release(handler: Errhandler) -> Result {
+    if is_predefined(handler) {
+        return Ok(());
+    }
+    if made(handler)?.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        MADE.remove(handler.0);
+    }
+    Ok(())
+}
+
+/// A kind of object that has an error handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Of {
+    Comm,
+    File,
+    Session,
+    Win,
+}
+
+impl Function {
+    fn of(self) -> Of {
+        match self {
+            Function::Comm(_) => Of::Comm,
+            Function::File(_) => Of::File,
+            Function::Session(_) => Of::Session,
+            Function::Win(_) => Of::Win,
+        }
+    }
+}
+
+/// The place in an object for its error handler.
+#[derive(Debug)]
+pub struct Place(Mutex<Errhandler>);
+
+impl Place {
+    /// With one of the predefined handlers.
+    pub const fn new(predefined: Errhandler) -> Place {
+        Place(Mutex::new(predefined))
+    }
+
+    /// With a handler for this kind of object.
+    pub fn with(handler: Errhandler, of: Of) -> Result<Place> {
+        let place = Place::new(ERRORS_ARE_FATAL);
+        place.set(handler, of)?;
+        Ok(place)
+    }
+
+    fn get(&self) -> Errhandler {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the handler to the program, which is to free it.
+    pub fn give(&self) -> Errhandler {
+        let handler = self.get();
+        let _ = add_reference(handler);
+        handler
+    }
+
+    /// Has another handler from now on.
+    pub fn set(&self, handler: Errhandler, of: Of) -> Result {
+        if let Some(function) = add_reference(handler)?
+            && function.of() != of
+        {
+            release(handler)?;
+            let text = format!(
+                "an error handler for a {:?} is given to a {of:?}",
+                function.of()
+            );
+            return Err(Error::new(ERR_ERRHANDLER, text));
+        }
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *place, handler);
+        drop(place);
+        release(old)
+    }
+}
+
+impl Clone for Place {
+    fn clone(&self) -> Place {
+        Place::new(self.give())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = release(self.get());
+    }
+}
+
+/// An object that has an error handler.
+pub trait Handled: Send + Sync {
+    /// Its place for the handler.
+    fn errhandler(&self) -> &Place;
+}
+
+/// The error handler of files that are opened, and of errors about no file.
+pub static OF_NO_FILE: Place = Place::new(ERRORS_RETURN);
+
+/// The object with this handle, and itself.
+fn find(object: Object) -> Option<(Object, Arc<dyn Handled>)> {
+    match object {
+        Object::Comm(comm) => {
+            let found = communicator::get(comm).ok()?;
+            Some((object, found))
+        }
+        Object::Session(session) => Some((object, session::get(session).ok()?)),
+        Object::File(file) => Some((object, files::get(file).ok()?)),
+        Object::Win(win) => Some((object, crate::window::held(win).ok()?)),
+        _ => None,
+    }
+}
+
+/// An error on an object: its error handler is called, and what that leaves is returned to the program. Errors on none are
+/// raised on MPI_COMM_SELF; where there is none, they are fatal.
+#[cold]
+pub fn handle(object: Object, code: c_int, text: &str) -> c_int {
+    let found = find(object);
+    if let (None, Object::File(_)) = (&found, object) {
+        return handle_by(OF_NO_FILE.get(), object, code, text);
+    }
+    let found = found.or_else(|| find(Object::Comm(COMM_SELF)));
+    match found {
+        Some((object, found)) => handle_by(found.errhandler().get(), object, code, text),
+        None => fatal(text, code),
+    }
+}
+
+/// Calls the handler of this place, for an object of its kind.
+pub fn call(place: &Place, object: Object, code: c_int, text: &str) {
+    handle_by(place.get(), object, code, text);
+}
+
+fn handle_by(handler: Errhandler, object: Object, code: c_int, text: &str) -> c_int {
+    if handler == ERRORS_RETURN {
+        return code;
+    }
+    let function = match made(handler) {
+        Ok(made) => made.function,
+        Err(_) => fatal(text, code),
+    };
+    let mut code = code;
+    // SAFETY: the program's function, with the object's handle and the code to read.
+    unsafe {
+        match (function, object) {
+            (Function::Comm(Some(function)), Object::Comm(mut comm)) => {
+                function(&mut comm, &mut code);
+            }
+            (Function::File(Some(function)), Object::File(mut file)) => {
+                function(&mut file, &mut code);
+            }
+            (Function::Session(Some(function)), Object::Session(mut session)) => {
+                function(&mut session, &mut code);
+            }
+            (Function::Win(Some(function)), Object::Win(mut win)) => function(&mut win, &mut code),
+            _ => {}
+        }
+    }
+    code
+}

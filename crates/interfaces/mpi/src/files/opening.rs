@@ -1,0 +1,148 @@
+//! Opening and closing files.
+
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+use super::posix::{self, Outcome, Posix, refused};
+use super::shared::Shared;
+use super::{Open, get, insert, remove};
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Inherited, talk};
+use crate::errhandler::OF_NO_FILE;
+use crate::error::{Error, Result};
+use crate::info::Hints;
+
+/// An access mode makes sense.
+fn check_amode(amode: c_int) -> Result {
+    let ways = [MODE_RDONLY, MODE_WRONLY, MODE_RDWR];
+    let all = ways.iter().sum::<c_int>()
+        | MODE_CREATE
+        | MODE_EXCL
+        | MODE_DELETE_ON_CLOSE
+        | MODE_UNIQUE_OPEN
+        | MODE_SEQUENTIAL
+        | MODE_APPEND;
+    let wrong = |text: &str| Err(Error::new(ERR_AMODE, format!("amode is {amode}: {text}")));
+    if amode & !all != 0 {
+        return wrong("it has bits that are no MPI_MODE_ constants of files");
+    }
+    if ways.iter().filter(|&&it| amode & it != 0).count() != 1 {
+        return wrong("one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR is to be in it");
+    }
+    if amode & MODE_RDONLY != 0 && amode & (MODE_CREATE | MODE_EXCL) != 0 {
+        return wrong("MPI_MODE_CREATE and MPI_MODE_EXCL do not go with MPI_MODE_RDONLY");
+    }
+    if amode & MODE_RDWR != 0 && amode & MODE_SEQUENTIAL != 0 {
+        return wrong("MPI_MODE_SEQUENTIAL does not go with MPI_MODE_RDWR");
+    }
+    Ok(())
+}
+
+/// The system's flags.
+fn flags(amode: c_int) -> c_int {
+    let way = match amode {
+        _ if amode & MODE_RDONLY != 0 => libc::O_RDONLY,
+        _ if amode & MODE_WRONLY != 0 => libc::O_WRONLY,
+        _ => libc::O_RDWR,
+    };
+    let create = match amode & MODE_CREATE {
+        0 => 0,
+        _ => libc::O_CREAT,
+    };
+    way | create
+}
+
+/// Opens the file of a process: the first creates it, if it is to be new.
+fn open_one(name: &CStr, amode: c_int, first: bool) -> Outcome<Posix> {
+    let exclusive = match amode & MODE_EXCL != 0 && amode & MODE_CREATE != 0 && first {
+        true => libc::O_EXCL,
+        false => 0,
+    };
+    let opened = Posix::open(name, flags(amode) | exclusive)?;
+    match opened.is_directory() {
+        true => Err(libc::EISDIR),
+        false => Ok(opened),
+    }
+}
+
+/// Opens a file on all processes, or on none.
+fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<Posix> {
+    let mut own = None;
+    if comm.rank == 0 {
+        own = Some(open_one(name, amode, true));
+    }
+    let first = own.as_ref().map_or(0, posix::number);
+    let told = talk::broadcast(comm.hidden, 0, vec![first])?;
+    let first = told.first().copied().unwrap_or(libc::EIO);
+    if first != 0 {
+        return Err(refused(name, "opening", first));
+    }
+    let own = own.unwrap_or_else(|| open_one(name, amode, false));
+    let all = talk::allgather(comm.hidden, [posix::number(&own)])?;
+    match all.iter().find(|it| it[0] != 0) {
+        None => own.map_err(|number| refused(name, "opening", number)),
+        Some(&[number]) => {
+            if comm.rank == 0 && amode & MODE_CREATE != 0 && amode & MODE_EXCL != 0 {
+                let _ = posix::delete(name);
+            }
+            Err(refused(name, "opening", number))
+        }
+    }
+}
+
+/// Opens a file.
+pub fn open(comm: &Communicator, name: &CStr, amode: c_int, hints: Hints) -> Result<File> {
+    if comm.remote.is_some() {
+        let text = "the communicator is an intercommunicator; files are opened by the processes of one side";
+        return Err(Error::new(ERR_COMM, text));
+    }
+    // Errors of some processes alone are errors of all: nobody waits for them then.
+    let checked = check_amode(amode);
+    let all = talk::allgather(comm.hidden, [amode, c_int::from(checked.is_ok())])?;
+    checked?;
+    if all.iter().any(|it| it[0] != amode) {
+        let text = format!("amode is {amode} here, and another number on other processes");
+        return Err(Error::new(ERR_NOT_SAME, text));
+    }
+    let inherited = Inherited::named(c"");
+    let comm = communicator::dup(comm)?.with_handle(COMM_NULL, inherited);
+    let posix = open_all(&comm, name, amode)?;
+    let size = match amode & MODE_APPEND {
+        0 => 0,
+        _ => {
+            let size = posix.size();
+            size.map_err(|number| refused(name, "the query", number))?
+        }
+    };
+    let shared = Shared::new(&comm, size)?;
+    let errhandler = OF_NO_FILE.clone();
+    let file = Open::new(posix, amode, comm, errhandler, hints, shared)?;
+    file.state().position = size;
+    insert(Arc::new(file))
+}
+
+/// Closes a file on all processes; the first deletes it, if that was said.
+pub fn close(handle: File) -> Result {
+    let file = get(handle)?;
+    if let Some(split) = &file.state().split {
+        let text = format!("an access has begun that {} is to end first", split.end);
+        return Err(Error::new(ERR_IO, text));
+    }
+    file.barrier()?;
+    file.shared.forget(&file.comm);
+    remove(handle);
+    match file.amode & MODE_DELETE_ON_CLOSE {
+        0 => Ok(()),
+        _ => file.by_first("deletion", |posix| posix::delete(posix.name())),
+    }
+}
+
+/// Deletes a file.
+pub fn delete(name: &CStr) -> Result {
+    posix::delete(name).map_err(|number| match number {
+        libc::EPERM if std::path::Path::new(&*name.to_string_lossy()).is_dir() => {
+            refused(name, "deletion", libc::EISDIR)
+        }
+        _ => refused(name, "deletion", number),
+    })
+}

@@ -1,0 +1,247 @@
+//! Files as the operating system has them. An error has a class and names the file.
+
+use std::ffi::{CStr, CString, c_int};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::abi::*;
+use crate::error::Error;
+
+/// An open file.
+#[derive(Debug)]
+pub struct Posix {
+    fd: OwnedFd,
+    name: CString,
+}
+
+/// Most bytes of one call: the system takes no more than a few less than 2 GiB.
+const MOST: usize = 1 << 30;
+
+/// The number of the system's last error in this thread.
+fn last() -> c_int {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// The class of the system's error.
+fn class(number: c_int) -> c_int {
+    match number {
+        libc::ENOENT => ERR_NO_SUCH_FILE,
+        libc::EACCES | libc::EPERM => ERR_ACCESS,
+        libc::EEXIST => ERR_FILE_EXISTS,
+        libc::EROFS => ERR_READ_ONLY,
+        libc::ENAMETOOLONG | libc::ENOTDIR | libc::EISDIR | libc::ELOOP => ERR_BAD_FILE,
+        libc::ENOSPC => ERR_NO_SPACE,
+        libc::EDQUOT | libc::EFBIG => ERR_QUOTA,
+        libc::ETXTBSY | libc::EBUSY => ERR_FILE_IN_USE,
+        libc::ENOMEM => ERR_NO_MEM,
+        _ => ERR_IO,
+    }
+}
+
+/// A refusal of the system's, with the number of its error.
+#[cold]
+pub fn refused(name: &CStr, act: &str, number: c_int) -> Error {
+    let reason = std::io::Error::from_raw_os_error(number);
+    let text = format!("{act} of file {name:?} has failed: {reason}");
+    Error::new(class(number), text)
+}
+
+/// The numbers of errors, as processes tell each other of them: 0 is none.
+pub type Outcome<T = ()> = std::result::Result<T, c_int>;
+
+/// The number of an outcome.
+pub fn number<T>(outcome: &Outcome<T>) -> c_int {
+    outcome.as_ref().err().copied().unwrap_or(0)
+}
+
+fn done(code: c_int) -> Outcome {
+    match code {
+        0 => Ok(()),
+        _ => Err(last()),
+    }
+}
+
+/// Makes a call again when a signal has interrupted it.
+fn uninterrupted(mut call: impl FnMut() -> isize) -> Outcome<usize> {
+    loop {
+        match call() {
+            moved @ 0.. => return Ok(moved as usize),
+            _ if last() == libc::EINTR => {}
+            _ => return Err(last()),
+        }
+    }
+}
+
+/// Deletes a file.
+pub fn delete(name: &CStr) -> Outcome {
+    // SAFETY: a text that ends.
+    done(unsafe { libc::unlink(name.as_ptr()) })
+}
+
+impl Posix {
+    /// Opens a file with these flags of the system's.
+    pub fn open(name: &CStr, flags: c_int) -> Outcome<Posix> {
+        let call = || {
+            // SAFETY: a text that ends; the mode is for a new file.
+            unsafe { libc::open(name.as_ptr(), flags | libc::O_CLOEXEC, 0o666) as isize }
+        };
+        let fd = uninterrupted(call)?;
+        Ok(Posix {
+            // SAFETY: it has just been opened, and nobody else has it.
+            fd: unsafe { OwnedFd::from_raw_fd(fd as c_int) },
+            name: name.to_owned(),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    fn fd(&self) -> c_int {
+        self.fd.as_raw_fd()
+    }
+
+    fn stat(&self) -> Outcome<libc::stat> {
+        // SAFETY: a struct of numbers.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the struct is written.
+        done(unsafe { libc::fstat(self.fd(), &mut stat) })?;
+        Ok(stat)
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> Outcome<i64> {
+        self.stat().map(|stat| stat.st_size)
+    }
+
+    /// Whether it is a file with a size, and no device or pipe.
+    pub fn is_regular(&self) -> bool {
+        let kind = self.stat().map(|stat| stat.st_mode & libc::S_IFMT);
+        kind == Ok(libc::S_IFREG)
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        let kind = self.stat().map(|stat| stat.st_mode & libc::S_IFMT);
+        kind == Ok(libc::S_IFDIR)
+    }
+
+    /// Cuts it, or lets it grow.
+    pub fn set_size(&self, size: i64) -> Outcome {
+        // SAFETY: it takes numbers only.
+        let set = || unsafe { libc::ftruncate(self.fd(), size) as isize };
+        uninterrupted(|| within_limit(size, set)).map(drop)
+    }
+
+    /// Has space for so many bytes from the beginning on; what is there stays.
+    pub fn preallocate(&self, size: i64) -> Outcome {
+        if size == 0 {
+            return Ok(());
+        }
+        // SAFETY: it takes numbers only, and returns the number of an error.
+        let call = || unsafe { libc::posix_fallocate(self.fd(), 0, size) as isize };
+        loop {
+            match within_limit(size, call) as c_int {
+                0 => return Ok(()),
+                libc::EINTR => {}
+                number => return Err(number),
+            }
+        }
+    }
+
+    /// Takes what was written to the storage.
+    pub fn sync(&self) -> Outcome {
+        // SAFETY: it takes a number only.
+        match uninterrupted(|| unsafe { libc::fsync(self.fd()) as isize }) {
+            // Pipes and the like have no storage.
+            Err(libc::EINVAL | libc::EROFS) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// Reads bytes from this offset on; fewer only at the end of the file.
+    ///
+    /// # Safety
+    /// So many bytes may be written at `to`.
+    pub unsafe fn read(&self, to: *mut u8, length: usize, offset: i64) -> Outcome<usize> {
+        let mut done = 0;
+        while done < length {
+            let (to, rest) = (to.wrapping_add(done), (length - done).min(MOST));
+            let at = offset.checked_add(done as i64).ok_or(libc::EINVAL)?;
+            // SAFETY: the caller's promise.
+            let call = || unsafe { libc::pread(self.fd(), to.cast(), rest, at) };
+            match uninterrupted(call)? {
+                0 => break,
+                moved => done += moved,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes bytes from this offset on, all of them.
+    ///
+    /// # Safety
+    /// So many bytes may be read at `from`.
+    pub unsafe fn write(&self, from: *const u8, length: usize, offset: i64) -> Outcome {
+        let end = offset.checked_add(length as i64).ok_or(libc::EFBIG)?;
+        let mut done = 0;
+        while done < length {
+            let (from, rest) = (from.wrapping_add(done), (length - done).min(MOST));
+            let at = offset + done as i64;
+            // SAFETY: the caller's promise.
+            let write = || unsafe { libc::pwrite(self.fd(), from.cast(), rest, at) };
+            match uninterrupted(|| within_limit(end, write))? {
+                // Nothing is written, and no error told: the device is full.
+                0 => return Err(libc::ENOSPC),
+                moved => done += moved,
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks bytes against all other openings of the file, or unlocks them.
+    pub fn lock(&self, kind: c_int, start: i64, length: i64) -> Outcome {
+        // SAFETY: a struct of numbers.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as _;
+        lock.l_whence = libc::SEEK_SET as _;
+        lock.l_start = start;
+        lock.l_len = length;
+        // SAFETY: the struct is read.
+        let call = || unsafe { libc::fcntl(self.fd(), libc::F_OFD_SETLKW, &lock) as isize };
+        uninterrupted(call).map(drop)
+    }
+}
+
+/// Makes a call that lets a file reach this size. If the process may not have files as long, the system would end it by a
+/// signal: that is held back, and taken away, so that an error is left.
+fn within_limit(size: i64, call: impl FnOnce() -> isize) -> isize {
+    // SAFETY: a struct of numbers, which is written.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        match libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) {
+            0 => limit.rlim_cur,
+            _ => libc::RLIM_INFINITY,
+        }
+    };
+    if limit == libc::RLIM_INFINITY || size as u64 <= limit {
+        return call();
+    }
+    // SAFETY: sets of signals, which are written before they are read; the mask of this thread is what it was afterwards.
+    unsafe {
+        let mut signal: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut signal);
+        libc::sigaddset(&mut signal, libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &signal, &mut before);
+        let result = call();
+        let number = last();
+        if libc::sigismember(&before, libc::SIGXFSZ) == 0 {
+            let at_once: libc::timespec = std::mem::zeroed();
+            libc::sigtimedwait(&signal, std::ptr::null_mut(), &at_once);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        }
+        *libc::__errno_location() = number;
+        result
+    }
+}

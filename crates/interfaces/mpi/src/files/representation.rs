@@ -1,0 +1,440 @@
+//! Data representations: how elements lie in a file.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::abi::*;
+use crate::datatype::bounds::Bounds;
+use crate::datatype::builtin::Basic;
+use crate::datatype::layout::Layout;
+use crate::datatype::map::Map;
+use crate::datatype::signature::{Signature, Totals};
+use crate::datatype::{Kept, Staging, Type, construct, external, memory};
+use crate::error::{Error, Result};
+
+/// How elements lie in a file.
+#[derive(Clone)]
+pub enum Representation {
+    /// As in memory, under this name.
+    Native(&'static str),
+    /// In the form external32.
+    External,
+    /// As functions of the program's convert them.
+    User(Arc<User>),
+}
+
+/// A representation that the program has registered.
+pub struct User {
+    name: CString,
+    read: Conversion,
+    write: Conversion,
+    extent: Datarep_extent_function,
+    extra: *mut c_void,
+}
+
+// SAFETY: the program gives its functions and their argument for whichever thread accesses a file.
+unsafe impl Send for User {}
+// SAFETY: as above.
+unsafe impl Sync for User {}
+
+static REGISTERED: Mutex<Vec<Arc<User>>> = Mutex::new(Vec::new());
+
+fn registered() -> MutexGuard<'static, Vec<Arc<User>>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn predefined(name: &CStr) -> Option<Representation> {
+    match name.to_bytes() {
+        b"native" | b"NATIVE" => Some(Representation::Native("native")),
+        b"internal" => Some(Representation::Native("internal")),
+        b"external32" => Some(Representation::External),
+        _ => None,
+    }
+}
+
+/// The representation with this name.
+pub fn find(name: &CStr) -> Result<Representation> {
+    if let Some(found) = predefined(name) {
+        return Ok(found);
+    }
+    let registered = registered();
+    let found = registered.iter().find(|it| it.name.as_c_str() == name);
+    found.cloned().map(Representation::User).ok_or_else(|| {
+        let text = format!(
+            "there is no data representation {name:?}; there are native, internal, external32, and what MPI_Register_datarep has added"
+        );
+        Error::new(ERR_UNSUPPORTED_DATAREP, text)
+    })
+}
+
+/// Adds a representation.
+pub fn register(
+    name: &CStr,
+    read: Conversion,
+    write: Conversion,
+    extent: Datarep_extent_function,
+    extra: *mut c_void,
+) -> Result {
+    let mut registered = registered();
+    if predefined(name).is_some() || registered.iter().any(|it| it.name.as_c_str() == name) {
+        let text = format!("there is a data representation {name:?} already");
+        return Err(Error::new(ERR_DUP_DATAREP, text));
+    }
+    registered.push(Arc::new(User {
+        name: name.to_owned(),
+        read,
+        write,
+        extent,
+        extra,
+    }));
+    Ok(())
+}
+
+fn too_large() -> Error {
+    Error::new(ERR_ARG, "the datatype's bounds in the file are no numbers")
+}
+
+/// For each dimension the size of the array, that of the part, and where that begins.
+fn sizes_of_subarray(dimensions: usize, numbers: &[i64]) -> Vec<[i64; 3]> {
+    let of = |it: usize| [0, 1, 2].map(|row| numbers[row * dimensions + it]);
+    (0..dimensions).map(of).collect()
+}
+
+impl Representation {
+    /// Its name.
+    pub fn name(&self) -> &[u8] {
+        match self {
+            Representation::Native(name) => name.as_bytes(),
+            Representation::External => b"external32",
+            Representation::User(user) => user.name.to_bytes(),
+        }
+    }
+
+    /// Bytes of an element in the file.
+    fn size_of(&self, basic: &Basic) -> Result<i64> {
+        match self {
+            Representation::Native(_) => Ok(basic.size as i64),
+            Representation::External => Ok(basic.external as i64),
+            // Without functions nothing is converted.
+            Representation::User(user) if !user.reads() && !user.writes() => Ok(basic.size as i64),
+            Representation::User(user) => user.extent_of(basic.datatype),
+        }
+    }
+
+    /// Whether the elements of a type have other sizes in the file than in memory.
+    fn differs(&self, of: &Type) -> Result<bool> {
+        let mut differs = Ok(false);
+        kinds(&of.map().signature, &mut |basic| {
+            if let Ok(false) = differs {
+                differs = self.size_of(basic).map(|size| size != basic.size as i64);
+            }
+        });
+        differs
+    }
+
+    /// The type map of a type in the file. Sizes and distances that count elements are those of the file; displacements that
+    /// the program has given in bytes stay.
+    pub fn map(&self, of: &Type) -> Result<Map> {
+        match self {
+            Representation::Native(_) => Ok(of.map().clone()),
+            _ if !self.differs(of)? => Ok(of.map().clone()),
+            _ => self.scaled(of),
+        }
+    }
+
+    fn scaled(&self, of: &Type) -> Result<Map> {
+        let made = of.made();
+        let Some(old) = made.types.first() else {
+            return self.basic_map(of);
+        };
+        let old_map = self.map(old)?;
+        let integers: Vec<i64> = match made.counts.is_empty() {
+            true => made.integers.iter().map(|&it| i64::from(it)).collect(),
+            false => made.counts.clone(),
+        };
+        let (extent, addresses) = (old_map.bounds.extent(), &made.addresses);
+        let displacement = |index: usize| match made.counts.is_empty() {
+            true => addresses.get(index).copied(),
+            // The form for large counts has byte displacements among its counts.
+            false => integers.get(integers.len() / 2 + 1 + index).copied(),
+        };
+        let map = match made.combiner {
+            COMBINER_DUP => Some(old_map),
+            COMBINER_CONTIGUOUS => old_map.block(integers[0]),
+            COMBINER_VECTOR => {
+                let stride = integers[2].checked_mul(extent).ok_or_else(too_large)?;
+                construct::hvector(&old_map, integers[0], integers[1], stride)
+            }
+            COMBINER_INDEXED => {
+                let count = integers[0] as usize;
+                let blocks = (0..count).map(|it| {
+                    let displacement = integers[1 + count + it].saturating_mul(extent);
+                    (integers[1 + it], displacement)
+                });
+                construct::hindexed(&old_map, blocks)
+            }
+            COMBINER_INDEXED_BLOCK => {
+                let places = integers[2..].iter();
+                let blocks = places.map(|it| (integers[1], it.saturating_mul(extent)));
+                construct::hindexed(&old_map, blocks)
+            }
+            COMBINER_SUBARRAY => {
+                let (count, order) = (made.integers[0] as usize, made.integers.last());
+                let numbers = match made.counts.is_empty() {
+                    true => &integers[1..],
+                    false => &integers[..],
+                };
+                let sizes = sizes_of_subarray(count, numbers);
+                construct::subarray(&old_map, &sizes, order.copied().unwrap_or(ORDER_C))
+            }
+            COMBINER_HVECTOR if made.counts.is_empty() => {
+                let stride = displacement(0).unwrap_or(0);
+                construct::hvector(&old_map, integers[0], integers[1], stride)
+            }
+            COMBINER_RESIZED => {
+                let bounds = &of.map().bounds;
+                old_map.resized(bounds.lb, bounds.extent())
+            }
+            _ => return Err(self.not_portable()),
+        };
+        map.ok_or_else(too_large)
+    }
+
+    #[cold]
+    fn not_portable(&self) -> Error {
+        let name = String::from_utf8_lossy(self.name()).into_owned();
+        let text = format!(
+            "elements of the datatype have other sizes in the representation {name}, and it is made with displacements in bytes; make it with displacements in elements"
+        );
+        Error::new(ERR_CONVERSION, text)
+    }
+
+    fn basic_map(&self, of: &Type) -> Result<Map> {
+        let mut found = Vec::new();
+        of.map()
+            .signature
+            .walk(1, &mut |basic, _| found.push(basic));
+        let [basic] = found[..] else {
+            return Err(self.not_portable());
+        };
+        let size = self.size_of(basic)?;
+        Ok(Map {
+            offset: 0,
+            layout: Arc::new(Layout::Run(size as usize)),
+            bounds: Bounds::element(size, size),
+            signature: of.map().signature.clone(),
+        })
+    }
+
+    /// Bytes in the file of so many elements of a type.
+    pub fn length(&self, of: &Type, count: i64) -> Result<usize> {
+        let native = of.packed_size(count)?;
+        if let Representation::Native(_) = self {
+            return Ok(native);
+        }
+        let Totals { external, .. } = of.map().signature.totals();
+        let one = match self {
+            Representation::External => external as i64,
+            _ => {
+                let (mut sum, mut failed) = (0i64, None);
+                of.map().signature.walk(1, &mut |basic, elements| {
+                    match self.size_of(basic) {
+                        Ok(size) => sum = sum.saturating_add(size.saturating_mul(elements as i64)),
+                        Err(error) => failed = Some(error),
+                    };
+                });
+                failed.map_or(Ok(sum), Err)?
+            }
+        };
+        let length = one.checked_mul(count).map(|length| length as usize);
+        length.ok_or_else(too_large)
+    }
+
+    /// Data for the file, of a buffer.
+    ///
+    /// # Safety
+    /// The buffer's elements may be read.
+    pub unsafe fn encode(&self, buffer: *mut c_void, count: i64, of: &Kept) -> Result<Vec<u8>> {
+        let length = self.length(of.of(), count)?;
+        let mut data = memory(length)?;
+        data.resize(length, 0);
+        match self {
+            Representation::User(user) if user.writes() => {
+                let file = data.as_mut_ptr().cast();
+                // SAFETY: the program's function, and memory as long as it has said that it needs.
+                unsafe { user.convert(user.write, buffer, count, of.handle(), file, "write")? };
+            }
+            _ => {
+                // SAFETY: the caller's promise.
+                let staging = unsafe { Staging::input(buffer, count, of.handle())? };
+                if length != 0 {
+                    // SAFETY: the staging's memory has this length.
+                    let native = unsafe {
+                        std::slice::from_raw_parts(staging.address().cast::<u8>(), staging.length())
+                    };
+                    match self {
+                        Representation::External => {
+                            let signature = &of.of().map().signature;
+                            external::encode(signature, count as usize, native, &mut data)?;
+                        }
+                        _ => {
+                            let common = length.min(native.len());
+                            data[..common].copy_from_slice(&native[..common]);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(data)
+    }
+
+    /// Takes data of a file, of which the first `valid` bytes were there, to a buffer. How many bytes that are there.
+    ///
+    /// # Safety
+    /// The buffer's elements may be written.
+    pub unsafe fn decode(
+        &self,
+        mut data: Vec<u8>,
+        valid: usize,
+        buffer: *mut c_void,
+        count: i64,
+        of: &Kept,
+    ) -> Result<usize> {
+        if let Representation::User(user) = self
+            && user.reads()
+        {
+            let one = self.length(of.of(), 1)?.max(1);
+            let whole = (valid / one) as i64;
+            let file = data.as_mut_ptr().cast();
+            // SAFETY: the program's function, and the data of so many elements.
+            unsafe { user.convert(user.read, buffer, whole, of.handle(), file, "read")? };
+            return of.of().packed_size(whole);
+        }
+        let staging = Staging::output(buffer, count, of.handle())?;
+        let moved = match self {
+            Representation::External => {
+                let signature = &of.of().map().signature;
+                let mut native = vec![0; staging.length()];
+                external::decode(signature, count as usize, &data, &mut native)?;
+                let moved = native_bytes(signature, count as usize, valid);
+                // SAFETY: the staging has as many bytes.
+                unsafe { copy(&native[..moved], &staging) };
+                moved
+            }
+            _ => {
+                let moved = valid.min(staging.length());
+                // SAFETY: as above.
+                unsafe { copy(&data[..moved], &staging) };
+                moved
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { staging.finish(moved) };
+        Ok(moved)
+    }
+}
+
+unsafe fn copy(bytes: &[u8], to: &Staging) {
+    if !bytes.is_empty() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.address().cast(), bytes.len());
+        }
+    }
+}
+
+/// Bytes in memory of the elements that the first `valid` bytes of external32 hold whole.
+fn native_bytes(signature: &Signature, count: usize, valid: usize) -> usize {
+    let (mut left, mut native, mut over) = (valid, 0, false);
+    signature.walk(count, &mut |basic, elements| {
+        if !over {
+            let whole = elements.min(left / basic.external.max(1));
+            native += whole * basic.size;
+            left -= whole * basic.external;
+            over = whole < elements;
+        }
+    });
+    native
+}
+
+/// Calls `visit` with the kinds of elements, some maybe several times.
+fn kinds(signature: &Signature, visit: &mut impl FnMut(&'static Basic)) {
+    match signature {
+        Signature::Of(basic, _) => visit(basic),
+        Signature::Repeat(body, ..) => kinds(body, visit),
+        Signature::List(list, _) => list.iter().for_each(|it| kinds(it, visit)),
+    }
+}
+
+impl User {
+    fn writes(&self) -> bool {
+        is_function(self.write)
+    }
+
+    fn reads(&self) -> bool {
+        is_function(self.read)
+    }
+
+    fn returned(&self, code: c_int, which: &str) -> Result {
+        match code {
+            SUCCESS => Ok(()),
+            _ => {
+                let name = &self.name;
+                let text = format!(
+                    "the {which} function of the data representation {name:?} has returned {code}"
+                );
+                Err(Error::new(ERR_CONVERSION, text))
+            }
+        }
+    }
+
+    fn extent_of(&self, datatype: Datatype) -> Result<i64> {
+        let Some(function) = self.extent else {
+            return Err(Error::new(ERR_CONVERSION, "there is no extent function"));
+        };
+        let mut extent = 0;
+        // SAFETY: the program's function, with its own argument.
+        let code = unsafe { function(datatype, &mut extent, self.extra) };
+        self.returned(code, "extent")?;
+        match extent {
+            1.. => Ok(extent),
+            _ => {
+                let text = format!("an element has {extent} bytes in the file; it has 1 or more");
+                Err(Error::new(ERR_CONVERSION, text))
+            }
+        }
+    }
+
+    unsafe fn convert(
+        &self,
+        function: Conversion,
+        buffer: *mut c_void,
+        count: i64,
+        datatype: Datatype,
+        file: *mut c_void,
+        which: &str,
+    ) -> Result {
+        // SAFETY: the caller's promise, of the program's function with its own argument.
+        let code = unsafe {
+            match function {
+                Conversion::Small(Some(function)) => {
+                    let count = c_int::try_from(count).map_err(|_| too_large())?;
+                    function(buffer, datatype, count, file, 0, self.extra)
+                }
+                Conversion::Large(Some(function)) => {
+                    function(buffer, datatype, count, file, 0, self.extra)
+                }
+                _ => SUCCESS,
+            }
+        };
+        self.returned(code, which)
+    }
+}
+
+/// Whether it is a function, and not MPI_CONVERSION_FN_NULL.
+fn is_function(conversion: Conversion) -> bool {
+    match conversion {
+        Conversion::Small(function) => function.is_some(),
+        Conversion::Large(function) => function.is_some(),
+    }
+}

@@ -1,0 +1,130 @@
+//! The pointer that all processes of a file have in common.
+//!
+//! It is an entry of the job, which is the same for tasks of all hosts and goes with the job. Whoever moves it takes the entry
+//! and puts a new one; others wait for that. A file of one process needs no entry.
+
+use std::ffi::{CString, c_int};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use regatta_sys as rg;
+
+use super::together::{number, words};
+use crate::communicator::{Communicator, talk};
+use crate::error::{Result, checked};
+
+/// Where the pointer is kept.
+pub enum Shared {
+    /// In this process, which is the only one.
+    Own(Mutex<i64>),
+    /// In the entry with this name.
+    Entry(CString),
+}
+
+const FLAGS: c_int = rg::PERSISTENT | rg::OVERWRITABLE;
+
+fn put(name: &CString, position: i64) -> Result {
+    let value = position.to_ne_bytes();
+    let mut placed = 0;
+    // SAFETY: the value has this length.
+    checked(unsafe {
+        rg::rg_put(
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            0,
+            FLAGS,
+            &mut placed,
+        )
+    })
+}
+
+fn look(name: &CString, flags: c_int) -> Result<i64> {
+    let mut value = [0; 8];
+    let (mut length, mut found) = (0, 0);
+    let flags = flags | rg::AWAIT;
+    // SAFETY: the value has this length; the others are written.
+    checked(unsafe {
+        rg::rg_get(
+            name.as_ptr(),
+            0,
+            flags,
+            value.as_mut_ptr().cast(),
+            value.len(),
+            &mut length,
+            &mut found,
+        )
+    })?;
+    Ok(i64::from_ne_bytes(value))
+}
+
+impl Shared {
+    /// A new pointer, made by all processes.
+    pub fn new(comm: &Communicator, position: i64) -> Result<Shared> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        if comm.size() == 1 {
+            return Ok(Shared::Own(Mutex::new(position)));
+        }
+        let own = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let told = talk::broadcast(comm.hidden, 0, vec![own as c_int])?;
+        let (first, number) = (comm.local[0], told.first().copied().unwrap_or(0));
+        let name = CString::new(format!("mpi file {first}.{number}")).unwrap_or_default();
+        if comm.rank == 0 {
+            put(&name, position)?;
+        }
+        talk::barrier(comm.hidden)?;
+        Ok(Shared::Entry(name))
+    }
+
+    /// Moves the pointer: where it was.
+    pub fn change(&self, to: impl FnOnce(i64) -> i64) -> Result<i64> {
+        match self {
+            Shared::Own(own) => {
+                let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
+                let before = *own;
+                *own = to(before);
+                Ok(before)
+            }
+            Shared::Entry(name) => {
+                let before = look(name, rg::TAKE)?;
+                put(name, to(before))?;
+                Ok(before)
+            }
+        }
+    }
+
+    /// Where the pointer is.
+    pub fn get(&self) -> Result<i64> {
+        match self {
+            Shared::Own(own) => Ok(*own.lock().unwrap_or_else(PoisonError::into_inner)),
+            Shared::Entry(name) => look(name, 0),
+        }
+    }
+
+    /// All processes advance in the order of their ranks, each by so much: where this process' part begins.
+    pub fn ordered(&self, comm: &Communicator, by: i64) -> Result<i64> {
+        let all = talk::allgather(comm.hidden, words(by))?;
+        let all: Vec<i64> = all.into_iter().map(number).collect();
+        let total = all.iter().sum::<i64>();
+        let mut begin = Ok(0);
+        if comm.rank == 0 {
+            begin = self.change(|before| before + total);
+        }
+        let told = begin.as_ref().copied().unwrap_or(-1);
+        let told = talk::broadcast(comm.hidden, 0, words(told).to_vec())?;
+        begin?;
+        let begin = number([told[0], told[1]]);
+        let before: i64 = all[..comm.rank as usize].iter().sum();
+        Ok(begin + before)
+    }
+
+    /// Nobody will need it any more.
+    pub fn forget(&self, comm: &Communicator) {
+        if let Shared::Entry(name) = self
+            && comm.rank == 0
+        {
+            // SAFETY: a text that ends.
+            unsafe { rg::rg_delete(name.as_ptr(), 0) };
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Collective accesses in two phases.
+//!
+//! If the accesses of processes lie between each other, each process by itself would access many small pieces. So the file's
+//! part that they access is divided among processes: all send what they write to the process to whose part it belongs,
+//! and that writes long runs; to read, it reads long runs and sends to all what they ask for. Large accesses go by
+//! rounds, so that no process needs memory for more than a window of its part at a time.
+//!
+//! If accesses do not lie between each other, processes access the file directly.
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use super::access::{Transfer, Way};
+use super::posix::{Outcome, number as number_of};
+use super::view::Run;
+use crate::communicator::talk;
+use crate::error::{Result, checked};
+use crate::progress;
+
+/// A number in the words of exchanges.
+pub fn words(number: i64) -> [c_int; 2] {
+    [number as c_int, (number >> 32) as c_int]
+}
+
+/// The number in two words.
+pub fn number([low, high]: [c_int; 2]) -> i64 {
+    i64::from(low as u32) | i64::from(high) << 32
+}
+
+/// Bytes of the file that a process has in memory at a time.
+const WINDOW: i64 = 16 << 20;
+/// Parts of processes are no shorter.
+const SHORTEST: i64 = 1 << 20;
+
+/// How the accessed part of the file is divided.
+struct Division {
+    begin: i64,
+    end: i64,
+    /// Of each process' part.
+    part: i64,
+    members: usize,
+}
+
+impl Division {
+    fn rounds(&self) -> i64 {
+        (self.part + WINDOW - 1) / WINDOW
+    }
+
+    /// The bytes of the file that a process moves in a round.
+    fn window(&self, member: usize, round: i64) -> (i64, i64) {
+        let part = self.begin + member as i64 * self.part;
+        let end = (part + self.part).min(self.end);
+        let begin = part + round * WINDOW;
+        (begin.min(end), (begin + WINDOW).min(end))
+    }
+}
+
+/// Accesses the file with all processes.
+///
+/// # Safety
+/// The memory may be read or written.
+pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
+    let file = transfer.file;
+    if file.comm.size() == 1 {
+        // SAFETY: the caller's promise.
+        return Ok(unsafe { transfer.alone() });
+    }
+    let range = transfer.view.range(transfer.from, transfer.length);
+    let (start, end) = range.unwrap_or((-1, -1));
+    let ([a, b], [c, d]) = (words(start), words(end));
+    let regular = c_int::from(file.posix.is_regular() && !transfer.view.overlaps);
+    let all = talk::allgather(file.comm.hidden, [a, b, c, d, regular])?;
+    let regular = all.iter().all(|it| it[4] != 0);
+    let ranges = all
+        .iter()
+        .map(|it| (number([it[0], it[1]]), number([it[2], it[3]])));
+    let mut ranges: Vec<(i64, i64)> = ranges.filter(|&(start, _)| start >= 0).collect();
+    ranges.sort_unstable();
+    let interleaved = ranges.windows(2).any(|pair| pair[1].0 < pair[0].1);
+    if !regular || !interleaved {
+        // SAFETY: the caller's promise.
+        return Ok(unsafe { transfer.alone() });
+    }
+    let begin = ranges[0].0;
+    let end = ranges.iter().map(|&(_, end)| end).max().unwrap_or(begin);
+    let members = i64::from(file.comm.size());
+    let part = (end - begin).div_euclid(members) + 1;
+    let part = (part.max(SHORTEST) + 4095) & !4095;
+    let division = Division {
+        begin,
+        end,
+        part,
+        members: members as usize,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { in_rounds(transfer, &division) }
+}
+
+unsafe fn in_rounds(transfer: &Transfer<'_>, division: &Division) -> Result<Outcome<usize>> {
+    let (mut outcome, mut moved) = (Ok(()), 0usize);
+    for round in 0..division.rounds() {
+        // SAFETY: the caller's promise.
+        let this = unsafe {
+            match transfer.way {
+                Way::Write => write_round(transfer, division, round)?,
+                Way::Read => read_round(transfer, division, round)?,
+            }
+        };
+        outcome = outcome.and(this.map(|bytes| moved += bytes));
+    }
+    // Bytes that one process could not write or read are lost to others, who are told.
+    let file = transfer.file;
+    let all = talk::allgather(file.comm.hidden, [number_of(&outcome)])?;
+    Ok(match all.iter().find(|it| it[0] != 0) {
+        Some(&[number]) => Err(number),
+        None => Ok(moved),
+    })
+}
+
+/// The runs of this process' access in a window of the file.
+fn runs_in(transfer: &Transfer<'_>, (begin, end): (i64, i64)) -> Vec<Run> {
+    let Transfer {
+        view, from, length, ..
+    } = *transfer;
+    let mut runs = Vec::new();
+    if begin >= end {
+        return runs;
+    }
+    let first = view.bytes_before(begin).clamp(from, from + length);
+    let last = view.bytes_before(end).clamp(from, from + length);
+    view.runs(first, last - first, |mut run| {
+        run.at += first - from;
+        runs.push(run);
+        true
+    });
+    runs
+}
+
+/// The words of a run in a message.
+const RUN: usize = 16;
+
+/// A message of runs, and maybe their data.
+fn message(runs: &[Run], data: Option<*const u8>) -> Vec<u8> {
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let bytes = match data {
+        Some(_) => runs.iter().map(|run| run.length).sum(),
+        None => 0,
+    };
+    let mut message = Vec::with_capacity(8 + runs.len() * RUN + bytes);
+    message.extend_from_slice(&(runs.len() as u64).to_ne_bytes());
+    for run in runs {
+        message.extend_from_slice(&run.offset.to_ne_bytes());
+        message.extend_from_slice(&(run.length as u64).to_ne_bytes());
+    }
+    if let Some(data) = data {
+        for run in runs {
+            // SAFETY: the caller's data are as long as its runs say.
+            let piece =
+                unsafe { std::slice::from_raw_parts(data.wrapping_add(run.at), run.length) };
+            message.extend_from_slice(piece);
+        }
+    }
+    message
+}
+
+fn word(message: &[u8], at: usize) -> i64 {
+    let bytes = message.get(at..at + 8).and_then(|it| it.try_into().ok());
+    bytes.map_or(0, i64::from_ne_bytes)
+}
+
+/// The runs of a message, with the places of their data in it.
+fn parse(message: &[u8]) -> Vec<Run> {
+    let count = word(message, 0) as usize;
+    let mut at = 8 + count * RUN;
+    (0..count)
+        .map(|index| {
+            let offset = word(message, 8 + index * RUN);
+            let length = word(message, 16 + index * RUN) as usize;
+            let run = Run { offset, at, length };
+            at += length;
+            run
+        })
+        .collect()
+}
+
+/// Runs that cover all of these, which are in the file's order.
+fn cover(runs: &[Run]) -> Vec<Run> {
+    let mut covers: Vec<Run> = Vec::new();
+    for run in runs {
+        match covers.last_mut() {
+            Some(last) if last.end() >= run.offset => {
+                let end = last.end().max(run.end());
+                last.length = (end - last.offset) as usize;
+            }
+            _ => {
+                let at = covers.last().map_or(0, |last| last.at + last.length);
+                covers.push(Run { at, ..*run });
+            }
+        }
+    }
+    covers
+}
+
+/// Where a run's bytes are in the memory of those that cover it.
+fn place_in(covers: &[Run], run: &Run) -> usize {
+    let index = covers.partition_point(|it| it.offset <= run.offset);
+    let cover = &covers[index.saturating_sub(1)];
+    cover.at + (run.offset - cover.offset) as usize
+}
+
+/// The runs that all ask for, in the file's order.
+fn wanted(messages: &[Vec<u8>]) -> Vec<Run> {
+    let mut all: Vec<Run> = messages.iter().flat_map(|it| parse(it)).collect();
+    all.sort_by_key(|run| run.offset);
+    all
+}
+
+unsafe fn write_round(
+    transfer: &Transfer<'_>,
+    division: &Division,
+    round: i64,
+) -> Result<Outcome<usize>> {
+    let mut moved = 0;
+    let outgoing = (0..division.members).map(|member| {
+        let runs = runs_in(transfer, division.window(member, round));
+        moved += runs.iter().map(|run| run.length).sum::<usize>();
+        message(&runs, Some(transfer.data))
+    });
+    let incoming = exchange(transfer, outgoing.collect())?;
+    let covers = cover(&wanted(&incoming));
+    let total = covers.last().map_or(0, |last| last.at + last.length);
+    let mut window = vec![0; total];
+    for message in &incoming {
+        for run in parse(message) {
+            let to = place_in(&covers, &run);
+            window[to..to + run.length].copy_from_slice(&message[run.at..run.at + run.length]);
+        }
+    }
+    let write = |run: &Run| {
+        // SAFETY: the window is as long as the runs.
+        unsafe {
+            let from = window.as_ptr().add(run.at);
+            transfer.file.posix.write(from, run.length, run.offset)
+        }
+    };
+    Ok(covers.iter().try_for_each(write).map(|()| moved))
+}
+
+unsafe fn read_round(
+    transfer: &Transfer<'_>,
+    division: &Division,
+    round: i64,
+) -> Result<Outcome<usize>> {
+    let asked =
+        (0..division.members).map(|member| runs_in(transfer, division.window(member, round)));
+    let asked: Vec<Vec<Run>> = asked.collect();
+    let outgoing = asked.iter().map(|runs| message(runs, None)).collect();
+    let incoming = exchange(transfer, outgoing)?;
+    let covers = cover(&wanted(&incoming));
+    let total = covers.last().map_or(0, |last| last.at + last.length);
+    let mut window = vec![0; total];
+    // Behind the file's end there is nothing to answer.
+    let mut end = i64::MAX;
+    let read = |run: &Run| {
+        // SAFETY: the window is as long as the runs.
+        let read = unsafe {
+            let to = window.as_mut_ptr().add(run.at);
+            transfer.file.posix.read(to, run.length, run.offset)
+        };
+        read.map(|bytes| {
+            if bytes < run.length {
+                end = end.min(run.offset + bytes as i64);
+            }
+        })
+    };
+    let outcome = covers.iter().try_for_each(read);
+    let answers = incoming.iter().map(|message| {
+        let mut answer = Vec::new();
+        for run in parse(message) {
+            let there = (end - run.offset).clamp(0, run.length as i64) as usize;
+            let from = place_in(&covers, &run);
+            answer.extend_from_slice(&window[from..from + there]);
+        }
+        answer
+    });
+    let answers = exchange(transfer, answers.collect())?;
+    let mut moved = 0;
+    for (runs, answer) in asked.iter().zip(&answers) {
+        let mut rest = answer.as_slice();
+        moved += rest.len();
+        for run in runs {
+            let (piece, others) = rest.split_at(run.length.min(rest.len()));
+            rest = others;
+            // SAFETY: the caller's memory is as long as its runs say.
+            unsafe {
+                let to = transfer.data.add(run.at);
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+            }
+        }
+    }
+    Ok(outcome.map(|()| moved))
+}
+
+/// The tag of exchanges: collective accesses of one file are in one order on all processes.
+const TAG: c_int = 1;
+
+/// Sends a message to each process, and receives one of each; empty ones are not sent.
+fn exchange(transfer: &Transfer<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    let comm = &transfer.file.comm;
+    let (own, group) = (comm.rank as usize, comm.hidden);
+    let lengths: Vec<i64> = outgoing.iter().map(|it| it.len() as i64).collect();
+    let mut theirs = vec![0i64; lengths.len()];
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the arrays have a number for each process, and stay until the request is complete.
+    let code = unsafe {
+        let (from, to) = (lengths.as_ptr().cast(), theirs.as_mut_ptr().cast());
+        rg::rg_ialltoall(from, size_of::<i64>(), to, group, &mut request)
+    };
+    checked(code)?;
+    checked(progress::wait(request, &mut rg::Status::default()))?;
+    let mut incoming: Vec<Vec<u8>> = theirs.iter().map(|_| Vec::new()).collect();
+    incoming[own] = std::mem::take(&mut outgoing[own]);
+    let mut requests = Vec::new();
+    let mut begun = Ok(());
+    for peer in (0..lengths.len()).filter(|&peer| peer != own) {
+        if theirs[peer] != 0 {
+            let message = &mut incoming[peer];
+            message.resize(theirs[peer] as usize, 0);
+            let (to, length) = (message.as_mut_ptr().cast(), message.len());
+            begun = begun.and(begin(&mut requests, |request| {
+                // SAFETY: the message stays until the request is complete.
+                unsafe { rg::rg_irecv(to, length, peer as c_int, TAG, group, request) }
+            }));
+        }
+    }
+    for peer in (0..lengths.len()).filter(|&peer| !outgoing[peer].is_empty()) {
+        let (from, length) = (outgoing[peer].as_ptr().cast(), outgoing[peer].len());
+        begun = begun.and(begin(&mut requests, |request| {
+            // SAFETY: as above.
+            unsafe { rg::rg_isend(from, length, peer as c_int, TAG, group, request) }
+        }));
+    }
+    for request in requests {
+        begun = begun.and(checked(progress::wait(request, &mut rg::Status::default())));
+    }
+    begun?;
+    Ok(incoming)
+}
+
+fn begin(requests: &mut Vec<rg::Request>, call: impl FnOnce(*mut rg::Request) -> c_int) -> Result {
+    let mut request = rg::REQUEST_NULL;
+    checked(call(&mut request))?;
+    requests.push(request);
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Groups: ordered sets of processes.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::Members;
+use crate::error::{Error, Result, checked};
+use crate::objects::{Kind, Table};
+use crate::process;
+
+static GROUPS: Table<Members> = Table::new(Kind::Group);
+
+/// A new group; that of nobody is MPI_GROUP_EMPTY.
+pub fn make(members: Members) -> Result<Group> {
+    if members.is_empty() {
+        return Ok(GROUP_EMPTY);
+    }
+    let made = GROUPS.insert(Arc::new(members));
+    made.map(Group)
+        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many groups"))
+}
+
+/// The members of a group.
+pub fn get(group: Group) -> Result<Members> {
+    if group == GROUP_EMPTY {
+        return Ok(Members::from(Vec::new()));
+    }
+    let found = GROUPS.get(group.0).ok_or_else(|| none(group))?;
+    Ok(Members::clone(&found))
+}
+
+/// Forgets a group.
+pub fn remove(group: Group) -> Result {
+    match group {
+        GROUP_EMPTY => Ok(()),
+        _ => GROUPS.remove(group.0).map(drop).ok_or_else(|| none(group)),
+    }
+}
+
+#[cold]
+fn none(group: Group) -> Error {
+    if let Err(error) = process::require() {
+        return error;
+    }
+    let text = match group {
+        GROUP_NULL => "the group is MPI_GROUP_NULL".to_owned(),
+        Group(value) => format!("{value:#x} is no group, or one that has been freed"),
+    };
+    Error::new(ERR_GROUP, text)
+}
+
+/// This process' rank among these, or MPI_UNDEFINED.
+pub fn own_rank(members: &Members) -> Result<c_int> {
+    // SAFETY: it takes nothing.
+    let own = unsafe { rg::rg_tid() };
+    checked(own)?;
+    Ok(members.rank_of(own).unwrap_or(UNDEFINED))
+}
+
+fn set(members: &Members) -> HashSet<c_int> {
+    members.iter().copied().collect()
+}
+
+/// The members of both, the first group's in front.
+pub fn union(first: &Members, second: &Members) -> Members {
+    let known = set(first);
+    let others = second.iter().copied().filter(|it| !known.contains(it));
+    let all: Vec<c_int> = first.iter().copied().chain(others).collect();
+    all.into()
+}
+
+/// The members of the first group that are (`true`) or are not in the second.
+pub fn filtered(first: &Members, second: &Members, among: bool) -> Members {
+    let known = set(second);
+    let chosen = first.iter().copied();
+    let chosen: Vec<c_int> = chosen.filter(|it| known.contains(it) == among).collect();
+    chosen.into()
+}
+
+/// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
+pub fn compare(first: &Members, second: &Members) -> c_int {
+    match first == second {
+        true => IDENT,
+        false if first.len() == second.len() && set(first) == set(second) => SIMILAR,
+        false => UNEQUAL,
+    }
+}
+
+/// The ranks of members of the first group in the second, or MPI_UNDEFINED.
+pub fn translate(first: &Members, ranks: &[c_int], second: &Members) -> Result<Vec<c_int>> {
+    let known: HashMap<c_int, c_int> = match ranks.len() {
+        0..4 => HashMap::new(),
+        _ => second.iter().copied().zip(0..).collect(),
+    };
+    let find = |task| match ranks.len() {
+        0..4 => second.rank_of(task),
+        _ => known.get(&task).copied(),
+    };
+    let one = |&rank: &c_int| match rank {
+        PROC_NULL => Ok(PROC_NULL),
+        _ => Ok(find(member(first, rank)?).unwrap_or(UNDEFINED)),
+    };
+    ranks.iter().map(one).collect()
+}
+
+/// The task with a rank.
+fn member(members: &Members, rank: c_int) -> Result<c_int> {
+    let found = usize::try_from(rank).ok().and_then(|it| members.get(it));
+    found.copied().ok_or_else(|| {
+        let size = members.len();
+        Error::new(
+            ERR_RANK,
+            format!("rank {rank} is not in the group, which has {size} processes"),
+        )
+    })
+}
+
+/// The members with these ranks, each at most once.
+pub fn included(members: &Members, ranks: &[c_int]) -> Result<Members> {
+    let chosen: Vec<c_int> = each(members, ranks)?;
+    Ok(chosen.into())
+}
+
+/// The members without those with these ranks, each at most once.
+pub fn excluded(members: &Members, ranks: &[c_int]) -> Result<Members> {
+    let left_out = Members::from(each(members, ranks)?);
+    Ok(filtered(members, &left_out, false))
+}
+
+fn each(members: &Members, ranks: &[c_int]) -> Result<Vec<c_int>> {
+    let mut seen = HashSet::new();
+    let one = |&rank: &c_int| match seen.insert(rank) {
+        true => member(members, rank),
+        false => Err(Error::new(ERR_RANK, format!("rank {rank} is given twice"))),
+    };
+    ranks.iter().map(one).collect()
+}
+
+/// The ranks of ranges of first, last and stride.
+pub fn expand(ranges: &[[c_int; 3]], size: usize) -> Result<Vec<c_int>> {
+    let mut ranks = Vec::new();
+    for &[first, last, stride] in ranges {
+        for rank in [first, last] {
+            // The last one need not be reached; both are to be ranks of the group all the same.
+            if usize::try_from(rank).is_ok_and(|rank| rank < size) {
+                continue;
+            }
+            let text = format!("a range ends at rank {rank}; the group has {size} processes");
+            return Err(Error::new(ERR_RANK, text));
+        }
+        let leads = match stride {
+            0 => false,
+            1.. => first <= last,
+            _ => first >= last,
+        };
+        if !leads {
+            let text = format!("no range leads from {first} to {last} by steps of {stride}");
+            return Err(Error::new(ERR_ARG, text));
+        }
+        let (mut rank, last, step) = (i64::from(first), i64::from(last), i64::from(stride));
+        while (step > 0 && rank <= last) || (step < 0 && rank >= last) {
+            ranks.push(rank as c_int);
+            rank += step;
+        }
+    }
+    Ok(ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(tasks: &[c_int]) -> Members {
+        tasks.to_vec().into()
+    }
+
+    #[test]
+    fn sets_keep_the_order_of_the_first() {
+        let (first, second) = (members(&[4, 2, 7]), members(&[7, 9, 4]));
+        assert_eq!(union(&first, &second), members(&[4, 2, 7, 9]));
+        assert_eq!(filtered(&first, &second, true), members(&[4, 7]));
+        assert_eq!(filtered(&first, &second, false), members(&[2]));
+        assert_eq!(compare(&first, &members(&[2, 4, 7])), SIMILAR);
+        assert_eq!(compare(&first, &second), UNEQUAL);
+        assert_eq!(
+            translate(&first, &[2, 1, PROC_NULL, 0], &second).expect("ranks"),
+            [0, UNDEFINED, PROC_NULL, 2]
+        );
+        assert_eq!(included(&first, &[2, 0]).expect("ranks"), members(&[7, 4]));
+        assert_eq!(excluded(&first, &[0]).expect("ranks"), members(&[2, 7]));
+        assert!(included(&first, &[1, 1]).is_err() && included(&first, &[3]).is_err());
+    }
+
+    #[test]
+    fn ranges_lead_in_both_directions() {
+        assert_eq!(
+            expand(&[[0, 5, 2], [7, 6, -1]], 8).expect("ranges"),
+            [0, 2, 4, 7, 6]
+        );
+        for (range, class) in [
+            ([0, 3, 0], ERR_ARG),
+            ([3, 1, 1], ERR_ARG),
+            ([0, 8, 1], ERR_RANK),
+            ([-1, 2, 1], ERR_RANK),
+        ] {
+            assert_eq!(expand(&[range], 8).expect_err("no range").class(), class);
+        }
+    }
+}

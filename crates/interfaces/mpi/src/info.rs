@@ -1,0 +1,172 @@
+//! Info objects: keys with values, in the order in which they were first set.
+
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::abi::*;
+use crate::communicator;
+use crate::error::{Error, Result};
+use crate::objects::{Kind, Table};
+use crate::process;
+
+/// Keys with values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints(Vec<(CString, CString)>);
+
+impl Hints {
+    /// The value of a key.
+    pub fn get(&self, key: &CStr) -> Option<&CStr> {
+        let found = self.0.iter().find(|(it, _)| it.as_c_str() == key);
+        found.map(|(_, value)| value.as_c_str())
+    }
+
+    /// The value of a key, if it is UTF-8.
+    pub fn text(&self, key: &CStr) -> Option<&str> {
+        self.get(key)?.to_str().ok()
+    }
+
+    /// Sets a key.
+    pub fn set(&mut self, key: &CStr, value: &CStr) {
+        match self.0.iter_mut().find(|(it, _)| it.as_c_str() == key) {
+            Some((_, old)) => *old = value.to_owned(),
+            None => self.0.push((key.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// Sets a key to a text, which ends at its first zero byte.
+    pub fn set_text(&mut self, key: &CStr, value: &str) {
+        let value: Vec<u8> = value.bytes().take_while(|&byte| byte != 0).collect();
+        self.set(key, &CString::new(value).unwrap_or_default());
+    }
+
+    /// Takes a key out; whether it was there.
+    pub fn remove(&mut self, key: &CStr) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(it, _)| it.as_c_str() != key);
+        self.0.len() < before
+    }
+
+    /// Sets all keys of others.
+    pub fn merge(&mut self, others: &Hints) {
+        for (key, value) in &others.0 {
+            self.set(key, value);
+        }
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The key in this place.
+    pub fn key(&self, index: usize) -> Option<&CStr> {
+        self.0.get(index).map(|(key, _)| key.as_c_str())
+    }
+}
+
+/// The content of an info object.
+pub struct Object(Mutex<Hints>);
+
+impl Object {
+    /// Its keys, for as long as nobody else has them.
+    pub fn hints(&self) -> MutexGuard<'_, Hints> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+static OBJECTS: Table<Object> = Table::new(Kind::Info);
+
+/// A new info object.
+pub fn make(hints: Hints) -> Result<Info> {
+    let made = OBJECTS.insert(Arc::new(Object(Mutex::new(hints))));
+    made.map(Info)
+        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many info objects"))
+}
+
+/// The object that a program has made.
+pub fn object(info: Info) -> Result<Arc<Object>> {
+    OBJECTS.get(info.0).ok_or_else(|| none(info))
+}
+
+/// Forgets an object that a program has made.
+pub fn remove(info: Info) -> Result {
+    OBJECTS.remove(info.0).map(drop).ok_or_else(|| none(info))
+}
+
+#[cold]
+fn none(info: Info) -> Error {
+    let text = match info {
+        INFO_NULL => "the info object is MPI_INFO_NULL".to_owned(),
+        INFO_ENV => "MPI_INFO_ENV can be read only".to_owned(),
+        Info(value) => format!("{value:#x} is no info object, or one that has been freed"),
+    };
+    Error::new(ERR_INFO, text)
+}
+
+/// The keys of any object, MPI_INFO_ENV among them.
+pub fn hints(info: Info) -> Result<Hints> {
+    match info {
+        INFO_ENV => Ok(environment()),
+        _ => Ok(object(info)?.hints().clone()),
+    }
+}
+
+/// The keys of an object, or of MPI_INFO_NULL, which has none.
+pub fn optional(info: Info) -> Result<Hints> {
+    match info {
+        INFO_NULL => Ok(Hints::default()),
+        _ => hints(info),
+    }
+}
+
+/// How this process was started, as far as it knows.
+fn environment() -> Hints {
+    of_arguments(std::env::args_os().map(|it| it.into_encoded_bytes()))
+}
+
+/// How this process was started, with these arguments, the program first.
+pub fn of_arguments(arguments: impl Iterator<Item = Vec<u8>>) -> Hints {
+    let mut hints = Hints::default();
+    let mut arguments = arguments.map(|it| String::from_utf8_lossy(&it).into_owned());
+    if let Some(command) = arguments.next() {
+        hints.set_text(c"command", &command);
+    }
+    let rest: Vec<String> = arguments.collect();
+    if !rest.is_empty() {
+        hints.set_text(c"argv", &rest.join(" "));
+    }
+    if let Ok(world) = communicator::get(COMM_WORLD) {
+        hints.set_text(c"maxprocs", &world.size().to_string());
+    }
+    hints.set_text(c"arch", std::env::consts::ARCH);
+    if let Ok(folder) = std::env::current_dir() {
+        hints.set_text(c"wdir", &folder.to_string_lossy());
+    }
+    hints.set_text(
+        c"thread_level",
+        process::level_name(process::thread_level()),
+    );
+    hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_keep_the_order_in_which_they_were_first_set() {
+        let mut hints = Hints::default();
+        hints.set(c"b", c"1");
+        hints.set(c"a", c"2");
+        hints.set(c"b", c"3");
+        assert_eq!((hints.key(0), hints.key(1)), (Some(c"b"), Some(c"a")));
+        assert_eq!(hints.text(c"b"), Some("3"));
+        assert!(hints.remove(c"b") && !hints.remove(c"b"));
+        assert_eq!((hints.len(), hints.key(0)), (1, Some(c"a")));
+    }
+}

@@ -1,0 +1,265 @@
+//! Operators of reductions, predefined and the program's.
+//!
+//! Reductions that the engine can do by itself are told without a lock ([`engine`]); all else is a [`Reduction`], which combines
+//! elements in memory.
+
+mod kernels;
+mod long_double;
+mod pairs;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+pub use user::{create, free, is_commutative};
+
+use crate::abi::*;
+use crate::datatype::builtin::{Basic, Kind};
+use crate::datatype::{self, Kept, Type, fortran};
+use crate::error::{Error, Result};
+
+/// Combines `count` elements of `in` with those of `inout`.
+type Kernel = unsafe fn(*const u8, *mut u8, usize);
+
+/// An operator for elements of a type.
+pub struct Reduction {
+    /// The engine's type and operator that do it, if it has them.
+    pub engine: Option<Engine>,
+    /// Whether operands may be exchanged.
+    pub commutative: bool,
+    /// The type.
+    pub of: Arc<Type>,
+    /// Its handle, which a function of the program's is told.
+    datatype: Kept,
+    how: How,
+}
+
+/// The engine's type and operator for elements of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// Its type.
+    pub kind: c_int,
+    /// Its operator.
+    pub op: rg::Op,
+    /// How many of its elements one element is.
+    pub times: usize,
+}
+
+enum How {
+    Kernel(Kernel),
+    Pairs(pairs::Order),
+    User(Arc<user::User>),
+}
+
+impl Reduction {
+    /// Puts `in (op) inout` into `inout`, for so many elements.
+    ///
+    /// # Safety
+    /// The elements may be read and written. Those of a type with gaps lie an extent apart.
+    pub unsafe fn combine(&self, input: *const c_void, inout: *mut c_void, count: i64) {
+        if count <= 0 {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.how {
+                How::Kernel(kernel) => kernel(input.cast(), inout.cast(), count as usize),
+                How::Pairs(order) => order.combine(input.cast(), inout.cast(), count as usize),
+                How::User(user) => user.combine(input, inout, count, self.datatype.handle()),
+            }
+        }
+    }
+}
+
+/// The engine's type and operator for this operator on elements of this predefined type, if it has them.
+#[inline]
+pub fn engine(op: Op, datatype: Datatype) -> Option<Engine> {
+    const FIRST: usize = 0x200;
+    static KINDS: [(c_int, u8); 256] = kinds();
+    let (kind, times) = *KINDS.get(datatype.0.wrapping_sub(FIRST))?;
+    let is_integer = kind < rg::FLOAT;
+    let is_logical = times == LOGICAL_VALUE;
+    let id = match op {
+        SUM if !is_logical => rg::SUM,
+        PROD if !is_logical && times == 1 => rg::PRODUCT,
+        MAX if !is_logical && times == 1 => rg::MAX,
+        MIN if !is_logical && times == 1 => rg::MIN,
+        LAND if is_integer => rg::AND,
+        LOR if is_integer => rg::OR,
+        LXOR if is_integer => rg::XOR,
+        BAND if is_integer && !is_logical => rg::BAND,
+        BOR if is_integer && !is_logical => rg::BOR,
+        BXOR if is_integer && !is_logical => rg::BXOR,
+        _ => return None,
+    };
+    let times = if is_logical { 1 } else { usize::from(times) };
+    (kind != 0).then_some(Engine {
+        kind,
+        op: id,
+        times,
+    })
+}
+
+/// In place of a number of elements: a truth value.
+const LOGICAL_VALUE: u8 = 0;
+
+const fn kinds() -> [(c_int, u8); 256] {
+    use crate::datatype::builtin::BASICS;
+    let mut kinds = [(0, 1); 256];
+    let mut at = 0;
+    while at < BASICS.len() {
+        let basic = &BASICS[at];
+        let integer = match basic.size {
+            1 => rg::UINT8,
+            2 => rg::UINT16,
+            4 => rg::UINT32,
+            8 => rg::UINT64,
+            _ => 0,
+        };
+        let signed = integer
+            - if integer == 0 {
+                0
+            } else {
+                rg::UINT8 - rg::INT8
+            };
+        let is_extended = matches!(
+            basic.datatype,
+            LONG_DOUBLE | C_LONG_DOUBLE_COMPLEX | CXX_LONG_DOUBLE_COMPLEX
+        );
+        let real = match basic.size {
+            4 => rg::FLOAT,
+            8 => rg::DOUBLE,
+            16 if is_extended && cfg!(target_arch = "x86_64") => rg::LONG_DOUBLE,
+            _ => 0,
+        };
+        let half = match basic.size {
+            8 => rg::FLOAT,
+            16 => rg::DOUBLE,
+            32 if is_extended && cfg!(target_arch = "x86_64") => rg::LONG_DOUBLE,
+            _ => 0,
+        };
+        kinds[basic.datatype.0 - 0x200] = match basic.kind {
+            Kind::Signed => (signed, 1),
+            Kind::Unsigned => (integer, 1),
+            Kind::Real => (real, 1),
+            Kind::Complex => (half, 2),
+            Kind::Logical => (integer, LOGICAL_VALUE),
+            Kind::Letter | Kind::Bytes => (0, 1),
+        };
+        at += 1;
+    }
+    kinds[CHAR.0 - 0x200] = (rg::INT8, 1);
+    kinds
+}
+
+/// The operator for elements of a committed type. An error of class MPI_ERR_OP: it is not for that type.
+pub fn get(op: Op, datatype: Datatype) -> Result<Reduction> {
+    let of = datatype::committed(datatype)?;
+    let (how, commutative) = match user::find(op) {
+        Some(user) => {
+            let commutative = user.commutative;
+            (How::User(user), commutative)
+        }
+        None => (predefined(op, &of)?, true),
+    };
+    // A type that was asked for by its precision is another name of its element's.
+    let named = fortran::element(&of).map_or(datatype, |basic| basic.datatype);
+    let engine = engine(op, named);
+    Ok(Reduction {
+        engine,
+        commutative,
+        datatype: Kept::new(datatype, of.clone()),
+        of,
+        how,
+    })
+}
+
+fn predefined(op: Op, of: &Type) -> Result<How> {
+    let name = name(op).ok_or_else(|| none(op))?;
+    let found = match op {
+        MINLOC | MAXLOC => {
+            let elements = fortran::elements_of_pair(of);
+            let order = elements.and_then(|(value, index)| pairs::order(op, value, index, of));
+            order.map(How::Pairs)
+        }
+        _ => fortran::element(of)
+            .and_then(|basic| kernels::kernel(op, basic))
+            .map(How::Kernel),
+    };
+    found.ok_or_else(|| {
+        let text = match op {
+            REPLACE | NO_OP => format!("{name} is for windows alone"),
+            _ => format!("{name} is not for {}", of.called()),
+        };
+        Error::new(ERR_OP, text)
+    })
+}
+
+/// As [`get`], for accumulating in windows: MPI_REPLACE and MPI_NO_OP too, for elements in one piece.
+pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
+    let how = match op {
+        REPLACE | NO_OP => kernels::Kept::of(op),
+        _ if user::find(op).is_some() => {
+            let text = "operators of programs are not for windows";
+            return Err(Error::new(ERR_OP, text));
+        }
+        _ => return get(op, datatype),
+    };
+    let of = datatype::committed(datatype)?;
+    let basic = fortran::element(&of);
+    let kernel = basic.and_then(|basic| how.kernel(basic.size));
+    let text = || format!("the operator is not for {}", of.called());
+    let how = kernel.map(How::Kernel);
+    let how = how.ok_or_else(|| Error::new(ERR_OP, text()))?;
+    Ok(Reduction {
+        engine: None,
+        commutative: false,
+        datatype: Kept::new(datatype, of.clone()),
+        of,
+        how,
+    })
+}
+
+/// The name of a predefined operator.
+pub fn name(op: Op) -> Option<&'static str> {
+    Some(match op {
+        SUM => "MPI_SUM",
+        MIN => "MPI_MIN",
+        MAX => "MPI_MAX",
+        PROD => "MPI_PROD",
+        BAND => "MPI_BAND",
+        BOR => "MPI_BOR",
+        BXOR => "MPI_BXOR",
+        LAND => "MPI_LAND",
+        LOR => "MPI_LOR",
+        LXOR => "MPI_LXOR",
+        MINLOC => "MPI_MINLOC",
+        MAXLOC => "MPI_MAXLOC",
+        REPLACE => "MPI_REPLACE",
+        NO_OP => "MPI_NO_OP",
+        _ => return None,
+    })
+}
+
+/// Why this is no operator.
+#[cold]
+pub fn none(op: Op) -> Error {
+    let text = match op {
+        OP_NULL => "the operator is MPI_OP_NULL".to_owned(),
+        Op(value) => format!("{value:#x} is no operator, or one that has been freed"),
+    };
+    Error::new(ERR_OP, text)
+}
+
+/// Whether a number of this type has the format of the machine's long double.
+fn is_long_double(basic: &Basic) -> bool {
+    matches!(
+        basic.datatype,
+        LONG_DOUBLE | C_LONG_DOUBLE_COMPLEX | CXX_LONG_DOUBLE_COMPLEX
+    ) && cfg!(target_arch = "x86_64")
+}

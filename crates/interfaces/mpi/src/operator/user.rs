@@ -1,0 +1,114 @@
+//! Operators of programs.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use super::{name, none};
+use crate::abi::*;
+use crate::error::{Error, Result};
+use crate::objects::{Kind, Table};
+
+/// An operator of a program's.
+pub(super) struct User {
+    function: UserFunction,
+    pub(super) commutative: bool,
+}
+
+static USERS: Table<User> = Table::new(Kind::Op);
+
+/// Makes an operator; its handle.
+pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
+    let is_none = match function {
+        UserFunction::Small(function) => function.is_none(),
+        UserFunction::Large(function) => function.is_none(),
+    };
+    if is_none {
+        let text = "the function of the operator is a null pointer";
+        return Err(Error::new(ERR_ARG, text));
+    }
+    let made = USERS.insert(Arc::new(User {
+        function,
+        commutative,
+    }));
+    made.map(Op)
+        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many operators"))
+}
+
+/// Frees an operator: its handle is stale from now on. What still needs it keeps it.
+pub fn free(op: Op) -> Result {
+    if let Some(name) = name(op) {
+        let text = format!("{name} is predefined, and cannot be freed");
+        return Err(Error::new(ERR_OP, text));
+    }
+    USERS.remove(op.0).map(drop).ok_or_else(|| none(op))
+}
+
+/// Whether an operator's operands may be exchanged.
+pub fn is_commutative(op: Op) -> Result<bool> {
+    match find(op) {
+        Some(user) => Ok(user.commutative),
+        None => name(op)
+            .map(|_| op != REPLACE && op != NO_OP)
+            .ok_or_else(|| none(op)),
+    }
+}
+
+pub(super) fn find(op: Op) -> Option<Arc<User>> {
+    USERS.get(op.0)
+}
+
+impl User {
+    /// Calls the program's function.
+    ///
+    /// # Safety
+    /// It may be called with these elements.
+    pub(super) unsafe fn combine(
+        &self,
+        input: *const c_void,
+        inout: *mut c_void,
+        count: i64,
+        mut datatype: Datatype,
+    ) {
+        let input = input.cast_mut();
+        // SAFETY: the caller's promise; a count of int is cut into several if it does not fit.
+        unsafe {
+            match self.function {
+                UserFunction::Large(Some(function)) => {
+                    let mut count = count;
+                    function(input, inout, &mut count, &mut datatype);
+                }
+                UserFunction::Small(Some(function)) => {
+                    if let Ok(mut count) = c_int::try_from(count) {
+                        function(input, inout, &mut count, &mut datatype);
+                    } else {
+                        self.combine_many(input, inout, count, datatype);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// More elements than an int can say.
+    unsafe fn combine_many(
+        &self,
+        input: *mut c_void,
+        inout: *mut c_void,
+        count: i64,
+        datatype: Datatype,
+    ) {
+        let Ok(of) = crate::datatype::get(datatype) else {
+            return;
+        };
+        let most = i64::from(c_int::MAX);
+        for first in (0..count).step_by(c_int::MAX as usize) {
+            let distance = (first * of.extent()) as isize;
+            let (input, inout) = (
+                input.wrapping_byte_offset(distance),
+                inout.wrapping_byte_offset(distance),
+            );
+            // SAFETY: the caller's promise, of these elements.
+            unsafe { self.combine(input, inout, most.min(count - first), datatype) };
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The receiving side: first the plan comes, then in each round a message for each of the sender's partitions.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use super::{Plan, check_index, plan_tag};
+use crate::abi::*;
+use crate::communicator::{Communicator, status_of};
+use crate::datatype::{Block, Type, memory};
+use crate::error::{Error, Result, checked};
+use crate::requests::{self, Operation, State};
+
+/// The arguments of a receive, which have been checked.
+pub struct Arguments {
+    /// The program's buffer.
+    pub buffer: *mut c_void,
+    /// Of all partitions.
+    pub block: Block,
+    /// Elements of all partitions.
+    pub count: i64,
+    /// How many there are.
+    pub partitions: c_int,
+    /// The rank in the engine's group.
+    pub peer: c_int,
+    /// The program's.
+    pub tag: c_int,
+}
+
+/// A partitioned receive.
+struct Receiving {
+    comm: Comm,
+    group: rg::Group,
+    peer: c_int,
+    tag: c_int,
+    /// Where messages go.
+    address: *mut u8,
+    length: usize,
+    partitions: c_int,
+    /// Elements that lie apart: then messages go to this memory first.
+    apart: Option<(Arc<Type>, *mut c_void, Vec<u8>)>,
+    /// Where the plan comes to.
+    plan: Box<Plan>,
+    known: bool,
+    state: State,
+    /// The plan's, or those of partitions, with these numbers.
+    requests: Vec<rg::Request>,
+    numbers: Vec<c_int>,
+    /// Of the sender's partitions, whether it is there.
+    arrived: Vec<bool>,
+    /// Bytes that have come in this round.
+    bytes: u64,
+    source: c_int,
+    result: Result,
+}
+
+// SAFETY: the buffer may be written by any thread, from the start of a round to its end.
+unsafe impl Send for Receiving {}
+
+/// Makes one, and waits for its plan from now on.
+pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
+    let length = super::send::length(&it.block, it.count)?;
+    let (address, apart) = match it.block {
+        Block::Plain { offset, .. } => (it.buffer.wrapping_byte_offset(offset).cast(), None),
+        Block::Layout(of) => {
+            let mut bytes = memory(length)?;
+            (bytes.as_mut_ptr(), Some((of, it.buffer, bytes)))
+        }
+    };
+    let mut plan = Box::<Plan>::default();
+    let mut request = rg::REQUEST_NULL;
+    let (to, bytes) = ((&raw mut *plan).cast(), size_of::<Plan>());
+    let tag = plan_tag(it.tag);
+    // SAFETY: the plan stays until the request is complete, which `drop` sees to.
+    checked(unsafe { rg::rg_irecv(to, bytes, it.peer, tag, comm.hidden, &mut request) })?;
+    let operation = Receiving {
+        comm: comm.handle,
+        group: comm.hidden,
+        peer: it.peer,
+        tag: it.tag,
+        address,
+        length,
+        partitions: it.partitions,
+        apart,
+        plan,
+        known: false,
+        state: State::Inactive,
+        requests: vec![request],
+        numbers: vec![0],
+        arrived: Vec::new(),
+        bytes: 0,
+        source: it.peer,
+        result: Ok(()),
+    };
+    requests::of_operation(Box::new(operation), comm.handle)
+}
+
+impl Receiving {
+    /// Where in the buffer a partition of the sender's lies: what does not fit makes the message too long.
+    fn place(&self, number: usize) -> (usize, usize) {
+        let each = self.plan.bytes as usize;
+        let from = each.saturating_mul(number).min(self.length);
+        (from, from.saturating_add(each).min(self.length))
+    }
+
+    fn begin_round(&mut self) -> Result {
+        self.arrived.clear();
+        self.arrived.resize(self.plan.partitions as usize, false);
+        for number in 0..self.plan.partitions {
+            let (from, to) = self.place(number as usize);
+            let mut request = rg::REQUEST_NULL;
+            let (address, tag) = (self.address.wrapping_add(from), self.plan.first + number);
+            let (peer, group) = (self.peer, self.group);
+            // SAFETY: the buffer is the program's until the round is complete.
+            checked(unsafe {
+                rg::rg_irecv(address.cast(), to - from, peer, tag, group, &mut request)
+            })?;
+            self.requests.push(request);
+            self.numbers.push(number);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, result: Result) {
+        if self.result.is_ok() {
+            self.result = result;
+        }
+    }
+
+    /// The plan has come.
+    fn plan_arrived(&mut self, status: &rg::Status, code: c_int) {
+        let told = checked(code).and_then(|()| match status.source {
+            rg::NONE => Ok(()),
+            _ => self.plan.check(self.tag),
+        });
+        self.known = told.is_ok();
+        self.fail(told);
+        if self.known {
+            let begun = self.begin_round();
+            self.fail(begun);
+        }
+    }
+
+    fn part_arrived(&mut self, number: c_int, status: &rg::Status, code: c_int) {
+        self.fail(checked(code));
+        self.bytes += status.length as u64;
+        self.arrived[number as usize] = true;
+        let (from, to) = self.place(number as usize);
+        if let (Some((of, buffer, bytes)), rg::OK) = (&self.apart, code) {
+            // SAFETY: the elements are the program's until the round is complete; the bytes have come.
+            unsafe { of.unpack(bytes.as_ptr().wrapping_add(from), from, to, *buffer) };
+        }
+    }
+}
+
+impl Operation for Receiving {
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        &self.requests
+    }
+
+    fn completed(&mut self, index: usize, status: &rg::Status, code: c_int) {
+        self.requests.swap_remove(index);
+        let number = self.numbers.swap_remove(index);
+        self.source = status.source;
+        match self.known {
+            false => self.plan_arrived(status, code),
+            true => self.part_arrived(number, status, code),
+        }
+        if self.requests.is_empty() {
+            self.state = State::Complete;
+        }
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        let status = self.look();
+        self.state = State::Inactive;
+        (status, std::mem::replace(&mut self.result, Ok(())))
+    }
+
+    fn look(&self) -> Status {
+        let status = rg::Status {
+            source: self.source,
+            tag: self.tag,
+            length: self.bytes as usize,
+            ..rg::Status::default()
+        };
+        status_of(self.comm, &status)
+    }
+
+    fn start(&mut self) -> Result {
+        if self.state != State::Inactive {
+            let text = "the request is active: it has been started, and not completed";
+            return Err(Error::new(ERR_REQUEST, text));
+        }
+        self.bytes = 0;
+        if self.known {
+            self.begin_round()?;
+        }
+        self.state = match self.requests.is_empty() {
+            true => State::Complete,
+            false => State::Pending,
+        };
+        Ok(())
+    }
+
+    fn is_persistent(&self) -> bool {
+        true
+    }
+
+    /// Before the plan is there: the sender may wait for this side to receive its partitions.
+    fn has_stages(&self) -> bool {
+        !self.known
+    }
+
+    fn part(&self, partition: c_int) -> Option<Result<bool>> {
+        if let Err(error) = check_index(partition, self.partitions) {
+            return Some(Err(error));
+        }
+        if self.state != State::Pending {
+            return Some(Ok(true));
+        }
+        if !self.known {
+            return Some(Ok(false));
+        }
+        let own = self.length / self.partitions as usize;
+        let (from, each) = (own * partition as usize, self.plan.bytes as usize);
+        if own == 0 || each == 0 {
+            return Some(Ok(self.arrived.iter().all(|&it| it)));
+        }
+        let (first, last) = (from / each, (from + own).div_ceil(each));
+        let last = last.min(self.arrived.len());
+        let mut parts = self.arrived[first.min(last)..last].iter();
+        Some(Ok(parts.all(|&it| it)))
+    }
+}
+
+impl Drop for Receiving {
+    /// The plan still belongs to this receive, and to no later one: it is awaited, and forgotten.
+    fn drop(&mut self) {
+        unsafe extern "C" fn over(_status: *const rg::Status, plan: *mut c_void) {
+            // SAFETY: the plan that was left to this call.
+            drop(unsafe { Box::from_raw(plan.cast::<Plan>()) });
+        }
+        if !self.known
+            && let Some(mut request) = self.requests.pop()
+        {
+            let plan = Box::into_raw(std::mem::take(&mut self.plan)).cast();
+            // SAFETY: the function takes the plan back, once.
+            unsafe { rg::rg_on_complete(&mut request, Some(over), plan) };
+        }
+        if !self.requests.is_empty()
+            && let Some((_, _, bytes)) = self.apart.take()
+        {
+            // Messages may still come there.
+            std::mem::forget(bytes);
+        }
+        self.requests.drain(..).for_each(requests::detach);
+    }
+}
+
+/// Whether a partition has arrived. One that is waited for by another thread is asked again.
+pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
+    if request == REQUEST_NULL {
+        return Ok(true);
+    }
+    let slot = requests::slot(request)?;
+    let none = || {
+        let text = "the request is no partitioned receive (MPI_Precv_init makes those)";
+        Error::new(ERR_REQUEST, text)
+    };
+    let object = crate::error::Object::Comm(slot.comm());
+    if slot.plain().is_some() {
+        return Err(none().on(object));
+    }
+    let Some(mut operation) = slot.try_operation() else {
+        return Ok(false);
+    };
+    let Some(inner) = operation.as_mut() else {
+        return Err(none().on(object));
+    };
+    let part = inner.part(partition).ok_or_else(none);
+    let found = part.and_then(|part| part).and_then(|there| {
+        if there {
+            return Ok(true);
+        }
+        crate::progress::advance_one(inner.as_mut());
+        inner.part(partition).unwrap_or(Ok(false))
+    });
+    // A thread that asks in a loop lets others have the lock, and what has to advance go on.
+    found.map_err(|error| error.on(object))
+}

@@ -1,0 +1,290 @@
+//! The sending side. Partitions are declared ready by any thread, while another one may wait for the request: so what they
+//! change is beside the operation, which is locked while it is waited for.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use regatta_sys as rg;
+
+use super::{Plan, check_index, plan_tag, take_tags};
+use crate::abi::*;
+use crate::calls::generalized;
+use crate::communicator::{Communicator, get};
+use crate::datatype::{Block, memory};
+use crate::error::{Error, Object, Result, checked};
+use crate::requests::{self, Operation, State};
+
+/// All that there are, by their requests.
+static SENDS: RwLock<Option<HashMap<Request, Arc<Send>>>> = RwLock::new(None);
+
+/// A partitioned send.
+pub struct Send {
+    buffer: *const c_void,
+    /// Of a partition.
+    block: Block,
+    count: i64,
+    /// Bytes of memory from a partition to the next.
+    step: isize,
+    partitions: c_int,
+    peer: c_int,
+    group: rg::Group,
+    comm: Comm,
+    first_tag: c_int,
+    round: Mutex<Round>,
+}
+
+// SAFETY: the buffer may be read by any thread, from the start of a round to its end.
+unsafe impl std::marker::Send for Send {}
+// SAFETY: as above; the round has a lock.
+unsafe impl Sync for Send {}
+
+/// A round: from a start to its completion.
+#[derive(Default)]
+struct Round {
+    active: bool,
+    ready: Vec<bool>,
+    left: c_int,
+    requests: Vec<rg::Request>,
+    /// Packed partitions on their way.
+    packed: Vec<Vec<u8>>,
+    /// The tag that wakes those that wait, when all are ready.
+    wake: c_int,
+}
+
+/// The arguments of a send, which have been checked.
+pub struct Arguments {
+    /// The program's buffer.
+    pub buffer: *const c_void,
+    /// Of a partition.
+    pub block: Block,
+    /// Elements of a partition.
+    pub count: i64,
+    /// Bytes of memory from a partition to the next.
+    pub step: isize,
+    /// How many there are.
+    pub partitions: c_int,
+    /// The rank in the engine's group.
+    pub peer: c_int,
+    /// The program's.
+    pub tag: c_int,
+}
+
+/// Bytes of a block, in a message.
+pub(super) fn length(block: &Block, count: i64) -> Result<usize> {
+    match block {
+        Block::Plain { length, .. } => Ok(*length),
+        Block::Layout(of) => of.packed_size(count),
+    }
+}
+
+/// Makes one, and tells the receiver.
+pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
+    let plan = Plan {
+        bytes: length(&it.block, it.count)? as u64,
+        partitions: it.partitions,
+        tag: it.tag,
+        first: take_tags(it.partitions),
+        padding: 0,
+    };
+    let (address, bytes) = ((&raw const plan).cast(), size_of::<Plan>());
+    let tag = plan_tag(it.tag);
+    // SAFETY: the plan has so many bytes, which the engine copies.
+    checked(unsafe { rg::rg_bsend(address, bytes, it.peer, tag, comm.hidden) })?;
+    let send = Arc::new(Send {
+        buffer: it.buffer,
+        block: it.block,
+        count: it.count,
+        step: it.step,
+        partitions: it.partitions,
+        peer: it.peer,
+        group: comm.hidden,
+        comm: comm.handle,
+        first_tag: plan.first,
+        round: Mutex::default(),
+    });
+    let operation = Sending {
+        send: send.clone(),
+        requests: Vec::new(),
+        state: State::Inactive,
+        result: Ok(()),
+    };
+    let request = requests::of_operation(Box::new(operation), comm.handle)?;
+    let mut sends = SENDS.write().unwrap_or_else(PoisonError::into_inner);
+    sends.get_or_insert_default().insert(request, send);
+    Ok(request)
+}
+
+/// The partitioned send of this request.
+pub fn find(request: Request) -> Result<Arc<Send>> {
+    let sends = SENDS.read().unwrap_or_else(PoisonError::into_inner);
+    let found = sends.as_ref().and_then(|sends| sends.get(&request));
+    if let Some(send) = found {
+        return Ok(send.clone());
+    }
+    drop(sends);
+    let comm = requests::slot(request)?.comm();
+    let text = "the request is no partitioned send (MPI_Psend_init makes those)";
+    Err(Error::new(ERR_REQUEST, text).on(Object::Comm(comm)))
+}
+
+impl Send {
+    fn round(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These partitions are ready: none of them is sent if one may not be.
+    pub fn ready(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Result {
+        let result = self.send(partitions);
+        result.map_err(|error| error.on(Object::Comm(self.comm)))
+    }
+
+    fn send(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Result {
+        let mut round = self.round();
+        if !round.active {
+            let text = "the request is not started, or complete: MPI_Start comes before MPI_Pready";
+            return Err(Error::new(ERR_REQUEST, text));
+        }
+        self.mark(&mut round, partitions.clone())?;
+        // A message that fails counts as sent: whoever waits is to come to an end.
+        let mut result = Ok(());
+        for partition in partitions {
+            round.left -= 1;
+            match self.begin(partition) {
+                Ok((request, packed)) => {
+                    round.requests.push(request);
+                    round.packed.extend(packed);
+                }
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        match round.left {
+            0 => generalized::wake(round.wake).and(result),
+            _ => result,
+        }
+    }
+
+    fn mark(&self, round: &mut Round, partitions: impl Iterator<Item = c_int> + Clone) -> Result {
+        for (before, partition) in partitions.clone().enumerate() {
+            let checked = check_index(partition, self.partitions).and_then(|()| {
+                match round.ready[partition as usize] {
+                    false => Ok(()),
+                    true => Err(Error::new(
+                        ERR_ARG,
+                        format!("partition {partition} is ready already"),
+                    )),
+                }
+            });
+            if checked.is_err() {
+                for partition in partitions.take(before) {
+                    round.ready[partition as usize] = false;
+                }
+                return checked;
+            }
+            round.ready[partition as usize] = true;
+        }
+        Ok(())
+    }
+
+    /// Begins the message of a partition.
+    fn begin(&self, partition: c_int) -> Result<(rg::Request, Option<Vec<u8>>)> {
+        let begin = (self.buffer).wrapping_byte_offset(self.step * partition as isize);
+        let length = length(&self.block, self.count)?;
+        let (address, packed) = match &self.block {
+            Block::Plain { offset, .. } => (begin.wrapping_byte_offset(*offset), None),
+            Block::Layout(of) => {
+                let mut bytes = memory(length)?;
+                // SAFETY: the program has said that the partition may be read.
+                unsafe { of.pack(begin, 0, length, bytes.as_mut_ptr()) };
+                (bytes.as_ptr().cast(), Some(bytes))
+            }
+        };
+        let mut request = rg::REQUEST_NULL;
+        let tag = self.first_tag + partition;
+        // SAFETY: the bytes stay until the round is complete.
+        checked(unsafe {
+            rg::rg_isend(address, length, self.peer, tag, self.group, &mut request)
+        })?;
+        Ok((request, packed))
+    }
+}
+
+/// A partitioned send as an operation: it waits for the wake of the last partition, then for the messages.
+struct Sending {
+    send: Arc<Send>,
+    requests: Vec<rg::Request>,
+    state: State,
+    result: Result,
+}
+
+impl Operation for Sending {
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        &self.requests
+    }
+
+    fn completed(&mut self, index: usize, _status: &rg::Status, code: c_int) {
+        self.requests.swap_remove(index);
+        if let (Ok(()), Err(error)) = (&self.result, checked(code)) {
+            self.result = Err(error);
+        }
+        let mut round = self.send.round();
+        self.requests.append(&mut round.requests);
+        if self.requests.is_empty() {
+            round.active = false;
+            round.packed.clear();
+            self.state = State::Complete;
+        }
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        self.state = State::Inactive;
+        let result = std::mem::replace(&mut self.result, Ok(()));
+        (Status::empty(ANY_SOURCE), result)
+    }
+
+    fn look(&self) -> Status {
+        Status::empty(ANY_SOURCE)
+    }
+
+    fn start(&mut self) -> Result {
+        if self.state != State::Inactive {
+            let text = "the request is active: it has been started, and not completed";
+            return Err(Error::new(ERR_REQUEST, text));
+        }
+        let (wake, request) = generalized::sleep(get(COMM_SELF)?.hidden)?;
+        let mut round = self.send.round();
+        round.active = true;
+        round.ready.clear();
+        round.ready.resize(self.send.partitions as usize, false);
+        round.left = self.send.partitions;
+        round.wake = wake;
+        self.requests.push(request);
+        self.state = State::Pending;
+        Ok(())
+    }
+
+    fn is_persistent(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let mut sends = SENDS.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sends) = sends.as_mut() {
+            sends.retain(|_, send| !Arc::ptr_eq(send, &self.send));
+        }
+        drop(sends);
+        let mut round = self.send.round();
+        self.requests.append(&mut round.requests);
+        if !self.requests.is_empty() {
+            // The messages go on: their memory stays for good.
+            std::mem::forget(std::mem::take(&mut round.packed));
+        }
+        self.requests.drain(..).for_each(requests::detach);
+    }
+}

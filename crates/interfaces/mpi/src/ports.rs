@@ -1,0 +1,229 @@
+//! Ports: names by which processes of one job that have no communicator in common connect.
+//!
+//! A port is known to the job's launcher while it is open, by an entry of the process that has opened it. Who connects
+//! sends a message to that process, whose tag is the port's number.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, c_int};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::talk;
+use crate::error::{Error, Result, checked};
+
+/// Tags of messages that ask to be connected; answers have the next one.
+const TAGS: c_int = 0x1000_0000;
+const LAST: c_int = 0x0fff_ffff / 2;
+/// The tag of messages between the two ends of a socket.
+pub const JOIN: c_int = 2;
+
+static NEXT: AtomicI32 = AtomicI32::new(0);
+static OPEN: Mutex<Option<HashSet<c_int>>> = Mutex::new(None);
+
+fn with_open<T>(act: impl FnOnce(&mut HashSet<c_int>) -> T) -> T {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    act(open.get_or_insert_with(HashSet::new))
+}
+
+/// The task that has opened a port, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Port {
+    task: c_int,
+    number: c_int,
+}
+
+impl Port {
+    fn name(self) -> String {
+        format!("regatta:{}:{}", self.task, self.number)
+    }
+
+    fn parse(name: &CStr) -> Result<Port> {
+        let parts = || {
+            let text = name.to_str().ok()?.strip_prefix("regatta:")?;
+            let (task, number) = text.split_once(':')?;
+            Some(Port {
+                task: task.parse().ok()?,
+                number: number.parse().ok().filter(|it| (0..=LAST).contains(it))?,
+            })
+        };
+        parts().ok_or_else(|| {
+            let text = format!("{name:?} is not the name of a port");
+            Error::new(ERR_PORT, text)
+        })
+    }
+
+    fn tag(self) -> c_int {
+        TAGS + 2 * self.number
+    }
+}
+
+/// The task number of this process.
+fn own() -> Result<c_int> {
+    // SAFETY: it takes nothing.
+    let own = unsafe { rg::rg_tid() };
+    checked(own)?;
+    Ok(own)
+}
+
+/// The name under which the launcher knows something of MPI's.
+fn entry(kind: &str, name: &[u8]) -> CString {
+    let text = [b"mpi.", kind.as_bytes(), b".", name].concat();
+    CString::new(text).unwrap_or_default()
+}
+
+fn put(entry: &CStr, value: &[u8]) -> c_int {
+    let mut placed = 0;
+    // SAFETY: the name ends, the value has this length.
+    unsafe {
+        rg::rg_put(
+            entry.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            0,
+            0,
+            &mut placed,
+        )
+    }
+}
+
+/// The value under a name, if there is one.
+fn look(entry: &CStr) -> Result<Option<Vec<u8>>> {
+    let mut value = vec![0; MAX_PORT_NAME as usize];
+    let (mut length, mut found) = (0, 0);
+    // SAFETY: the name ends, the room has this length, the others are written.
+    let code = unsafe {
+        rg::rg_get(
+            entry.as_ptr(),
+            0,
+            0,
+            value.as_mut_ptr().cast(),
+            value.len(),
+            &mut length,
+            &mut found,
+        )
+    };
+    if code == rg::ERR_NAME {
+        return Ok(None);
+    }
+    checked(code)?;
+    value.truncate(length);
+    Ok(Some(value))
+}
+
+/// Opens a port.
+pub fn open() -> Result<String> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed) & LAST;
+    let port = Port {
+        task: own()?,
+        number,
+    };
+    let name = port.name();
+    checked(put(&entry("port", name.as_bytes()), &[]))?;
+    with_open(|open| open.insert(number));
+    Ok(name)
+}
+
+/// Closes a port of this process'.
+pub fn close(name: &CStr) -> Result {
+    let port = own_port(name)?;
+    with_open(|open| open.remove(&port.number));
+    let entry = entry("port", name.to_bytes());
+    // SAFETY: the name ends.
+    checked(unsafe { rg::rg_delete(entry.as_ptr(), 0) })
+}
+
+fn own_port(name: &CStr) -> Result<Port> {
+    let port = Port::parse(name)?;
+    match port.task == own()? && with_open(|open| open.contains(&port.number)) {
+        true => Ok(port),
+        false => Err(Error::new(
+            ERR_PORT,
+            format!("{name:?} is no port that this process has open"),
+        )),
+    }
+}
+
+/// Waits for somebody to connect to a port of this process': gives him these words, and returns his.
+pub fn accept(name: &CStr, words: &[c_int]) -> Result<Vec<c_int>> {
+    let port = own_port(name)?;
+    let (from, theirs) = talk::receive(talk::CHANNEL, rg::ANY, port.tag())?;
+    talk::send(talk::CHANNEL, from, port.tag() + 1, words)?;
+    Ok(theirs)
+}
+
+/// Connects to a port: gives these words to the process that accepts, and returns its.
+pub fn connect(name: &CStr, words: &[c_int]) -> Result<Vec<c_int>> {
+    let port = Port::parse(name)?;
+    if look(&entry("port", name.to_bytes()))?.is_none() {
+        let text = format!("no process of this job has the port {name:?} open");
+        return Err(Error::new(ERR_PORT, text));
+    }
+    talk::send(talk::CHANNEL, port.task, port.tag(), words)?;
+    Ok(talk::receive(talk::CHANNEL, port.task, port.tag() + 1)?.1)
+}
+
+/// Publishes a port under the name of a service.
+pub fn publish(service: &CStr, port: &CStr) -> Result {
+    let entry = entry("service", service.to_bytes());
+    // An entry of this process itself would be replaced.
+    let code = match look(&entry)? {
+        Some(_) => rg::ERR_EXISTS,
+        None => put(&entry, port.to_bytes()),
+    };
+    match code {
+        rg::ERR_EXISTS => Err(Error::new(
+            ERR_SERVICE,
+            format!("a service called {service:?} is published already"),
+        )),
+        code => checked(code),
+    }
+}
+
+/// The port of a service.
+pub fn lookup(service: &CStr) -> Result<Vec<u8>> {
+    let found = look(&entry("service", service.to_bytes()))?;
+    found.ok_or_else(|| not_published(service, ERR_NAME))
+}
+
+fn not_published(service: &CStr, class: c_int) -> Error {
+    let text = format!("no service called {service:?} is published in this job");
+    Error::new(class, text)
+}
+
+/// Takes a service away that this process has published.
+pub fn unpublish(service: &CStr) -> Result {
+    let entry = entry("service", service.to_bytes());
+    // SAFETY: the name ends.
+    match unsafe { rg::rg_delete(entry.as_ptr(), 0) } {
+        rg::ERR_NAME => Err(not_published(service, ERR_SERVICE)),
+        rg::ERR_DENIED => Err(Error::new(
+            ERR_SERVICE,
+            format!("the service {service:?} was published by another process"),
+        )),
+        code => checked(code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_ports_are_checked() {
+        let port = Port { task: 3, number: 7 };
+        let name = CString::new(port.name()).expect("a text");
+        assert_eq!(Port::parse(&name).expect("a port"), port);
+        for name in [
+            c"",
+            c"regatta:1",
+            c"regatta:x:1",
+            c"regatta:1:-1",
+            c"tcp:1:1",
+        ] {
+            assert_eq!(Port::parse(name).expect_err("no port").class(), ERR_PORT);
+        }
+    }
+}

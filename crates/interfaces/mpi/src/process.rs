@@ -1,0 +1,196 @@
+//! This process' part: before, during and after MPI.
+//!
+//! MPI is in use between MPI_Init and MPI_Finalize, and while there is a session. The engine is left when MPI has been
+//! finalized and no session is left; a process that uses nothing but sessions may make another one later, and leaves when
+//! it ends.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator;
+use crate::error::{Error, Result, checked};
+use crate::window;
+
+/// How far the process is with MPI_Init and MPI_Finalize.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Stage {
+    /// MPI has not been initialized.
+    Before,
+    /// It has.
+    During,
+    /// It has been finalized.
+    After,
+}
+
+static STAGE: AtomicU8 = AtomicU8::new(Stage::Before as u8);
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+static LEVEL: AtomicI32 = AtomicI32::new(THREAD_SINGLE);
+static MAIN: Mutex<Option<ThreadId>> = Mutex::new(None);
+static ENGINE: Mutex<Engine> = Mutex::new(Engine::Unused);
+
+/// Whether this process is a task of the engine's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    Unused,
+    InUse,
+    Left,
+}
+
+fn engine() -> MutexGuard<'static, Engine> {
+    ENGINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How far this process is.
+pub fn stage() -> Stage {
+    match STAGE.load(Ordering::Acquire) {
+        0 => Stage::Before,
+        1 => Stage::During,
+        _ => Stage::After,
+    }
+}
+
+/// Whether MPI is in use.
+pub fn is_active() -> bool {
+    stage() == Stage::During || SESSIONS.load(Ordering::Acquire) != 0
+}
+
+/// The level of thread support that was provided.
+pub fn thread_level() -> c_int {
+    LEVEL.load(Ordering::Relaxed)
+}
+
+/// The name of a level of thread support.
+pub fn level_name(level: c_int) -> &'static str {
+    match level {
+        THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
+        THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
+        THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
+        _ => "MPI_THREAD_SINGLE",
+    }
+}
+
+/// Whether this thread has initialized MPI.
+pub fn is_main_thread() -> bool {
+    let main = MAIN.lock().unwrap_or_else(PoisonError::into_inner);
+    *main == Some(std::thread::current().id())
+}
+
+/// MPI has to be in use.
+pub fn require() -> Result {
+    if is_active() {
+        return Ok(());
+    }
+    let text = match stage() {
+        Stage::After => "MPI has been finalized; nothing may follow",
+        _ => "MPI is not initialized (MPI_Init comes first)",
+    };
+    Err(Error::new(ERR_OTHER, text))
+}
+
+/// Becomes a task of the engine's, if this process is none yet.
+fn enter(engine: &mut Engine) -> Result {
+    match engine {
+        Engine::InUse => Ok(()),
+        Engine::Left => Err(Error::new(
+            ERR_OTHER,
+            "this process has left its job with MPI_Finalize, and cannot come back",
+        )),
+        Engine::Unused => {
+            // SAFETY: it takes nothing.
+            checked(unsafe { rg::rg_init() })?;
+            *engine = Engine::InUse;
+            // SAFETY: the function takes nothing and does not unwind.
+            unsafe { libc::atexit(leave_at_exit) };
+            Ok(())
+        }
+    }
+}
+
+/// A process that has used sessions only leaves when it ends.
+extern "C" fn leave_at_exit() {
+    // A thread that is in the midst of a call when the process ends has the lock for ever.
+    if !is_active()
+        && let Ok(mut engine) = ENGINE.try_lock()
+    {
+        let _ = leave(&mut engine);
+    }
+}
+
+fn leave(engine: &mut Engine) -> Result {
+    if *engine != Engine::InUse {
+        return Ok(());
+    }
+    *engine = Engine::Left;
+    // SAFETY: it takes nothing.
+    checked(unsafe { rg::rg_finalize() })
+}
+
+/// Joins the job, and makes the world.
+pub fn initialize(level: c_int) -> Result {
+    let mut engine = engine();
+    if stage() != Stage::Before {
+        return Err(Error::new(
+            ERR_OTHER,
+            "MPI was initialized before, and can be only once",
+        ));
+    }
+    enter(&mut engine)?;
+    *MAIN.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
+    LEVEL.store(level, Ordering::Relaxed);
+    communicator::make_world()?;
+    STAGE.store(Stage::During as u8, Ordering::Release);
+    Ok(())
+}
+
+/// Forgets the world, and leaves the job unless there are sessions.
+pub fn finalize() -> Result {
+    let text = match stage() {
+        Stage::During => {
+            window::leave_all();
+            communicator::leave_world()?;
+            let mut engine = engine();
+            STAGE.store(Stage::After as u8, Ordering::Release);
+            return match is_active() {
+                true => Ok(()),
+                false => leave(&mut engine),
+            };
+        }
+        Stage::Before => "MPI is not initialized (MPI_Init comes first)",
+        Stage::After => "MPI has been finalized before",
+    };
+    Err(Error::new(ERR_OTHER, text))
+}
+
+/// A session begins, with this level of thread support.
+pub fn begin_session(level: c_int) -> Result {
+    let mut engine = engine();
+    enter(&mut engine)?;
+    if stage() != Stage::During {
+        LEVEL.fetch_max(level, Ordering::Relaxed);
+    }
+    SESSIONS.fetch_add(1, Ordering::AcqRel);
+    Ok(())
+}
+
+/// A session ends.
+pub fn end_session() -> Result {
+    let mut engine = engine();
+    SESSIONS.fetch_sub(1, Ordering::AcqRel);
+    match stage() == Stage::After && !is_active() {
+        true => leave(&mut engine),
+        false => Ok(()),
+    }
+}
+
+/// Ends the job with this code.
+pub fn abort(code: c_int) -> ! {
+    // SAFETY: it takes a number. Outside a job it fails, and this process ends alone.
+    unsafe { rg::rg_abort(code) };
+    std::process::exit(if (1..256).contains(&code) { code } else { 1 })
+}

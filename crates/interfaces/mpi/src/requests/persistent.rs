@@ -1,0 +1,77 @@
+//! Persistent requests: an operation that is begun again at each start.
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use super::{Operation, State, dissolve};
+use crate::abi::*;
+use crate::error::{Error, Result};
+
+/// An operation that is kept, to be begun at each start.
+pub struct Persistent {
+    begin: Box<dyn FnMut() -> Result<Request> + Send>,
+    begun: Option<Box<dyn Operation>>,
+}
+
+impl Persistent {
+    /// `begin` gives the request of what has been begun; its arguments have been checked.
+    pub fn new(begin: impl FnMut() -> Result<Request> + Send + 'static) -> Persistent {
+        Persistent {
+            begin: Box::new(begin),
+            begun: None,
+        }
+    }
+}
+
+impl Operation for Persistent {
+    fn state(&self) -> State {
+        self.begun
+            .as_ref()
+            .map_or(State::Inactive, |begun| begun.state())
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        self.begun.as_ref().map_or(&[], |begun| begun.waits_for())
+    }
+
+    fn completed(&mut self, index: usize, status: &rg::Status, code: c_int) {
+        if let Some(begun) = &mut self.begun {
+            begun.completed(index, status, code);
+        }
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        match self.begun.take() {
+            Some(mut begun) => begun.finish(),
+            None => (Status::empty(ANY_SOURCE), Ok(())),
+        }
+    }
+
+    fn look(&self) -> Status {
+        let begun = self.begun.as_ref();
+        begun.map_or(Status::empty(ANY_SOURCE), |begun| begun.look())
+    }
+
+    fn start(&mut self) -> Result {
+        if self.begun.is_some() {
+            let text = "the request is active: it has been started, and not completed";
+            return Err(Error::new(ERR_REQUEST, text));
+        }
+        self.begun = Some(dissolve((self.begin)()?)?);
+        Ok(())
+    }
+
+    fn is_persistent(&self) -> bool {
+        true
+    }
+
+    /// Before it is known what is begun: any may have stages.
+    fn has_stages(&self) -> bool {
+        self.begun.as_ref().is_some_and(|begun| begun.has_stages())
+    }
+
+    fn cancel(&mut self) -> Result {
+        self.begun.as_mut().map_or(Ok(()), |begun| begun.cancel())
+    }
+}

@@ -1,0 +1,96 @@
+//! One request of the engine's as an operation, where an operation is made of others.
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use super::{Operation, State};
+use crate::abi::*;
+use crate::communicator::port;
+use crate::error::{Result, checked};
+
+/// A request of the engine's whose bytes go where they are to be.
+pub struct Single {
+    request: [rg::Request; 1],
+    comm: Comm,
+    outcome: Option<(Status, Result)>,
+}
+
+impl Single {
+    /// Of a communicator's messages.
+    pub fn new(request: rg::Request, comm: Comm) -> Single {
+        Single {
+            request: [request],
+            comm,
+            outcome: None,
+        }
+    }
+
+    /// It is complete already, with this status.
+    pub fn complete(status: Status) -> Single {
+        Single {
+            request: [rg::REQUEST_NULL],
+            comm: COMM_NULL,
+            outcome: Some((status, Ok(()))),
+        }
+    }
+}
+
+impl Operation for Single {
+    fn state(&self) -> State {
+        match self.outcome {
+            Some(_) => State::Complete,
+            None => State::Pending,
+        }
+    }
+
+    fn waits_for(&self) -> &[rg::Request] {
+        &self.request
+    }
+
+    fn completed(&mut self, _index: usize, status: &rg::Status, code: c_int) {
+        self.request = [rg::REQUEST_NULL];
+        let mut status = match port(self.comm) {
+            Ok(port) => port.status(status),
+            Err(_) => Status::of_message(status.source, status.tag, status.length as u64),
+        };
+        let result = match code {
+            rg::ERR_CANCELLED => {
+                status.set_cancelled(true);
+                Ok(())
+            }
+            code => checked(code),
+        };
+        self.outcome = Some((status, result));
+    }
+
+    fn finish(&mut self) -> (Status, Result) {
+        let empty = || (Status::empty(ANY_SOURCE), Ok(()));
+        self.outcome.take().unwrap_or_else(empty)
+    }
+
+    fn look(&self) -> Status {
+        let outcome = self.outcome.as_ref();
+        outcome.map_or(Status::empty(ANY_SOURCE), |(status, _)| *status)
+    }
+
+    fn cancel(&mut self) -> Result {
+        cancel(self.request[0])
+    }
+}
+
+/// Cancels a receive that has not matched. A send goes on: nothing says that it may not.
+pub fn cancel(request: rg::Request) -> Result {
+    let mut cancelled = 0;
+    // SAFETY: requests are checked at each use; `cancelled` is written.
+    checked(unsafe { rg::rg_cancel(request, &mut cancelled) })
+}
+
+/// Forgets a request of the engine's when it is complete, whoever sees that.
+pub fn detach(mut request: rg::Request) {
+    unsafe extern "C" fn nothing(_status: *const rg::Status, _arg: *mut std::ffi::c_void) {}
+    if request != rg::REQUEST_NULL {
+        // SAFETY: the function takes whatever comes; it needs no argument.
+        unsafe { rg::rg_on_complete(&mut request, Some(nothing), std::ptr::null_mut()) };
+    }
+}

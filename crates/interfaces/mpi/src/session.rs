@@ -1,0 +1,90 @@
+//! Sessions: a part of a program that uses MPI by itself.
+
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::Members;
+use crate::errhandler::{Handled, Of, Place};
+use crate::error::{Error, Result, checked};
+use crate::info::Hints;
+use crate::objects::{Kind, Table};
+use crate::process;
+
+/// A session.
+pub struct Object {
+    /// The error handler.
+    pub errhandler: Place,
+    /// The level of thread support.
+    pub level: c_int,
+}
+
+impl Handled for Object {
+    fn errhandler(&self) -> &Place {
+        &self.errhandler
+    }
+}
+
+static SESSIONS: Table<Object> = Table::new(Kind::Session);
+
+/// Begins a session.
+pub fn begin(level: c_int, errhandler: Errhandler) -> Result<Session> {
+    let errhandler = Place::with(errhandler, Of::Session)?;
+    process::begin_session(level)?;
+    let session = SESSIONS.insert(Arc::new(Object { errhandler, level }));
+    session
+        .map(Session)
+        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many sessions"))
+}
+
+/// Ends a session.
+pub fn end(session: Session) -> Result {
+    SESSIONS.remove(session.0).ok_or_else(|| none(session))?;
+    process::end_session()
+}
+
+/// The session with this handle.
+pub fn get(session: Session) -> Result<Arc<Object>> {
+    SESSIONS.get(session.0).ok_or_else(|| none(session))
+}
+
+#[cold]
+fn none(session: Session) -> Error {
+    let text = match session {
+        SESSION_NULL => "the session is MPI_SESSION_NULL".to_owned(),
+        Session(value) => format!("{value:#x} is no session, or one that has been finalized"),
+    };
+    Error::new(ERR_SESSION, text)
+}
+
+/// The names of the process sets.
+pub const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
+
+/// The processes of a set; names do not depend on case.
+pub fn set(name: &CStr) -> Result<Members> {
+    let index = SETS
+        .iter()
+        .position(|it| it.to_bytes().eq_ignore_ascii_case(name.to_bytes()));
+    match index {
+        Some(0) => Members::of_world(),
+        Some(_) => {
+            // SAFETY: it takes nothing.
+            let own = unsafe { rg::rg_tid() };
+            checked(own)?;
+            Ok(Members::from(vec![own]))
+        }
+        None => Err(Error::new(
+            ERR_ARG,
+            format!("no process set is called {name:?}; there are mpi://WORLD and mpi://SELF"),
+        )),
+    }
+}
+
+/// Facts of a set.
+pub fn set_hints(name: &CStr) -> Result<Hints> {
+    let mut hints = Hints::default();
+    hints.set_text(c"mpi_size", &set(name)?.len().to_string());
+    Ok(hints)
+}

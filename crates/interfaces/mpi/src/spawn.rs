@@ -1,0 +1,155 @@
+//! Starting processes: the engine's tasks, which form one world however many commands they run.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use regatta_sys as rg;
+
+use crate::abi::*;
+use crate::communicator::{self, Communicator, Made, talk};
+use crate::error::{Error, Result};
+use crate::info::Hints;
+
+/// A command, and how many processes are to run it.
+pub struct Command {
+    /// The program.
+    pub program: CString,
+    /// Its arguments.
+    pub arguments: Vec<CString>,
+    /// At most so many processes.
+    pub count: c_int,
+    /// Where and how.
+    pub hints: Hints,
+}
+
+/// The tasks that were started, with the command that each runs, and a code for each that was to be.
+#[derive(Default)]
+struct Started {
+    tasks: Vec<c_int>,
+    applications: Vec<c_int>,
+    codes: Vec<c_int>,
+    /// Why not as many were started as had to be.
+    failed: Option<Error>,
+}
+
+/// Starts processes for a communicator's, whose process with rank `root` alone has the commands. The way to them, and a
+/// code for each process that was to be started, which is there even if the call fails.
+pub fn spawn(comm: &Communicator, root: c_int, commands: &[Command]) -> (Vec<c_int>, Result<Made>) {
+    let mut codes = Vec::new();
+    let made = communicator::connect(comm, root, |parents| {
+        let started = start_all(commands);
+        codes = started.codes;
+        if let Some(error) = started.failed {
+            started.tasks.iter().for_each(|&task| kill(task));
+            let reason = error.text();
+            let text = format!("not all processes could be started, so none is: {reason}");
+            return Err(Error::new(ERR_SPAWN, text));
+        }
+        tell(&started.tasks, parents, &started.applications)?;
+        Ok(started.tasks)
+    });
+    let count = commands.iter().map(|it| it.count.max(0) as usize).sum();
+    if comm.rank == root && codes.len() < count {
+        codes.resize(count, ERR_SPAWN);
+    }
+    (share(comm, root, codes), made)
+}
+
+/// All processes hear of the codes.
+fn share(comm: &Communicator, root: c_int, codes: Vec<c_int>) -> Vec<c_int> {
+    talk::broadcast(comm.group, root, codes).unwrap_or_default()
+}
+
+fn kill(task: c_int) {
+    // SAFETY: it takes a number.
+    unsafe { rg::rg_kill(task) };
+}
+
+fn start_all(commands: &[Command]) -> Started {
+    let mut all = Started::default();
+    for (command, application) in commands.iter().zip(0..) {
+        start(command, application, &mut all);
+    }
+    all
+}
+
+/// The least number of processes that hints allow, as `soft` says: a list of numbers and of ranges a:b or a:b:c.
+fn least(hints: &Hints, count: c_int) -> c_int {
+    let Some(soft) = hints.text(c"soft") else {
+        return count;
+    };
+    let firsts = soft.split(',').filter_map(|range| {
+        let ends = range.split(':').take(2);
+        ends.filter_map(|end| end.trim().parse::<c_int>().ok())
+            .min()
+    });
+    firsts.min().map_or(count, |least| least.clamp(0, count))
+}
+
+fn start(command: &Command, application: c_int, all: &mut Started) {
+    let hints = &command.hints;
+    let mut arguments: Vec<*const c_char> =
+        command.arguments.iter().map(|it| it.as_ptr()).collect();
+    arguments.push(std::ptr::null());
+    // SAFETY: it takes nothing.
+    let own = unsafe { rg::rg_tid() };
+    let variable = CString::new(format!("{}={own}", communicator::BIRTH_VARIABLE));
+    let variable = variable.unwrap_or_default();
+    let environment = [variable.as_ptr(), std::ptr::null()];
+    let pointer = |key: &CStr| hints.get(key).map_or(std::ptr::null(), CStr::as_ptr);
+    // SAFETY: a struct of numbers and of pointers that may be null.
+    let mut options: rg::SpawnOptions = unsafe { std::mem::zeroed() };
+    options.host = pointer(c"host");
+    options.search = pointer(c"path");
+    options.architecture = pointer(c"arch");
+    options.directory = pointer(c"wdir");
+    options.environment = environment.as_ptr();
+    let count = command.count.max(0);
+    let mut tasks = vec![0; count as usize];
+    let mut started = 0;
+    // SAFETY: all texts end and stay, and the array has `count` elements.
+    let code = unsafe {
+        rg::rg_spawn(
+            command.program.as_ptr(),
+            arguments.as_ptr().cast(),
+            &options,
+            count,
+            tasks.as_mut_ptr(),
+            &mut started,
+        )
+    };
+    let started = started.clamp(0, count);
+    if started < least(hints, count) {
+        let reason = Error::of_engine(code);
+        all.failed = all.failed.take().or(Some(reason));
+    }
+    tasks.truncate(started as usize);
+    all.tasks.append(&mut tasks);
+    let before = all.codes.len();
+    all.codes.resize(before + started as usize, SUCCESS);
+    all.codes.resize(before + count as usize, ERR_SPAWN);
+    all.applications.resize(all.tasks.len(), application);
+}
+
+/// Tells each started process of its world, its parents, and which command it runs.
+fn tell(tasks: &[c_int], parents: &[c_int], applications: &[c_int]) -> Result {
+    for (&task, &application) in tasks.iter().zip(applications) {
+        let words = communicator::birth_message(tasks, parents, application);
+        talk::send(talk::CHANNEL, task, communicator::BIRTH_TAG, &words)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn soft_hints_allow_fewer_processes() {
+        let mut hints = Hints::default();
+        assert_eq!(least(&hints, 4), 4);
+        hints.set(c"soft", c"2:4, 8");
+        assert_eq!(least(&hints, 4), 2);
+        hints.set(c"soft", c"9");
+        assert_eq!(least(&hints, 4), 4);
+    }
+}

@@ -1,0 +1,33 @@
+//! The tasks of the job, as its launcher knows them.
+
+use std::ffi::c_int;
+
+use regatta_sys as rg;
+
+use crate::error::{Result, checked};
+
+/// All tasks that run.
+pub fn running() -> Result<Vec<rg::Task>> {
+    let (mut room, mut count) = (0, 0);
+    loop {
+        // SAFETY: a struct of numbers and bytes.
+        let nothing: rg::Task = unsafe { std::mem::zeroed() };
+        let mut tasks = vec![nothing; room as usize];
+        // SAFETY: the array has this length.
+        checked(unsafe { rg::rg_tasks(tasks.as_mut_ptr(), room, &mut count) })?;
+        if count <= room {
+            tasks.truncate(count.max(0) as usize);
+            return Ok(tasks);
+        }
+        // Some may be started between two looks.
+        room = count.saturating_add(16);
+    }
+}
+
+/// The ones of these tasks that do not run any more.
+pub fn ended(tasks: &[c_int]) -> Result<Vec<c_int>> {
+    let running: std::collections::HashSet<c_int> =
+        running()?.iter().map(|task| task.tid).collect();
+    let ended = tasks.iter().copied().filter(|it| !running.contains(it));
+    Ok(ended.collect())
+}

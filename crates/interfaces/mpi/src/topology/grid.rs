@@ -1,0 +1,94 @@
+//! Grids: Cartesian topologies.
+
+use std::ffi::c_int;
+
+use crate::abi::*;
+
+/// A grid. The last coordinate runs fastest over the ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// The length of each dimension.
+    pub dims: Vec<c_int>,
+    /// Whether a dimension's ends are neighbours.
+    pub periodic: Vec<bool>,
+}
+
+impl Grid {
+    /// How many processes it has; none if that is too many.
+    pub fn size(&self) -> Option<c_int> {
+        let mut dims = self.dims.iter();
+        dims.try_fold(1 as c_int, |size, &dim| size.checked_mul(dim))
+    }
+
+    /// The coordinates of a rank.
+    pub fn coordinates(&self, rank: c_int) -> Vec<c_int> {
+        let mut rest = rank;
+        let mut coordinates = vec![0; self.dims.len()];
+        for (place, &dim) in coordinates.iter_mut().zip(&self.dims).rev() {
+            *place = rest % dim;
+            rest /= dim;
+        }
+        coordinates
+    }
+
+    /// The rank at these coordinates; where a dimension is periodic they may be any. Else the dimension that is left.
+    pub fn rank(&self, coordinates: &[c_int]) -> Result<c_int, usize> {
+        let mut rank = 0;
+        for (at, &coordinate) in coordinates.iter().enumerate() {
+            let dim = self.dims[at];
+            let inside = match self.periodic[at] {
+                true => coordinate.rem_euclid(dim),
+                false if (0..dim).contains(&coordinate) => coordinate,
+                false => return Err(at),
+            };
+            rank = rank * dim + inside;
+        }
+        Ok(rank)
+    }
+
+    /// The process so far away along a dimension, or MPI_PROC_NULL.
+    pub fn shifted(&self, rank: c_int, dimension: usize, by: i64) -> c_int {
+        let mut coordinates = self.coordinates(rank);
+        let dim = i64::from(self.dims[dimension]);
+        let mut moved = i64::from(coordinates[dimension]) + by;
+        if self.periodic[dimension] {
+            moved = moved.rem_euclid(dim);
+        }
+        if !(0..dim).contains(&moved) {
+            return PROC_NULL;
+        }
+        coordinates[dimension] = moved as c_int;
+        self.rank(&coordinates).unwrap_or(PROC_NULL)
+    }
+
+    /// For each dimension the process before and the one behind.
+    pub fn neighbours(&self, rank: c_int) -> (Vec<c_int>, Vec<c_int>) {
+        let dimensions = 0..self.dims.len();
+        let both =
+            dimensions.flat_map(|at| [self.shifted(rank, at, -1), self.shifted(rank, at, 1)]);
+        let all: Vec<c_int> = both.collect();
+        (all.clone(), all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_and_coordinates_belong_together() {
+        let grid = Grid {
+            dims: vec![2, 3],
+            periodic: vec![false, true],
+        };
+        assert_eq!(grid.size(), Some(6));
+        for rank in 0..6 {
+            assert_eq!(grid.rank(&grid.coordinates(rank)), Ok(rank));
+        }
+        assert_eq!(grid.coordinates(4), [1, 1]);
+        assert_eq!(grid.rank(&[1, -1]), Ok(5));
+        assert_eq!(grid.rank(&[2, 0]), Err(0));
+        assert_eq!(grid.neighbours(0).0, [PROC_NULL, 3, 2, 1]);
+        assert_eq!(grid.shifted(0, 1, i64::from(c_int::MAX)), 1);
+    }
+}

@@ -1,0 +1,312 @@
+//! Windows: memory of processes that others reach.
+//!
+//! A process reaches the memory of another one in one of three ways. *Mapped*: the library has made it, in a segment that all
+//! processes of a host map. *Copied*: it is memory of the program's on the same host, and the system copies it from process to
+//! process. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
+//! call is; of the third one, puts and accumulates are complete after a flush.
+//!
+//! Accumulates of numbers in mapped memory are instructions of the machine. All others hold the target's word on the
+//! [`board`] of its host, whichever way they come.
+
+pub mod accumulate;
+mod board;
+mod copying;
+mod epochs;
+mod making;
+pub mod quick;
+mod segment;
+pub mod service;
+pub mod targets;
+pub mod transfer;
+
+use std::ffi::{CString, c_int};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub use epochs::{Epochs, check_assert};
+pub use making::{Wish, create};
+pub use targets::{Reach, Target};
+
+use crate::abi::*;
+use crate::attributes::Attributes;
+use crate::communicator::Communicator;
+use crate::errhandler::{Handled, Place};
+use crate::error::{Error, Result};
+use crate::info::Hints;
+use crate::objects::{self, Kind, MOST, Table};
+use crate::process;
+
+/// A window.
+pub struct Window {
+    /// Its handle.
+    pub handle: Win,
+    /// The processes, and two groups of the engine's: the first for epochs, the hidden one for requests to services.
+    pub comm: Communicator,
+    /// MPI_WIN_FLAVOR_.
+    pub flavor: c_int,
+    /// The memory of each process.
+    pub targets: Vec<Target>,
+    /// Predefined attributes.
+    pub facts: Facts,
+    /// Its error handler.
+    pub errhandler: Place,
+    /// Its attributes.
+    pub attributes: Attributes<Win>,
+    /// Whether some process is reached through its service.
+    pub has_service: bool,
+    /// The thread that serves this process' memory.
+    server: Mutex<Option<std::thread::JoinHandle<()>>>,
+    board: board::Board,
+    epochs: Mutex<Epochs>,
+    /// Whether there is an epoch of MPI_Win_lock_all: then nothing else is to be looked at.
+    all_locked: AtomicBool,
+    /// Memory that the program has attached: where it begins, and its length.
+    attached: Mutex<Vec<(usize, usize)>>,
+    /// Requests to services that have a reply.
+    replies: AtomicU32,
+    described: Mutex<(CString, Hints)>,
+}
+
+/// The values of predefined attributes, which programs are given the addresses of.
+#[derive(Debug)]
+pub struct Facts {
+    /// The memory of this process.
+    pub base: usize,
+    /// Its bytes.
+    pub size: i64,
+    /// Bytes of a unit of displacements.
+    pub unit: c_int,
+    /// MPI_WIN_FLAVOR_.
+    pub flavor: c_int,
+    /// MPI_WIN_UNIFIED.
+    pub model: c_int,
+}
+
+static WINDOWS: Table<Window> = Table::new(Kind::Win);
+
+const CHUNK: usize = 256;
+
+/// The windows again, to be found without a lock; null where there is none.
+static PLACES: [OnceLock<Box<[AtomicPtr<Window>]>>; MOST / CHUNK] =
+    [const { OnceLock::new() }; MOST / CHUNK];
+
+fn place(win: Win) -> Option<&'static AtomicPtr<Window>> {
+    let index = objects::index(Kind::Win, win.0)?;
+    PLACES[index / CHUNK].get()?.get(index % CHUNK)
+}
+
+/// The window with this handle, which stays until it is freed. As with communicators, a program that frees it while another
+/// thread uses it breaks MPI's rules.
+#[inline]
+pub fn get(win: Win) -> Result<&'static Window> {
+    let found = place(win).map(|place| place.load(Ordering::Acquire));
+    // SAFETY: the window is in the table as long as its place leads to it.
+    let found = found.and_then(|window| unsafe { window.as_ref() });
+    match found {
+        Some(window) if window.handle == win => Ok(window),
+        _ => Err(none(win)),
+    }
+}
+
+/// As above, held by whoever asks.
+pub fn held(win: Win) -> Result<Arc<Window>> {
+    WINDOWS.get(win.0).ok_or_else(|| none(win))
+}
+
+/// Lets a window be found.
+fn open(window: &Arc<Window>) {
+    if let Some(index) = objects::index(Kind::Win, window.handle.0) {
+        let empty = || (0..CHUNK).map(|_| AtomicPtr::default()).collect();
+        let chunk = PLACES[index / CHUNK].get_or_init(empty);
+        chunk[index % CHUNK].store(Arc::as_ptr(window).cast_mut(), Ordering::Release);
+    }
+}
+
+#[cold]
+fn none(win: Win) -> Error {
+    if let Err(error) = process::require() {
+        return error;
+    }
+    let text = match win {
+        WIN_NULL => "the window is MPI_WIN_NULL".to_owned(),
+        Win(value) => format!("{value:#x} is no window, or one that has been freed"),
+    };
+    Error::new(ERR_WIN, text)
+}
+
+/// The handle of a window leads nowhere from now on.
+pub fn remove(win: Win) {
+    if let Some(place) = place(win) {
+        place.store(std::ptr::null_mut(), Ordering::Release);
+    }
+    WINDOWS.remove(win.0);
+}
+
+/// Ends the services of windows that were never freed: MPI is being finalized.
+pub fn leave_all() {
+    for window in WINDOWS.all() {
+        window.end_service();
+    }
+}
+
+impl Window {
+    /// The processes of the window.
+    pub fn size(&self) -> c_int {
+        self.comm.size()
+    }
+
+    fn epochs(&self) -> MutexGuard<'_, Epochs> {
+        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn described(&self) -> MutexGuard<'_, (CString, Hints)> {
+        self.described
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> CString {
+        self.described().0.clone()
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&self, name: CString) {
+        self.described().0 = name;
+    }
+
+    /// The program's hints.
+    pub fn hints(&self) -> Hints {
+        self.described().1.clone()
+    }
+
+    /// Sets hints; others stay.
+    pub fn set_hints(&self, hints: &Hints) {
+        self.described().1.merge(hints);
+    }
+
+    /// Whether accumulates of numbers are instructions of the machine.
+    pub fn is_atomic(&self) -> bool {
+        matches!(self.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED)
+    }
+
+    /// The target with this rank; nothing of MPI_PROC_NULL.
+    pub fn target(&self, rank: c_int) -> Result<Option<&Target>> {
+        match usize::try_from(rank)
+            .ok()
+            .and_then(|it| self.targets.get(it))
+        {
+            None if rank == PROC_NULL => Ok(None),
+            None => {
+                let last = self.size() - 1;
+                let text = format!("the target is {rank}; ranks of the window are 0 to {last}");
+                Err(Error::new(ERR_RANK, text))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Where memory of this process begins that others may reach at this address, if so many bytes are.
+    fn allows(&self, address: u64, length: u64) -> bool {
+        let within = |base: u64, size: u64| {
+            let end = address.checked_add(length);
+            address >= base && end.is_some_and(|end| end - base <= size)
+        };
+        if self.flavor != WIN_FLAVOR_DYNAMIC {
+            return within(self.facts.base as u64, self.facts.size as u64);
+        }
+        let attached = self.attached();
+        attached
+            .iter()
+            .any(|&(base, size)| within(base as u64, size as u64))
+    }
+
+    fn attached(&self) -> MutexGuard<'_, Vec<(usize, usize)>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets others reach memory of the program's.
+    pub fn attach(&self, base: usize, length: usize) -> Result {
+        self.check_dynamic()?;
+        let mut attached = self.attached();
+        let overlaps =
+            |&(other, size): &(usize, usize)| base < other + size && other < base + length;
+        if attached.iter().any(overlaps) {
+            let text = format!("a part of the {length} bytes at {base:#x} is attached already");
+            return Err(Error::new(ERR_RMA_ATTACH, text));
+        }
+        attached.push((base, length));
+        Ok(())
+    }
+
+    /// Takes that back.
+    pub fn detach(&self, base: usize) -> Result {
+        self.check_dynamic()?;
+        let mut attached = self.attached();
+        match attached.iter().position(|it| it.0 == base) {
+            Some(index) => {
+                attached.remove(index);
+                Ok(())
+            }
+            None => {
+                let text = format!("no memory that begins at {base:#x} is attached");
+                Err(Error::new(ERR_RMA_ATTACH, text))
+            }
+        }
+    }
+
+    fn check_dynamic(&self) -> Result {
+        match self.flavor {
+            WIN_FLAVOR_DYNAMIC => Ok(()),
+            _ => Err(Error::new(
+                ERR_RMA_FLAVOR,
+                "memory is attached to windows of MPI_Win_create_dynamic alone",
+            )),
+        }
+    }
+
+    /// Puts and accumulates to these targets have happened there.
+    pub fn flush(&self, ranks: impl IntoIterator<Item = c_int>) -> Result {
+        fence(Ordering::SeqCst);
+        let mut result = Ok(());
+        if self.has_service {
+            for rank in ranks {
+                let flushed = service::flush(self, rank);
+                result = result.and(flushed);
+            }
+        }
+        result
+    }
+
+    /// As above, to all of them.
+    pub fn flush_all(&self) -> Result {
+        self.flush(0..self.size())
+    }
+
+    fn end_service(&self) {
+        let server = self
+            .server
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(server) = server {
+            service::stop(self);
+            let _ = server.join();
+        }
+    }
+
+    /// The end of a window, after all processes have come here; of this process' part alone if one has died.
+    pub fn end(&self) -> Result {
+        let flushed = self.flush_all();
+        let met = self.meet();
+        self.end_service();
+        remove(self.handle);
+        flushed.and(met)
+    }
+}
+
+impl Handled for Window {
+    fn errhandler(&self) -> &Place {
+        &self.errhandler
+    }
+}

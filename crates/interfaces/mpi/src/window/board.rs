@@ -1,0 +1,202 @@
+//! Lock words of the processes of a host, in memory that they share: for each process one of passive targets, which is
+//! held for an epoch, and one of accumulates, which is held for an operation.
+//!
+//! A word tells who holds it. Who waits for long looks whether that process still runs: a lock whose holder has died is an
+//! error, and no hang.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::segment::Segment;
+use crate::communicator::Members;
+use crate::error::{Error, PROC_FAILED, Result};
+use crate::tasks;
+
+/// Bytes of a process' words, apart from the list of holders.
+const RECORD: usize = 128;
+/// Where the second word is: in a cache line of its own.
+const ACCUMULATE: usize = 64;
+/// Behind a word: how many sleep until it is given back.
+const SLEEPERS: usize = 4;
+/// A word that is held by one process, whose rank is the rest.
+const EXCLUSIVE: u32 = 1 << 31;
+
+/// A process waits for a shared lock, or is about to have it.
+const WANTS: u32 = 1;
+const HAS: u32 = 2;
+
+/// The words.
+pub struct Board {
+    /// The memory, whose first part they are.
+    pub segment: Segment,
+    /// The ranks of the processes that share it.
+    pub local: Vec<c_int>,
+    /// All processes of the window.
+    members: Members,
+}
+
+/// Bytes of the words of so many processes of so many in all.
+pub fn length(local: usize, all: usize) -> usize {
+    local * (RECORD + all * size_of::<u32>())
+}
+
+/// How often a short wait looks again before it sleeps.
+const SPINS: u32 = 200;
+/// Nanoseconds of a sleep, after which the holder is looked at.
+const SLEEP: libc::c_long = 50_000_000;
+
+impl Board {
+    /// With these processes of all.
+    pub fn new(segment: Segment, local: Vec<c_int>, members: Members) -> Board {
+        Board {
+            segment,
+            local,
+            members,
+        }
+    }
+
+    /// The place of a process here.
+    pub fn place(&self, rank: c_int) -> Option<usize> {
+        self.local.binary_search(&rank).ok()
+    }
+
+    fn word(&self, place: usize, offset: usize) -> &AtomicU32 {
+        debug_assert!(place < self.local.len());
+        // SAFETY: the segment begins with a record for each place, and stays as long as this object.
+        unsafe { &*self.segment.base().add(place * RECORD + offset).cast() }
+    }
+
+    fn passive(&self, place: usize) -> &AtomicU32 {
+        self.word(place, 0)
+    }
+
+    /// The word of a process for the shared lock of another one: 0, or that it wants or has it.
+    fn hold(&self, place: usize, rank: c_int) -> &AtomicU32 {
+        let lists = self.local.len() * RECORD;
+        let index = place * self.members.len() + rank as usize;
+        // SAFETY: behind the records there is a list for each place with a word for each process.
+        unsafe { &*self.segment.base().add(lists + index * 4).cast() }
+    }
+
+    /// Takes the lock of a passive target if nobody is in the way.
+    pub fn try_lock(&self, place: usize, own: c_int, exclusive: bool) -> bool {
+        let word = self.passive(place);
+        if exclusive {
+            let held = EXCLUSIVE | own as u32;
+            let taken = word.compare_exchange(0, held, Ordering::Acquire, Ordering::Relaxed);
+            return taken.is_ok();
+        }
+        let hold = self.hold(place, own);
+        hold.store(WANTS, Ordering::Release);
+        let free = |held: u32| (held & EXCLUSIVE == 0).then_some(held + 1);
+        let taken = word.fetch_update(Ordering::Acquire, Ordering::Relaxed, free);
+        hold.store(if taken.is_ok() { HAS } else { 0 }, Ordering::Release);
+        taken.is_ok()
+    }
+
+    /// Takes the lock of a passive target.
+    pub fn lock(&self, place: usize, own: c_int, exclusive: bool) -> Result {
+        let mut turns = 0;
+        while !self.try_lock(place, own, exclusive) {
+            let word = self.passive(place);
+            turns += 1;
+            if turns > SPINS {
+                self.sleep(place, 0, word.load(Ordering::Relaxed));
+                self.check_holders(place)?;
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the lock of a passive target back.
+    pub fn unlock(&self, place: usize, own: c_int, exclusive: bool) {
+        let word = self.passive(place);
+        if exclusive {
+            word.store(0, Ordering::SeqCst);
+        } else {
+            self.hold(place, own).store(0, Ordering::Release);
+            word.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.wake(place, 0);
+    }
+
+    /// An error if a process that holds the lock of this passive target has died.
+    pub fn check_holders(&self, place: usize) -> Result {
+        let word = self.passive(place).load(Ordering::Acquire);
+        if word & EXCLUSIVE != 0 {
+            return self.check((word & !EXCLUSIVE) as c_int);
+        }
+        let all = 0..self.members.len() as c_int;
+        let holds = |rank: &c_int| self.hold(place, *rank).load(Ordering::Acquire) == HAS;
+        all.filter(holds).try_for_each(|rank| self.check(rank))
+    }
+
+    fn check(&self, rank: c_int) -> Result {
+        let Some(&task) = self.members.get(rank as usize) else {
+            return Ok(());
+        };
+        match tasks::ended(&[task])?.is_empty() {
+            true => Ok(()),
+            false => Err(Error::new(
+                PROC_FAILED,
+                format!(
+                    "process {rank} (task {task}) has ended while it held a lock of the window, whose memory may be half written; free the window"
+                ),
+            )),
+        }
+    }
+
+    /// Holds the lock of accumulates of a process while this acts.
+    pub fn exclusively<T>(
+        &self,
+        place: usize,
+        own: c_int,
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let word = self.word(place, ACCUMULATE);
+        let held = EXCLUSIVE | own as u32;
+        let mut turns = 0;
+        while let Err(other) = word.compare_exchange(0, held, Ordering::Acquire, Ordering::Relaxed)
+        {
+            turns += 1;
+            if turns > SPINS {
+                self.sleep(place, ACCUMULATE, other);
+                self.check((other & !EXCLUSIVE) as c_int)?;
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        let result = act();
+        word.store(0, Ordering::SeqCst);
+        self.wake(place, ACCUMULATE);
+        result
+    }
+    /// Sleeps for a while, or until a word that is held with this value is given back.
+    fn sleep(&self, place: usize, offset: usize, value: u32) {
+        if value == 0 {
+            return;
+        }
+        let sleepers = self.word(place, offset + SLEEPERS);
+        // The process that gives the word back looks at the sleepers afterwards, and the system at the word: one of both sees it.
+        sleepers.fetch_add(1, Ordering::SeqCst);
+        let limit = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: SLEEP,
+        };
+        let word = self.word(place, offset);
+        // SAFETY: the word stays; the limit is read.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &limit) };
+        sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Wakes those who sleep on a word. One that has died in its sleep costs no more than this call.
+    fn wake(&self, place: usize, offset: usize) {
+        if self.word(place, offset + SLEEPERS).load(Ordering::SeqCst) != 0 {
+            let word = self.word(place, offset);
+            // SAFETY: the word stays.
+            unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, c_int::MAX) };
+        }
+    }
+}

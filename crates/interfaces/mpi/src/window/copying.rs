@@ -1,0 +1,113 @@
+//! Memory of another process on this host, which the system copies.
+
+use std::ffi::c_int;
+
+use crate::abi::*;
+use crate::error::{Error, PROC_FAILED, Result};
+
+/// Pieces of a call.
+const AT_ONCE: usize = 512;
+
+/// Which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the other process to here.
+    Here,
+    /// From here to the other process.
+    There,
+}
+
+/// Copies bytes at `own` from or to these pieces of a process.
+///
+/// # Safety
+/// So many bytes at `own` may be read, or written.
+pub unsafe fn copy(process: c_int, pieces: &[(u64, u64)], own: *mut u8, way: Way) -> Result {
+    let mut own = own;
+    for part in pieces.chunks(AT_ONCE) {
+        let mut there: Vec<libc::iovec> = Vec::with_capacity(part.len());
+        for &(address, length) in part {
+            there.push(libc::iovec {
+                iov_base: address as *mut _,
+                iov_len: length as usize,
+            });
+        }
+        let length: usize = part.iter().map(|it| it.1 as usize).sum();
+        let mut done = 0;
+        while done < length {
+            // SAFETY: the caller's promise for this process; the system checks the other one's addresses.
+            let moved = unsafe { once(process, &mut there, own.add(done), length - done, way)? };
+            done += moved;
+            skip(&mut there, moved);
+        }
+        own = own.wrapping_add(length);
+    }
+    Ok(())
+}
+
+/// How many bytes one call has copied.
+unsafe fn once(
+    process: c_int,
+    there: &mut [libc::iovec],
+    own: *mut u8,
+    length: usize,
+    way: Way,
+) -> Result<usize> {
+    let here = libc::iovec {
+        iov_base: own.cast(),
+        iov_len: length,
+    };
+    let count = there.len() as libc::c_ulong;
+    // SAFETY: the caller's promise; both lists are as long as told.
+    let moved = unsafe {
+        match way {
+            Way::Here => libc::process_vm_readv(process, &here, 1, there.as_ptr(), count, 0),
+            Way::There => libc::process_vm_writev(process, &here, 1, there.as_ptr(), count, 0),
+        }
+    };
+    match usize::try_from(moved) {
+        Ok(moved) if moved != 0 => Ok(moved),
+        _ => Err(failed(process)),
+    }
+}
+
+/// Takes bytes off the front.
+fn skip(pieces: &mut Vec<libc::iovec>, moved: usize) {
+    let mut left = moved;
+    while let Some(first) = pieces.first_mut() {
+        if left < first.iov_len {
+            first.iov_base = first.iov_base.wrapping_byte_add(left);
+            first.iov_len -= left;
+            return;
+        }
+        left -= first.iov_len;
+        pieces.remove(0);
+    }
+}
+
+#[cold]
+fn failed(process: c_int) -> Error {
+    let why = std::io::Error::last_os_error();
+    match why.raw_os_error() {
+        Some(libc::ESRCH) => Error::new(
+            PROC_FAILED,
+            format!("the target (process {process} of its host) has ended"),
+        ),
+        Some(libc::EFAULT) => Error::new(
+            ERR_RMA_RANGE,
+            "the target has no memory at this place that can be reached so",
+        ),
+        _ => Error::new(
+            ERR_OTHER,
+            format!("memory of process {process} cannot be copied: {why}"),
+        ),
+    }
+}
+
+/// Whether memory of a process can be copied: it has a word at this address whose value is known.
+pub fn is_possible(process: c_int, address: u64, value: u64) -> bool {
+    let mut got = 0u64;
+    let pieces = [(address, size_of::<u64>() as u64)];
+    // SAFETY: a word of this process is written.
+    let result = unsafe { copy(process, &pieces, (&raw mut got).cast(), Way::Here) };
+    result.is_ok() && got == value
+}

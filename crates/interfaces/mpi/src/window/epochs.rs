@@ -1,0 +1,373 @@
+//! Epochs: when which targets may be reached.
+
+use std::ffi::c_int;
+use std::sync::atomic::{Ordering, fence};
+
+use regatta_sys as rg;
+
+use super::{Window, service};
+use crate::abi::*;
+use crate::communicator::Members;
+use crate::error::{Error, Result, checked};
+use crate::groups;
+use crate::progress;
+
+/// Messages of epochs, in the first group of a window.
+const POSTED: c_int = 1;
+const COMPLETED: c_int = 2;
+
+/// The epochs that are open.
+pub struct Epochs {
+    access: Access,
+    /// Completions that MPI_Win_wait waits for.
+    exposure: Option<Vec<rg::Request>>,
+}
+
+enum Access {
+    None,
+    /// Between fences; whether something was accessed.
+    Fence(bool),
+    /// To these targets.
+    Started(Vec<c_int>),
+    /// To these targets, each with its lock, if that was taken, and whether it is an exclusive one.
+    Locked(Vec<(c_int, Option<bool>)>),
+    /// To all, whether with locks.
+    All(bool),
+}
+
+fn wrong(text: impl Into<String>) -> Error {
+    Error::new(ERR_RMA_SYNC, text)
+}
+
+/// Assertions of a call: no others than these.
+pub fn check_assert(given: c_int, allowed: c_int) -> Result {
+    match given & !allowed {
+        0 => Ok(()),
+        _ => Err(Error::new(
+            ERR_ASSERT,
+            format!("assert is {given}; of MPI_MODE_ this call knows those whose sum is {allowed}"),
+        )),
+    }
+}
+
+impl Epochs {
+    /// None.
+    pub const fn new() -> Epochs {
+        Epochs {
+            access: Access::None,
+            exposure: None,
+        }
+    }
+
+    /// No epoch of the program's is open.
+    fn check_free(&self) -> Result {
+        match self.access {
+            Access::None | Access::Fence(false) => Ok(()),
+            Access::Fence(true) => Err(wrong(
+                "an epoch between fences is open: MPI_Win_fence ends it",
+            )),
+            Access::Started(..) => Err(wrong("an epoch of MPI_Win_start is open")),
+            Access::Locked(_) => Err(wrong("an epoch of MPI_Win_lock is open")),
+            Access::All(_) => Err(wrong("an epoch of MPI_Win_lock_all is open")),
+        }
+    }
+}
+
+impl Window {
+    /// The target may be reached now.
+    #[inline]
+    pub fn check_access(&self, rank: c_int) -> Result {
+        match self.all_locked.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.check_epoch(rank),
+        }
+    }
+
+    fn check_epoch(&self, rank: c_int) -> Result {
+        let mut epochs = self.epochs();
+        let right = match &mut epochs.access {
+            Access::None => false,
+            Access::Fence(used) => {
+                *used = true;
+                true
+            }
+            Access::Started(ranks) => ranks.contains(&rank),
+            Access::Locked(locks) => locks.iter().any(|it| it.0 == rank),
+            Access::All(_) => true,
+        };
+        match right || rank == PROC_NULL {
+            true => Ok(()),
+            false => Err(wrong(format!(
+                "there is no epoch in which process {rank} may be reached (MPI_Win_fence, MPI_Win_start or MPI_Win_lock begin one)"
+            ))),
+        }
+    }
+
+    /// The target is locked.
+    pub fn check_passive(&self, rank: c_int) -> Result {
+        if self.all_locked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let right = match &self.epochs().access {
+            Access::Locked(locks) => rank == PROC_NULL || locks.iter().any(|it| it.0 == rank),
+            Access::All(_) => true,
+            _ => false,
+        };
+        match right {
+            true => Ok(()),
+            false => Err(wrong(format!("process {rank} is not locked"))),
+        }
+    }
+
+    /// Some target is locked.
+    pub fn check_any_passive(&self) -> Result {
+        match self.epochs().access {
+            Access::Locked(_) | Access::All(_) => Ok(()),
+            _ => Err(wrong("no process is locked")),
+        }
+    }
+
+    /// A collective call that comes between epochs.
+    pub fn check_between(&self) -> Result {
+        let epochs = self.epochs();
+        if epochs.exposure.is_some() {
+            return Err(wrong("an epoch of MPI_Win_post is open"));
+        }
+        epochs.check_free()
+    }
+
+    /// Ends the epoch between fences, and begins the next one.
+    pub fn fence(&self, assert: c_int) -> Result {
+        {
+            let epochs = self.epochs();
+            if !matches!(epochs.access, Access::Fence(_)) {
+                epochs.check_free()?;
+            }
+            if epochs.exposure.is_some() {
+                return Err(wrong("an epoch of MPI_Win_post is open"));
+            }
+        }
+        self.flush_all()?;
+        self.meet()?;
+        fence(Ordering::SeqCst);
+        self.epochs().access = match assert & MODE_NOSUCCEED {
+            0 => Access::Fence(false),
+            _ => Access::None,
+        };
+        Ok(())
+    }
+
+    fn ranks_of(&self, group: Group) -> Result<Vec<c_int>> {
+        let members: Members = groups::get(group)?;
+        let all: Vec<c_int> = (0..members.len() as c_int).collect();
+        let ranks = groups::translate(&members, &all, &self.comm.local)?;
+        match ranks.contains(&UNDEFINED) {
+            true => {
+                let text = "the group has processes that the window does not have";
+                Err(Error::new(ERR_GROUP, text))
+            }
+            false => Ok(ranks),
+        }
+    }
+
+    /// Lets these processes reach this one's memory.
+    pub fn post(&self, group: Group, assert: c_int) -> Result {
+        let ranks = self.ranks_of(group)?;
+        let mut epochs = self.epochs();
+        if epochs.exposure.is_some() {
+            return Err(wrong(
+                "an epoch of MPI_Win_post is open: MPI_Win_wait ends it",
+            ));
+        }
+        if matches!(epochs.access, Access::Fence(true)) {
+            epochs.check_free()?;
+        }
+        fence(Ordering::SeqCst);
+        let completions = ranks.iter().map(|&rank| self.hear(rank, COMPLETED));
+        let completions = completions.collect::<Result<Vec<_>>>()?;
+        epochs.exposure = Some(completions);
+        drop(epochs);
+        if assert & MODE_NOCHECK == 0 {
+            ranks.iter().try_for_each(|&rank| self.tell(rank, POSTED))?;
+        }
+        Ok(())
+    }
+
+    /// Begins to reach these processes, when they have posted.
+    pub fn start(&self, group: Group, assert: c_int) -> Result {
+        let ranks = self.ranks_of(group)?;
+        self.epochs().check_free()?;
+        if assert & MODE_NOCHECK == 0 {
+            for &rank in &ranks {
+                let posted = self.hear(rank, POSTED)?;
+                checked(progress::wait(posted, &mut rg::Status::default()))?;
+            }
+        }
+        fence(Ordering::SeqCst);
+        self.epochs().access = Access::Started(ranks);
+        Ok(())
+    }
+
+    /// Ends that.
+    pub fn complete(&self) -> Result {
+        let mut epochs = self.epochs();
+        let access = std::mem::replace(&mut epochs.access, Access::None);
+        let Access::Started(ranks) = access else {
+            epochs.access = access;
+            return Err(wrong("no epoch of MPI_Win_start is open"));
+        };
+        drop(epochs);
+        self.flush(ranks.iter().copied())?;
+        ranks
+            .iter()
+            .try_for_each(|&rank| self.tell(rank, COMPLETED))
+    }
+
+    /// Whether those who may reach this process' memory have completed; waits until they have, if it is to.
+    pub fn exposed(&self, waits: bool) -> Result<bool> {
+        let taken = self.epochs().exposure.take();
+        let Some(mut completions) = taken else {
+            return Err(wrong("no epoch of MPI_Win_post is open"));
+        };
+        let mut result = Ok(());
+        while let Some(&request) = completions.last() {
+            if !waits && !is_complete(request)? {
+                self.epochs().exposure = Some(completions);
+                return Ok(false);
+            }
+            completions.pop();
+            let waited = checked(progress::wait(request, &mut rg::Status::default()));
+            result = result.and(waited);
+        }
+        fence(Ordering::SeqCst);
+        result.map(|()| true)
+    }
+
+    fn take_lock(&self, rank: c_int, exclusive: bool) -> Result {
+        let target = &self.targets[rank as usize];
+        match target.place {
+            Some(place) => self.board().lock(place, self.comm.rank, exclusive),
+            None => service::lock(self, rank, exclusive),
+        }
+    }
+
+    fn give_lock(&self, rank: c_int, exclusive: bool) -> Result {
+        match self.targets[rank as usize].place {
+            Some(place) => {
+                fence(Ordering::SeqCst);
+                self.board().unlock(place, self.comm.rank, exclusive);
+                Ok(())
+            }
+            None => service::unlock(self, rank, exclusive),
+        }
+    }
+
+    /// Begins to reach a target alone, or with others who only share.
+    pub fn lock(&self, kind: c_int, rank: c_int, assert: c_int) -> Result {
+        let exclusive = match kind {
+            LOCK_EXCLUSIVE => true,
+            LOCK_SHARED => false,
+            _ => {
+                let text = format!(
+                    "lock_type is {kind}; it is MPI_LOCK_EXCLUSIVE ({LOCK_EXCLUSIVE}) or MPI_LOCK_SHARED ({LOCK_SHARED})"
+                );
+                return Err(Error::new(ERR_LOCKTYPE, text));
+            }
+        };
+        let target = self.target(rank)?;
+        {
+            let epochs = self.epochs();
+            match &epochs.access {
+                Access::Locked(locks) if locks.iter().any(|it| it.0 == rank) => {
+                    return Err(wrong(format!("process {rank} is locked already")));
+                }
+                Access::Locked(_) => {}
+                _ => epochs.check_free()?,
+            }
+        }
+        let taken = target.is_some() && assert & MODE_NOCHECK == 0;
+        if taken {
+            self.take_lock(rank, exclusive)?;
+        }
+        fence(Ordering::SeqCst);
+        let lock = (rank, taken.then_some(exclusive));
+        match &mut self.epochs().access {
+            Access::Locked(locks) => locks.push(lock),
+            other => *other = Access::Locked(vec![lock]),
+        }
+        Ok(())
+    }
+
+    /// Ends that.
+    pub fn unlock(&self, rank: c_int) -> Result {
+        self.target(rank)?;
+        let mut epochs = self.epochs();
+        let Access::Locked(locks) = &mut epochs.access else {
+            return Err(wrong(format!("process {rank} is not locked")));
+        };
+        let Some(index) = locks.iter().position(|it| it.0 == rank) else {
+            return Err(wrong(format!("process {rank} is not locked")));
+        };
+        let (_, lock) = locks.swap_remove(index);
+        if locks.is_empty() {
+            epochs.access = Access::None;
+        }
+        drop(epochs);
+        let flushed = match rank {
+            PROC_NULL => Ok(()),
+            _ => self.flush([rank]),
+        };
+        match lock {
+            Some(exclusive) => flushed.and(self.give_lock(rank, exclusive)),
+            None => flushed,
+        }
+    }
+
+    /// Begins to reach all processes, with others who only share.
+    pub fn lock_all(&self, assert: c_int) -> Result {
+        self.epochs().check_free()?;
+        let taken = assert & MODE_NOCHECK == 0;
+        if taken {
+            for rank in 0..self.size() {
+                if let Err(error) = self.take_lock(rank, false) {
+                    // Locks that it has already are given back.
+                    for taken in 0..rank {
+                        let _ = self.give_lock(taken, false);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        fence(Ordering::SeqCst);
+        self.epochs().access = Access::All(taken);
+        self.all_locked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Ends that.
+    pub fn unlock_all(&self) -> Result {
+        let mut epochs = self.epochs();
+        let Access::All(taken) = epochs.access else {
+            return Err(wrong("no epoch of MPI_Win_lock_all is open"));
+        };
+        epochs.access = Access::None;
+        self.all_locked.store(false, Ordering::Relaxed);
+        drop(epochs);
+        let mut result = self.flush_all();
+        for rank in 0..self.size() {
+            if taken {
+                let given = self.give_lock(rank, false);
+                result = result.and(given);
+            }
+        }
+        result
+    }
+}
+
+fn is_complete(request: rg::Request) -> Result<bool> {
+    let mut done = 0;
+    progress::advance();
+    // SAFETY: the number and the status are written.
+    checked(unsafe { rg::rg_look(request, &mut done, &mut rg::Status::default()) })?;
+    Ok(done != 0)
+}

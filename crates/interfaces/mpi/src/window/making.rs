@@ -1,0 +1,323 @@
+//! Making windows.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use regatta_sys as rg;
+
+use super::board::{self, Board};
+use super::segment::{File, Segment};
+use super::{Epochs, Facts, Reach, Target, WINDOWS, Window, copying, service};
+use crate::abi::*;
+use crate::attributes::Attributes;
+use crate::beside::beside;
+use crate::communicator::{self, Communicator, Inherited, talk};
+use crate::errhandler::Place;
+use crate::error::{Error, Result, checked};
+use crate::info::Hints;
+
+/// The window that a program wants.
+pub struct Wish {
+    /// MPI_WIN_FLAVOR_.
+    pub flavor: c_int,
+    /// Its own memory, of MPI_Win_create.
+    pub base: usize,
+    /// Bytes of it, or that it wants.
+    pub size: i64,
+    /// Bytes of a unit of displacements.
+    pub unit: c_int,
+    /// Its hints.
+    pub hints: Hints,
+}
+
+/// Segments begin with words; memory of the program's is on pages of its own.
+const PAGE: usize = 4096;
+/// Memory of each process begins at such an address, unless it is to continue that of the process before.
+const ALIGNMENT: usize = 64;
+
+/// A word of this process by which others see that they can copy its memory.
+static PROBE: AtomicU64 = AtomicU64::new(0);
+
+/// The facts that each process tells of itself.
+struct Told {
+    size: i64,
+    unit: c_int,
+    process: c_int,
+    probe: u64,
+}
+
+fn words(number: u64) -> [c_int; 2] {
+    [number as u32 as c_int, (number >> 32) as u32 as c_int]
+}
+
+fn number(low: c_int, high: c_int) -> u64 {
+    u64::from(low as u32) | u64::from(high as u32) << 32
+}
+
+fn tell(group: rg::Group, wish: &Wish) -> Result<Vec<Told>> {
+    let process = std::process::id();
+    PROBE.store(value_of(process as c_int), Ordering::Release);
+    let [low, high] = words(wish.size as u64);
+    let [probe, probe_high] = words(&raw const PROBE as u64);
+    let own = [low, high, wish.unit, process as c_int, probe, probe_high];
+    let all = talk::allgather(group, own)?;
+    let all = all
+        .into_iter()
+        .map(|[low, high, unit, process, a, b]| Told {
+            size: number(low, high) as i64,
+            unit,
+            process,
+            probe: number(a, b),
+        });
+    Ok(all.collect())
+}
+
+fn value_of(process: c_int) -> u64 {
+    0x5265_6761_7474_6100 ^ process as u64
+}
+
+/// Memory that the processes of a host share.
+struct Shared {
+    board: Board,
+    /// Where the memory of each local process begins.
+    offsets: Vec<usize>,
+    /// Whether it is this process' alone, because it cannot map what another one has made.
+    alone: bool,
+}
+
+/// Bytes of a segment, and where the memory of each of these processes begins.
+fn plan(told: &[Told], local: &[c_int], wish: &Wish) -> Option<(usize, Vec<usize>)> {
+    let mut end = board::length(local.len(), told.len()).next_multiple_of(PAGE);
+    let is_made = matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED);
+    let apart = wish.hints.text(c"alloc_shared_noncontig") == Some("true");
+    let mut offsets = Vec::new();
+    for &rank in local {
+        if wish.flavor == WIN_FLAVOR_ALLOCATE || apart {
+            end = end.checked_next_multiple_of(ALIGNMENT)?;
+        }
+        offsets.push(end);
+        if is_made {
+            end = end.checked_add(told[rank as usize].size as usize)?;
+        }
+    }
+    Some((end.checked_next_multiple_of(PAGE)?, offsets))
+}
+
+fn too_large() -> Error {
+    Error::new(
+        ERR_SIZE,
+        "the memory of all processes is longer than addresses are",
+    )
+}
+
+/// Makes, or maps, the segment of this host. All processes of the window call this.
+fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> Result<Shared> {
+    let (length, offsets) = plan(told, &local, wish).ok_or_else(too_large)?;
+    let leader = local[0];
+    let created: Option<(Segment, File)> = match made.rank == leader {
+        true => Segment::create(length).ok(),
+        false => None,
+    };
+    let file = created.as_ref().map_or(-1, |(_, file)| file.0);
+    let files = talk::allgather(made.group, [file])?;
+    let segment = match created {
+        Some((segment, _)) if local.len() == 1 => Some((segment, None)),
+        Some((segment, file)) => Some((segment, Some(file))),
+        None if made.rank == leader => None,
+        None => {
+            let process = told[leader as usize].process;
+            let opened = Segment::open(process, files[leader as usize][0], length);
+            opened.map(|segment| (segment, None))
+        }
+    };
+    // The file stays open until all have mapped it.
+    let mapped = talk::allgather(made.group, [c_int::from(segment.is_some())])?;
+    let all_mapped = local.iter().all(|&rank| mapped[rank as usize] == [1]);
+    if let (true, Some((segment, _))) = (all_mapped, segment) {
+        return Ok(Shared {
+            board: Board::new(segment, local, made.local.clone()),
+            offsets,
+            alone: false,
+        });
+    }
+    if files[leader as usize] == [-1] {
+        let text = format!("{length} bytes of memory for the window are not to be had on its host");
+        return Err(Error::new(ERR_NO_MEM, text));
+    }
+    let own = vec![made.rank];
+    let (length, offsets) = plan(told, &own, wish).ok_or_else(too_large)?;
+    Ok(Shared {
+        board: Board::new(Segment::private(length)?, own, made.local.clone()),
+        offsets,
+        alone: true,
+    })
+}
+
+/// The ranks of processes on this process' host.
+fn local_ranks(made: &Communicator) -> Vec<c_int> {
+    // SAFETY: it takes a number.
+    let host = |rank: c_int| unsafe { rg::rg_host_of(made.local[rank as usize]) };
+    let own = host(made.rank);
+    (0..made.local.len() as c_int)
+        .filter(|&rank| host(rank) == own)
+        .collect()
+}
+
+/// Makes a window. All processes of the communicator call this.
+pub fn create(comm: &Communicator, wish: Wish) -> Result<Arc<Window>> {
+    let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
+    let told = tell(made.group, &wish)?;
+    let local = local_ranks(&made);
+    let hosts_apart = local.len() != told.len();
+    let shared = share(&made, &told, local, &wish)?;
+    let own_place = shared.board.place(made.rank).unwrap_or(0);
+    let is_made = matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED);
+    let base = match is_made {
+        true => shared.board.segment.base() as usize + shared.offsets[own_place],
+        false => wish.base,
+    };
+    let can_copy = shared.board.local.iter().all(|&rank| {
+        let it = &told[rank as usize];
+        is_made || copying::is_possible(it.process, it.probe, value_of(it.process))
+    });
+    let [low, high] = words(base as u64);
+    let all = [low, high, can_copy.into(), shared.alone.into()];
+    let all = talk::allgather(made.group, all)?;
+    let can_copy = all.iter().all(|it| it[2] != 0);
+    let some_alone = told.len() > 1 && all.iter().any(|it| it[3] != 0);
+    if wish.flavor == WIN_FLAVOR_SHARED && (hosts_apart || some_alone) {
+        let text = "the processes do not share memory (MPI_Comm_split_type makes communicators of those that do)";
+        return Err(Error::new(ERR_RMA_SHARED, text));
+    }
+    let targets: Vec<Target> = told
+        .iter()
+        .zip(&all)
+        .zip(0..)
+        .map(|((told, words), rank)| {
+            let place = shared.board.place(rank);
+            let reach = match place {
+                Some(_) if rank == made.rank => Reach::Mapped(base),
+                Some(place) if is_made => {
+                    Reach::Mapped(shared.board.segment.base() as usize + shared.offsets[place])
+                }
+                Some(_) if can_copy => Reach::Copied(told.process),
+                _ => Reach::Asked,
+            };
+            target(
+                rank,
+                reach,
+                place,
+                number(words[0], words[1]),
+                told,
+                wish.flavor,
+            )
+        })
+        .collect();
+    let has_service = told.len() > 1 && (hosts_apart || some_alone || !can_copy);
+    publish(made, wish, base, targets, shared.board, has_service)
+}
+
+fn target(
+    rank: c_int,
+    reach: Reach,
+    place: Option<usize>,
+    base: u64,
+    told: &Told,
+    flavor: c_int,
+) -> Target {
+    let is_dynamic = flavor == WIN_FLAVOR_DYNAMIC;
+    Target {
+        rank,
+        reach,
+        place,
+        base,
+        size: if is_dynamic { i64::MAX } else { told.size },
+        unit: if is_dynamic { 0 } else { i64::from(told.unit) },
+        sent: AtomicU64::new(0),
+        flushed: AtomicU64::new(0),
+        bytes: AtomicUsize::new(0),
+    }
+}
+
+fn publish(
+    comm: Communicator,
+    wish: Wish,
+    base: usize,
+    targets: Vec<Target>,
+    board: Board,
+    has_service: bool,
+) -> Result<Arc<Window>> {
+    let facts = Facts {
+        base,
+        size: wish.size,
+        unit: wish.unit,
+        flavor: wish.flavor,
+        model: WIN_UNIFIED,
+    };
+    let make = |handle: usize| {
+        Arc::new(Window {
+            handle: Win(handle),
+            comm,
+            flavor: wish.flavor,
+            targets,
+            facts,
+            errhandler: Place::new(ERRORS_ARE_FATAL),
+            attributes: Attributes::new(),
+            has_service,
+            server: Mutex::new(None),
+            board,
+            epochs: Mutex::default(),
+            all_locked: AtomicBool::new(false),
+            attached: Mutex::default(),
+            replies: AtomicU32::new(0),
+            described: Mutex::new((c"".to_owned(), wish.hints)),
+        })
+    };
+    let handle = WINDOWS.insert_with(make);
+    let handle = handle.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many windows"))?;
+    let window = super::held(Win(handle))?;
+    super::open(&window);
+    if has_service {
+        let server = service::start(window.clone())?;
+        *window
+            .server
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(server);
+    }
+    Ok(window)
+}
+
+impl Window {
+    /// Waits until all processes have come here.
+    pub fn meet(&self) -> Result {
+        // SAFETY: it takes a group by value.
+        beside(|| unsafe { rg::rg_barrier(self.comm.group) })
+    }
+
+    /// The words of processes of this host.
+    pub(super) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// An empty message to a process of the window.
+    pub(super) fn tell(&self, rank: c_int, tag: c_int) -> Result {
+        // SAFETY: there are no bytes.
+        checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, rank, tag, self.comm.group) })
+    }
+
+    /// The empty message of a process: a request for it.
+    pub(super) fn hear(&self, rank: c_int, tag: c_int) -> Result<rg::Request> {
+        let mut request = rg::REQUEST_NULL;
+        let group = self.comm.group;
+        // SAFETY: there are no bytes; the request is written.
+        checked(unsafe { rg::rg_irecv(std::ptr::null_mut(), 0, rank, tag, group, &mut request) })?;
+        Ok(request)
+    }
+}
+
+impl Default for Epochs {
+    fn default() -> Epochs {
+        Epochs::new()
+    }
+}

@@ -1,0 +1,184 @@
+/* Processes that start others, connect to others, and name services. Started ones are this program again. */
+#include "mpi_check.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+static char *program;
+
+/* A started process tells its number, its world's size and its command. */
+static int child(MPI_Comm parent, int argc, char **argv)
+{
+    int word[3] = {me, size, -1}, *application, flag, remote;
+    SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &application, &flag));
+    word[2] = *application;
+    CHECK(argc == 2 && strcmp(argv[1], *application ? "other" : "child") == 0);
+    SUCCEEDS(MPI_Comm_remote_size(parent, &remote));
+    for (int i = 0; i < remote; i++)
+        SUCCEEDS(MPI_Send(word, 3, MPI_INT, i, 1, parent));
+    /* The world of the started is one. */
+    int got = -1, next = (me + 1) % size, before = (me + size - 1) % size;
+    MPI_Request request;
+    SUCCEEDS(MPI_Isend(&me, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &request));
+    SUCCEEDS(MPI_Recv(&got, 1, MPI_INT, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(got == before);
+    MPI_Comm both;
+    SUCCEEDS(MPI_Intercomm_merge(parent, 1, &both));
+    SUCCEEDS(MPI_Comm_rank(both, &got));
+    CHECK(got == remote + me);
+    SUCCEEDS(MPI_Comm_free(&both));
+    SUCCEEDS(MPI_Comm_disconnect(&parent));
+    SUCCEEDS(MPI_Comm_get_parent(&parent));
+    CHECK(parent == MPI_COMM_NULL);
+    SUCCEEDS(MPI_Finalize());
+    return 0;
+}
+
+static void meet(MPI_Comm children, int count, int first)
+{
+    int word[3], remote, rank;
+    MPI_Status status;
+    MPI_Comm both;
+    SUCCEEDS(MPI_Comm_remote_size(children, &remote));
+    CHECK(remote == count);
+    for (int i = 0; i < count; i++) {
+        SUCCEEDS(MPI_Recv(word, 3, MPI_INT, i, 1, children, &status));
+        CHECK(word[0] == i && word[1] == count && word[2] == (i >= first) && status.MPI_SOURCE == i);
+    }
+    SUCCEEDS(MPI_Intercomm_merge(children, 0, &both));
+    SUCCEEDS(MPI_Comm_rank(both, &rank));
+    CHECK(rank == me);
+    SUCCEEDS(MPI_Comm_free(&both));
+    SUCCEEDS(MPI_Comm_disconnect(&children));
+}
+
+static void spawn(void)
+{
+    MPI_Comm children;
+    int codes[3] = {-1, -1, -1};
+    char *arguments[] = {"child", NULL};
+    SUCCEEDS(MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, size - 1, MPI_COMM_WORLD, &children, codes));
+    CHECK(codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS && codes[2] == -1);
+    meet(children, 2, 2);
+    SUCCEEDS(MPI_Comm_get_parent(&children));
+    CHECK(children == MPI_COMM_NULL);
+}
+
+static void spawn_several(void)
+{
+    MPI_Comm children;
+    char *commands[] = {program, program};
+    char *first[] = {"child", NULL}, *second[] = {"other", NULL}, **arguments[] = {first, second};
+    int counts[] = {2, 1};
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    SUCCEEDS(MPI_Comm_spawn_multiple(2, commands, arguments, counts, infos, 0, MPI_COMM_WORLD, &children,
+                                     MPI_ERRCODES_IGNORE));
+    meet(children, 3, 2);
+}
+
+static void spawn_nothing(void)
+{
+    MPI_Comm children;
+    int codes[2] = {0, 0};
+    FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn("no such program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+                                        &children, codes));
+    CHECK(class_of(codes[0]) == MPI_ERR_SPAWN && class_of(codes[1]) == MPI_ERR_SPAWN);
+    FAILS(MPI_ERR_ROOT, MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &children,
+                                       codes));
+}
+
+static void talk(MPI_Comm inter, int count)
+{
+    int remote, got, rank;
+    SUCCEEDS(MPI_Comm_remote_size(inter, &remote));
+    SUCCEEDS(MPI_Comm_rank(inter, &rank));
+    CHECK(remote == count);
+    for (int i = 0; i < remote; i++)
+        SUCCEEDS(MPI_Send(&rank, 1, MPI_INT, i, 3, inter));
+    for (int i = 0; i < remote; i++) {
+        SUCCEEDS(MPI_Recv(&got, 1, MPI_INT, i, 3, inter, MPI_STATUS_IGNORE));
+        CHECK(got == i);
+    }
+}
+
+/* Process 0 accepts all others, by a port that has a name. */
+static void ports(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm part, inter;
+    SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, me == 0, 0, &part));
+    if (me == 0) {
+        SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, port));
+        SUCCEEDS(MPI_Publish_name("harbour", MPI_INFO_NULL, port));
+        FAILS(MPI_ERR_SERVICE, MPI_Publish_name("harbour", MPI_INFO_NULL, port));
+        for (int i = 1; i < size; i++)
+            SUCCEEDS(MPI_Send(port, MPI_MAX_PORT_NAME, MPI_CHAR, i, 1, MPI_COMM_WORLD));
+        SUCCEEDS(MPI_Comm_accept(port, MPI_INFO_NULL, 0, part, &inter));
+        talk(inter, size - 1);
+    } else {
+        SUCCEEDS(MPI_Recv(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_Lookup_name("harbour", MPI_INFO_NULL, found));
+        CHECK(strcmp(port, found) == 0);
+        FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name("harbour", MPI_INFO_NULL, port));
+        SUCCEEDS(MPI_Comm_connect(found, MPI_INFO_NULL, 0, part, &inter));
+        talk(inter, 1);
+    }
+    SUCCEEDS(MPI_Comm_disconnect(&inter));
+    if (me == 0) {
+        SUCCEEDS(MPI_Unpublish_name("harbour", MPI_INFO_NULL, port));
+        FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name("harbour", MPI_INFO_NULL, port));
+        FAILS(MPI_ERR_NAME, MPI_Lookup_name("harbour", MPI_INFO_NULL, found));
+        SUCCEEDS(MPI_Close_port(port));
+        FAILS(MPI_ERR_PORT, MPI_Close_port(port));
+        FAILS(MPI_ERR_PORT, MPI_Comm_connect(port, MPI_INFO_NULL, 0, part, &inter));
+        FAILS(MPI_ERR_PORT, MPI_Comm_connect("nonsense", MPI_INFO_NULL, 0, part, &inter));
+    }
+    SUCCEEDS(MPI_Comm_free(&part));
+}
+
+/* Two processes have a socket: here a started process could, so both ends are made by pairs over a port's host. */
+static void join(void)
+{
+    MPI_Comm inter;
+    char path[] = "\0regatta-test-0000000000";
+    int listener = -1, fd = -1;
+    struct sockaddr name = {.sa_family = AF_UNIX};
+    if (me == 0) {
+        listener = socket(AF_UNIX, SOCK_STREAM, 0);
+        snprintf(path + 1, sizeof path - 1, "rg%d", (int)getpid() % 1000000);
+        memcpy(name.sa_data, path, sizeof name.sa_data);
+        CHECK(bind(listener, &name, sizeof name) == 0 && listen(listener, 1) == 0);
+        SUCCEEDS(MPI_Send(&name, sizeof name, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
+        fd = accept(listener, NULL, NULL);
+        close(listener);
+    } else {
+        SUCCEEDS(MPI_Recv(&name, sizeof name, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        CHECK(connect(fd, &name, sizeof name) == 0);
+    }
+    CHECK(fd >= 0);
+    SUCCEEDS(MPI_Comm_join(fd, &inter));
+    CHECK(inter != MPI_COMM_NULL);
+    talk(inter, 1);
+    SUCCEEDS(MPI_Comm_disconnect(&inter));
+    close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"spawn", spawn}, {"spawn_several", spawn_several}, {"spawn_nothing", spawn_nothing},
+        {"ports", ports}, {"join", join},                   {NULL, NULL}};
+    program = argv[0];
+    if (argc > 1 && (strcmp(argv[1], "child") == 0 || strcmp(argv[1], "other") == 0)) {
+        MPI_Comm parent;
+        MPI_Init(&argc, &argv);
+        MPI_Comm_rank(MPI_COMM_WORLD, &me);
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        SUCCEEDS(MPI_Comm_get_parent(&parent));
+        CHECK(parent != MPI_COMM_NULL);
+        return child(parent, argc, argv);
+    }
+    return play(argc, argv, scenarios);
+}

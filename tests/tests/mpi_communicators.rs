@@ -1,0 +1,44 @@
+//! MPI's groups and communicators, of one side and of two, and topologies.
+
+use regatta_tests::mpi;
+
+/// Plays scenarios by so many processes each.
+fn play(program: &str, processes: &[u32], scenarios: &[&str]) {
+    for scenario in scenarios {
+        for &count in processes {
+            mpi::play(program, count, scenario);
+        }
+    }
+}
+
+#[test]
+fn groups_are_sets_of_processes() {
+    play("communicators", &[1, 2, 5], &["groups"]);
+}
+
+#[test]
+fn communicators_are_made_of_others() {
+    play("communicators", &[1, 4], &["copies", "parts", "of_groups"]);
+}
+
+#[test]
+fn a_freed_communicator_lives_as_long_as_its_requests() {
+    play("communicators", &[1, 3], &["freed"]);
+}
+
+#[test]
+fn attributes_are_copied_and_deleted() {
+    play("communicators", &[1, 2], &["attributes"]);
+}
+
+#[test]
+fn intercommunicators_have_two_sides() {
+    let scenarios = ["made", "parts", "of_groups"];
+    play("intercommunicators", &[2, 5], &scenarios);
+}
+
+#[test]
+fn topologies_name_neighbours() {
+    play("topologies", &[1], &["dims"]);
+    play("topologies", &[2, 5], &["grids", "graphs", "distributed"]);
+}

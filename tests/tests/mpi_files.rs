@@ -1,0 +1,88 @@
+//! Files of MPI: opening and errors, pointers, views of all kinds against a plain array, collective accesses.
+
+use std::path::PathBuf;
+
+use regatta_tests::Job;
+use regatta_tests::mpi::program;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("mpi-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn play(processes: u32, scenario: &str) {
+    let folder = Folder::new(scenario);
+    let place = folder.0.display().to_string();
+    let job = Job::of(processes, &program("files"), &[scenario, &place]);
+    job.run().passed();
+    let left = std::fs::read_dir(&folder.0).expect("the folder").count();
+    assert_eq!(left, 0, "files are left");
+}
+
+#[test]
+fn files_are_opened_closed_and_deleted() {
+    play(1, "opening");
+    play(3, "opening");
+}
+
+#[test]
+fn bad_arguments_have_the_standards_classes() {
+    play(1, "mistakes");
+    play(3, "mistakes");
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_an_error_on_all_processes() {
+    play(1, "full");
+    play(3, "full");
+}
+
+#[test]
+fn each_process_has_a_pointer() {
+    play(1, "pointers");
+    play(4, "pointers");
+}
+
+#[test]
+fn all_processes_have_a_pointer_in_common() {
+    play(1, "shared");
+    play(4, "shared");
+}
+
+#[test]
+fn views_lead_to_the_bytes_that_they_name() {
+    play(1, "views");
+    play(2, "views");
+    play(3, "views");
+    play(4, "views");
+}
+
+#[test]
+fn large_collective_accesses_go_by_rounds() {
+    play(1, "large");
+    play(3, "large");
+}
+
+#[test]
+fn atomic_accesses_do_not_mix() {
+    play(1, "atomicity");
+    play(4, "atomicity");
+}
+
+#[test]
+fn data_are_converted_as_the_view_says() {
+    play(1, "representations");
+    play(3, "representations");
+}

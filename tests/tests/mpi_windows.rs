@@ -1,0 +1,87 @@
+//! Windows of MPI: memory that other processes reach, on one host and between hosts.
+
+use regatta_tests::mpi::{play, program};
+use regatta_tests::{Ended, Job};
+
+/// Two hosts of two processes each.
+fn across(scenario: &str) -> Ended {
+    Job::of(4, &program("windows"), &[scenario])
+        .across("alpha:2,beta:2")
+        .run()
+        .passed()
+}
+
+/// By one process, by several of a host, and between hosts.
+fn everywhere(scenario: &str) {
+    for processes in [1, 2, 4] {
+        play("windows", processes, scenario);
+    }
+    across(scenario);
+}
+
+#[test]
+fn fences_separate_accesses() {
+    everywhere("fences");
+}
+
+#[test]
+fn targets_post_and_origins_start() {
+    everywhere("posts");
+}
+
+#[test]
+fn a_lock_keeps_others_out() {
+    everywhere("locks");
+}
+
+#[test]
+fn no_accumulate_of_many_at_once_is_lost() {
+    everywhere("atomics");
+}
+
+#[test]
+fn operators_combine_and_replace() {
+    everywhere("operators");
+}
+
+#[test]
+fn layouts_are_moved_on_both_sides() {
+    everywhere("layouts");
+}
+
+#[test]
+fn long_transfers_arrive() {
+    everywhere("large");
+}
+
+#[test]
+fn processes_of_a_host_share_memory() {
+    for processes in [1, 2, 4] {
+        play("windows", processes, "shared");
+    }
+}
+
+#[test]
+fn windows_have_attributes_names_hints_and_handlers() {
+    everywhere("facts");
+}
+
+#[test]
+fn bad_arguments_have_the_standards_classes() {
+    everywhere("mistakes");
+}
+
+#[test]
+fn a_lock_whose_holder_has_died_is_an_error() {
+    for processes in [2, 4] {
+        Job::of(processes, &program("windows"), &["dead_holder"])
+            .option("--on-failure=continue")
+            .run()
+            .ended_with(128 + 9);
+    }
+    Job::of(4, &program("windows"), &["dead_holder"])
+        .across("alpha:2,beta:2")
+        .option("--on-failure=continue")
+        .run()
+        .ended_with(128 + 9);
+}
