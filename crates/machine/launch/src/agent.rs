@@ -40,8 +40,8 @@ use crate::tasks::{self, Recipe, Tasks};
 use crate::time_asleep::Wakes;
 use crate::worker::{self, Worker};
 use crate::{
-    environment, front_process, gather, limits, loaded, profiled, program, rsh, succession, sys,
-    tree, words,
+    environment, foreign_mpi, front_process, gather, limits, loaded, profiled, program, rsh,
+    succession, sys, tree, words,
 };
 use regatta_segment::job::Cause;
 use regatta_wire::control::Why;
@@ -553,6 +553,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
         false => program::find(&name, path)?,
     };
     loaded::check(&program, &environment)?;
+    foreign_mpi::check(&program)?;
     profiled::check(&program, &environment)?;
     limits::check(count)?;
     let files = limits::make_room(limits::Files::Tasks(count), 4)?;

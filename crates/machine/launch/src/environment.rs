@@ -28,21 +28,23 @@ const LOCAL: [&str; 11] = [
 /// Where the loader looks for libraries before its usual places.
 const LOADER: &str = "LD_LIBRARY_PATH";
 /// Where our libraries can be, from the command's directory, and what is there then.
-const LIBRARIES: [(&str, &str); 5] = [
+const LIBRARIES: [(&str, &str); 6] = [
     ("../lib/regatta-pvm", "libpvm3.so.3"),
     ("../lib/regatta-nx", "libnx.so.0"),
     ("../lib/regatta-express", "libexpress.so.0"),
+    ("../lib/regatta-mpi", "libmpi_abi.so.1"),
     ("../lib", "libregatta.so.0"),
     ("", "libregatta.so.0"),
 ];
 /// Beginnings of the names of our libraries.
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
     "libregatta.so",
     "libpvm3.so",
     "libnx.so",
     "libexpress.so",
     "libcros.so",
     "libplotix.so",
+    "libmpi_abi.so",
 ];
 /// The loader's usual places: they need no naming, and named in front they would hide what the user has put before them.
 const USUAL: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];

@@ -21,6 +21,7 @@ mod environment;
 pub mod examine;
 mod expand;
 mod fleet;
+mod foreign_mpi;
 mod front_process;
 mod gather;
 mod guests;

@@ -59,6 +59,11 @@ fn reason(name: &str, path: &Path) -> String {
     }
     let libraries = elf::needed(path).unwrap_or_default();
     let linked = |part: &str| libraries.iter().find(|library| library.starts_with(part));
+    if linked("libmpi_abi").is_some() {
+        return format!(
+            "{name} is linked to libmpi_abi, but ended before it called MPI_Init, or the loader found another MPI's library by that name; with Regatta's folder lib/regatta-mpi first in LD_LIBRARY_PATH it finds ours"
+        );
+    }
     if let Some(library) = linked("libmpi") {
         return format!(
             "{name} is linked to {library}, another message-passing library: start it with that library's mpirun"

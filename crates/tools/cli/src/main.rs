@@ -12,6 +12,7 @@ mod guardian;
 mod hosts;
 mod listing;
 mod machine;
+mod mpiexec;
 mod profile;
 mod reach;
 mod resident;
@@ -70,6 +71,9 @@ fn main() -> ExitCode {
         return status;
     }
     if let Some(status) = console::under_another_name() {
+        return status;
+    }
+    if let Some(status) = mpiexec::under_another_name() {
         return status;
     }
     let cli = match Cli::try_parse() {

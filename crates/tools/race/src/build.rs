@@ -168,7 +168,7 @@ fn adapter(family: Family, network: Network) -> &'static str {
         Family::Regatta => "regatta",
         Family::RegattaNx => "nx",
         Family::RegattaExpress => "express",
-        Family::OpenMpi | Family::Mpich | Family::Mpich4 => "mpi",
+        Family::OpenMpi | Family::Mpich | Family::Mpich4 | Family::RegattaMpi => "mpi",
         Family::Pvm | Family::RegattaPvm => "pvm",
         Family::Limit if network.is_local() => "limit",
         Family::Limit => "sockets",
@@ -192,6 +192,7 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
         Family::Regatta => &["libregatta"],
         Family::RegattaNx => &["libnx."],
         Family::RegattaExpress => &["libexpress."],
+        Family::RegattaMpi => &["libmpi_abi."],
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => &["libmpi.", "libmpich."],
         Family::Pvm => &["libpvm3"],
         // One file by both names: the loader tells the first.

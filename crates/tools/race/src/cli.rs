@@ -371,6 +371,7 @@ fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String>
             (Family::RegattaPvm, "regatta-pvm"),
             (Family::RegattaNx, "regatta-nx"),
             (Family::RegattaExpress, "regatta-express"),
+            (Family::RegattaMpi, "regatta-mpi"),
         ] {
             without(family, &format!("{name} is raced on one host only"));
         }

@@ -34,7 +34,7 @@ pub fn takes_part(family: Family, operation: &str) -> Result<(), &'static str> {
         (Family::RegattaNx | Family::RegattaExpress, _) => {
             Err("its programs start tasks as nodes only, which host-broadcast and its like do")
         }
-        (Family::OpenMpi | Family::Mpich | Family::Mpich4, NOTIFY) => {
+        (Family::OpenMpi | Family::Mpich | Family::Mpich4 | Family::RegattaMpi, NOTIFY) => {
             Err("MPI has no call that tells of the end of a task")
         }
         (Family::Mpich4, _) => Err("its MPI_Comm_spawn fails (\"Error in spawn call\")"),

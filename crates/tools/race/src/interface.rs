@@ -1,7 +1,7 @@
-//! The environments `regatta-nx` and `regatta-express`: programs of these interfaces, on Regatta's libraries, started by `regatta run`.
+//! The environments `regatta-nx`, `regatta-express` and `regatta-mpi`: programs of these interfaces, on Regatta's libraries, started by `regatta run`.
 //!
 //! Their libraries lie beside libregatta.so, as they are built, or each in a folder of its own there, as they are installed. Their headers
-//! are part of the command, like the programs.
+//! are part of the command, like the programs; MPI's is made of its table.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,6 +12,21 @@ use anyhow::{Context, Result};
 use crate::discover::Competitor;
 use crate::settings::Family;
 
+/// The text of a header.
+enum Text {
+    Here(&'static str),
+    Made(fn() -> String),
+}
+
+impl Text {
+    fn get(&self) -> String {
+        match self {
+            Text::Here(text) => (*text).to_owned(),
+            Text::Made(make) => make(),
+        }
+    }
+}
+
 /// An interface over Regatta's own.
 pub struct Interface {
     name: &'static str,
@@ -21,13 +36,15 @@ pub struct Interface {
     soname: &'static str,
     /// The compiler's argument for it.
     link: &'static str,
-    /// Its folder where it is installed, which has the name of its package.
+    /// Its folder where it is installed.
     folder: &'static str,
-    header: (&'static str, &'static str),
+    /// The package that makes it.
+    package: &'static str,
+    header: (&'static str, Text),
 }
 
 /// All of them, in the order in which they are shown.
-pub const ALL: [Interface; 2] = [
+pub const ALL: [Interface; 3] = [
     Interface {
         name: "regatta-nx",
         family: Family::RegattaNx,
@@ -35,7 +52,11 @@ pub const ALL: [Interface; 2] = [
         soname: "libnx.so.0",
         link: "-lnx",
         folder: "regatta-nx",
-        header: ("nx.h", include_str!("../../../interfaces/nx/include/nx.h")),
+        package: "regatta-nx",
+        header: (
+            "nx.h",
+            Text::Here(include_str!("../../../interfaces/nx/include/nx.h")),
+        ),
     },
     Interface {
         name: "regatta-express",
@@ -44,10 +65,23 @@ pub const ALL: [Interface; 2] = [
         soname: "libexpress.so.0",
         link: "-lexpress",
         folder: "regatta-express",
+        package: "regatta-express",
         header: (
             "express.h",
-            include_str!("../../../interfaces/express/include/express.h"),
+            Text::Here(include_str!(
+                "../../../interfaces/express/include/express.h"
+            )),
         ),
+    },
+    Interface {
+        name: "regatta-mpi",
+        family: Family::RegattaMpi,
+        library: "libmpi_abi.so",
+        soname: "libmpi_abi.so.1",
+        link: "-lmpi_abi",
+        folder: "regatta-mpi",
+        package: "regatta-mpi-abi",
+        header: ("mpi.h", Text::Made(regatta_mpi_table::header)),
     },
 ];
 
@@ -59,11 +93,12 @@ impl Interface {
             let Interface {
                 name,
                 library,
-                folder: package,
+                folder: installed,
+                package,
                 ..
             } = self;
             return Err(format!(
-                "{name}: {library} is neither beside libregatta.so in {} nor in {package} there; build it with `cargo build --release -p {package}`",
+                "{name}: {library} is neither beside libregatta.so in {} nor in {installed} there; build it with `cargo build --release -p {package}`",
                 folder.display()
             ));
         }
@@ -93,8 +128,8 @@ impl Interface {
             let _ = fs::remove_file(&link);
             symlink(fs::canonicalize(&library)?, &link)?;
         }
-        let (name, text) = self.header;
-        fs::write(headers.join(name), text)?;
+        let (name, text) = &self.header;
+        fs::write(headers.join(name), text.get())?;
         Ok(self.link.to_owned())
     }
 }
@@ -119,7 +154,11 @@ mod tests {
     fn libraries_are_found_where_they_are_built_and_where_they_are_installed() {
         let top = std::env::temp_dir().join(format!("regatta-interfaces-{}", std::process::id()));
         let made = top.join("made");
-        for folder in [&made, &top.join("regatta-express")] {
+        for folder in [
+            &made,
+            &top.join("regatta-express"),
+            &top.join("regatta-mpi"),
+        ] {
             fs::create_dir_all(folder).unwrap();
         }
         let regatta = Competitor {
@@ -136,16 +175,18 @@ mod tests {
         let missing = ALL[0].competitor(&regatta);
         fs::write(top.join("libnx.so"), "").unwrap();
         fs::write(top.join("regatta-express/libexpress.so"), "").unwrap();
+        fs::write(top.join("regatta-mpi/libmpi_abi.so"), "").unwrap();
         let found = ALL.map(|interface| interface.competitor(&regatta));
         let arguments = found.map(|one| provide(&one.unwrap(), &made, &made).unwrap());
         let own = provide(&regatta, &made, &made).unwrap();
-        let links = ["libnx.so.0", "libexpress.so.0"].map(|name| made.join(name).exists());
+        let links = ["libnx.so.0", "libexpress.so.0", "libmpi_abi.so.1"];
+        let links = links.map(|name| made.join(name).exists());
         let header = fs::read_to_string(made.join("express.h")).unwrap();
         fs::remove_dir_all(&top).unwrap();
         assert!(missing.unwrap_err().contains("-p regatta-nx"));
-        let words = ["-lnx", "-lexpress"].map(|word| Some(word.to_owned()));
+        let words = ["-lnx", "-lexpress", "-lmpi_abi"].map(|word| Some(word.to_owned()));
         assert_eq!((arguments, own), (words, None));
-        assert_eq!(links, [true; 2]);
+        assert_eq!(links, [true; 3]);
         assert!(header.contains("excombine"));
     }
 }

@@ -27,6 +27,8 @@ pub enum Family {
     RegattaNx,
     /// Programs of Express on Regatta's library, started by `regatta run`.
     RegattaExpress,
+    /// Programs of MPI, compiled for its standard ABI, on Regatta's library, started by `regatta run`.
+    RegattaMpi,
     /// No library: bare shared memory, or bare sockets.
     Limit,
 }
@@ -197,7 +199,7 @@ impl Family {
     pub fn is_started_by_regatta(self) -> bool {
         matches!(
             self,
-            Family::Regatta | Family::RegattaNx | Family::RegattaExpress
+            Family::Regatta | Family::RegattaNx | Family::RegattaExpress | Family::RegattaMpi
         )
     }
 }
@@ -256,13 +258,9 @@ fn pinning(family: Family, crowded: bool) -> Resolved {
             "core:overload-allowed",
         ],
         (Family::Mpich | Family::Mpich4, false) => &["-bind-to", "core"],
-        (Family::Regatta | Family::RegattaNx | Family::RegattaExpress, false) => {
-            &["--bind", "core"]
-        }
+        (family, false) if family.is_started_by_regatta() => &["--bind", "core"],
         // Hydra binds only when told; the adapters of PVM and limit pin tasks themselves.
-        (Family::Regatta | Family::RegattaNx | Family::RegattaExpress, true)
-        | (Family::Mpich | Family::Mpich4, true)
-        | (Family::Pvm | Family::RegattaPvm | Family::Limit, _) => &[],
+        _ => &[],
     };
     Resolved {
         arguments: arguments.iter().map(|a| (*a).to_owned()).collect(),
@@ -338,6 +336,7 @@ pub fn path(family: Family, resolved: &Resolved) -> &'static str {
         Family::Regatta
         | Family::RegattaNx
         | Family::RegattaExpress
+        | Family::RegattaMpi
         | Family::Pvm
         | Family::RegattaPvm
         | Family::Limit => "",

@@ -15,7 +15,7 @@ pub fn command(hosts: &Hosts, competitor: &Competitor, group: &Group, program: &
     let (slots, rsh) = (hosts.slots(group.tasks), hosts.file("rsh"));
     let loopback = hosts.network == Network::Loopback;
     let mut command = match competitor.family {
-        // Of those without a launcher the program itself; `regatta-pvm`, `regatta-nx` and `regatta-express` are not raced between hosts.
+        // Of those without a launcher the program itself; `regatta-pvm`, `regatta-nx`, `regatta-express` and `regatta-mpi` are not raced between hosts.
         Family::Limit | Family::RegattaPvm => Command::new(program),
         Family::Pvm if loopback => Command::new(program),
         // The first task joins the daemon of its own host.
@@ -34,7 +34,7 @@ pub fn command(hosts: &Hosts, competitor: &Competitor, group: &Group, program: &
             }
             return command;
         }
-        Family::Regatta | Family::RegattaNx | Family::RegattaExpress => {
+        Family::Regatta | Family::RegattaNx | Family::RegattaExpress | Family::RegattaMpi => {
             let reach = match loopback {
                 true => hosts.file("pretend").display().to_string(),
                 false => format!("{} {{host}}", hosts.file("enter").display()),

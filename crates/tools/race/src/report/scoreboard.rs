@@ -63,7 +63,12 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
 
 /// The environments that Regatta's own interface is held against.
 fn others(headlines: &[Headline]) -> &'static str {
-    const INTERFACES: [&str; 3] = ["regatta-pvm", "regatta-nx", "regatta-express"];
+    const INTERFACES: [&str; 4] = [
+        "regatta-pvm",
+        "regatta-nx",
+        "regatta-express",
+        "regatta-mpi",
+    ];
     let mut best = headlines.iter().filter_map(|headline| headline.best);
     match best.all(|row| INTERFACES.contains(&row.environment.as_str())) {
         true => "the best of its other interfaces",

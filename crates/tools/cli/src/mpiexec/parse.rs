@@ -1,0 +1,245 @@
+//! The command line of `mpiexec`.
+//!
+//! The options are those of the MPI standard, and those by which MPICH's and Open MPI's launchers are called most. An
+//! option that asks for something that Regatta does anyway is taken and ignored; one that nobody here knows is an error.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// A command line that was understood.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The programs, in order of ranks.
+    pub sections: Vec<Section>,
+    /// Variables of all processes.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Hosts, each maybe with `:` and its number of processes.
+    pub hosts: Vec<String>,
+    /// Most processes of each host, where nothing else is said.
+    pub per_host: Option<u32>,
+    /// Each line of output begins with the rank.
+    pub label: bool,
+    /// The job ends after so many seconds.
+    pub timeout: Option<String>,
+}
+
+/// So many processes of a program.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    /// How many; None: as many as `regatta run` starts.
+    pub processes: Option<u32>,
+    /// Variables of these processes.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where they run.
+    pub directory: Option<OsString>,
+    /// Directories in which the program is searched for.
+    pub path: Option<OsString>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+type Words = std::collections::VecDeque<OsString>;
+type Result<T> = std::result::Result<T, String>;
+
+/// Reads a command line, without its first word.
+pub fn request(words: Vec<OsString>) -> Result<Request> {
+    let mut request = Request::default();
+    for part in words.split(|word| word == ":") {
+        let mut words: Words = part.iter().cloned().collect();
+        let mut section = Section::default();
+        while let Some(word) = words.pop_front() {
+            let text = word.to_string_lossy().into_owned();
+            if !text.starts_with('-') || text == "-" {
+                section.command.push(word);
+                section.command.extend(words.drain(..));
+            } else {
+                option(&text, &mut words, &mut request, &mut section)?;
+            }
+        }
+        // A file of sections stands for them.
+        if !section.command.is_empty() {
+            request.sections.push(section);
+        } else if request.sections.is_empty() || section != Section::default() {
+            return Err(
+                "mpiexec: a program is missing: mpiexec [-n N] PROGRAM [ARGUMENTS] [: ...]"
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(request)
+}
+
+fn option(
+    text: &str,
+    words: &mut Words,
+    request: &mut Request,
+    section: &mut Section,
+) -> Result<()> {
+    let name = text.trim_start_matches('-');
+    let (name, inline) = match name.split_once('=') {
+        Some((name, value)) => (name, Some(OsString::from(value))),
+        None => (name, None),
+    };
+    let mut value = || {
+        let found = inline.clone().or_else(|| words.pop_front());
+        found.ok_or_else(|| format!("mpiexec: -{name} wants a value"))
+    };
+    match name {
+        "n" | "np" | "c" => section.processes = Some(number(name, &value()?)?),
+        // Triplets of numbers of processes that would do: the largest.
+        "soft" => section.processes = Some(largest(&value()?)?),
+        "host" | "hosts" | "H" => hosts(&value()?, request),
+        "f" | "hostfile" | "machinefile" | "machine" => host_file(&value()?, request)?,
+        "ppn" | "perhost" | "N" => request.per_host = Some(number(name, &value()?)?),
+        "wdir" | "wd" => section.directory = Some(value()?),
+        "path" => section.path = Some(value()?),
+        "configfile" | "file" => config_file(&value()?, request)?,
+        "genv" => request.environment.push((value()?, value()?)),
+        "env" => section.environment.push((value()?, value()?)),
+        "x" => request.environment.extend(exported(&value()?)),
+        "l" | "prepend-rank" | "tag-output" => request.label = true,
+        "timeout" => request.timeout = Some(value()?.to_string_lossy().into_owned()),
+        // Error handlers that MPI_Init begins with: the default is the only one.
+        "initial-errhandler" | "arch" | "genvlist" | "envlist" | "bind-to" | "map-by"
+        | "rank-by" | "launcher" | "mca" | "iface" => {
+            value()?;
+            if name == "mca" {
+                words.pop_front();
+            }
+        }
+        "genvall" | "envall" | "oversubscribe" | "allow-run-as-root" | "use-hwthread-cpus"
+        | "bind-to-none" | "q" | "v" => {}
+        _ => {
+            return Err(format!(
+                "mpiexec: there is no option {text}; those of the standard are -n, -host, -wdir, -path, -soft, -arch, -configfile, and usual ones are -genv, -env, -f, -ppn, -l"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn number(name: &str, value: &OsStr) -> Result<u32> {
+    let text = value.to_string_lossy();
+    let number = text.parse::<u32>().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| format!("mpiexec: -{name} wants a number above 0, and not {text}"))
+}
+
+fn largest(value: &OsStr) -> Result<u32> {
+    let text = value.to_string_lossy();
+    let triplets = text.split(',').map(|triplet| {
+        let mut parts = triplet
+            .split(':')
+            .map(|part| part.trim().parse::<u32>().ok());
+        let first = parts.next().flatten()?;
+        Some(parts.next().map_or(Some(first), |last| last)?.max(first))
+    });
+    let all: Option<Vec<u32>> = triplets.collect();
+    let most = all.and_then(|all| all.into_iter().max());
+    most.filter(|&most| most > 0)
+        .ok_or_else(|| format!("mpiexec: -soft wants numbers, or FIRST:LAST:STEP, and not {text}"))
+}
+
+fn hosts(value: &OsStr, request: &mut Request) {
+    let text = value.to_string_lossy();
+    let names = text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    request.hosts.extend(names.map(str::to_owned));
+}
+
+/// A host a line: `name`, `name:processes` or `name slots=processes`.
+fn host_file(file: &OsStr, request: &mut Request) -> Result<()> {
+    for line in read(file)?.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let slots = words.find_map(|word| word.strip_prefix("slots="));
+        request.hosts.push(match slots {
+            Some(slots) if !name.contains(':') => format!("{name}:{slots}"),
+            _ => name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// A section a line, as on the command line.
+fn config_file(file: &OsStr, request: &mut Request) -> Result<()> {
+    for line in read(file)?.lines() {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        if words.is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        let other = self::request(words)?;
+        request.sections.extend(other.sections);
+        request.environment.extend(other.environment);
+        request.hosts.extend(other.hosts);
+    }
+    Ok(())
+}
+
+fn read(file: &OsStr) -> Result<String> {
+    let path = Path::new(file);
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("mpiexec: {} cannot be read: {error}", path.display()))
+}
+
+/// `NAME=value`, or a name whose value is taken from here.
+fn exported(value: &OsStr) -> Option<(OsString, OsString)> {
+    let text = value.to_string_lossy();
+    match text.split_once('=') {
+        Some((name, value)) => Some((name.into(), value.into())),
+        None => Some((value.to_owned(), std::env::var_os(value)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Request> {
+        request(text.split(' ').map(OsString::from).collect())
+    }
+
+    #[test]
+    fn a_program_and_its_arguments_follow_the_options() {
+        let request = read("-np 4 -genv A b ./solver -n 7").expect("a request");
+        assert_eq!(request.environment, [("A".into(), "b".into())]);
+        let [section] = &request.sections[..] else {
+            panic!("{request:?}")
+        };
+        assert_eq!(section.processes, Some(4));
+        assert_eq!(section.command, ["./solver", "-n", "7"]);
+    }
+
+    #[test]
+    fn sections_are_separated_by_colons() {
+        let request = read("-n 2 a x : -n 3 -wdir /tmp b").expect("a request");
+        assert_eq!(request.sections.len(), 2);
+        assert_eq!(request.sections[1].processes, Some(3));
+        assert_eq!(request.sections[1].directory, Some("/tmp".into()));
+        assert_eq!(request.sections[0].command, ["a", "x"]);
+    }
+
+    #[test]
+    fn hosts_and_soft_numbers() {
+        let request = read("-host a,b:2 -soft 1:7:2,4 p").expect("a request");
+        assert_eq!(request.hosts, ["a", "b:2"]);
+        assert_eq!(request.sections[0].processes, Some(7));
+    }
+
+    #[test]
+    fn nonsense_is_an_error_with_a_sentence() {
+        for (text, part) in [
+            ("-n 0 p", "above 0"),
+            ("-n", "wants a value"),
+            ("-colour red p", "no option -colour"),
+            ("-n 2", "a program is missing"),
+            ("a : -n 2", "a program is missing"),
+            ("-configfile /does/not/exist", "cannot be read"),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
