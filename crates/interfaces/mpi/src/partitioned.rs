@@ -68,6 +68,9 @@ impl Plan {
     }
 }
 
+/// How many messages a call waits for at a time: those that are not among them go on too.
+const AT_ONCE: usize = 32;
+
 /// A number of partitions.
 pub fn check_count(partitions: c_int) -> Result {
     match partitions {

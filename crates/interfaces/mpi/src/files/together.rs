@@ -5,7 +5,7 @@
 //! and that writes long runs; to read, it reads long runs and sends to all what they ask for. Large accesses go by
 //! rounds, so that no process needs memory for more than a window of its part at a time.
 //!
-//! If accesses do not lie between each other, processes access the file directly.
+//! If accesses do not lie between each other, or in long pieces, processes access the file directly.
 
 use std::ffi::c_int;
 
@@ -32,6 +32,9 @@ pub fn number([low, high]: [c_int; 2]) -> i64 {
 const WINDOW: i64 = 16 << 20;
 /// Parts of processes are no shorter.
 const SHORTEST: i64 = 1 << 20;
+
+/// Pieces of this length are worth a call of the system's each.
+const LONG: usize = 16 << 10;
 
 /// How the accessed part of the file is divided.
 struct Division {
@@ -69,16 +72,17 @@ pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     let range = transfer.view.range(transfer.from, transfer.length);
     let (start, end) = range.unwrap_or((-1, -1));
     let ([a, b], [c, d]) = (words(start), words(end));
-    let regular = c_int::from(file.posix.is_regular() && !transfer.view.overlaps);
-    let all = talk::allgather(file.comm.hidden, [a, b, c, d, regular])?;
-    let regular = all.iter().all(|it| it[4] != 0);
+    let possible = c_int::from(file.posix.is_regular() && !transfer.view.overlaps);
+    let short = c_int::from(range.is_some() && transfer.view.piece < LONG);
+    let all = talk::allgather(file.comm.hidden, [a, b, c, d, possible, short])?;
+    let useful = all.iter().all(|it| it[4] != 0) && all.iter().any(|it| it[5] != 0);
     let ranges = all
         .iter()
         .map(|it| (number([it[0], it[1]]), number([it[2], it[3]])));
     let mut ranges: Vec<(i64, i64)> = ranges.filter(|&(start, _)| start >= 0).collect();
     ranges.sort_unstable();
     let interleaved = ranges.windows(2).any(|pair| pair[1].0 < pair[0].1);
-    if !regular || !interleaved {
+    if !useful || !interleaved {
         // SAFETY: the caller's promise.
         return Ok(unsafe { transfer.alone() });
     }

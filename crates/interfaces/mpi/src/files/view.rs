@@ -23,6 +23,8 @@ pub struct View {
     pub unit: usize,
     /// Whether bytes are visible twice, which those of a file that is only read may be.
     pub overlaps: bool,
+    /// How long its pieces are in the mean.
+    pub piece: usize,
     /// The filetype with the sizes that elements have in the file.
     map: Map,
 }
@@ -77,6 +79,16 @@ impl View {
             return Err(wrong(text));
         }
         let overlaps = check_order(&map, written)?;
+        let mut pieces = 0;
+        map.walk(0, size as usize, &mut |piece: Piece| {
+            let dense = piece.stride == piece.block as isize;
+            pieces += if dense { 1 } else { piece.count };
+        });
+        let dense = pieces == 1 && size == map.bounds.extent();
+        let piece = match dense {
+            true => usize::MAX,
+            false => size as usize / pieces.max(1),
+        };
         Ok(View {
             displacement,
             etype,
@@ -84,6 +96,7 @@ impl View {
             representation,
             unit: unit as usize,
             overlaps,
+            piece,
             map,
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regatta_sys as rg;
 
-use super::{Plan, check_index, plan_tag};
+use super::{AT_ONCE, Plan, check_index, plan_tag};
 use crate::abi::*;
 use crate::communicator::{Communicator, status_of};
 use crate::datatype::{Block, Type, memory};
@@ -44,9 +44,12 @@ struct Receiving {
     plan: Box<Plan>,
     known: bool,
     state: State,
-    /// The plan's, or those of partitions, with these numbers.
+    /// The plan's, or those of the sender's partitions by their numbers; null where it is there.
     requests: Vec<rg::Request>,
-    numbers: Vec<c_int>,
+    /// All before this one are there.
+    next: usize,
+    /// How many are not.
+    left: usize,
     /// Of the sender's partitions, whether it is there.
     arrived: Vec<bool>,
     /// Bytes that have come in this round.
@@ -87,7 +90,8 @@ pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
         known: false,
         state: State::Inactive,
         requests: vec![request],
-        numbers: vec![0],
+        next: 0,
+        left: 1,
         arrived: Vec::new(),
         bytes: 0,
         source: it.peer,
@@ -105,6 +109,8 @@ impl Receiving {
     }
 
     fn begin_round(&mut self) -> Result {
+        self.requests.clear();
+        (self.next, self.left) = (0, 0);
         self.arrived.clear();
         self.arrived.resize(self.plan.partitions as usize, false);
         for number in 0..self.plan.partitions {
@@ -117,7 +123,7 @@ impl Receiving {
                 rg::rg_irecv(address.cast(), to - from, peer, tag, group, &mut request)
             })?;
             self.requests.push(request);
-            self.numbers.push(number);
+            self.left += 1;
         }
         Ok(())
     }
@@ -142,11 +148,41 @@ impl Receiving {
         }
     }
 
-    fn part_arrived(&mut self, number: c_int, status: &rg::Status, code: c_int) {
+    /// The request with this number is complete.
+    fn over(&mut self, number: usize, status: &rg::Status, code: c_int) {
+        self.requests[number] = rg::REQUEST_NULL;
+        self.left -= 1;
+        self.source = status.source;
+        match self.known {
+            false => self.plan_arrived(status, code),
+            true => self.part_arrived(number, status, code),
+        }
+        let rest = self.requests[self.next..].iter();
+        self.next += rest.take_while(|it| **it == rg::REQUEST_NULL).count();
+        if self.left == 0 {
+            self.state = State::Complete;
+        }
+    }
+
+    /// Looks whether this partition of the sender's is there.
+    fn look_at(&mut self, number: usize) -> bool {
+        let mut request = self.requests[number];
+        let (mut done, mut status) = (0, rg::Status::default());
+        if request != rg::REQUEST_NULL {
+            // SAFETY: a request of the engine's; the others are written.
+            let code = unsafe { rg::rg_test(&mut request, &mut done, &mut status) };
+            if done != 0 {
+                self.over(number, &status, code);
+            }
+        }
+        self.arrived[number]
+    }
+
+    fn part_arrived(&mut self, number: usize, status: &rg::Status, code: c_int) {
         self.fail(checked(code));
         self.bytes += status.length as u64;
-        self.arrived[number as usize] = true;
-        let (from, to) = self.place(number as usize);
+        self.arrived[number] = true;
+        let (from, to) = self.place(number);
         if let (Some((of, buffer, bytes)), rg::OK) = (&self.apart, code) {
             // SAFETY: the elements are the program's until the round is complete; the bytes have come.
             unsafe { of.unpack(bytes.as_ptr().wrapping_add(from), from, to, *buffer) };
@@ -160,20 +196,12 @@ impl Operation for Receiving {
     }
 
     fn waits_for(&self) -> &[rg::Request] {
-        &self.requests
+        let end = self.requests.len().min(self.next + AT_ONCE);
+        &self.requests[self.next..end]
     }
 
     fn completed(&mut self, index: usize, status: &rg::Status, code: c_int) {
-        self.requests.swap_remove(index);
-        let number = self.numbers.swap_remove(index);
-        self.source = status.source;
-        match self.known {
-            false => self.plan_arrived(status, code),
-            true => self.part_arrived(number, status, code),
-        }
-        if self.requests.is_empty() {
-            self.state = State::Complete;
-        }
+        self.over(self.next + index, status, code);
     }
 
     fn finish(&mut self) -> (Status, Result) {
@@ -197,13 +225,17 @@ impl Operation for Receiving {
             let text = "the request is active: it has been started, and not completed";
             return Err(Error::new(ERR_REQUEST, text));
         }
+        if !self.known && self.left == 0 {
+            let text = "the receive met no send that it could take, and cannot be started again";
+            return Err(Error::new(ERR_REQUEST, text));
+        }
         self.bytes = 0;
         if self.known {
             self.begin_round()?;
         }
-        self.state = match self.requests.is_empty() {
-            true => State::Complete,
-            false => State::Pending,
+        self.state = match self.left {
+            0 => State::Complete,
+            _ => State::Pending,
         };
         Ok(())
     }
@@ -217,7 +249,7 @@ impl Operation for Receiving {
         !self.known
     }
 
-    fn part(&self, partition: c_int) -> Option<Result<bool>> {
+    fn part(&mut self, partition: c_int) -> Option<Result<bool>> {
         if let Err(error) = check_index(partition, self.partitions) {
             return Some(Err(error));
         }
@@ -229,13 +261,12 @@ impl Operation for Receiving {
         }
         let own = self.length / self.partitions as usize;
         let (from, each) = (own * partition as usize, self.plan.bytes as usize);
-        if own == 0 || each == 0 {
-            return Some(Ok(self.arrived.iter().all(|&it| it)));
-        }
-        let (first, last) = (from / each, (from + own).div_ceil(each));
-        let last = last.min(self.arrived.len());
-        let mut parts = self.arrived[first.min(last)..last].iter();
-        Some(Ok(parts.all(|&it| it)))
+        let all = self.arrived.len();
+        let (first, last) = match own == 0 || each == 0 {
+            true => (0, all),
+            false => (from / each, (from + own).div_ceil(each).min(all)),
+        };
+        Some(Ok((first..last).all(|number| self.look_at(number))))
     }
 }
 
@@ -248,12 +279,14 @@ impl Drop for Receiving {
         }
         if !self.known
             && let Some(mut request) = self.requests.pop()
+            && request != rg::REQUEST_NULL
         {
+            self.left = 0;
             let plan = Box::into_raw(std::mem::take(&mut self.plan)).cast();
             // SAFETY: the function takes the plan back, once.
             unsafe { rg::rg_on_complete(&mut request, Some(over), plan) };
         }
-        if !self.requests.is_empty()
+        if self.left > 0
             && let Some((_, _, bytes)) = self.apart.take()
         {
             // Messages may still come there.
@@ -288,9 +321,9 @@ pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
         if there {
             return Ok(true);
         }
+        // The plan may be there now.
         crate::progress::advance_one(inner.as_mut());
         inner.part(partition).unwrap_or(Ok(false))
     });
-    // A thread that asks in a loop lets others have the lock, and what has to advance go on.
     found.map_err(|error| error.on(object))
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use regatta_sys as rg;
 
-use super::{Plan, check_index, plan_tag, take_tags};
+use super::{AT_ONCE, Plan, check_index, plan_tag, take_tags};
 use crate::abi::*;
 use crate::calls::generalized;
 use crate::communicator::{Communicator, get};
@@ -217,17 +217,24 @@ struct Sending {
     result: Result,
 }
 
+impl Sending {
+    /// The first of those that are waited for now.
+    fn first(&self) -> usize {
+        self.requests.len().saturating_sub(AT_ONCE)
+    }
+}
+
 impl Operation for Sending {
     fn state(&self) -> State {
         self.state
     }
 
     fn waits_for(&self) -> &[rg::Request] {
-        &self.requests
+        &self.requests[self.first()..]
     }
 
     fn completed(&mut self, index: usize, _status: &rg::Status, code: c_int) {
-        self.requests.swap_remove(index);
+        self.requests.swap_remove(self.first() + index);
         if let (Ok(()), Err(error)) = (&self.result, checked(code)) {
             self.result = Err(error);
         }

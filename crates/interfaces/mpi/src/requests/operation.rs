@@ -55,7 +55,7 @@ pub trait Operation: Send {
     }
 
     /// Whether a partition has arrived; `None` if it is no partitioned receive.
-    fn part(&self, _partition: c_int) -> Option<Result<bool>> {
+    fn part(&mut self, _partition: c_int) -> Option<Result<bool>> {
         None
     }
 
