@@ -11,3 +11,21 @@ fn the_survivors_make_a_smaller_communicator() {
             .ended_with(128 + 9);
     }
 }
+
+#[test]
+fn an_abort_ends_all_processes_with_its_code() {
+    for processes in [1, 3] {
+        Job::of(processes, &mpi::program("faults"), &["abort"])
+            .run()
+            .ended_with(7)
+            .said("MPI_Abort is called with code 7");
+    }
+}
+
+#[test]
+fn an_error_that_nobody_handles_ends_the_job_and_says_which_argument_was_wrong() {
+    Job::of(3, &mpi::program("faults"), &["fatal"])
+        .run()
+        .ended_with(6)
+        .said("MPI_Send: the destination is 3; ranks here are 0 to 2");
+}

@@ -41,8 +41,29 @@ static void shrink(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
+/* One process ends the job; the others wait for a message that never comes. */
+static void abort_job(void)
+{
+    int got;
+    if (me == size - 1)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    MPI_Recv(&got, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* An error that nobody handles ends the job. */
+static void fatal(void)
+{
+    int got;
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    if (me == 0)
+        MPI_Send(&me, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+    MPI_Recv(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct scenario scenarios[] = {{"shrink", shrink}, {NULL, NULL}};
+    static const struct scenario scenarios[] = {
+        {"shrink", shrink}, {"abort", abort_job}, {"fatal", fatal}, {NULL, NULL},
+    };
     return play(argc, argv, scenarios);
 }
