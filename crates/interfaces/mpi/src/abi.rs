@@ -75,6 +75,17 @@ impl Status {
         self.internal[2] = c_int::from(cancelled);
     }
 
+    /// Writes the status of no operation at all where the caller wants it: it has no error, either.
+    ///
+    /// # Safety
+    /// As [`Status::store`].
+    pub unsafe fn store_empty(to: *mut Status) {
+        if !to.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { *to = Status::empty(ANY_SOURCE) };
+        }
+    }
+
     /// Writes it where the caller wants it; the error is left alone, as the calls for one operation have it.
     ///
     /// # Safety

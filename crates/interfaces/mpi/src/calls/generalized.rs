@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_sys as rg;
 
@@ -16,16 +16,24 @@ use crate::error::{Error, Result, checked, not_null};
 use crate::requests::{self, Operation, State};
 
 /// The tags of those that are not complete, by their requests.
-static TAGS: Mutex<Option<HashMap<Request, c_int>>> = Mutex::new(None);
+static TAGS: Mutex<Option<HashMap<Request, Open>>> = Mutex::new(None);
 static NEXT: AtomicI32 = AtomicI32::new(0);
 
-fn tags() -> MutexGuard<'static, Option<HashMap<Request, c_int>>> {
+/// A request that the program has not completed.
+struct Open {
+    tag: c_int,
+    completed: Arc<AtomicBool>,
+}
+
+fn tags() -> MutexGuard<'static, Option<HashMap<Request, Open>>> {
     TAGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Generalized {
     message: [rg::Request; 1],
     complete: bool,
+    /// The program has completed it, whether the message is here or not.
+    completed: Arc<AtomicBool>,
     query: Grequest_query_function,
     free: Grequest_free_function,
     cancel: Grequest_cancel_function,
@@ -102,7 +110,12 @@ impl Operation for Generalized {
     fn cancel(&mut self) -> Result {
         let code = self.cancel.map_or(SUCCESS, |cancel| {
             // SAFETY: the program's function, with its own argument.
-            unsafe { cancel(self.extra, c_int::from(self.complete)) }
+            unsafe {
+                cancel(
+                    self.extra,
+                    c_int::from(self.completed.load(Ordering::Acquire)),
+                )
+            }
         });
         returned(code, "cancel")
     }
@@ -118,27 +131,32 @@ pub unsafe fn grequest_start(
     let hidden = get(COMM_SELF)?.hidden;
     not_null(request, "request")?;
     let (tag, message) = sleep(hidden)?;
+    let completed = Arc::new(AtomicBool::new(false));
     let made = Generalized {
         message: [message],
         complete: false,
+        completed: completed.clone(),
         query: query_fn,
         free: free_fn,
         cancel: cancel_fn,
         extra: extra_state,
     };
     let made = requests::of_operation(Box::new(made), COMM_SELF)?;
-    tags().get_or_insert_default().insert(made, tag);
+    tags()
+        .get_or_insert_default()
+        .insert(made, Open { tag, completed });
     // SAFETY: the caller's pointer.
     unsafe { *request = made };
     Ok(())
 }
 
 pub unsafe fn grequest_complete(request: Request) -> Result {
-    let tag = tags().get_or_insert_default().remove(&request);
-    let tag = tag.ok_or_else(|| {
+    let open = tags().get_or_insert_default().remove(&request);
+    let Open { tag, completed } = open.ok_or_else(|| {
         let text = "the request is no generalized one, or has been completed already";
         Error::new(ERR_REQUEST, text)
     })?;
+    completed.store(true, Ordering::Release);
     wake(tag)
 }
 

@@ -172,7 +172,7 @@ pub unsafe fn testany(
     unsafe {
         (*indx, *flag) = (UNDEFINED, c_int::from(!active));
         if !active {
-            Status::empty(ANY_SOURCE).store(status);
+            Status::store_empty(status);
         }
     }
     Ok(())
@@ -263,7 +263,7 @@ pub unsafe fn request_get_status(
     unsafe {
         *flag = c_int::from(found != Look::Pending);
         match found {
-            Look::Inactive => Status::empty(ANY_SOURCE).store(status),
+            Look::Inactive => Status::store_empty(status),
             Look::Complete(found) => found.store(status),
             Look::Pending => {}
         }
@@ -330,7 +330,7 @@ pub unsafe fn request_get_status_any(
     unsafe {
         (*indx, *flag) = (UNDEFINED, c_int::from(!active));
         if !active {
-            Status::empty(ANY_SOURCE).store(status);
+            Status::store_empty(status);
         }
     }
     Ok(())

@@ -16,17 +16,15 @@ struct Groups([rg::Group; 3]);
 /// A duplicate that is being made.
 struct Duplication {
     /// The engine writes there.
-    groups: Box<Groups>,
+    _groups: Box<Groups>,
     requests: [rg::Request; 3],
-    /// The original, and the parts of the duplicate beside its groups.
-    rest: Option<(Arc<Communicator>, Inherited)>,
-    /// The handle of the duplicate, which leads nowhere yet.
+    /// The duplicate: what belongs to this process alone can be used from the first, such as its error handler.
     handle: Comm,
     outcome: Result,
     state: State,
 }
 
-/// Begins to duplicate a communicator: the handle of the duplicate, which is to be used when the operation is complete.
+/// Begins to duplicate a communicator: the handle of the duplicate, whose messages go when the operation is complete.
 pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box<dyn Operation>)> {
     let mut groups = Box::new(Groups([rg::Group { id: -1 }; 3]));
     let mut requests = [rg::REQUEST_NULL; 3];
@@ -41,11 +39,10 @@ pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box
             checked(unsafe { rg::rg_igroup_dup(source, &mut groups.0[at], &mut requests[at]) })?;
         }
     }
-    let handle = registry::reserve()?;
+    let handle = publish(comm, inherited, groups.0)?;
     let operation = Duplication {
-        groups,
+        _groups: groups,
         requests,
-        rest: Some((comm, inherited)),
         handle,
         outcome: Ok(()),
         state: State::Pending,
@@ -53,32 +50,37 @@ pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box
     Ok((handle, Box::new(operation)))
 }
 
+/// The duplicate by its handle. Its groups have their ids, and can be used when the operation is complete.
+fn publish(
+    comm: Arc<Communicator>,
+    inherited: Inherited,
+    [group, hidden, own]: [rg::Group; 3],
+) -> Result<Comm> {
+    let remote = comm.remote.as_ref().map(|remote| Remote {
+        members: remote.members.clone(),
+        base: remote.base,
+        own,
+    });
+    let made = Made {
+        group,
+        hidden,
+        local: comm.local.clone(),
+        rank: comm.rank,
+        base: comm.base,
+        remote,
+    };
+    let made = registry::insert(|handle| made.with_handle(handle, inherited))?;
+    Ok(made.handle)
+}
+
 impl Duplication {
-    /// All groups are there.
-    fn publish(&mut self) {
+    /// All groups are there, or one is not.
+    fn end(&mut self) {
         self.state = State::Complete;
-        let Some((comm, inherited)) = self.rest.take() else {
-            return;
-        };
         if self.outcome.is_err() {
-            registry::give_up(self.handle);
-            return;
+            // It may have been freed by the program.
+            let _ = registry::remove(self.handle);
         }
-        let [group, hidden, own] = self.groups.0;
-        let remote = comm.remote.as_ref().map(|remote| Remote {
-            members: remote.members.clone(),
-            base: remote.base,
-            own,
-        });
-        let made = Made {
-            group,
-            hidden,
-            local: comm.local.clone(),
-            rank: comm.rank,
-            base: comm.base,
-            remote,
-        };
-        registry::fill(made.with_handle(self.handle, inherited));
     }
 }
 
@@ -97,7 +99,7 @@ impl Operation for Duplication {
             self.outcome = checked(code);
         }
         if self.requests.iter().all(|it| *it == rg::REQUEST_NULL) {
-            self.publish();
+            self.end();
         }
     }
 

@@ -78,15 +78,6 @@ pub(super) fn fill(communicator: Communicator) -> Arc<Communicator> {
     communicator
 }
 
-/// Gives a handle up that was reserved.
-pub(super) fn give_up(comm: Comm) {
-    let mut registry = write();
-    let index = ports::index(comm).unwrap_or_default();
-    let slot = registry.slot(index);
-    slot.generation = slot.generation.wrapping_add(1);
-    registry.free.push(index);
-}
-
 /// Adds a communicator, which is told its handle.
 pub fn insert(make: impl FnOnce(Comm) -> Communicator) -> Result<Arc<Communicator>> {
     Ok(fill(make(reserve()?)))

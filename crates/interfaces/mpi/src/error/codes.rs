@@ -103,6 +103,10 @@ pub fn remove(code: c_int, is_class: bool) -> Result {
         };
         return Err(Error::new(ERR_ARG, text));
     }
+    if find(&mut added, code).is_some_and(|it| !it.text.is_empty()) {
+        let text = format!("{code} still has a text; that is removed first");
+        return Err(Error::new(ERR_OTHER, text));
+    }
     let codes = added.iter().flatten().filter(|it| it.class == code).count();
     if is_class && codes > 1 {
         let text = format!("class {code} still has codes; they are removed first");
