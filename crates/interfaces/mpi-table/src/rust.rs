@@ -121,6 +121,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
         .map(|it| it.passed(large) + ", ")
         .chain(function.tells_form().then(|| large.to_string()))
         .collect();
+    // Text of unsafe code: its SAFETY line is written above it in the library.
     let call = format!(
         "unsafe {{ calls::{module}::{}({arguments}) }}",
         function.rust_name()
@@ -158,6 +159,7 @@ fn object(function: &Function) -> String {
             && matches!(kind, "Comm" | "Win" | "File" | "Session")
             && function.parameters.len() == 1
         {
+            // Text of unsafe code: its SAFETY line is written above it in the library.
             return format!("Object::{kind}(unsafe {{ pointed({}) }})", parameter.rust());
         }
     }
