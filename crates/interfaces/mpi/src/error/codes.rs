@@ -237,6 +237,8 @@ mod tests {
         set_text(code, c"too hot").expect("a code");
         assert_eq!(text(code).expect("a code").as_c_str(), c"too hot");
         assert!(remove(class, true).is_err() && remove(code, true).is_err());
+        assert!(remove(code, false).is_err(), "its text is still there");
+        set_text(code, c"").expect("a code");
         remove(code, false).expect("a code");
         remove(class, true).expect("a class");
         assert!(super::class(class).is_err() && add_code(code).is_err());
