@@ -185,11 +185,6 @@ impl Window {
         self.described().1.merge(hints);
     }
 
-    /// Whether accumulates of numbers are instructions of the machine.
-    pub fn is_atomic(&self) -> bool {
-        matches!(self.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED)
-    }
-
     /// The target with this rank; nothing of MPI_PROC_NULL.
     pub fn target(&self, rank: c_int) -> Result<Option<&Target>> {
         match usize::try_from(rank)

@@ -85,6 +85,17 @@ pub const ALL: [Interface; 3] = [
     },
 ];
 
+/// The environment of MPICH's that runs the program of `regatta-mpi`: nothing but the library differs.
+pub const SAME_PROGRAM: &str = "mpich-abi";
+
+/// The environment whose program this one runs, which may be its own.
+pub fn program(competitor: &Competitor) -> &str {
+    match competitor.name.as_str() {
+        SAME_PROGRAM => "regatta-mpi",
+        name => name,
+    }
+}
+
 impl Interface {
     /// The environment, if its library is beside Regatta's; else a sentence.
     pub fn competitor(&self, regatta: &Competitor) -> Result<Competitor, String> {
