@@ -174,8 +174,8 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
 }
 #endif
 
-/* Memory that another task reaches, with ENV_WINDOWS. All tasks call env_window, and get their own memory of so many bytes, which those before
- * it had; a transfer is complete at the target when the call returns. */
+/* Memory that another task reaches, with ENV_WINDOWS. All tasks call env_window with one size. It gives a task its own memory, and frees what the
+ * call before gave, if that was of another size. A transfer is complete at the target when its call returns. */
 #ifdef ENV_WINDOWS
 static inline void *env_window(size_t bytes);
 static inline void env_window_sync(void);

@@ -5,8 +5,8 @@
 //! process. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
 //! call is; of the third one, puts and accumulates are complete after a flush.
 //!
-//! Accumulates of numbers in mapped memory are instructions of the machine. All others hold the target's word on the
-//! [`board`] of its host, whichever way they come.
+//! Each accumulate, whichever way it comes, holds the target's word for accumulates on the [`board`] of its host, for all of its
+//! elements.
 
 pub mod accumulate;
 mod board;

@@ -85,7 +85,7 @@ impl Sources {
     pub fn compile(&self, supervisor: &Supervisor, competitor: &Competitor) -> Result<PathBuf> {
         let name = match competitor.family {
             Family::RegattaPvm => regatta_pvm::program(competitor),
-            _ => interface::program(competitor),
+            _ => interface::program_source(competitor),
         };
         let flags = self.library_flags(competitor)?;
         let program = self.folder.join(format!("primitives-{name}"));

@@ -206,7 +206,7 @@ fn mpich_abi(peers: &Path) -> Option<Competitor> {
     let (launcher, library) = (folder.join("bin/mpirun"), folder.join("lib"));
     let is_here = launcher.exists() && library.join("libmpi_abi.so.1").exists();
     is_here.then(|| Competitor {
-        name: interface::SAME_PROGRAM.to_owned(),
+        name: interface::MPICH_ABI.to_owned(),
         family: Family::Mpich,
         tuned: true,
         compiler: folder.join("bin/mpicc_abi"),

@@ -85,13 +85,13 @@ pub const ALL: [Interface; 3] = [
     },
 ];
 
-/// The environment of MPICH's that runs the program of `regatta-mpi`: nothing but the library differs.
-pub const SAME_PROGRAM: &str = "mpich-abi";
+/// The name of the environment of MPICH's that runs the program of `regatta-mpi`: nothing but the library differs.
+pub const MPICH_ABI: &str = "mpich-abi";
 
 /// The environment whose program this one runs, which may be its own.
-pub fn program(competitor: &Competitor) -> &str {
+pub fn program_source(competitor: &Competitor) -> &str {
     match competitor.name.as_str() {
-        SAME_PROGRAM => "regatta-mpi",
+        MPICH_ABI => "regatta-mpi",
         name => name,
     }
 }

@@ -35,7 +35,7 @@ pub fn takes_part(family: Family) -> bool {
 }
 
 /// Does this family give right results with one of them? Transfers of Debian's MPICH 4.0 have not arrived when their flush returns.
-pub fn works(family: Family, operation: &str) -> bool {
+pub fn gives_right_results(family: Family, operation: &str) -> bool {
     family != Family::Mpich4 || matches!(operation, BLOCKS | THREADS)
 }
 

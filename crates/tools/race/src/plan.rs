@@ -479,7 +479,9 @@ impl OnePlan<'_> {
         };
         let (threads, others): (Vec<_>, Vec<_>) = mpi_operations::OPERATIONS
             .into_iter()
-            .filter(|name| asked(name) && mpi_operations::works(self.competitor.family, name))
+            .filter(|name| {
+                asked(name) && mpi_operations::gives_right_results(self.competitor.family, name)
+            })
             .map(each)
             .partition(|point| point.0 == mpi_operations::THREADS);
         for points in [others, threads] {

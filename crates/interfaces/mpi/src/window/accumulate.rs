@@ -1,5 +1,5 @@
-//! Accumulates: elements of a target's are replaced by what an operator makes of them, each in one step for everybody
-//! else who accumulates elements of that type.
+//! Accumulates: elements of a target's are replaced by what an operator makes of them, in one step for everybody
+//! else who accumulates there.
 
 use std::ffi::c_int;
 use std::sync::Arc;
