@@ -3,6 +3,8 @@
 //!
 //! A library that unwinds through its own frames alone, as those of ours do, needs no unwinder in common with others.
 
+#![forbid(unsafe_code)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
