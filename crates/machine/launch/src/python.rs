@@ -68,7 +68,13 @@ pub(crate) fn reason(program: &Path) -> Option<String> {
     let environment: Vec<Variable> = std::env::vars_os().collect();
     match choice(program, &environment)? {
         Choice::Mismatch(sentence) => Some(sentence),
-        _ => None,
+        _ => {
+            let chosen = environment::value(&environment, LIBRARY)?;
+            let (program, chosen) = (program.display(), chosen.to_string_lossy());
+            Some(format!(
+                "{program} ended before it imported mpi4py.MPI, or that has loaded the library which {LIBRARY} names ({chosen}), and this is not Regatta's"
+            ))
+        }
     }
 }
 
@@ -76,7 +82,7 @@ pub(crate) fn reason(program: &Path) -> Option<String> {
 fn choice(program: &Path, environment: &[Variable]) -> Option<Choice> {
     let set = |name| environment::value(environment, name);
     let interpreter = interpreter(program, set("PATH"))?;
-    let found = Mpi4py::of(&folders::of(&interpreter, set)?)?;
+    let found = Mpi4py::of(&interpreter, &folders::of(&interpreter, set)?)?;
     let chosen = [LIBRARY, INTERFACE]
         .into_iter()
         .any(|name| set(name).is_some());

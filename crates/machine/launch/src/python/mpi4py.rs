@@ -28,6 +28,7 @@ struct Module {
 /// An mpi4py.
 #[derive(Debug)]
 pub(super) struct Mpi4py {
+    interpreter: PathBuf,
     folder: PathBuf,
     modules: Vec<Module>,
 }
@@ -52,6 +53,8 @@ pub(super) struct Ours {
     pub(super) standard: Option<PathBuf>,
     /// The one of MPICH's.
     pub(super) mpich: Option<PathBuf>,
+    /// The compiler for programs of MPI.
+    pub(super) compiler: Option<PathBuf>,
 }
 
 /// Where our libraries can be, from the command's directory.
@@ -60,6 +63,7 @@ const STANDARD: [&str; 3] = [
     "libmpi_abi.so.1",
     "libmpi_abi.so",
 ];
+const COMPILER: [&str; 1] = ["../lib/regatta/mpi/mpicc"];
 const MPICH: [&str; 2] = ["../lib/regatta/mpich/libmpi.so.12", "mpich/libmpi.so.12"];
 
 impl Ours {
@@ -74,21 +78,27 @@ impl Ours {
         Ours {
             standard: first(&STANDARD),
             mpich: first(&MPICH),
+            compiler: first(&COMPILER),
         }
     }
 }
 
 impl Mpi4py {
     /// The first one in these folders, if it has a module for the interpreter.
-    pub(super) fn of(folders: &Folders) -> Option<Mpi4py> {
+    pub(super) fn of(interpreter: &Path, folders: &Folders) -> Option<Mpi4py> {
         let mut all = folders.all.iter().map(|folder| folder.join("mpi4py"));
         let folder = all.find(|folder| folder.join("__init__.py").is_file())?;
         let files = std::fs::read_dir(&folder).ok()?;
-        let modules: Vec<Module> = files
+        let mut modules: Vec<Module> = files
             .flatten()
             .filter_map(|entry| module(entry.path(), folders.version.as_deref()))
             .collect();
-        (!modules.is_empty()).then_some(Mpi4py { folder, modules })
+        modules.sort_by(|one, other| one.file.cmp(&other.file));
+        (!modules.is_empty()).then_some(Mpi4py {
+            interpreter: interpreter.to_owned(),
+            folder,
+            modules,
+        })
     }
 
     /// The consequence where the user may have chosen a library, and with these of ours.
@@ -108,7 +118,7 @@ impl Mpi4py {
             Some(library) => Choice::Load(library.clone()),
             None => {
                 let names: Vec<&str> = self.modules.iter().map(|it| it.interface.name()).collect();
-                self.mismatch(&names.join(" and for that of "))
+                self.mismatch(&names.join(" and "), ours)
             }
         }
     }
@@ -126,7 +136,7 @@ impl Mpi4py {
             // Without a library of ours the loader finds one by itself, or none.
             return match module.interface {
                 Interface::Standard => Choice::Nothing,
-                other => self.mismatch(other.name()),
+                other => self.mismatch(other.name(), ours),
             };
         };
         let own_names = linked
@@ -150,14 +160,16 @@ impl Mpi4py {
             // That folder is in the loader's path in any case.
             Interface::Standard => Choice::Nothing,
             _ if there.all(|it| it) => Choice::Folder(folder.to_owned()),
-            other => self.mismatch(other.name()),
+            other => self.mismatch(other.name(), ours),
         }
     }
 
-    fn mismatch(&self, interfaces: &str) -> Choice {
-        let folder = self.folder.display();
+    fn mismatch(&self, interfaces: &str, ours: &Ours) -> Choice {
+        let (folder, python) = (self.folder.display(), self.interpreter.display());
+        let compiler = ours.compiler.as_deref().unwrap_or(Path::new("mpicc"));
+        let compiler = compiler.display();
         Choice::Mismatch(format!(
-            "the mpi4py in {folder} was built for the interface of {interfaces}, which Regatta does not have here, so each task would be a world of its own: build it for Regatta with `MPICC=PREFIX/lib/regatta/mpi/mpicc MPI4PY_BUILD_MPIABI=1 python -m pip install --no-cache-dir --force-reinstall --no-binary mpi4py mpi4py`, where PREFIX is Regatta's, or start it with that MPI's mpiexec"
+            "the mpi4py in {folder} was built for {interfaces}, whose interface Regatta does not have here, so each task would be a world of its own: build it for Regatta by `MPICC={compiler} MPI4PY_BUILD_MPIABI=1 {python} -m pip install --no-cache-dir --force-reinstall --no-binary mpi4py mpi4py`, with Regatta's mpicc, or start it with that MPI's mpiexec"
         ))
     }
 }

@@ -38,6 +38,7 @@ impl Scratch {
         Ours {
             standard: Some(self.file("regatta/libmpi_abi.so.1", "")),
             mpich: Some(self.file("mpich/libmpi.so.12", "")),
+            compiler: Some(self.file("mpi/mpicc", "")),
         }
     }
 }
@@ -53,7 +54,7 @@ const OPEN_MPI: &str = "MPI.openmpi.cpython-311-x86_64-linux-gnu.so";
 const STANDARD: &str = "MPI.mpiabi.cpython-311-x86_64-linux-gnu.so";
 
 fn found(interpreter: &Path) -> Option<Mpi4py> {
-    Mpi4py::of(&folders::of(interpreter, |_| None)?)
+    Mpi4py::of(interpreter, &folders::of(interpreter, |_| None)?)
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn a_wheel_without_an_interface_of_ours_is_a_mismatch_unless_the_user_has_chosen
         panic!("Open MPI's interface is not ours");
     };
     assert!(
-        said.contains("Open MPI") && said.contains("MPI4PY_BUILD_MPIABI=1"),
+        said.contains("Open MPI") && said.contains("/mpi/mpicc MPI4PY_BUILD_MPIABI=1 "),
         "{said}"
     );
     assert_eq!(wheel.choose(true, &scratch.ours()), Choice::Nothing);
