@@ -45,7 +45,7 @@ fn launch(words: Vec<OsString>) -> ExitCode {
 }
 
 fn start(request: &Request, form: Form) -> Result<u8, Refusal> {
-    let words = sections::run_words(request);
+    let words = sections::run_words(request)?;
     let arguments = match Cli::try_parse_from(words) {
         Ok(Cli {
             command: Command::Run(arguments),
