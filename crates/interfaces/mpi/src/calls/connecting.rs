@@ -9,7 +9,7 @@ use regatta_sys as rg;
 use super::communicator_making::give;
 use super::processes::check_root;
 use crate::abi::*;
-use crate::communicator::{self, Inherited, get, talk};
+use crate::communicator::{self, Inherited, Sides, get, talk};
 use crate::error::{Error, Result, checked, not_null};
 use crate::info;
 use crate::ports;
@@ -58,10 +58,11 @@ unsafe fn connected(
     let comm = get(comm)?;
     check_root(&comm, root)?;
     not_null(newcomm, "newcomm")?;
-    let made = communicator::connect(&comm, root, |members| {
+    let made = communicator::connect(&comm, root, || {
         info::optional(info)?;
         // SAFETY: the caller's text, at the root.
-        ask(unsafe { port_of(port_name)? }, members)
+        let port = unsafe { port_of(port_name)? };
+        Sides::agree(&comm, |words| ask(port, words))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
@@ -165,10 +166,10 @@ pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
         unsafe { *intercomm = COMM_NULL };
         return Ok(());
     }
-    let made = communicator::connect(&own, 0, |_| {
+    let made = communicator::connect(&own, 0, || {
         talk::send(talk::CHANNEL, tid, ports::JOIN, &[])?;
         talk::receive(talk::CHANNEL, tid, ports::JOIN)?;
-        Ok(vec![tid])
+        Ok(Sides::fresh(vec![tid]))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&own), intercomm) }
