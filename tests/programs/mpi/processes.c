@@ -12,6 +12,11 @@ static int child(MPI_Comm parent, int argc, char **argv)
     int word[3] = {me, size, -1}, *application, flag, remote;
     SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &application, &flag));
     word[2] = *application;
+    /* The universe has those who started this world, too. */
+    int *universe, parents;
+    SUCCEEDS(MPI_Comm_remote_size(parent, &parents));
+    SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &universe, &flag));
+    CHECK(flag && *universe >= size + parents);
     CHECK(argc == 2 && strcmp(argv[1], *application ? "other" : "child") == 0);
     SUCCEEDS(MPI_Comm_remote_size(parent, &remote));
     for (int i = 0; i < remote; i++)
