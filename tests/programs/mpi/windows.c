@@ -390,6 +390,11 @@ static void shared(void)
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     SUCCEEDS(MPI_Win_unlock_all(win));
     SUCCEEDS(MPI_Win_free(&win));
+    /* No memory has no address. */
+    SUCCEEDS(MPI_Win_allocate_shared(me == 0 ? 8 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
+    SUCCEEDS(MPI_Win_shared_query(win, size - 1, &bytes, &unit, &theirs));
+    CHECK(size == 1 || (bytes == 0 && theirs == NULL));
+    SUCCEEDS(MPI_Win_free(&win));
 }
 
 static int handled;

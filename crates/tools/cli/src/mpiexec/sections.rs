@@ -30,6 +30,9 @@ pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     if let Some(timeout) = &request.timeout {
         words.extend(["--timeout".into(), timeout.into()]);
     }
+    if request.goes_on {
+        words.push("--on-failure=continue".into());
+    }
     words.push("--".into());
     match &request.sections[..] {
         [section] => words.extend(found(section)),
@@ -140,6 +143,8 @@ mod tests {
             ["regatta", "run", "-n", "1", "--", "p"]
         );
         assert_eq!(words("-host a,b:3 -ppn 2 p")[2..4], ["--host", "a:2,b:3"]);
+        let goes_on = words("-n 2 -disable-auto-cleanup p");
+        assert!(goes_on.contains(&"--on-failure=continue".to_owned()));
     }
 
     #[test]
