@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 /// A handle of C's.
 pub trait Handle: Copy {
-    /// That of Fortran's number.
+    /// The handle of Fortran's number.
     fn of(number: c_int) -> Self;
     /// Its number for Fortran.
     fn to_int(self) -> c_int;
@@ -87,7 +87,7 @@ pub struct Handles<T> {
 }
 
 impl<T: Handle> Handles<T> {
-    /// Those of the program's array. A negative count is none: C's function says what is wrong with it.
+    /// The handles of the program's array. A negative count is none: C's function says what is wrong with it.
     ///
     /// # Safety
     /// The array has so many.

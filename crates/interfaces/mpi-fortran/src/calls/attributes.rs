@@ -60,7 +60,7 @@ unsafe fn predefined(keyval: c_int, attribute: *mut c_void) -> Option<i64> {
     }
 }
 
-/// What a key was made with.
+/// The functions and the state that a key was made with.
 struct Key {
     copy: *const c_void,
     delete: *const c_void,

@@ -70,6 +70,37 @@ pub unsafe fn comm_spawn(
     }
 }
 
+/// Several programs, as C has them.
+struct Programs {
+    _names: Vec<CString>,
+    commands: Vec<*mut c_char>,
+    _arguments: Vec<Arguments>,
+    /// None: no program has arguments.
+    tables: Option<Vec<*mut *mut c_char>>,
+}
+
+impl Programs {
+    /// So many programs of the program's arrays, whose texts have these lengths.
+    unsafe fn of(number: usize, commands: (*const u8, usize), argv: (*mut u8, usize)) -> Programs {
+        let (first, length) = commands;
+        // SAFETY: the program's array of this length.
+        let names = (0..number).map(|index| unsafe { text(first.add(index * length), length) });
+        let names: Vec<CString> = names.collect();
+        let has_arguments = !is_no_arguments(argv.0);
+        let with = if has_arguments { number } else { 0 };
+        // SAFETY: the program's array, a row for each of them.
+        let all = (0..with).map(|index| unsafe { Arguments::of(argv.0, argv.1, index, number) });
+        let mut all: Vec<Arguments> = all.collect();
+        let tables = all.iter_mut().map(|it| it.pointers.as_mut_ptr());
+        Programs {
+            commands: names.iter().map(|it| it.as_ptr().cast_mut()).collect(),
+            tables: has_arguments.then(|| tables.collect()),
+            _names: names,
+            _arguments: all,
+        }
+    }
+}
+
 pub unsafe fn comm_spawn_multiple(
     call: crate::Comm_spawn_multiple,
     count: *mut c_int,
@@ -90,38 +121,17 @@ pub unsafe fn comm_spawn_multiple(
         // Only the root's arguments are looked at.
         let mut rank = 0;
         crate::PMPI_Comm_rank(Comm::of(*comm), &mut rank);
-        let number = if rank == *root {
-            (*count).max(0) as usize
-        } else {
-            0
-        };
-        let names: Vec<CString> = (0..number)
-            .map(|index| {
-                text(
-                    array_of_commands.add(index * commands_length),
-                    commands_length,
-                )
-            })
-            .collect();
-        let mut commands: Vec<_> = names.iter().map(|it| it.as_ptr().cast_mut()).collect();
-        let without = is_no_arguments(array_of_argv);
-        let mut arguments: Vec<Arguments> = (0..if without { 0 } else { number })
-            .map(|index| Arguments::of(array_of_argv, argv_length, index, number))
-            .collect();
-        let mut tables: Vec<_> = arguments
-            .iter_mut()
-            .map(|it| it.pointers.as_mut_ptr())
-            .collect();
-        let mut infos = Handles::<Info>::take(array_of_info, number as i64);
+        let number = if rank == *root { *count } else { 0 }.max(0);
+        let commands = (array_of_commands.cast_const(), commands_length);
+        let argv = (array_of_argv, argv_length);
+        let mut programs = Programs::of(number as usize, commands, argv);
+        let tables = programs.tables.as_mut();
+        let mut infos = Handles::<Info>::take(array_of_info, number.into());
         let mut made = Comm::of(COMM_NULL);
         let result = call(
             *count,
-            commands.as_mut_ptr(),
-            if without {
-                null_mut()
-            } else {
-                tables.as_mut_ptr()
-            },
+            programs.commands.as_mut_ptr(),
+            tables.map_or(null_mut(), |it| it.as_mut_ptr()),
             array_of_maxprocs,
             infos.place(),
             *root,

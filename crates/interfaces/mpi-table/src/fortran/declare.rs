@@ -66,12 +66,13 @@ pub(super) fn interface(out: &mut String, routine: &Routine, name: &str, module:
     let _ = writeln!(out, "end {word}");
 }
 
-/// An argument of any type.
+/// An argument of any type. It is a TARGET: only then does gfortran believe that a later call may still read or write it, as those
+/// do that wait for a request.
 pub(super) fn any(out: &mut String, name: &str, intent: &str) {
     for directive in ANY {
         let _ = writeln!(out, "{directive} {name}");
     }
-    let _ = writeln!(out, "type(*), dimension(*){intent} :: {name}");
+    let _ = writeln!(out, "type(*), dimension(*){intent}, target :: {name}");
 }
 
 fn dummy(out: &mut String, routine: &Routine, parameter: &Parameter, role: Role, module: Module) {

@@ -54,7 +54,7 @@ pub fn front() -> String {
     out
 }
 
-/// What C's function is: its type, and its declaration under both names.
+/// The type of C's function, and its declaration under both names.
 fn c_function(out: &mut String, function: &Function, large: bool) {
     let kinds = function.parameters.iter();
     let mut kinds: Vec<String> = kinds.map(|it| rust_type(it.form(large))).collect();
@@ -214,7 +214,7 @@ fn body(out: &mut String, routine: &Routine) {
     );
 }
 
-/// What is done for a parameter before and after the call.
+/// Code for a parameter before and after the call.
 fn around(
     before: &mut String,
     after: &mut String,

@@ -172,7 +172,9 @@ fn generics(out: &mut String, prefix: &str, start: &str) {
 /// The name by which programs call it.
 fn generic(routine: &Routine) -> String {
     let name = routine.c_name();
-    let changes = |it: &crate::Parameter| it.large.is_some() && it.kind.trim_start_matches("const ").starts_with("int");
+    let changes = |it: &crate::Parameter| {
+        it.large.is_some() && it.kind.trim_start_matches("const ").starts_with("int")
+    };
     let differs = routine.function.parameters.iter().any(changes);
     match name.strip_suffix("_c") {
         Some(short) if differs || !routine.function.has_large() => short.to_owned(),
