@@ -200,16 +200,16 @@ fn body(out: &mut String, routine: &Routine) {
             }
         })
         .collect();
-    let end = match (routine.is_function(), routine.has_error()) {
-        (true, _) => "result",
-        (false, true) => "finish(ierror, result)",
-        (false, false) => "let _ = result;",
+    let call = match (routine.is_function(), routine.has_error()) {
+        (true, _) => format!("call({arguments})"),
+        (false, true) => format!("let result = call({arguments});\n{after}finish(ierror, result)"),
+        (false, false) => format!("let _ = call({arguments});"),
     };
     let _ = writeln!(
         out,
         "#[inline(always)]\nunsafe fn {}(call: {name}, {parameters}){returns} {{\n\
          // SAFETY: the program keeps MPI's rules.\nunsafe {{\n\
-         {before}let result = call({arguments});\n{after}{end}\n}}\n}}",
+         {before}{call}\n}}\n}}",
         name.to_lowercase()
     );
 }
