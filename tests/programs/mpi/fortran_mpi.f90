@@ -62,11 +62,17 @@ end module
 program chapters
   use functions
   implicit none
-  integer :: me, n, ierr
+  integer :: me, n, ierr, parent
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
   call MPI_Comm_size(MPI_COMM_WORLD, n, ierr)
+  call MPI_Comm_get_parent(parent, ierr)
+  if (parent /= MPI_COMM_NULL) then
+    call started(parent)
+    call MPI_Finalize(ierr)
+    stop
+  end if
   call check(n == 3, 'three processes')
   call types()
   call exchanges()
@@ -75,6 +81,7 @@ program chapters
   call windows()
   call files()
   call requests()
+  call processes()
   call facts()
   call MPI_Finalize(ierr)
   if (me == 0) print '(a)', 'all of it'
@@ -332,6 +339,51 @@ contains
     call check(count == 2 .and. got == 3, 'a collective with a request')
     call MPI_Testsome(2, pair, count, indices, MPI_STATUSES_IGNORE, ierr)
     call check(count == MPI_UNDEFINED, 'no requests')
+  end subroutine
+
+  ! Processes that are started, with arguments or without.
+  subroutine processes()
+    integer :: children, codes(3), sum
+    character(len=400) :: own
+    character(len=400) :: programs(2)
+    character(len=8) :: table(2, 3)
+    call get_command_argument(0, own)
+    sum = -1
+    call MPI_Comm_spawn(own, ['one word', 'two     ', '        '], 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, children, codes, ierr)
+    call check(ierr == MPI_SUCCESS .and. all(codes(:2) == MPI_SUCCESS), 'starting processes')
+    call MPI_Allreduce(0, sum, 1, MPI_INTEGER, MPI_SUM, children, ierr)
+    call check(sum == 4, 'arguments of processes')
+    call MPI_Comm_disconnect(children, ierr)
+    call check(children == MPI_COMM_NULL, 'processes that go their way')
+    programs = own
+    table(1, :) = ['x       ', '        ', '        ']
+    table(2, :) = ['y       ', 'z       ', '        ']
+    call MPI_Comm_spawn_multiple(2, programs, table, [1, 2], [MPI_INFO_NULL, MPI_INFO_NULL], 0, MPI_COMM_WORLD, children, &
+      codes, ierr)
+    call MPI_Allreduce(0, sum, 1, MPI_INTEGER, MPI_SUM, children, ierr)
+    call check(sum == 5, 'arguments of several programs')
+    call MPI_Comm_disconnect(children, ierr)
+    call MPI_Comm_spawn(own, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 1, MPI_COMM_WORLD, children, MPI_ERRCODES_IGNORE, ierr)
+    call MPI_Allreduce(0, sum, 1, MPI_INTEGER, MPI_SUM, children, ierr)
+    call check(sum == 0, 'no arguments')
+    call MPI_Comm_disconnect(children, ierr)
+    call MPI_Comm_spawn_multiple(2, programs, MPI_ARGVS_NULL, [1, 1], [MPI_INFO_NULL, MPI_INFO_NULL], 0, MPI_COMM_WORLD, &
+      children, MPI_ERRCODES_IGNORE, ierr)
+    call MPI_Allreduce(0, sum, 1, MPI_INTEGER, MPI_SUM, children, ierr)
+    call check(sum == 0, 'no arguments of several programs')
+    call MPI_Comm_disconnect(children, ierr)
+  end subroutine
+
+  ! A process that was started tells how many arguments it has.
+  subroutine started(parent)
+    integer, intent(in) :: parent
+    integer :: sum, starters
+    character(len=20) :: first
+    starters = parent
+    call get_command_argument(1, first)
+    if (command_argument_count() == 2) call check(first == 'one word' .or. first == 'y', 'an argument')
+    call MPI_Allreduce(command_argument_count(), sum, 1, MPI_INTEGER, MPI_SUM, starters, ierr)
+    call MPI_Comm_disconnect(starters, ierr)
   end subroutine
 
   ! What the library says about itself and about Fortran.
