@@ -45,6 +45,9 @@ static void binary_interface(void)
     SUCCEEDS(MPI_Abi_get_fortran_info(&info));
     CHECK(info == MPI_INFO_NULL);
     SUCCEEDS(MPI_Info_create(&info));
+    /* Data of types of other sizes would be wrong. */
+    SUCCEEDS(MPI_Info_set(info, "mpi_integer_size", "8"));
+    FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
     SUCCEEDS(MPI_Info_set(info, "mpi_integer_size", "4"));
     SUCCEEDS(MPI_Abi_set_fortran_info(info));
     FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));

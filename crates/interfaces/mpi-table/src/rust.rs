@@ -167,7 +167,7 @@ fn object(function: &Function) -> String {
 }
 
 impl Parameter {
-    fn form(&self, large: bool) -> &'static str {
+    pub(crate) fn form(&self, large: bool) -> &'static str {
         match self.large {
             Some(kind) if large => kind,
             _ => self.kind,
@@ -175,7 +175,7 @@ impl Parameter {
     }
 
     /// The name, where it is no word of Rust.
-    fn rust(&self) -> String {
+    pub(crate) fn rust(&self) -> String {
         match self.name {
             "type" | "ref" | "in" | "fn" => format!("{}_", self.name),
             name => name.to_owned(),
@@ -203,7 +203,7 @@ impl Parameter {
 }
 
 /// A C type as Rust has it.
-fn rust_type(kind: &str) -> String {
+pub(crate) fn rust_type(kind: &str) -> String {
     let kind = kind.trim();
     if let Some(of) = kind.strip_suffix("[][3]") {
         return format!("*mut [{}; 3]", rust_type(of));
