@@ -9,6 +9,8 @@ use crate::transport::{Fault, Flow, Peer, Streams};
 /// A message being sent.
 pub(crate) struct Outgoing<S: Streams> {
     pub(crate) to: Peer,
+    pub(super) context: u32,
+    pub(super) tag: i32,
     pub(super) token: u64,
     pub(super) request: u32,
     pub(super) message: Views,
