@@ -467,7 +467,7 @@ impl<T: Transport> Engine<T> {
         moved
     }
 
-    /// Those that nobody needs any more.
+    /// Forgets agreements that nobody needs any more.
     fn forget_agreements(&mut self) {
         let mut forgotten = Vec::new();
         for at in 0..self.agreements.len() {

@@ -86,10 +86,9 @@ impl<T: Transport> Engine<T> {
             true => None,
             false => self.transport.open(to, &message)?,
         };
-        let (bulk, route) = match stream {
-            Some((bulk, route)) => (Some(bulk), route),
-            None => (None, Route::default()),
-        };
+        let (bulk, route) = stream.map_or((None, Route::default()), |(bulk, route)| {
+            (Some(bulk), route)
+        });
         let offer = Offer {
             total: message.len() as u64,
             token,

@@ -305,7 +305,7 @@ impl<T: Transport> Engine<T> {
 mod tests {
     use super::*;
 
-    /// Who knows in the end, if the first one that does has told nobody but its neighbours.
+    /// The ranks that know in the end, if the first one that does has told nobody but its neighbours.
     fn reached(there: &[bool], first: usize) -> Vec<bool> {
         let mut knows = vec![false; there.len()];
         let mut next = vec![first];
