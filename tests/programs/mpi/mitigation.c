@@ -207,6 +207,9 @@ static void collective(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
+/* A collective that is begun again and again, in a group of its own. */
+static MPI_Request persistent;
+
 /* Calls in which all but process 0 wait, for something of process 0 where there is a choice. */
 static int wait_in(int kind, MPI_Comm comm)
 {
@@ -262,6 +265,9 @@ static int wait_in(int kind, MPI_Comm comm)
             code = MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
         return code;
     }
+    case 14:
+        code = MPI_Start(&persistent);
+        return code == MPI_SUCCESS ? MPI_Wait(&persistent, MPI_STATUS_IGNORE) : code;
     default:
         return -1;
     }
@@ -271,12 +277,14 @@ static int wait_in(int kind, MPI_Comm comm)
 static void blocked(void)
 {
     be_patient();
-    for (int kind = 0; kind < 14; kind++) {
+    for (int kind = 0; kind < 15; kind++) {
         MPI_Comm comm, rest;
         SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         SUCCEEDS(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
         HERE;
-        SUCCEEDS(MPI_Barrier(comm));
+        SUCCEEDS(MPI_Barrier_init(comm, MPI_INFO_NULL, &persistent));
+        /* Not of the communicator itself: some may still be in it when it is revoked. */
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
         if (me == 0) {
             /* Every other time the others have fallen asleep by then. */
             if (kind % 2 == 0 || size > 4)
@@ -296,6 +304,7 @@ static void blocked(void)
         FAILS(MPIX_ERR_REVOKED, MPI_Recv(&got, 1, MPI_INT, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
         FAILS(MPIX_ERR_REVOKED, MPI_Barrier(comm));
         FAILS(MPIX_ERR_REVOKED, MPI_Scan(&me, &got, 1, MPI_INT, MPI_SUM, comm));
+        SUCCEEDS(MPI_Request_free(&persistent));
         victim = -1;
         HERE;
         rest = go_on(comm, size);

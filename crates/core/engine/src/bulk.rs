@@ -112,8 +112,7 @@ impl<T: Transport> Engine<T> {
         };
         self.outgoing.push(Outgoing {
             to,
-            context,
-            tag,
+            frame,
             token,
             request,
             message,
@@ -404,7 +403,7 @@ impl<T: Transport> Engine<T> {
 
     /// The group of these messages is revoked.
     pub(crate) fn end_bulk(&mut self, ends: &impl Fn(u32, i32) -> bool) {
-        let ended = |out: &Outgoing<T>| ends(out.context, out.tag);
+        let ended = |out: &Outgoing<T>| ends(out.frame.context, out.frame.tag);
         while let Some(at) = self.outgoing.iter().position(ended) {
             let out = self.outgoing.swap_remove(at);
             let request = out.request;

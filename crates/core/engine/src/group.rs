@@ -369,10 +369,10 @@ impl<B: CollectiveBuffers> Groups<B> {
             }
             kept => kept,
         };
-        for group in self.list.iter_mut().flatten() {
-            if gone != 0 && group.tie == gone {
-                group.tie = kept;
-            }
+        if gone != 0 {
+            let groups = self.list.iter_mut().flatten();
+            let others = groups.filter(|group| group.tie == gone);
+            others.for_each(|group| group.tie = kept);
         }
         for id in [one, other] {
             if let Some(group) = self.at_mut(id) {

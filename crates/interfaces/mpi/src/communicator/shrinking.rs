@@ -9,34 +9,39 @@ use regatta_sys as rg;
 
 use super::{Communicator, Made, Members, Remote, making, talk};
 use crate::abi::*;
-use crate::error::{Error, Result, checked};
+use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::groups;
+
+/// In the flag of those that have all groups.
+const MADE: c_int = 1;
+/// In the flag of those that can begin anew if another one has failed.
+const ABLE: c_int = 2;
 
 /// The processes that have not failed, who alone call this.
 pub fn shrink(comm: &Communicator) -> Result<Made> {
     loop {
         // All are in this call when this is over: the engine's calls that follow let nothing else advance.
-        talk::agree(comm.group, &mut 1)?;
+        talk::agree(comm.group, &mut 0)?;
         let survivors = survivors_of(comm.group)?;
         let made = made_of(comm, survivors);
-        let mut all_have = c_int::from(made.is_ok());
-        let agreed = talk::agree(survivors, &mut all_have);
-        if agreed.is_ok() && all_have == 1 {
+        let mut flag = match &made {
+            Ok(_) => MADE | ABLE,
+            Err(error) if error.class() == PROC_FAILED => ABLE,
+            Err(_) => 0,
+        };
+        let agreed = talk::agree(survivors, &mut flag);
+        if agreed.is_ok() && flag & MADE != 0 {
             return made;
         }
-        let failed = match made {
-            Ok(made) => {
-                let own = made.remote.map(|remote| remote.own);
-                [Some(made.hidden), own].into_iter().for_each(making::free);
-                None
-            }
-            Err(error) => Some(error),
-        };
+        if let Ok(made) = &made {
+            let own = made.remote.as_ref().map(|remote| remote.own);
+            [Some(made.hidden), own].into_iter().for_each(making::free);
+        }
         making::free(Some(survivors));
         agreed?;
-        // It has not been a failure, and would be there again.
-        if let Some(error) = failed.filter(|it| it.class() != MPIX_ERR_PROC_FAILED) {
-            return Err(error);
+        if flag & ABLE == 0 {
+            let text = "another process could not make its part of the smaller communicator";
+            return Err(made.err().unwrap_or_else(|| Error::new(ERR_OTHER, text)));
         }
     }
 }
@@ -73,7 +78,7 @@ fn made_of(comm: &Communicator, survivors: rg::Group) -> Result<Made> {
             making::free(Some(group));
         }
         let text = "a process has failed while the communicator was made smaller";
-        return Err(Error::new(MPIX_ERR_PROC_FAILED, text));
+        return Err(Error::new(PROC_FAILED, text));
     }
     let low = comm.base == 0;
     Ok(Made {
