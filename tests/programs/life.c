@@ -31,6 +31,8 @@ static void all_refused(void)
     FAILS(rg_ibarrier(RG_WORLD, &request), RG_ERR_STATE, "");
     FAILS(rg_group_dup(RG_WORLD, &group), RG_ERR_STATE, "");
     FAILS(rg_group_shrink(RG_WORLD, &group), RG_ERR_STATE, "");
+    FAILS(rg_group_revoke(RG_WORLD), RG_ERR_STATE, "");
+    FAILS(rg_agree(&number, RG_WORLD), RG_ERR_STATE, "");
     FAILS(rg_loan(8, &block), RG_ERR_STATE, "");
     FAILS(rg_progress(), RG_ERR_STATE, "");
     FAILS(rg_fd(&number), RG_ERR_STATE, "");

@@ -60,6 +60,7 @@ constants! {
         ERR_EXISTS: c_int = -21,
         ERR_DENIED: c_int = -22,
         ERR_NOTHING: c_int = -23,
+        ERR_REVOKED: c_int = -24,
 
         BEGIN: c_int = 1,
         BEGIN_ONLY: c_int = 2,

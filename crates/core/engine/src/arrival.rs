@@ -7,6 +7,7 @@ use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
+use crate::revoke;
 use crate::self_messages::ReceiptCredit;
 use crate::transport::{Arrival, Fault, Loans, Peer, Transport};
 
@@ -86,14 +87,28 @@ impl<T: Transport> Engine<T> {
             return false;
         }
         let bytes = self.transport.accept_bytes(peer);
+        if Self::is_agreement(context, tag) && !self.agreement_arrived(context, tag) {
+            return true;
+        }
         self.buffered += charge(bytes.len());
-        self.agreement_came |= Self::is_agreement(context, tag);
         self.unexpected.push(Waiting {
             source: peer,
             context,
             tag,
             body: Body::Bytes(bytes),
         });
+        true
+    }
+
+    /// A message of agreements, or word of a revocation, has come. False: that is all there is to it.
+    #[cold]
+    fn agreement_arrived(&mut self, context: u32, tag: i32) -> bool {
+        self.stirred = true;
+        if tag == revoke::TAG {
+            self.revocations.hear(context);
+            return false;
+        }
+        self.agreement_came = true;
         true
     }
 
@@ -190,7 +205,9 @@ impl<T: Transport> Engine<T> {
                 }
             }
             None => {
-                self.agreement_came |= Self::is_agreement(context, tag);
+                if Self::is_agreement(context, tag) && !self.agreement_arrived(context, tag) {
+                    return;
+                }
                 self.unexpected.push(Waiting {
                     source: peer,
                     context,

@@ -86,10 +86,9 @@ impl<T: Transport> Engine<T> {
             true => None,
             false => self.transport.open(to, &message)?,
         };
-        let (bulk, route) = match stream {
-            Some((bulk, route)) => (Some(bulk), route),
-            None => (None, Route::default()),
-        };
+        let (bulk, route) = stream.map_or((None, Route::default()), |(bulk, route)| {
+            (Some(bulk), route)
+        });
         let offer = Offer {
             total: message.len() as u64,
             token,
@@ -113,6 +112,7 @@ impl<T: Transport> Engine<T> {
         };
         self.outgoing.push(Outgoing {
             to,
+            frame,
             token,
             request,
             message,
@@ -398,6 +398,33 @@ impl<T: Transport> Engine<T> {
         {
             stream.request = None;
             self.requests.complete(request, Some(Error::Cancelled));
+        }
+    }
+
+    /// The group of these messages is revoked.
+    pub(crate) fn end_bulk(&mut self, ends: &impl Fn(u32, i32) -> bool) {
+        let ended = |out: &Outgoing<T>| ends(out.frame.context, out.frame.tag);
+        while let Some(at) = self.outgoing.iter().position(ended) {
+            let out = self.outgoing.swap_remove(at);
+            let request = out.request;
+            self.take_back_offer(out);
+            self.requests.complete(request, Some(Error::Revoked));
+        }
+        for at in 0..self.incoming.len() {
+            let stream = &mut self.incoming[at];
+            let Some(request) = stream.request else {
+                continue;
+            };
+            let context = self.requests.get(request).status.context;
+            // One that is taken in ahead of its receive is nobody's yet.
+            let is_ahead = |message: &Waiting<Body>| matches!(message.body, Body::Arriving(arriving, _) if arriving == request);
+            let mut waiting = self.unexpected.iter().map(|(_, message)| message);
+            let mut matched = self.matched.iter().map(|(_, message)| message);
+            let ahead = waiting.any(is_ahead) || matched.any(is_ahead);
+            if ends(context, stream.tag) && !ahead {
+                stream.request = None;
+                self.requests.complete(request, Some(Error::Revoked));
+            }
         }
     }
 

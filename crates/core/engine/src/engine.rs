@@ -3,6 +3,7 @@
 use regatta_wire::{BODY, Frame};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::agreement::Agreement;
 use crate::arrival::Body;
 use crate::bulk::{Incoming, Outgoing};
 use crate::completed_send::Tickets;
@@ -13,9 +14,9 @@ use crate::matched::Matched;
 use crate::matching::{Posted, Unexpected, Waiting};
 use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Requests, Status};
+use crate::revoke::Revocations;
 use crate::schedule::Schedule;
 use crate::self_messages::ReceiptCredits;
-use crate::shrink::Agreement;
 use crate::transport::{Fault, Peer, Transport};
 
 /// Limits that a user may set.
@@ -61,6 +62,11 @@ pub struct Engine<T: Transport> {
     pub(crate) agreement_came: bool,
     /// Agreements begun so far.
     pub(crate) agreed: u64,
+    pub(crate) revocations: Revocations,
+    /// There is something to do about agreements or revocations.
+    pub(crate) stirred: bool,
+    /// Ranks of the world below this one need no look at the group; none if it is revoked.
+    pub(crate) open_world: u32,
     pub(crate) losses_seen: u32,
     /// See [`Engine::moves`].
     moves: u64,
@@ -100,6 +106,9 @@ impl<T: Transport> Engine<T> {
             agreements: Vec::new(),
             agreement_came: false,
             agreed: 0,
+            revocations: Revocations::default(),
+            stirred: false,
+            open_world: world.1,
             // Not the present count: losses before we came must be noticed too.
             losses_seen: 0,
             moves: 0,
@@ -140,14 +149,28 @@ impl<T: Transport> Engine<T> {
         if !self.unheard.is_empty() {
             moved |= self.read_out();
         }
-        if !self.agreements.is_empty() {
-            moved |= self.run_agreements();
+        if self.stirred {
+            moved |= self.run_stirred();
         }
         if !self.makings.is_empty() {
             moved |= self.run_makings();
         }
         self.note_moves(moved);
         moved
+    }
+
+    /// Word about revocations and agreements has come, somebody is gone, or an agreement is not over.
+    #[cold]
+    fn run_stirred(&mut self) -> bool {
+        self.stirred = false;
+        let moved = self.run_revocations();
+        moved | self.run_agreements()
+    }
+
+    /// Is this a rank of the world for which nothing but its number counts?
+    #[inline(always)]
+    pub fn is_open_rank(&self, rank: i32) -> bool {
+        (rank as u32) < self.open_world
     }
 
     #[inline(always)]

@@ -31,6 +31,8 @@ pub enum Error {
     Memory(String),
     /// Blocked senders form a cycle, starting with this task. The message was not sent.
     Cycle(Vec<Peer>),
+    /// The group of the operation is revoked.
+    Revoked,
     /// The receive was cancelled; or its sender took the message back, and then the status says
     /// which sender. The content of the buffer has no meaning.
     Cancelled,

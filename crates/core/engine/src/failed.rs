@@ -37,6 +37,10 @@ fn no_memory_at(peer: Peer) -> Error {
 impl<T: Transport> Engine<T> {
     /// A collective ends here with an error: tell the members that wait for this task.
     pub(crate) fn notify_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
+        // All are told of that in another way.
+        if matches!(error, Error::Revoked) {
+            return;
+        }
         let reason = match error {
             Error::Memory(_) => MEMORY,
             Error::Dead(_) => DEATH,

@@ -87,8 +87,10 @@ pub struct Group<B: CollectiveBuffers> {
     pub(crate) sequence: i32,
     /// Calls so far by which all its members make groups from it.
     pub(crate) made: u32,
-    /// Agreements on its survivors so far: their tag.
-    pub(crate) shrinks: i32,
+    /// Agreements so far: their tag.
+    pub(crate) agreements: u64,
+    /// Groups with the same number are revoked together; 0: none.
+    tie: u32,
     /// A member is gone: collectives fail with this.
     pub(crate) broken: Option<Error>,
     /// From this collective on all fail; see `failed`.
@@ -116,7 +118,8 @@ impl<B: CollectiveBuffers> Group<B> {
             later: 0,
             sequence: 0,
             made: 0,
-            shrinks: 0,
+            agreements: 0,
+            tie: 0,
             broken: None,
             failed: None,
             acknowledged: FxHashSet::default(),
@@ -176,6 +179,17 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
+    /// Has it been revoked, as far as this task knows?
+    #[inline(always)]
+    pub fn is_revoked(&self) -> bool {
+        matches!(self.broken, Some(Error::Revoked))
+    }
+
+    /// Has this task acknowledged the death of that one?
+    pub(crate) fn has_acknowledged(&self, peer: Peer) -> bool {
+        self.acknowledged.contains(&peer)
+    }
+
     /// All members, in rank order; none of a channel.
     pub fn peers(&self) -> Vec<Peer> {
         match &self.members {
@@ -201,6 +215,8 @@ pub(crate) struct Groups<B: CollectiveBuffers> {
     next_context: u32,
     /// No group of survivors of which this task is one has this number or a higher one.
     next_survival: u32,
+    /// Numbers of ties so far.
+    ties: u32,
 }
 
 const SLOTS: usize = 1 << 15;
@@ -231,6 +247,7 @@ impl<B: CollectiveBuffers> Groups<B> {
             accepted: FxHashSet::default(),
             next_context: 2,
             next_survival: 0,
+            ties: 0,
         }
     }
 
@@ -332,6 +349,47 @@ impl<B: CollectiveBuffers> Groups<B> {
             return Some(&self.all);
         }
         self.list[*self.by_context.get(&(context & !1))?].as_ref()
+    }
+
+    /// The group with this context.
+    pub(crate) fn id_of(&self, context: u32) -> Option<GroupId> {
+        let slot = *self.by_context.get(&context)?;
+        let id = self.generations[slot] as usize * SLOTS + slot;
+        Some(GroupId(id as i32))
+    }
+
+    /// From now on each of two groups is tied to all to which the other one is.
+    pub(crate) fn tie(&mut self, one: GroupId, other: GroupId) {
+        let tie = |id| self.at(id).map_or(0, |group| group.tie);
+        let (kept, gone) = (tie(one), tie(other));
+        let kept = match kept {
+            0 => {
+                self.ties += 1;
+                self.ties
+            }
+            kept => kept,
+        };
+        if gone != 0 {
+            let groups = self.list.iter_mut().flatten();
+            let others = groups.filter(|group| group.tie == gone);
+            others.for_each(|group| group.tie = kept);
+        }
+        for id in [one, other] {
+            if let Some(group) = self.at_mut(id) {
+                group.tie = kept;
+            }
+        }
+    }
+
+    /// A group and all that are tied to it.
+    pub(crate) fn tied(&self, id: GroupId) -> Vec<GroupId> {
+        let tie = self.at(id).map_or(0, |group| group.tie);
+        if tie == 0 {
+            return vec![id];
+        }
+        let groups = self.list.iter().flatten();
+        let tied = groups.filter(|group| group.tie == tie);
+        tied.filter_map(|group| self.id_of(group.context)).collect()
     }
 
     pub(crate) fn containing(&mut self, peer: Peer) -> impl Iterator<Item = &mut Group<B>> {
@@ -479,6 +537,7 @@ impl<T: Transport> Engine<T> {
             }
         }
         self.break_if_lost(id);
+        self.stirred |= self.revocations.made(context);
         Ok(())
     }
 

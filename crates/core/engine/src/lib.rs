@@ -20,7 +20,9 @@
 //! | `failed` | collectives that fail at one member fail at all |
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `making` | the members of a new group agree on its context |
-//! | `shrink` | the survivors of a group agree on who they are |
+//! | `agreement` | the members of a group agree, whoever dies meanwhile |
+//! | `shrink`, `agree` | what on: a group of those that survive, a flag |
+//! | `revoke` | all that is done in a group ends |
 //! | `round` | small blocking collectives through shared memory |
 //! | `contributions` | what the members have contributed to a round |
 //! | `across` | the same for members on several hosts |
@@ -29,6 +31,8 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod agree;
+mod agreement;
 mod arrival;
 mod bulk;
 mod collective;
@@ -47,6 +51,7 @@ mod queue;
 mod receive;
 mod reduction;
 mod request;
+mod revoke;
 mod round;
 mod schedule;
 mod self_messages;

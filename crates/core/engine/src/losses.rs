@@ -70,6 +70,8 @@ impl<T: Transport> Engine<T> {
             }
         }
         self.run_schedules();
+        self.revocations.note_loss();
+        self.stirred = true;
         self.transport.forget(peer);
     }
 

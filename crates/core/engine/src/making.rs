@@ -169,6 +169,9 @@ impl<T: Transport> Engine<T> {
         call: Call,
     ) -> Result<(GroupId, Handle)> {
         let rank = self.check_members(&members)?;
+        if self.group(old)?.is_revoked() {
+            return Err(Error::Revoked);
+        }
         let context = old.channel().unwrap_or(self.group(old)?.context) + 1;
         let (group, obstacle) = match self.groups.reserve() {
             Some(group) => (group, None),
@@ -212,6 +215,18 @@ impl<T: Transport> Engine<T> {
         let mut makings = self.makings.iter_mut();
         if let Some(making) = makings.find(|making| making.request == Some(request)) {
             making.request = None;
+        }
+    }
+
+    /// The group is revoked from whose context, this one, new ones are being made: they are not.
+    pub(crate) fn end_makings_of(&mut self, context: u32) {
+        let is_of = |making: &mut Making| making.frame.context == context;
+        let ended: Vec<Making> = self.makings.extract_if(.., is_of).collect();
+        for making in ended {
+            self.groups.release(making.group);
+            if let Some(request) = making.request {
+                self.requests.complete(request, Some(Error::Revoked));
+            }
         }
     }
 

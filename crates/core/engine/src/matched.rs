@@ -85,6 +85,10 @@ impl<T: Transport> Engine<T> {
             return Ok(Handle::SENT);
         }
         let taken = self.matched.take(message);
-        self.receive_taken(taken.ok_or(Error::Handle("message"))?, into)
+        let taken = taken.ok_or(Error::Handle("message"))?;
+        if self.is_revoked_context(taken.context) {
+            return Err(Error::Revoked);
+        }
+        self.receive_taken(taken, into)
     }
 }

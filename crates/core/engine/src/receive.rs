@@ -356,6 +356,10 @@ impl<T: Transport> Engine<T> {
 
     /// A receive that nobody can ever satisfy is an error, not a hang.
     fn check_source(&mut self, select: &Select) -> Result<()> {
+        // Word may have come in the same call.
+        if self.is_revoked_context(select.context) {
+            return Err(Error::Revoked);
+        }
         match select.source {
             Some(source) if source == self.me => Ok(()),
             Some(source) if self.may_have_unread(source, select.context) => Ok(()),

@@ -82,6 +82,7 @@ impl<T: Transport> Engine<T> {
             return self.send_to_self(context, tag, message, mode);
         }
         self.check_present(to)?;
+        self.check_open(context, tag)?;
         let eager = mode == Mode::Standard && message.len() <= self.transport.eager_limit_to(to);
         let frame = Frame {
             kind: Kind::Eager,
@@ -152,6 +153,7 @@ impl<T: Transport> Engine<T> {
         mode: Mode,
     ) -> Result<Handle> {
         let me = self.me;
+        self.check_open(context, tag)?;
         if let Some(receive) = self.posted.take(context, me, tag) {
             message.copy_to(&self.requests.get(receive).views);
             self.requests.received(receive, me, tag, message.len());

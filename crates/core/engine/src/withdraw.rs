@@ -51,6 +51,7 @@ impl<T: Transport> Engine<T> {
             Stage::Collective => {
                 self.drop_schedule(id);
                 self.drop_making(id);
+                self.drop_vote(id);
             }
             Stage::Moving => self.withdraw_moving(id),
             Stage::Free(_) => return,

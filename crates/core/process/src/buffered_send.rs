@@ -28,6 +28,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
     let mut held = enter()?;
     check_tag(tag)?;
     if to == NONE {
+        held.check_open(group)?;
         return Ok(());
     }
     let (to, context) = held.address(group, to)?;

@@ -30,6 +30,7 @@ pub(crate) struct AwaitedRound<'a>(pub(crate) &'a mut Round);
 impl Awaited for AwaitedRound<'_> {
     type Output = ();
     const PROGRESSES: bool = false;
+    const HEEDS_MOVES: bool = true;
 
     #[inline(always)]
     fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {

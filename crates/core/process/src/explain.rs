@@ -92,6 +92,11 @@ pub fn sentence(error: &Error) -> String {
                 names.first().map_or("", String::as_str)
             )
         }
+        Error::Revoked => {
+            "a member has revoked the group (rg_group_revoke): nothing can be done in it but \
+                           rg_group_shrink and rg_agree"
+                .into()
+        }
         Error::Cancelled => "the receive was cancelled, or the sender took the message back".into(),
         Error::Corrupt { peer, what } => format!(
             "the memory shared with {} is damaged: {what}. It is treated as dead",
@@ -108,6 +113,6 @@ pub fn sentence(error: &Error) -> String {
 /// Which path messages to a member take, and why.
 pub fn path(group: GroupId, rank: i32) -> Result<String> {
     let mut held = enter()?;
-    let (peer, _) = held.address(group, rank)?;
+    let peer = held.peer(group, rank)?;
     Ok(held.engine.transport.path(peer))
 }

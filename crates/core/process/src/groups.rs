@@ -1,7 +1,7 @@
 //! Making groups.
 
 use regatta_engine::{Call, Error, GroupId, Handle, Parts, Result, Shrinking};
-use regatta_memory::views::Scratch;
+use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashSet;
 
@@ -31,7 +31,7 @@ pub fn tid() -> Result<u32> {
 
 /// The id of a member.
 pub fn tid_of(group: GroupId, rank: i32) -> Result<u32> {
-    Ok(enter()?.address(group, rank)?.0)
+    enter()?.peer(group, rank)
 }
 
 /// The rank of a task.
@@ -145,6 +145,45 @@ pub fn select(group: GroupId, ranks: &[i32], tag: Option<i32>) -> Result<GroupId
     let started = held.engine.start_group(group, peers, call)?;
     drop(held);
     made(started)
+}
+
+/// End all that is done in a group, by whichever member, with an error. Not collective.
+pub fn revoke(group: GroupId) -> Result<()> {
+    let mut held = enter()?;
+    held.engine.revoke(group)?;
+    // Others of this task's threads may wait in it.
+    held.engine.progress();
+    held.wake_sleepers();
+    Ok(())
+}
+
+/// Has the group been revoked, as far as is known here now?
+pub fn is_revoked(group: GroupId) -> Result<bool> {
+    let mut held = enter()?;
+    let moved = held.engine.progress();
+    held.looked(moved);
+    held.engine.is_revoked(group)
+}
+
+/// From now on the two groups are revoked together.
+pub fn tie(one: GroupId, other: GroupId) -> Result<()> {
+    enter()?.engine.tie(one, other)
+}
+
+/// The bits that the flags of all members have in common. Every survivor calls. Of a death that not all have acknowledged all hear.
+pub fn agree(group: GroupId, flag: i32) -> Result<(i32, Option<Error>)> {
+    let scratch = Scratch::new(4)?;
+    let into = scratch.part(0, 4);
+    let handle = start_agree(group, flag, into.clone())?;
+    let (_, error) = wait_or_forget(handle)?;
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&into.to_vec());
+    Ok((i32::from_ne_bytes(bytes), error))
+}
+
+/// As above, without waiting: the flag will be in `into`.
+pub fn start_agree(group: GroupId, flag: i32, into: Views) -> Result<Handle> {
+    enter()?.engine.start_agree(group, flag, into)
 }
 
 /// The survivors, in rank order. Every survivor calls.

@@ -73,7 +73,6 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     }
     *place = Some(Process {
         first: world.first,
-        size: world.count,
         pace: Pace::new(paths.crowded(), adapts()?),
         fencing: paths.fencing(),
         engine: Engine::new(paths, settings),

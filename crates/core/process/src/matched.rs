@@ -17,6 +17,7 @@ pub fn match_probe_now(
 ) -> Result<Option<(Status, Message)>> {
     let mut held = enter()?;
     if from == NONE {
+        held.check_open(group)?;
         return Ok(Some((Status::EMPTY, Message::OF_NOBODY)));
     }
     let select = selection(&held, group, from, tag)?;
@@ -29,6 +30,7 @@ pub fn match_probe_now(
 /// As above; blocks until there is such a message.
 pub fn match_probe(from: i32, tag: TagSelect, group: GroupId) -> Result<(Status, Message)> {
     if from == NONE {
+        enter()?.check_open(group)?;
         return Ok((Status::EMPTY, Message::OF_NOBODY));
     }
     let select = selection(&*enter()?, group, from, tag)?;

@@ -96,6 +96,7 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
     let mut held = enter()?;
     check_tag(tag)?;
     if to == NONE {
+        held.check_open(group)?;
         return Ok(());
     }
     let (peer, context) = held.address(group, to)?;
@@ -139,6 +140,7 @@ pub fn start_send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode)
     let mut held = enter()?;
     check_tag(tag)?;
     if to == NONE {
+        held.check_open(group)?;
         return Ok(Handle::SENT);
     }
     let (peer, context) = held.address(group, to)?;
@@ -198,6 +200,7 @@ pub fn receive(
 ) -> Result<(Status, Option<Error>)> {
     let mut held = enter()?;
     if from == NONE {
+        held.check_open(group)?;
         return Ok((Status::EMPTY, None));
     }
     let select = selection(&held, group, from, tag)?;
@@ -215,6 +218,7 @@ pub fn receive_sized(
     mut room: impl FnMut(usize) -> Result<Views>,
 ) -> Result<(Status, Option<Error>)> {
     if from == NONE {
+        enter()?.check_open(group)?;
         return Ok((Status::EMPTY, None));
     }
     loop {
@@ -262,6 +266,7 @@ pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> O
 pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> Result<Handle> {
     let mut held = enter()?;
     if from == NONE {
+        held.check_open(group)?;
         return Ok(Handle::SENT);
     }
     let select = selection(&held, group, from, tag)?;
@@ -272,6 +277,7 @@ pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> 
 pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Status>> {
     let mut held = enter()?;
     if from == NONE {
+        held.check_open(group)?;
         return Ok(Some(Status::EMPTY));
     }
     let select = selection(&held, group, from, tag)?;
@@ -284,6 +290,7 @@ pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Sta
 /// Blocks until there is a message that could be received.
 pub fn probe(from: i32, tag: TagSelect, group: GroupId) -> Result<Status> {
     if from == NONE {
+        enter()?.check_open(group)?;
         return Ok(Status::EMPTY);
     }
     let select = selection(&*enter()?, group, from, tag)?;

@@ -21,9 +21,8 @@ pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
 pub(crate) struct Process {
     pub(crate) engine: Engine<Paths>,
     pub(crate) job: Arc<Job>,
-    /// The task's world: the number of its first task, and how many there are.
+    /// The number of the first task of this one's world.
     pub(crate) first: Peer,
-    pub(crate) size: u32,
     /// How it waits.
     pub(crate) pace: Pace,
     /// With what it sleeps.
@@ -131,10 +130,10 @@ impl Process {
     /// Is this a rank of the world? Then it is that of the peer `first + rank`, and the context is 0.
     #[inline(always)]
     pub(crate) fn is_world_rank(&self, group: GroupId, rank: i32) -> bool {
-        group == GroupId::WORLD && (rank as u32) < self.size
+        group == GroupId::WORLD && self.engine.is_open_rank(rank)
     }
 
-    /// Peer and context of a rank. `None`: there is no such rank, or no such group.
+    /// Peer and context of a rank. `None`: there is no such rank, or no such group, or it is revoked.
     #[inline(always)]
     pub(crate) fn address_now(&self, group: GroupId, rank: i32) -> Option<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -145,25 +144,52 @@ impl Process {
         }
         let group = self.engine.live_group(group)?;
         let rank = u32::try_from(rank).ok()?;
-        Some((group.peer(rank)?, group.context))
+        (!group.is_revoked()).then_some((group.peer(rank)?, group.context))
     }
 
-    /// Context of the messages of a group.
+    /// Context of the messages of a group that is not revoked.
     #[inline(always)]
     pub(crate) fn context(&self, group: GroupId) -> Result<u32> {
-        match group.channel() {
-            Some(context) => Ok(context),
-            None => Ok(self.engine.group(group)?.context),
+        if let Some(context) = group.channel() {
+            return Ok(context);
+        }
+        let group = self.engine.group(group)?;
+        match group.is_revoked() {
+            false => Ok(group.context),
+            true => Err(Error::Revoked),
         }
     }
 
-    /// Peer and context of a rank.
+    /// Peer and context of a rank, in a group that is not revoked.
     #[inline(always)]
     pub(crate) fn address(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
-        if group == GroupId::WORLD && (rank as u32) < self.size {
+        if self.is_world_rank(group, rank) {
             return Ok((self.first + rank as u32, 0));
         }
         self.address_slowly(group, rank)
+    }
+
+    /// The peer of a rank, in any group.
+    pub(crate) fn peer(&self, group: GroupId, rank: i32) -> Result<Peer> {
+        let found = u32::try_from(rank)
+            .ok()
+            .and_then(|rank| match group.channel() {
+                Some(_) => Ok((rank < self.job.tasks()).then_some(rank)).transpose(),
+                None => self
+                    .engine
+                    .group(group)
+                    .map(|group| group.peer(rank))
+                    .transpose(),
+            });
+        found.unwrap_or(Err(Error::Task(rank as i64)))
+    }
+
+    /// Nothing is done in a group that is revoked, with nobody either.
+    pub(crate) fn check_open(&self, group: GroupId) -> Result<()> {
+        match self.engine.is_revoked(group) {
+            Ok(true) => Err(Error::Revoked),
+            _ => Ok(()),
+        }
     }
 
     #[inline(never)]
@@ -176,7 +202,11 @@ impl Process {
         }
         let group = self.engine.group(group)?;
         let peer = u32::try_from(rank).ok().and_then(|rank| group.peer(rank));
-        Ok((peer.ok_or(Error::Task(rank as i64))?, group.context))
+        let peer = peer.ok_or(Error::Task(rank as i64))?;
+        match group.is_revoked() {
+            false => Ok((peer, group.context)),
+            true => Err(Error::Revoked),
+        }
     }
 
     /// With its source as a rank of its group.

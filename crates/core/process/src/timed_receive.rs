@@ -69,7 +69,8 @@ fn select_now(process: &Process, from: i32, group: GroupId) -> Option<(Option<Pe
     match group.channel() {
         Some(context) => Some((None, context)),
         None if process.engine.is_whole() => {
-            Some((None, process.engine.live_group(group)?.context))
+            let group = process.engine.live_group(group)?;
+            (!group.is_revoked()).then_some((None, group.context))
         }
         None => None,
     }

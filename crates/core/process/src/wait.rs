@@ -33,6 +33,8 @@ pub(crate) trait Awaited {
     type Output;
     /// Does `poll` make progress itself? If not, the loop does it between polls.
     const PROGRESSES: bool;
+    /// Can something that has come, or a loss, end it without `poll` seeing that? Then `check` looks whenever something has moved.
+    const HEEDS_MOVES: bool = false;
     /// Look, cheaply. Called very often while spinning.
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>>;
     /// About to sleep, or awake again. False: another wake-up had been asked for until now, so a look must come before the
@@ -89,6 +91,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         match polled {
             Polled::Output(output) => return Ok(output),
             Polled::Moved => {
+                if A::HEEDS_MOVES {
+                    check(&mut awaited, &mut *enter()?, start.elapsed())?;
+                }
                 (turns, idle_since) = (0, Instant::now());
                 continue;
             }

@@ -70,6 +70,7 @@ extern "C" {
 #define RG_ERR_EXISTS (-21)    /* something has this name already */
 #define RG_ERR_DENIED (-22)    /* it belongs to another task */
 #define RG_ERR_NOTHING (-23)   /* no message came in that time */
+#define RG_ERR_REVOKED (-24)   /* a member has revoked the group */
 
 const char *rg_strerror(int code);  /* static storage; never NULL */
 const char *rg_last_error(void);    /* this thread's; valid until its next failing call */
@@ -323,6 +324,22 @@ int rg_group_split(rg_group group, int colour, int key, rg_group *out);
 /* The survivors of `group`, in rank order. Every survivor calls. Of two that have given each other up
  * (--unreachable) one is left out: RG_ERR_STATE. */
 int rg_group_shrink(rg_group group, rg_group *out);
+/* End all that is done in `group`, by whichever member and wherever it is in that: calls that wait, requests, and calls from now
+ * on, with RG_ERR_REVOKED. Only rg_group_shrink, rg_agree and rg_iagree are left, and questions about ranks. One member calls, or several;
+ * returns at once. Members that live hear of it whoever dies, in their next call or the one that waits. It cannot be taken back. RG_WORLD can be revoked, RG_ALL cannot. */
+int rg_group_revoke(rg_group group);
+/* 1: it is revoked, as far as is known here now; 0: it is not. */
+int rg_group_is_revoked(rg_group group);
+/* From now on both groups are revoked as soon as one is. Of this task alone: every member of both that has tied them hears of both.
+ * For libraries with a group of their own beside the program's. */
+int rg_group_tie(rg_group group, rg_group other);
+/* *flag becomes all bits that the flags of all members have in common. Every member that lives calls, in the same order as
+ * rg_group_shrink; a group that is revoked will do. All that survive have the same flag and the same return value, whoever dies
+ * meanwhile. RG_ERR_DEAD: a member has died which not all had acknowledged (rg_acknowledge_dead) when they called;
+ * *flag is agreed on all the same. Of two that have given each other up (--unreachable) one is left out: RG_ERR_STATE. */
+int rg_agree(int *flag, rg_group group);
+/* Does not block. *flag is read now, and has the result when the request is complete. */
+int rg_iagree(int *flag, rg_group group, rg_request *request);
 /* Forget a group. Does not wait for the others; the memory they share for it is used again when
  * all members have freed it. */
 int rg_group_free(rg_group group);

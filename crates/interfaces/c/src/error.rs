@@ -20,6 +20,7 @@ pub(crate) fn code(error: &Error) -> c_int {
         Error::Left(_) => abi::ERR_LEFT,
         Error::Memory(_) => abi::ERR_MEMORY,
         Error::Cycle(_) => abi::ERR_CYCLE,
+        Error::Revoked => abi::ERR_REVOKED,
         Error::Cancelled => abi::ERR_CANCELLED,
         Error::Corrupt { .. } => abi::ERR_CORRUPT,
         Error::Launcher(_) => abi::ERR_LAUNCHER,
@@ -109,6 +110,7 @@ fn words(code: c_int) -> &'static CStr {
         abi::ERR_EXISTS => c"something has this name already",
         abi::ERR_DENIED => c"it belongs to another task",
         abi::ERR_NOTHING => c"no message came in that time",
+        abi::ERR_REVOKED => c"a member has revoked the group",
         _ => c"not an error code of Regatta",
     }
 }

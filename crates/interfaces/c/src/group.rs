@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use regatta_process::{self as process, Error, GroupId, Result};
 
 use crate::error::{OK, answer, argument, fail, number};
-use crate::memory::{GroupHandle, RgGroup, RgRequest, output};
+use crate::memory::{GroupHandle, RgGroup, RgRequest, block, output};
 use crate::message::started;
 
 #[unsafe(no_mangle)]
@@ -126,6 +126,41 @@ extern "C" fn rg_group_split(
 #[unsafe(no_mangle)]
 extern "C" fn rg_group_shrink(group: RgGroup, out: *mut RgGroup) -> c_int {
     made(process::shrink(group.id()).map(Some), out)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_revoke(group: RgGroup) -> c_int {
+    answer(process::revoke(group.id()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_is_revoked(group: RgGroup) -> c_int {
+    number(process::is_revoked(group.id()).map(u32::from))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_tie(group: RgGroup, other: RgGroup) -> c_int {
+    answer(process::tie(group.id(), other.id()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_agree(flag: *mut c_int, group: RgGroup) -> c_int {
+    let agreed = output(flag, "flag").and_then(|flag| {
+        let (agreed, error) = process::agree(group.id(), *flag)?;
+        *flag = agreed;
+        error.map_or(Ok(()), Err)
+    });
+    answer(agreed)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_iagree(flag: *mut c_int, group: RgGroup, request: *mut RgRequest) -> c_int {
+    let places = output(flag, "flag").and_then(|flag| Ok((*flag, output(request, "request")?)));
+    let start = || {
+        let (own, _) = places?;
+        process::start_agree(group.id(), own, block(flag.cast(), size_of::<c_int>())?)
+    };
+    started(start(), request)
 }
 
 #[unsafe(no_mangle)]

@@ -14,6 +14,7 @@ mod making;
 mod members;
 mod ports;
 mod registry;
+mod shrinking;
 pub mod talk;
 
 use std::ffi::{CString, c_int};
@@ -27,12 +28,11 @@ pub use birth::{
 };
 pub use duplication::begin as begin_dup;
 pub use inter::{Sides, connect, create_inter, create_inter_from_groups, merge};
-pub use making::{
-    Inherited, Made, create, create_from_group, create_group, dup, publish, shrink, split,
-};
+pub use making::{Inherited, Made, create, create_from_group, create_group, dup, publish, split};
 pub use members::Members;
 pub use ports::{Port, port, status_of};
 pub use registry::{all, get, insert, remove};
+pub use shrinking::shrink;
 
 use crate::abi::*;
 use crate::attributes::Attributes;

@@ -98,6 +98,7 @@ pub fn class_of(code: c_int) -> c_int {
         rg::ERR_TAG => ERR_TAG,
         rg::ERR_TRUNCATED => ERR_TRUNCATE,
         rg::ERR_DEAD | rg::ERR_LEFT => PROC_FAILED,
+        rg::ERR_REVOKED => REVOKED,
         rg::ERR_MEMORY => ERR_NO_MEM,
         rg::ERR_HANDLE => ERR_REQUEST,
         rg::ERR_PROGRAM | rg::ERR_HOST => ERR_SPAWN,

@@ -56,6 +56,8 @@ pub enum ErrorKind {
     Memory,
     /// Blocked senders wait for each other in a circle, all buffers full: their ids. The message was not sent.
     Cycle(Vec<usize>),
+    /// A member has revoked the group.
+    Revoked,
     /// The receive was cancelled.
     Cancelled,
     /// Shared memory holds what no task of this version writes; the id of the task it is shared with. That task counts as dead from now on.
@@ -119,6 +121,7 @@ impl Error {
             Engine::Cycle(peers) => {
                 ErrorKind::Cycle(peers.into_iter().map(|peer| peer as usize).collect())
             }
+            Engine::Revoked => ErrorKind::Revoked,
             Engine::Cancelled => ErrorKind::Cancelled,
             Engine::Corrupt { peer, .. } => ErrorKind::Corrupt(peer as usize),
             Engine::State(_) => ErrorKind::State,

@@ -138,6 +138,31 @@ impl<'t> Group<'t> {
         Group::of(ours(process::shrink(self.id))?)
     }
 
+    /// End all that is done in this group, by whichever member, wherever it is in that: with
+    /// [`ErrorKind::Revoked`](crate::ErrorKind::Revoked), which later calls have too. Only
+    /// [`shrink`](Group::shrink) and [`agree`](Group::agree) are left. One member calls, or several.
+    pub fn revoke(&self) -> Result<()> {
+        raw::outside()?;
+        ours(process::revoke(self.id))
+    }
+
+    /// Has a member revoked this group, as far as is known here now?
+    pub fn is_revoked(&self) -> Result<bool> {
+        raw::outside()?;
+        ours(process::is_revoked(self.id))
+    }
+
+    /// The bits that the flags of all members have in common. Every member that lives calls; all
+    /// have the same result, whoever dies meanwhile, in a group that is revoked, too. Blocks.
+    ///
+    /// [`ErrorKind::Dead`](crate::ErrorKind::Dead): a member has died that not all had
+    /// [acknowledged](Group::acknowledge_dead). All have this error, and the flag comes with it.
+    pub fn agree(&self, flag: i32) -> Result<(i32, Result<()>)> {
+        raw::outside()?;
+        let (flag, error) = ours(process::agree(self.id, flag))?;
+        Ok((flag, ours(error.map_or(Ok(()), Err))))
+    }
+
     /// Let receives from [`Source::Any`](crate::Source::Any) go on among the living: they fail with
     /// [`ErrorKind::Dead`](crate::ErrorKind::Dead) while the group has dead members this task has
     /// not acknowledged. Returns how many members are dead.

@@ -311,6 +311,16 @@ fn a_dead_peer_is_an_error_that_names_it() {
         let error = world.recv(&mut 0u8, 1, 0).unwrap_err();
         assert_eq!(*error.kind(), ErrorKind::Dead(1));
         assert!(error.to_string().contains("task 1 (pid "), "{error}");
+        let (flag, result) = world.agree(6).expect("this task takes part");
+        assert_eq!(flag, 6);
+        assert_eq!(*result.unwrap_err().kind(), ErrorKind::Dead(1));
+        assert_eq!(world.acknowledge_dead().expect("a group"), 1);
+        assert_eq!(world.agree(5).expect("this task takes part").0, 5);
+        assert!(!world.is_revoked().expect("a group"));
+        world.revoke().expect("a group");
+        assert!(world.is_revoked().expect("a group"));
+        let error = world.recv(&mut 0u8, 0, 0).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Revoked);
         let rest = world.shrink().expect("the survivors");
         assert_eq!((rest.rank(), rest.size()), (0, 1));
         println!("\n<survived>");

@@ -256,6 +256,11 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn rg_group_split(group: Group, colour: c_int, key: c_int, out: *mut Group) -> c_int;
     pub fn rg_group_shrink(group: Group, out: *mut Group) -> c_int;
+    pub fn rg_group_revoke(group: Group) -> c_int;
+    pub fn rg_group_is_revoked(group: Group) -> c_int;
+    pub fn rg_group_tie(group: Group, other: Group) -> c_int;
+    pub fn rg_agree(flag: *mut c_int, group: Group) -> c_int;
+    pub fn rg_iagree(flag: *mut c_int, group: Group, request: *mut Request) -> c_int;
     pub fn rg_group_free(group: Group) -> c_int;
     pub fn rg_acknowledge_dead(group: Group, dead: *mut c_int) -> c_int;
     pub fn rg_op_create(

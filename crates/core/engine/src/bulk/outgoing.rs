@@ -1,7 +1,7 @@
 //! A large message on its way out: the sender's side of its stream.
 
 use regatta_memory::views::Views;
-use regatta_wire::Offer;
+use regatta_wire::{Frame, Offer};
 
 use super::{Going, TURN};
 use crate::transport::{Fault, Flow, Peer, Streams};
@@ -9,6 +9,8 @@ use crate::transport::{Fault, Flow, Peer, Streams};
 /// A message being sent.
 pub(crate) struct Outgoing<S: Streams> {
     pub(crate) to: Peer,
+    /// The head of its offer.
+    pub(super) frame: Frame,
     pub(super) token: u64,
     pub(super) request: u32,
     pub(super) message: Views,

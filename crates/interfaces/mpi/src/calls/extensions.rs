@@ -5,22 +5,58 @@ use std::ffi::c_int;
 use regatta_sys as rg;
 
 use super::communicator_making::give;
-use super::communicators::no_intra;
 use crate::abi::*;
 use crate::communicator::{self, Communicator, Inherited, get};
 use crate::error::{Error, Result, checked, not_null};
 use crate::groups;
+use crate::progress;
+use crate::requests::{self, Single};
 use crate::tasks;
 
 pub unsafe fn comm_shrink(comm: Comm, newcomm: *mut Comm) -> Result {
     let comm = get(comm)?;
     not_null(newcomm, "newcomm")?;
-    if comm.remote.is_some() {
-        return Err(no_intra());
-    }
     let made = communicator::shrink(&comm)?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
+}
+
+pub unsafe fn comm_revoke(comm: Comm) -> Result {
+    // SAFETY: it takes a group by value.
+    checked(unsafe { rg::rg_group_revoke(get(comm)?.group) })
+}
+
+pub unsafe fn comm_is_revoked(comm: Comm, flag: *mut c_int) -> Result {
+    let comm = get(comm)?;
+    not_null(flag, "flag")?;
+    // SAFETY: it takes a group by value.
+    let revoked = unsafe { rg::rg_group_is_revoked(comm.group) };
+    checked(revoked)?;
+    // SAFETY: the caller's pointer.
+    unsafe { *flag = revoked };
+    Ok(())
+}
+
+pub unsafe fn comm_agree(comm: Comm, flag: *mut c_int) -> Result {
+    let comm = get(comm)?;
+    not_null(flag, "flag")?;
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the caller's flag stays until the request is complete.
+    checked(unsafe { rg::rg_iagree(flag, comm.group, &mut request) })?;
+    checked(progress::wait(request, &mut rg::Status::default()))
+}
+
+pub unsafe fn comm_iagree(comm: Comm, flag: *mut c_int, request: *mut Request) -> Result {
+    let found = get(comm)?;
+    not_null(flag, "flag")?;
+    not_null(request, "request")?;
+    let mut begun = rg::REQUEST_NULL;
+    // SAFETY: the caller's flag stays until the request is complete.
+    checked(unsafe { rg::rg_iagree(flag, found.group, &mut begun) })?;
+    let operation = Box::new(Single::new(begun, comm));
+    // SAFETY: the caller's pointer.
+    unsafe { *request = requests::of_operation(operation, comm)? };
+    Ok(())
 }
 
 /// The processes of a communicator that have failed, the acknowledged ones in front.

@@ -82,6 +82,9 @@ pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result 
         let mut own = rg::Group { id: -1 };
         // SAFETY: `own` is written.
         beside(|| unsafe { rg::rg_group_dup(*group, &mut own) })?;
+        // Revoking the communicator ends it, too.
+        // SAFETY: it takes groups by value.
+        checked(unsafe { rg::rg_group_tie(*group, own) })?;
         collective.own = Some(OwnGroup(own));
         *group = own;
     }

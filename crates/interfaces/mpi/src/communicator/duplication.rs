@@ -16,7 +16,7 @@ struct Groups([rg::Group; 3]);
 /// A duplicate that is being made.
 struct Duplication {
     /// The engine writes there.
-    _groups: Box<Groups>,
+    groups: Box<Groups>,
     requests: [rg::Request; 3],
     /// The duplicate: what belongs to this process alone can be used from the first, such as its error handler.
     handle: Comm,
@@ -41,7 +41,7 @@ pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box
     }
     let handle = publish(comm, inherited, groups.0)?;
     let operation = Duplication {
-        _groups: groups,
+        groups,
         requests,
         handle,
         outcome: Ok(()),
@@ -77,6 +77,11 @@ impl Duplication {
     /// All groups are there, or one is not.
     fn end(&mut self) {
         self.state = State::Complete;
+        let [group, hidden, own] = self.groups.0;
+        for other in [hidden, own] {
+            // SAFETY: it takes groups by value; there may be no third one.
+            unsafe { rg::rg_group_tie(group, other) };
+        }
         if self.outcome.is_err() {
             // It may have been freed by the program.
             let _ = registry::remove(self.handle);

@@ -91,8 +91,18 @@ impl Made {
         })
     }
 
+    /// Whichever of the groups is revoked, all are.
+    pub(super) fn tie(&self) {
+        let own = self.remote.as_ref().map(|remote| remote.own);
+        for group in [Some(self.hidden), own].into_iter().flatten() {
+            // SAFETY: it takes groups by value. Of groups that are still being made this is an error: they are tied when they are there.
+            unsafe { rg::rg_group_tie(self.group, group) };
+        }
+    }
+
     /// The communicator with this handle.
     pub fn with_handle(self, handle: Comm, inherited: Inherited) -> Communicator {
+        self.tie();
         let described = Description {
             name: inherited.name.to_owned(),
             hints: inherited.hints,
@@ -182,14 +192,6 @@ pub fn dup(comm: &Communicator) -> Result<Made> {
         base: comm.base,
         remote,
     })
-}
-
-/// The processes that have not failed, who alone call this.
-pub fn shrink(comm: &Communicator) -> Result<Made> {
-    let mut out = rg::Group { id: -1 };
-    // SAFETY: `out` is written.
-    checked(unsafe { rg::rg_group_shrink(comm.group, &mut out) })?;
-    Made::of_group(out)
 }
 
 /// The processes of one colour, ordered by key and rank; none for who has no colour. Of an intercommunicator there has to be

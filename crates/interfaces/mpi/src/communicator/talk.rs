@@ -31,6 +31,18 @@ pub fn barrier(group: rg::Group) -> Result {
     finish(code, request).map(drop)
 }
 
+/// The bits that the flags of all members have in common, whoever fails meanwhile. That one has failed is no error.
+pub fn agree(group: rg::Group, flag: &mut c_int) -> Result {
+    let mut request = rg::REQUEST_NULL;
+    // SAFETY: the flag stays until the request is complete.
+    let code = unsafe { rg::rg_iagree(flag, group, &mut request) };
+    checked(code)?;
+    match progress::wait(request, &mut rg::Status::default()) {
+        rg::ERR_DEAD => Ok(()),
+        code => checked(code),
+    }
+}
+
 /// As many words of each member, by rank.
 pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<Vec<[c_int; N]>> {
     // SAFETY: it takes a group by value.

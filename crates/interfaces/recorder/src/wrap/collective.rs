@@ -80,6 +80,10 @@ wrap! {
     fn rg_group_select_tagged(group: Group, n: c_int, ranks: *const c_int, tag: c_int, out: *mut Group)
     fn rg_group_split(group: Group, colour: c_int, key: c_int, out: *mut Group)
     fn rg_group_shrink(group: Group, out: *mut Group)
+    fn rg_group_revoke(group: Group)
+    fn rg_group_tie(group: Group, other: Group)
+    fn rg_agree(flag: *mut c_int, group: Group)
+    fn rg_iagree(flag: *mut c_int, group: Group, request: *mut Request)
     fn rg_group_free(group: Group)
     fn rg_acknowledge_dead(group: Group, dead: *mut c_int)
 

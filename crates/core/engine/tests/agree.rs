@@ -1,0 +1,333 @@
+//! The members of a group agree on flags, one after the other, whenever others die: all have the same, and nobody waits for ever.
+
+mod support;
+
+use proptest::prelude::*;
+use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Presence, Settings};
+use regatta_memory::views::Views;
+use support::cases;
+use support::net::{End, Net, Sizes};
+use support::world::room;
+
+/// Rounds after which a test says that nothing will ever move.
+const PATIENCE: usize = 6000;
+
+const ROOMY: Sizes = Sizes {
+    eager: 300,
+    ring: 4,
+    chunk: 64,
+    stream: 256,
+    streams: 2,
+};
+
+/// The result of one call.
+type Agreed = (i32, Option<Error>);
+
+struct Fleet {
+    net: Net,
+    engines: Vec<Engine<End>>,
+    /// By call and task.
+    flags: Vec<Vec<i32>>,
+    /// So many calls acknowledge the dead before, one in so many.
+    acknowledges: usize,
+    under_way: Vec<Option<(Handle, Views)>>,
+    agreed: Vec<Vec<Agreed>>,
+}
+
+/// Flags of so many calls and tasks, of which each has most bits.
+fn flags(calls: usize, tasks: u32, seed: u64) -> Vec<Vec<i32>> {
+    let mut state = seed | 1;
+    let mut flag = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        !(1 << (state >> 59))
+    };
+    (0..calls)
+        .map(|_| (0..tasks).map(|_| flag()).collect())
+        .collect()
+}
+
+impl Fleet {
+    fn new(tasks: u32, sizes: Sizes, flags: Vec<Vec<i32>>, acknowledges: usize) -> Fleet {
+        let net = Net::new(tasks, sizes);
+        let engine = |me| Engine::new(net.end(me), Settings { buffer: 1000 });
+        Fleet {
+            engines: (0..tasks).map(engine).collect(),
+            flags,
+            acknowledges,
+            under_way: (0..tasks).map(|_| None).collect(),
+            agreed: vec![Vec::new(); tasks as usize],
+            net,
+        }
+    }
+
+    fn living(&self) -> Vec<Peer> {
+        let all = 0..self.engines.len() as Peer;
+        all.filter(|&peer| self.net.is_here(peer)).collect()
+    }
+
+    /// A task calls, if it is between two calls, and its engine goes on.
+    fn turn(&mut self, peer: Peer) {
+        let at = peer as usize;
+        if !self.net.is_here(peer) {
+            return;
+        }
+        let call = self.agreed[at].len();
+        let engine = &mut self.engines[at];
+        engine.progress();
+        if call == self.flags.len() || !self.net.is_here(peer) {
+            return;
+        }
+        let Some((handle, into)) = self.under_way[at].take() else {
+            if self.acknowledges > 0 && (call + at).is_multiple_of(self.acknowledges) {
+                engine.acknowledge(GroupId::WORLD).expect("a group");
+            }
+            let into = room(4);
+            let started = engine.start_agree(GroupId::WORLD, self.flags[call][at], into.clone());
+            self.under_way[at] = Some((started.expect("a group"), into));
+            return;
+        };
+        match engine.finish(handle).expect("a live handle") {
+            None => self.under_way[at] = Some((handle, into)),
+            Some((_, error)) => {
+                let bytes = into.to_vec().try_into().expect("four bytes");
+                self.agreed[at].push((i32::from_ne_bytes(bytes), error));
+            }
+        }
+    }
+
+    /// Everybody goes on until all that live have made all calls.
+    fn run(&mut self, order: &[Peer], story: &str) {
+        for _ in 0..PATIENCE {
+            order.iter().for_each(|&peer| self.turn(peer));
+            let calls = self.flags.len();
+            let is_through = |&peer: &Peer| self.agreed[peer as usize].len() == calls;
+            if self.living().iter().all(is_through) {
+                return;
+            }
+        }
+        let done: Vec<usize> = self.agreed.iter().map(Vec::len).collect();
+        let living = self.living();
+        panic!("{story}: one waits for ever: {done:?} calls, and {living:?} live");
+    }
+
+    /// All that have a result have the same, and it is made of the flags of all that live and of none but members.
+    fn check(&self, story: &str) {
+        let living = self.living();
+        for (call, flags) in self.flags.iter().enumerate() {
+            let results = self.agreed.iter().filter_map(|all| all.get(call));
+            let results: Vec<&Agreed> = results.collect();
+            let Some(&&(flag, ref error)) = results.first() else {
+                continue;
+            };
+            assert!(
+                results.iter().all(|one| **one == (flag, error.clone())),
+                "{story}: call {call}: {results:?}"
+            );
+            let of_all = flags.iter().fold(!0, |all, flag| all & flag);
+            let of_living = living
+                .iter()
+                .fold(!0, |all, &peer| all & flags[peer as usize]);
+            assert_eq!(
+                flag & of_all,
+                of_all,
+                "{story}: a bit that all have is missing"
+            );
+            assert_eq!(
+                flag & !of_living,
+                0,
+                "{story}: a bit is there that one has not"
+            );
+            match error {
+                None => {}
+                Some(Error::Dead(peer)) => {
+                    assert!(!living.contains(peer), "{story}: {peer} lives");
+                }
+                Some(other) => panic!("{story}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_death_it_is_the_flags_of_all() {
+    for sizes in [Sizes::TINY, ROOMY] {
+        for tasks in [1, 2, 3, 5, 70] {
+            let flags = flags(4, tasks, 7);
+            let mut fleet = Fleet::new(tasks, sizes, flags.clone(), 0);
+            let order: Vec<Peer> = (0..tasks).collect();
+            fleet.run(&order, "nobody dies");
+            for (call, flags) in flags.iter().enumerate() {
+                let expected = flags.iter().fold(!0, |all, flag| all & flag);
+                let same = |all: &Vec<Agreed>| all[call] == (expected, None);
+                assert!(fleet.agreed.iter().all(same));
+            }
+        }
+    }
+}
+
+/// The leader dies after each thing it sends; the one after it as well, after each.
+#[test]
+fn leaders_that_die_at_any_step() {
+    let mut errors = 0;
+    for sizes in [Sizes::TINY, ROOMY] {
+        let most = if sizes.eager < 100 { 120 } else { 24 };
+        for first in 0..most {
+            for second in (0..most).step_by(1 + most / 20).chain([usize::MAX]) {
+                let mut fleet = Fleet::new(4, sizes, flags(2, 4, first as u64), 0);
+                fleet.net.die_after(0, first);
+                fleet.net.die_after(1, second);
+                let forward = first % 2 == 0;
+                let order = if forward { [0, 1, 2, 3] } else { [3, 2, 1, 0] };
+                let story = format!("0 dies after {first}, 1 after {second}");
+                fleet.run(&order, &story);
+                fleet.check(&story);
+                errors += usize::from(fleet.agreed[3][1].1.is_some());
+            }
+        }
+    }
+    assert!(errors > 100, "{errors}");
+}
+
+/// The death of one is an error for all until all have acknowledged it.
+#[test]
+fn a_death_is_an_error_until_all_have_acknowledged_it() {
+    let mut fleet = Fleet::new(4, ROOMY, flags(3, 4, 1), 0);
+    fleet.net.lose(1, Presence::Dead);
+    let order = [0, 2, 3];
+    let call = |fleet: &mut Fleet, calls: usize| {
+        for _ in 0..PATIENCE {
+            for peer in order {
+                if fleet.agreed[peer as usize].len() < calls {
+                    fleet.turn(peer);
+                } else {
+                    fleet.engines[peer as usize].progress();
+                }
+            }
+        }
+        let last = |peer: Peer| fleet.agreed[peer as usize].get(calls - 1).cloned();
+        let [one, other, third] = order.map(last).map(|last| last.expect("it ends").1);
+        assert!(one == other && other == third);
+        one
+    };
+    assert_eq!(call(&mut fleet, 1), Some(Error::Dead(1)));
+    for peer in [0, 2] {
+        fleet.engines[peer]
+            .acknowledge(GroupId::WORLD)
+            .expect("a group");
+    }
+    assert_eq!(call(&mut fleet, 2), Some(Error::Dead(1)), "3 has not");
+    fleet.engines[3]
+        .acknowledge(GroupId::WORLD)
+        .expect("a group");
+    assert_eq!(call(&mut fleet, 3), None);
+}
+
+/// One that has left is no failure, and nobody waits for it.
+#[test]
+fn a_departure_is_no_failure() {
+    let mut fleet = Fleet::new(3, ROOMY, vec![vec![5, 6, 7]], 0);
+    fleet.net.lose(0, Presence::Left);
+    fleet.run(&[1, 2], "0 has left");
+    assert_eq!(fleet.agreed[1], [(6, None)]);
+    assert_eq!(fleet.agreed[2], [(6, None)]);
+}
+
+/// Thousands of calls leave no more behind than some, also after a death.
+#[test]
+fn agreements_that_are_over_are_forgotten() {
+    let mut fleet = Fleet::new(4, ROOMY, flags(300, 4, 3), 0);
+    fleet.net.die_after(2, 400);
+    fleet.run(&[0, 1, 2, 3], "many calls");
+    fleet.check("many calls");
+    assert!(!fleet.net.is_here(2) && fleet.agreed[0][299].1.is_some());
+    for peer in fleet.living() {
+        let kept = fleet.engines[peer as usize].agreements();
+        assert!(kept < 20, "{peer} has {kept}");
+    }
+}
+
+/// Nobody waits for the call of one that has given it up, but for its engine.
+#[test]
+fn one_that_gives_up_does_not_hold_up_the_others() {
+    let mut fleet = Fleet::new(3, ROOMY, vec![vec![5, 6, 7]], 0);
+    fleet.turn(1);
+    let (handle, into) = fleet.under_way[1].take().expect("it has called");
+    fleet.engines[1].forget(handle);
+    for _ in 0..50 {
+        fleet.turn(0);
+        fleet.turn(2);
+        fleet.engines[1].progress();
+    }
+    assert_eq!(fleet.agreed[0], [(4, None)]);
+    assert_eq!(fleet.agreed[2], [(4, None)]);
+    assert_eq!(into.to_vec(), [0; 4], "its memory is its own again");
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn anybody_dies_at_any_moment(
+        tasks in 2u32..6,
+        fuses in prop::collection::vec(prop::option::of(0usize..80), 6),
+        turns in prop::collection::vec(0u32..6, 0..300),
+        calls in 1usize..6,
+        seed in any::<u64>(),
+        acknowledges in 0usize..4,
+        tiny in any::<bool>(),
+    ) {
+        let sizes = if tiny { Sizes::TINY } else { ROOMY };
+        let mut fleet = Fleet::new(tasks, sizes, flags(calls, tasks, seed), acknowledges);
+        for (peer, fuse) in (0..tasks).zip(&fuses) {
+            if let Some(things) = fuse {
+                fleet.net.die_after(peer, *things);
+            }
+        }
+        turns.iter().filter(|&&peer| peer < tasks).for_each(|&peer| fleet.turn(peer));
+        let order: Vec<Peer> = (0..tasks).collect();
+        let story = format!("{fuses:?}");
+        fleet.run(&order, &story);
+        fleet.check(&story);
+    }
+
+    /// Two give each other up: of those one has the result of the others, or both do; nobody waits for ever.
+    #[test]
+    fn pairs_that_give_each_other_up_end(
+        tasks in 2u32..6,
+        pair in (0u32..6, 0u32..6),
+        when in 0usize..100,
+        turns in prop::collection::vec(0u32..6, 0..100),
+        calls in 1usize..4,
+        seed in any::<u64>(),
+        tiny in any::<bool>(),
+    ) {
+        let sizes = if tiny { Sizes::TINY } else { ROOMY };
+        let one = pair.0 % tasks;
+        let other = (one + 1 + pair.1 % (tasks - 1)) % tasks;
+        let mut fleet = Fleet::new(tasks, sizes, flags(calls, tasks, seed), 0);
+        for (at, peer) in turns.iter().enumerate() {
+            if at == when {
+                fleet.net.part(one, other);
+            }
+            fleet.turn(peer % tasks);
+        }
+        if when >= turns.len() {
+            fleet.net.part(one, other);
+        }
+        let order: Vec<Peer> = (0..tasks).collect();
+        let story = format!("{one} and {other} are apart after {when}");
+        fleet.run(&order, &story);
+        for call in 0..calls {
+            let has_it = |peer: &&Peer| {
+                let (_, error) = &fleet.agreed[**peer as usize][call];
+                !matches!(error, Some(Error::State(_)))
+            };
+            let others = order.iter().filter(|&&peer| peer != one && peer != other);
+            let results: Vec<&Agreed> = others.map(|&peer| &fleet.agreed[peer as usize][call]).collect();
+            prop_assert!(results.windows(2).all(|two| two[0] == two[1]), "{story}: {results:?}");
+            prop_assert!(order.iter().filter(has_it).count() as u32 >= tasks - 1, "{story}");
+        }
+    }
+}

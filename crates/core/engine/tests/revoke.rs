@@ -1,0 +1,401 @@
+//! A group is revoked while its members do all kinds of things in it: all that live end them and know why, whoever dies meanwhile.
+
+mod support;
+
+use proptest::prelude::*;
+use regatta_engine::{
+    Call, Engine, Error, GroupId, Handle, Mode, Peer, Select, Settings, TagSelect,
+};
+use support::cases;
+use support::net::{End, Net, Sizes};
+use support::world::{memory, room};
+
+/// Rounds after which a test says that nothing will ever move.
+const PATIENCE: usize = 150;
+/// The context of a second group of all tasks.
+const OTHER: u32 = 2;
+
+/// The narrowest that holds a word of a member about a new group.
+const NARROW: Sizes = Sizes {
+    eager: 48,
+    ..Sizes::TINY
+};
+
+const ROOMY: Sizes = Sizes {
+    eager: 300,
+    ring: 4,
+    chunk: 64,
+    stream: 256,
+    streams: 2,
+};
+
+/// The things that a member does in the group.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Receive(Peer),
+    ReceiveFromAny,
+    Send(Peer, usize),
+    SendAndWait(Peer, usize),
+    Barrier,
+    Duplicate,
+    TakeIn,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        (0u32..6).prop_map(Deed::Receive),
+        Just(Deed::ReceiveFromAny),
+        (0u32..6, 0usize..900).prop_map(|(to, len)| Deed::Send(to, len)),
+        (0u32..6, 0usize..900).prop_map(|(to, len)| Deed::SendAndWait(to, len)),
+        Just(Deed::Barrier),
+        Just(Deed::Duplicate),
+        Just(Deed::TakeIn),
+    ]
+}
+
+struct Fleet {
+    net: Net,
+    engines: Vec<Engine<End>>,
+    group: GroupId,
+    /// Made of the group while it could be.
+    made: Vec<Vec<(GroupId, Handle)>>,
+    under_way: Vec<Vec<Handle>>,
+}
+
+impl Fleet {
+    fn new(tasks: u32, sizes: Sizes) -> Fleet {
+        let net = Net::new(tasks, sizes);
+        let mut group = GroupId::WORLD;
+        let engine = |me| {
+            let mut engine = Engine::new(net.end(me), Settings { buffer: 4000 });
+            let all = (0..tasks).collect();
+            group = engine.add_group(all, OTHER, 0).expect("a second group");
+            engine
+        };
+        let engines = (0..tasks).map(engine).collect();
+        Fleet {
+            engines,
+            net,
+            group,
+            made: (0..tasks).map(|_| Vec::new()).collect(),
+            under_way: (0..tasks).map(|_| Vec::new()).collect(),
+        }
+    }
+
+    fn tasks(&self) -> u32 {
+        self.engines.len() as u32
+    }
+
+    fn living(&self) -> Vec<Peer> {
+        let all = 0..self.tasks();
+        all.filter(|&peer| self.net.is_here(peer)).collect()
+    }
+
+    fn engine(&mut self, peer: Peer) -> &mut Engine<End> {
+        &mut self.engines[peer as usize]
+    }
+
+    fn is_revoked(&self, peer: Peer) -> bool {
+        let engine = &self.engines[peer as usize];
+        engine.is_revoked(self.group).expect("a group")
+    }
+
+    fn start(&mut self, peer: Peer, deed: Deed) -> Result<Option<Handle>, Error> {
+        let (group, tasks) = (self.group, self.tasks());
+        let engine = &mut self.engines[peer as usize];
+        let receive = |source: Option<Peer>| Select {
+            context: OTHER,
+            source,
+            tag: TagSelect::Any,
+        };
+        match deed {
+            Deed::Receive(from) => {
+                let select = receive(Some(from % tasks));
+                engine.start_receive(select, room(400)).map(Some)
+            }
+            Deed::ReceiveFromAny => engine.start_receive(receive(None), room(400)).map(Some),
+            Deed::Send(to, len) => {
+                let message = memory(&vec![7; len]);
+                let sent = engine.start_send(to % tasks, OTHER, 1, message, Mode::Standard);
+                sent.map(Some)
+            }
+            Deed::SendAndWait(to, len) => {
+                let message = memory(&vec![7; len]);
+                let sent = engine.start_send(to % tasks, OTHER, 1, message, Mode::Synchronous);
+                sent.map(Some)
+            }
+            Deed::Barrier => engine.start_barrier(group).map(Some),
+            Deed::Duplicate => {
+                let call = engine.next_call(group)?;
+                let made = engine.start_group(group, (0..tasks).collect(), call)?;
+                self.made[peer as usize].push(made);
+                Ok(None)
+            }
+            Deed::TakeIn => {
+                engine.take_in_offers();
+                Ok(None)
+            }
+        }
+    }
+
+    /// A member does something. After it has heard of the revocation nothing that waits can be begun.
+    fn act(&mut self, peer: Peer, deed: Deed) {
+        if !self.net.is_here(peer) {
+            return;
+        }
+        match self.start(peer, deed) {
+            Ok(handle) => self.under_way[peer as usize].extend(handle),
+            Err(error) => self.judge(peer, &error),
+        }
+    }
+
+    fn judge(&self, peer: Peer, error: &Error) {
+        let is_here = |peer: Peer| self.net.is_here(peer);
+        match error {
+            Error::Revoked => assert!(self.is_revoked(peer)),
+            Error::Dead(dead) => assert!(!is_here(*dead), "{dead} lives"),
+            Error::Truncated { .. } => {}
+            // A sender may have taken its message back, and the word about the group not be here yet; a task sends to itself.
+            Error::Cancelled | Error::Cycle(_) => {}
+            error => panic!("{error:?}"),
+        }
+    }
+
+    fn progress(&mut self) {
+        for peer in 0..self.tasks() {
+            if self.net.is_here(peer) {
+                self.engine(peer).progress();
+            }
+        }
+    }
+
+    /// Everybody goes on. If a task that lives knows, all come to know, and nothing is left under way.
+    fn end(&mut self, story: &str) {
+        for _ in 0..PATIENCE {
+            self.progress();
+        }
+        let living = self.living();
+        if !living.iter().any(|&peer| self.is_revoked(peer)) {
+            return;
+        }
+        for peer in living {
+            assert!(self.is_revoked(peer), "{story}: {peer} does not know");
+            for handle in std::mem::take(&mut self.under_way[peer as usize]) {
+                let outcome = self.engine(peer).finish(handle).expect("a live handle");
+                let (_, error) = outcome.unwrap_or_else(|| panic!("{story}: {peer} waits"));
+                if let Some(error) = error {
+                    self.judge(peer, &error);
+                }
+            }
+            for (_, handle) in std::mem::take(&mut self.made[peer as usize]) {
+                let outcome = self.engine(peer).finish(handle).expect("a live handle");
+                assert!(outcome.is_some(), "{story}: {peer} waits for a new group");
+            }
+            let barrier = self.start(peer, Deed::Barrier);
+            assert_eq!(barrier.expect_err("revoked"), Error::Revoked, "{story}");
+            let made = self.start(peer, Deed::Duplicate);
+            assert!(made.is_err(), "{story}");
+        }
+        self.go_on(story);
+    }
+
+    /// The living agree in the group that is revoked, and the other group still works.
+    fn go_on(&mut self, story: &str) {
+        let living = self.living();
+        let group = self.group;
+        let mut handles = Vec::new();
+        for &peer in &living {
+            let into = room(4);
+            let agreed = self
+                .engine(peer)
+                .start_agree(group, !(1 << peer), into.clone());
+            handles.push((peer, agreed.expect("it can be begun"), into));
+        }
+        let (first, last) = (living[0], living[living.len() - 1]);
+        let select = Select {
+            context: 0,
+            source: Some(last),
+            tag: TagSelect::Exactly(5),
+        };
+        let received = self.engine(first).start_receive(select, room(4));
+        let sent = self
+            .engine(last)
+            .start_send(first, 0, 5, memory(&[1; 4]), Mode::Synchronous);
+        for _ in 0..PATIENCE {
+            self.progress();
+        }
+        if self.living() != living {
+            return;
+        }
+        for (peer, handle) in [(first, received), (last, sent)] {
+            let outcome = self.engine(peer).finish(handle.expect("it has begun"));
+            let (_, error) = outcome.expect("a handle").expect("the other group works");
+            assert_eq!(error, None, "{story}");
+        }
+        let expected = living.iter().fold(!0, |all, peer| all & !(1i32 << peer));
+        for (peer, handle, into) in handles {
+            let outcome = self.engine(peer).finish(handle).expect("a live handle");
+            assert!(outcome.is_some(), "{story}: {peer} waits for the flag");
+            let bytes = into.to_vec().try_into().expect("four bytes");
+            assert_eq!(i32::from_ne_bytes(bytes), expected, "{story}");
+        }
+    }
+}
+
+#[test]
+fn whatever_waits_ends() {
+    for sizes in [NARROW, ROOMY] {
+        for revoker in 0..3 {
+            let mut fleet = Fleet::new(3, sizes);
+            fleet.act(0, Deed::Receive(1));
+            fleet.act(1, Deed::ReceiveFromAny);
+            fleet.act(1, Deed::SendAndWait(2, 0));
+            fleet.act(1, Deed::SendAndWait(2, 700));
+            fleet.act(2, Deed::SendAndWait(2, 30));
+            fleet.act(2, Deed::Duplicate);
+            fleet.act(0, Deed::Barrier);
+            for _ in 0..20 {
+                fleet.progress();
+            }
+            let group = fleet.group;
+            fleet.engine(revoker).revoke(group).expect("a group");
+            assert!(fleet.is_revoked(revoker));
+            fleet.end(&format!("{revoker} revokes"));
+        }
+    }
+}
+
+/// The member that revokes dies after each thing that it sends, those that it has told after each that they do.
+#[test]
+fn the_word_gets_round_whoever_dies() {
+    let mut all_know = 0;
+    for tasks in [4, 24] {
+        for sizes in [NARROW, ROOMY] {
+            for first in 0..tasks as usize {
+                for second in (0..tasks as usize).step_by(1 + tasks as usize / 8) {
+                    let mut fleet = Fleet::new(tasks, sizes);
+                    fleet.net.die_after(0, first);
+                    fleet.net.die_after(1, second);
+                    (2..tasks).for_each(|peer| fleet.act(peer, Deed::Receive(peer - 1)));
+                    let group = fleet.group;
+                    fleet.engine(0).revoke(group).expect("a group");
+                    fleet.end(&format!(
+                        "0 of {tasks} dies after {first}, 1 after {second}"
+                    ));
+                    all_know += u32::from(fleet.is_revoked(2));
+                }
+            }
+        }
+    }
+    assert!(all_know > 50, "{all_know}");
+}
+
+#[test]
+fn groups_that_are_tied_are_revoked_together() {
+    for early in [false, true] {
+        let mut fleet = Fleet::new(3, ROOMY);
+        let group = fleet.group;
+        for peer in 0..3 {
+            if early && peer == 0 {
+                fleet.engine(0).revoke(group).expect("a group");
+            }
+            if !early || peer != 2 {
+                let tied = fleet.engine(peer).tie(group, GroupId::WORLD);
+                tied.expect("both are groups");
+            }
+        }
+        if !early {
+            fleet.engine(1).revoke(GroupId::WORLD).expect("a group");
+        }
+        (0..20).for_each(|_| fleet.progress());
+        for peer in 0..3 {
+            assert!(fleet.is_revoked(peer));
+            let world = fleet.engines[peer as usize].is_revoked(GroupId::WORLD);
+            assert_eq!(world, Ok(true), "{peer} hears of each from those that know");
+            assert!(!fleet.engines[peer as usize].is_open_rank(0));
+        }
+    }
+}
+
+/// A member has a new group and revokes it, and another one hears of that before it has the group.
+#[test]
+fn word_may_come_before_the_group_is_there() {
+    let mut fleet = Fleet::new(4, ROOMY);
+    for peer in 0..4 {
+        fleet.act(peer, Deed::Duplicate);
+    }
+    let made = |fleet: &mut Fleet, peer: Peer| {
+        let (group, handle) = fleet.made[peer as usize][0];
+        let done = fleet.engine(peer).is_done(handle).expect("a live handle");
+        done.then_some(group)
+    };
+    let mut seen = false;
+    for _ in 0..50 {
+        for peer in [0, 1, 2] {
+            fleet.engine(peer).progress();
+        }
+        if made(&mut fleet, 0).is_some() {
+            break;
+        }
+        fleet.engine(3).progress();
+    }
+    let group = made(&mut fleet, 0).expect("0 is the first to have it");
+    seen |= made(&mut fleet, 3).is_none();
+    fleet.engine(0).revoke(group).expect("a group");
+    (0..20).for_each(|_| fleet.progress());
+    for peer in 0..4 {
+        let group = made(&mut fleet, peer).expect("made");
+        let revoked = fleet.engines[peer as usize].is_revoked(group);
+        assert_eq!(revoked, Ok(true), "{peer} has not heard");
+    }
+    assert!(seen, "it never came to that");
+}
+
+#[test]
+fn a_channel_cannot_be_revoked() {
+    let mut fleet = Fleet::new(2, ROOMY);
+    let refused = fleet.engine(0).revoke(GroupId::ALL);
+    assert!(matches!(refused, Err(Error::Argument(_))), "{refused:?}");
+    let call = Call::Selecting;
+    let group = fleet.group;
+    fleet.engine(0).revoke(group).expect("a group");
+    let made = fleet.engine(0).start_group(group, vec![0], call);
+    assert_eq!(made.expect_err("revoked"), Error::Revoked);
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn it_is_revoked_at_any_moment_and_anybody_dies(
+        tasks in 1u32..6,
+        deeds in prop::collection::vec((0u32..6, prop::option::weighted(0.6, deed())), 0..60),
+        when in prop::collection::vec((0usize..60, 0u32..6), 1..3),
+        fuses in prop::collection::vec(prop::option::weighted(0.3, 0usize..60), 6),
+        tiny in any::<bool>(),
+    ) {
+        let mut fleet = Fleet::new(tasks, if tiny { NARROW } else { ROOMY });
+        for (peer, fuse) in (0..tasks).zip(&fuses) {
+            if let Some(things) = fuse {
+                fleet.net.die_after(peer, *things);
+            }
+        }
+        let group = fleet.group;
+        for at in 0..60 {
+            for &(_, peer) in when.iter().filter(|(moment, _)| *moment == at) {
+                if fleet.net.is_here(peer % tasks) {
+                    fleet.engine(peer % tasks).revoke(group).expect("a group");
+                }
+            }
+            let Some(&(peer, deed)) = deeds.get(at) else { continue };
+            match deed {
+                Some(deed) => fleet.act(peer % tasks, deed),
+                None if fleet.net.is_here(peer % tasks) => {
+                    fleet.engine(peer % tasks).progress();
+                }
+                None => {}
+            }
+        }
+        fleet.end(&format!("{when:?} {fuses:?}"));
+    }
+}

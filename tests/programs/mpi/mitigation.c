@@ -1,0 +1,474 @@
+/*
+ * Processes fail while others agree, revoke a communicator, or are in a collective. The survivors find out, go on, and all have seen
+ * the same. A process ends itself by a signal of its timer, wherever it is then.
+ */
+#include "mpi_check.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The second argument is the rank of the process that ends itself, the third a seed. */
+static int victim = 1;
+static unsigned seed = 1;
+
+/* The microseconds until the victim ends, of at most so many. */
+static unsigned draw(unsigned most)
+{
+    seed = seed * 1103515245u + 12345u;
+    return (seed >> 8) % most + 1;
+}
+
+static void end_now(int number)
+{
+    (void)number;
+    kill(getpid(), SIGKILL);
+}
+
+static void end_soon(unsigned most)
+{
+    struct itimerval when = {{0, 0}, {0, (int)draw(most)}};
+    signal(SIGALRM, end_now);
+    CHECK(setitimer(ITIMER_REAL, &when, NULL) == 0);
+}
+
+static double now(void)
+{
+    struct timespec at;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &at) == 0);
+    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
+}
+
+/* A process that hangs says where. */
+static volatile int line_now;
+
+static void hung(int number)
+{
+    (void)number;
+    fprintf(stderr, "HUNG process %d near line %d\n", me, line_now);
+    _exit(4);
+}
+
+static void be_patient(void)
+{
+    if (me != victim) {
+        signal(SIGALRM, hung);
+        alarm(60);
+    }
+}
+
+#define HERE (line_now = __LINE__)
+
+/* All survivors have the same value. */
+static void check_same(MPI_Comm rest, long value)
+{
+    long both[2] = {value, -value}, most[2];
+    SUCCEEDS(MPI_Allreduce(both, most, 2, MPI_LONG, MPI_MAX, rest));
+    CHECK(most[0] == value && most[1] == -value);
+}
+
+/* The survivors acknowledge all failures, so that agreements succeed again, and have a communicator of their own. */
+static MPI_Comm go_on(MPI_Comm comm, int expected)
+{
+    MPI_Comm rest;
+    int count, flag, code, tries = 0;
+    do {
+        /* Not all hear of a failure at the same time. */
+        int acknowledged;
+        SUCCEEDS(MPIX_Comm_ack_failed(comm, size, &acknowledged));
+        flag = ~(1 << me);
+        HERE;
+        code = MPIX_Comm_agree(comm, &flag);
+        CHECK(code == MPI_SUCCESS || class_of(code) == MPIX_ERR_PROC_FAILED);
+        CHECK(tries++ < 100000);
+    } while (code != MPI_SUCCESS);
+    int living = 0;
+    for (int rank = 0; rank < size; rank++)
+        living |= rank == victim && expected < size ? 0 : 1 << rank;
+    CHECK((flag & living) == 0);
+    HERE;
+    SUCCEEDS(MPIX_Comm_shrink(comm, &rest));
+    SUCCEEDS(MPI_Comm_size(rest, &count));
+    CHECK(count == expected);
+    int one = 1, sum = 0;
+    HERE;
+    SUCCEEDS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, rest));
+    CHECK(sum == expected);
+    return rest;
+}
+
+/* Again and again, until one fails in the midst of it: all survivors have had the same flags and the same errors. */
+static void agree(void)
+{
+    MPI_Comm comm, rest;
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    be_patient();
+    SUCCEEDS(MPI_Barrier(comm));
+    if (me == victim)
+        end_soon(20000);
+    long history = 0;
+    int code, rounds = 0;
+    do {
+        int flag = ~(1 << (me + 8 * (rounds % 2)));
+        HERE;
+        code = MPIX_Comm_agree(comm, &flag);
+        history = history * 31 + flag + class_of(code);
+        rounds++;
+    } while (code == MPI_SUCCESS);
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED);
+    rest = go_on(comm, size - 1);
+    check_same(rest, history);
+    check_same(rest, rounds);
+    SUCCEEDS(MPI_Comm_free(&rest));
+    SUCCEEDS(MPI_Comm_free(&comm));
+}
+
+/* As above, begun by all before one waits. */
+static void agree_later(void)
+{
+    enum { AT_ONCE = 5 };
+    MPI_Comm comm, rest;
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    be_patient();
+    SUCCEEDS(MPI_Barrier(comm));
+    if (me == victim)
+        end_soon(20000);
+    long history = 0;
+    int failed = 0;
+    while (!failed) {
+        MPI_Request requests[AT_ONCE];
+        int flags[AT_ONCE];
+        for (int i = 0; i < AT_ONCE; i++) {
+            flags[i] = ~(1 << (me + i));
+            SUCCEEDS(MPIX_Comm_iagree(comm, &flags[i], &requests[i]));
+        }
+        for (int i = AT_ONCE - 1; i >= 0; i--) {
+            HERE;
+            int code = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+            CHECK(code == MPI_SUCCESS || class_of(code) == MPIX_ERR_PROC_FAILED);
+            failed |= code != MPI_SUCCESS;
+            history = history * 31 + flags[i] + class_of(code);
+        }
+    }
+    rest = go_on(comm, size - 1);
+    check_same(rest, history);
+    SUCCEEDS(MPI_Comm_free(&rest));
+    SUCCEEDS(MPI_Comm_free(&comm));
+}
+
+/* One fails in the midst of collectives. Who hears of it first revokes, and with that all others leave theirs. */
+static void collective(void)
+{
+    MPI_Comm comm, rest;
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    be_patient();
+    SUCCEEDS(MPI_Barrier(comm));
+    if (me == victim)
+        end_soon(30000);
+    static char large[200000];
+    int code = MPI_SUCCESS;
+    for (int round = 0; code == MPI_SUCCESS; round++) {
+        int one = 1, sum, got, next = (me + 1) % size, last = (me + size - 1) % size;
+        MPI_Request request;
+        HERE;
+        switch (round % 5) {
+        case 0:
+            code = MPI_Barrier(comm);
+            break;
+        case 1:
+            code = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+            break;
+        case 2:
+            code = MPI_Bcast(large, sizeof large, MPI_BYTE, round % size, comm);
+            break;
+        case 3:
+            code = MPI_Ibarrier(comm, &request);
+            if (code == MPI_SUCCESS)
+                code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+            break;
+        default:
+            /* Only two of all know at once that one has failed. */
+            code = MPI_Sendrecv(&me, 1, MPI_INT, next, 0, &got, 1, MPI_INT, last, 0, comm, MPI_STATUS_IGNORE);
+        }
+    }
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED || class_of(code) == MPIX_ERR_REVOKED);
+    HERE;
+    SUCCEEDS(MPIX_Comm_revoke(comm));
+    FAILS(MPIX_ERR_REVOKED, MPI_Barrier(comm));
+    rest = go_on(comm, size - 1);
+    int revoked = 0;
+    SUCCEEDS(MPIX_Comm_is_revoked(comm, &revoked));
+    CHECK(revoked);
+    SUCCEEDS(MPIX_Comm_is_revoked(rest, &revoked));
+    CHECK(!revoked);
+    SUCCEEDS(MPI_Comm_free(&rest));
+    SUCCEEDS(MPI_Comm_free(&comm));
+}
+
+/* A collective that is begun again and again, in a group of its own. */
+static MPI_Request persistent;
+
+/* Calls in which all but process 0 wait, for something of process 0 where there is a choice. */
+static int wait_in(int kind, MPI_Comm comm)
+{
+    static char large[3000000];
+    static int all[1024], one = 1, sum;
+    MPI_Request requests[2];
+    MPI_Message message;
+    int code, other = me == size - 1 ? 1 : me + 1;
+    switch (kind) {
+    case 0:
+        return MPI_Recv(&one, 1, MPI_INT, other, 5, comm, MPI_STATUS_IGNORE);
+    case 1:
+        return MPI_Recv(&one, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, MPI_STATUS_IGNORE);
+    case 2:
+        return MPI_Ssend(&one, 1, MPI_INT, other, 5, comm);
+    case 3:
+        return MPI_Send(large, sizeof large, MPI_BYTE, 0, 5, comm);
+    case 4:
+        return MPI_Probe(other, 5, comm, MPI_STATUS_IGNORE);
+    case 5:
+        return MPI_Mprobe(MPI_ANY_SOURCE, 5, comm, &message, MPI_STATUS_IGNORE);
+    case 6:
+        return MPI_Barrier(comm);
+    case 7:
+        return MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    case 8:
+        return MPI_Allreduce(MPI_IN_PLACE, large, sizeof large / 4, MPI_INT, MPI_SUM, comm);
+    case 9:
+        return MPI_Bcast(large, sizeof large, MPI_BYTE, 0, comm);
+    case 10:
+        code = MPI_Ibarrier(comm, &requests[0]);
+        return code == MPI_SUCCESS ? MPI_Wait(&requests[0], MPI_STATUS_IGNORE) : code;
+    case 11:
+        code = MPI_Iallgather(&one, 1, MPI_INT, all, 1, MPI_INT, comm, &requests[0]);
+        if (code != MPI_SUCCESS)
+            return code;
+        if (MPI_Irecv(&sum, 1, MPI_INT, 0, 5, comm, &requests[1]) != MPI_SUCCESS)
+            return MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        for (int i = 0; i < 2; i++) {
+            code = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+            if (class_of(code) != MPIX_ERR_REVOKED)
+                return code;
+        }
+        return code;
+    case 12: {
+        MPI_Comm copy;
+        return MPI_Comm_dup(comm, &copy);
+    }
+    case 13: {
+        int done = 0;
+        code = MPI_Irecv(&one, 1, MPI_INT, 0, 5, comm, &requests[0]);
+        while (code == MPI_SUCCESS && !done)
+            code = MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+        return code;
+    }
+    case 14:
+        code = MPI_Start(&persistent);
+        return code == MPI_SUCCESS ? MPI_Wait(&persistent, MPI_STATUS_IGNORE) : code;
+    default:
+        return -1;
+    }
+}
+
+/* Process 0 revokes a communicator in which all others wait. */
+static void blocked(void)
+{
+    be_patient();
+    for (int kind = 0; kind < 15; kind++) {
+        MPI_Comm comm, rest;
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        SUCCEEDS(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        HERE;
+        SUCCEEDS(MPI_Barrier_init(comm, MPI_INFO_NULL, &persistent));
+        /* Not of the communicator itself: some may still be in it when it is revoked. */
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        if (me == 0) {
+            /* Every other time the others have fallen asleep by then. */
+            if (kind % 2 == 0 || size > 4)
+                poll(NULL, 0, 20);
+            SUCCEEDS(MPIX_Comm_revoke(comm));
+        } else {
+            int code = wait_in(kind, comm);
+            if (class_of(code) != MPIX_ERR_REVOKED) {
+                fprintf(stderr, "process %d: kind %d gave %d\n", me, kind, code);
+                exit(1);
+            }
+        }
+        int got;
+        FAILS(MPIX_ERR_REVOKED, MPI_Send(&me, 1, MPI_INT, 0, 0, comm));
+        FAILS(MPIX_ERR_REVOKED, MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE));
+        FAILS(MPIX_ERR_REVOKED, MPI_Send(&me, 1, MPI_INT, MPI_PROC_NULL, 0, comm));
+        FAILS(MPIX_ERR_REVOKED, MPI_Recv(&got, 1, MPI_INT, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
+        FAILS(MPIX_ERR_REVOKED, MPI_Barrier(comm));
+        FAILS(MPIX_ERR_REVOKED, MPI_Scan(&me, &got, 1, MPI_INT, MPI_SUM, comm));
+        SUCCEEDS(MPI_Request_free(&persistent));
+        victim = -1;
+        HERE;
+        rest = go_on(comm, size);
+        SUCCEEDS(MPI_Comm_free(&rest));
+        SUCCEEDS(MPI_Comm_free(&comm));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
+/* MPI_COMM_WORLD is revoked: also of that, which has the quickest way, nothing is left but its survivors. */
+static void world(void)
+{
+    MPI_Comm rest;
+    int got, revoked = 0;
+    be_patient();
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == size - 1)
+        SUCCEEDS(MPIX_Comm_revoke(MPI_COMM_WORLD));
+    else
+        FAILS(MPIX_ERR_REVOKED, MPI_Recv(&got, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    FAILS(MPIX_ERR_REVOKED, MPI_Send(&me, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+    MPI_Request request;
+    FAILS(MPIX_ERR_REVOKED, MPI_Irecv(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &request));
+    SUCCEEDS(MPIX_Comm_is_revoked(MPI_COMM_WORLD, &revoked));
+    CHECK(revoked);
+    victim = -1;
+    rest = go_on(MPI_COMM_WORLD, size);
+    SUCCEEDS(MPI_Comm_free(&rest));
+}
+
+/* Two sides: it is revoked on both, they agree together, and each side goes on with the other. */
+static void sides(void)
+{
+    MPI_Comm side, both, rest;
+    int got, count, low = me < size / 2;
+    be_patient();
+    SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, low, me, &side));
+    SUCCEEDS(MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 3, &both));
+    SUCCEEDS(MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN));
+    int flag = ~(1 << me);
+    SUCCEEDS(MPIX_Comm_agree(both, &flag));
+    CHECK(flag == ~((1 << size) - 1));
+    SUCCEEDS(MPI_Barrier(both));
+    if (me == 0)
+        SUCCEEDS(MPIX_Comm_revoke(both));
+    else if (low)
+        FAILS(MPIX_ERR_REVOKED, MPI_Barrier(both));
+    else
+        FAILS(MPIX_ERR_REVOKED, MPI_Recv(&got, 1, MPI_INT, 0, 0, both, MPI_STATUS_IGNORE));
+    HERE;
+    SUCCEEDS(MPIX_Comm_shrink(both, &rest));
+    SUCCEEDS(MPI_Comm_remote_size(rest, &count));
+    CHECK(count == (low ? size - size / 2 : size / 2));
+    SUCCEEDS(MPI_Barrier(rest));
+    SUCCEEDS(MPI_Comm_free(&rest));
+    SUCCEEDS(MPI_Comm_free(&both));
+    SUCCEEDS(MPI_Comm_free(&side));
+}
+
+/* One revokes communicators, and fails in the midst of that. Each is revoked for all survivors in the end, or for none. */
+static void revoker(void)
+{
+    enum { MANY = 12 };
+    MPI_Comm comms[MANY], rest;
+    be_patient();
+    for (int i = 0; i < MANY; i++) {
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+        SUCCEEDS(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN));
+    }
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == victim)
+        end_soon(300);
+    for (int i = 0; i < MANY; i++) {
+        HERE;
+        if (me == victim) {
+            SUCCEEDS(MPIX_Comm_revoke(comms[i]));
+            continue;
+        }
+        int got;
+        int code = MPI_Recv(&got, 1, MPI_INT, victim, 0, comms[i], MPI_STATUS_IGNORE);
+        CHECK(class_of(code) == MPIX_ERR_PROC_FAILED || class_of(code) == MPIX_ERR_REVOKED);
+    }
+    while (me == victim)
+        pause();
+    HERE;
+    rest = go_on(MPI_COMM_WORLD, size - 1);
+    for (int i = 0; i < MANY; i++) {
+        int code, flag, tries = 0;
+        /* Word of it may be on its way still. */
+        do {
+            int all = 0, none = 1, revoked = 0;
+            SUCCEEDS(MPIX_Comm_is_revoked(comms[i], &revoked));
+            HERE;
+            SUCCEEDS(MPI_Allreduce(&revoked, &all, 1, MPI_INT, MPI_MIN, rest));
+            SUCCEEDS(MPI_Allreduce(&revoked, &none, 1, MPI_INT, MPI_MAX, rest));
+            flag = all == none;
+            CHECK(tries++ < 100000);
+        } while (!flag);
+        flag = 1;
+        code = MPIX_Comm_agree(comms[i], &flag);
+        CHECK(class_of(code) == MPIX_ERR_PROC_FAILED && flag == 1);
+    }
+    for (int i = 0; i < MANY; i++)
+        SUCCEEDS(MPI_Comm_free(&comms[i]));
+    SUCCEEDS(MPI_Comm_free(&rest));
+}
+
+/* How long it takes from the end of one in a collective until the last of the others has the error, which names it, and until
+ * the survivors have been through the next collective. */
+static void timed(void)
+{
+    MPI_Comm comm, rest;
+    MPI_Win window;
+    double *ended, heard, times[2], last[2];
+    SUCCEEDS(MPI_Win_allocate_shared(me == 0 ? sizeof *ended : 0, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &ended, &window));
+    MPI_Aint bytes;
+    int unit, code, one = 1, sum;
+    SUCCEEDS(MPI_Win_shared_query(window, 0, &bytes, &unit, &ended));
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    be_patient();
+    SUCCEEDS(MPI_Barrier(comm));
+    unsigned rounds = draw(2000);
+    for (unsigned round = 0;; round++) {
+        if (me == victim && round == rounds) {
+            *ended = now();
+            kill(getpid(), SIGKILL);
+        }
+        HERE;
+        code = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+        if (code != MPI_SUCCESS)
+            break;
+    }
+    heard = now();
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED);
+    char text[MPI_MAX_ERROR_STRING], name[32];
+    int length;
+    SUCCEEDS(MPI_Error_string(code, text, &length));
+    snprintf(name, sizeof name, "task %d ", victim);
+    CHECK(strstr(text, name) != NULL);
+    HERE;
+    SUCCEEDS(MPIX_Comm_shrink(comm, &rest));
+    SUCCEEDS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, rest));
+    CHECK(sum == size - 1);
+    times[0] = heard - *ended;
+    times[1] = now() - *ended;
+    SUCCEEDS(MPI_Reduce(times, last, 2, MPI_DOUBLE, MPI_MAX, 0, rest));
+    int rank;
+    SUCCEEDS(MPI_Comm_rank(rest, &rank));
+    if (rank == 0)
+        printf("took %.6f %.6f\n", last[0], last[1]);
+    SUCCEEDS(MPI_Comm_free(&rest));
+    SUCCEEDS(MPI_Comm_free(&comm));
+    /* All members of the window would have to free it. */
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"agree", agree},     {"agree-later", agree_later}, {"collective", collective}, {"blocked", blocked}, {"world", world},
+        {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {NULL, NULL},
+    };
+    if (argc > 2)
+        victim = atoi(argv[2]);
+    if (argc > 3)
+        seed = (unsigned)atoi(argv[3]);
+    return play(argc, argv, scenarios);
+}

@@ -1,0 +1,95 @@
+//! Programs of MPI whose processes fail go on: they agree, revoke communicators, and make smaller ones (`tests/programs/mpi/mitigation.c`).
+
+use std::time::Duration;
+
+use regatta_tests::{Ended, Job, mpi, slowness};
+
+fn job(processes: u32, arguments: &[&str]) -> Job {
+    Job::of(processes, &mpi::program("mitigation"), arguments).option("--on-failure=continue")
+}
+
+/// One of them ends itself, and the others go on.
+fn survived(job: Job) -> Ended {
+    job.run().ended_with(128 + 9)
+}
+
+/// Ranks of those that fail: the one that leads agreements, and others. With seeds for the moment.
+fn failures() -> impl Iterator<Item = (String, String)> {
+    let seeds = 1..=3;
+    seeds.flat_map(|seed| [0, 1, 7].map(|victim| (victim.to_string(), seed.to_string())))
+}
+
+#[test]
+fn all_agree_on_the_same_whoever_fails_meanwhile() {
+    for (victim, seed) in failures() {
+        for scenario in ["agree", "agree-later"] {
+            survived(job(8, &[scenario, &victim, &seed]));
+        }
+    }
+}
+
+#[test]
+fn a_failure_in_collectives_is_left_together_by_revoking() {
+    for (victim, seed) in failures() {
+        survived(job(8, &["collective", &victim, &seed]));
+    }
+}
+
+#[test]
+fn a_communicator_is_revoked_for_all_or_for_none() {
+    for (victim, seed) in failures() {
+        survived(job(8, &["revoker", &victim, &seed]));
+    }
+}
+
+#[test]
+fn whatever_a_process_waits_for_ends_when_the_communicator_is_revoked() {
+    for processes in [2, 4, 8] {
+        job(processes, &["blocked", "-1"]).run().passed();
+    }
+}
+
+#[test]
+fn the_world_can_be_revoked() {
+    for processes in [1, 2, 4] {
+        job(processes, &["world", "-1"]).run().passed();
+    }
+}
+
+#[test]
+fn two_sides_are_revoked_and_go_on_together() {
+    for processes in [2, 5] {
+        job(processes, &["sides", "-1"]).run().passed();
+    }
+}
+
+#[test]
+fn all_that_holds_between_hosts() {
+    for hosts in ["alpha:2,beta:2", "alpha:1,beta:3"] {
+        for scenario in ["agree", "agree-later", "collective", "revoker"] {
+            for victim in ["0", "1", "3"] {
+                survived(job(4, &[scenario, victim, "5"]).across(hosts));
+            }
+        }
+        for scenario in ["blocked", "world", "sides"] {
+            job(4, &[scenario, "-1"]).across(hosts).run().passed();
+        }
+    }
+}
+
+/// The figures are for a machine that does nothing else; here it is enough that nobody waits long.
+#[test]
+fn a_failure_among_eight_is_soon_known_to_all() {
+    let slow = slowness();
+    for seed in 1..4 {
+        let ended = survived(job(8, &["timed", "3", &seed.to_string()]));
+        let took = ended
+            .text
+            .lines()
+            .find_map(|line| line.strip_prefix("took "));
+        let took = took.expect("a line with the times").split(' ').next();
+        let seconds: f64 = took.expect("a time").parse().expect("a number");
+        let limit = Duration::from_secs(5).mul_f64(slow.max(slowness()));
+        assert!(seconds < limit.as_secs_f64(), "{seconds} s");
+    }
+}
