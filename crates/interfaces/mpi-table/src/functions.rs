@@ -93,7 +93,7 @@ pub fn extensions() -> Vec<Function> {
     parsed(&[(EXTENSIONS, text)])
 }
 
-fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
+pub(crate) fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
     let lines = chapters
         .iter()
         .flat_map(|&(chapter, text)| text.lines().map(move |line| (chapter, line)));

@@ -11,6 +11,7 @@
 mod constants;
 mod functions;
 mod header;
+pub mod mpich;
 mod rust;
 
 pub use constants::{Constant, constants};
