@@ -21,7 +21,7 @@ type Copy<H> = Option<
 /// A function of a program's that is told of the end of an attribute.
 type Delete<H> = Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
 
-/// What a program gives for a key, by the addresses of its functions.
+/// A program's functions for a key, by their addresses, and their argument.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     pub copy: usize,

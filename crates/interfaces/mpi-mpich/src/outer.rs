@@ -37,20 +37,21 @@ const fn place(value: u32) -> usize {
     (value & 0x7f | value >> 30 << 7) as usize
 }
 
-/// From the places to the core's handles; 0 is none.
-const fn inward(pairs: &[(u32, u16)]) -> [u16; PLACES] {
-    let mut table = [0; PLACES];
+/// From the places to MPICH's handles and the core's. Places that nobody has hold a handle that leads to another place.
+const fn inward(pairs: &[(u32, u16)]) -> [(u32, u16); PLACES] {
+    const NOBODY: (u32, u16) = (u32::MAX, 0);
+    let mut table = [NOBODY; PLACES];
     let mut at = 0;
     while at < pairs.len() {
         let place = place(pairs[at].0);
-        assert!(table[place] == 0, "two handles have one place");
-        table[place] = pairs[at].1;
+        assert!(table[place].1 == 0, "two handles have one place");
+        table[place] = pairs[at];
         at += 1;
     }
     table
 }
 
-/// From the core's handles to MPICH's.
+/// From the core's handles to MPICH's. Of two that the core takes for one the second is given.
 const fn outward(pairs: &[(u32, u16)]) -> [u32; MOST] {
     let mut table = [0; MOST];
     let mut at = 0;
@@ -85,15 +86,14 @@ macro_rules! handles {
 
                 #[inline(always)]
                 fn inward(self) -> abi::$name {
-                    static INWARD: [u16; PLACES] = inward(predefined::$pairs);
+                    static INWARD: [(u32, u16); PLACES] = inward(predefined::$pairs);
                     const MARK: u32 = DYNAMIC >> KIND_SHIFT | Kind::$name as u32;
                     if self.0 >> KIND_SHIFT == MARK {
                         return abi::$name((self.0 & !DYNAMIC) as usize);
                     }
-                    let found = INWARD[place(self.0)] as usize;
-                    match OUTWARD.$name[found] == self.0 && found != 0 {
-                        true => abi::$name(found),
-                        false => abi::$name(self.0 as usize | UNKNOWN),
+                    match INWARD[place(self.0)] {
+                        (value, found) if value == self.0 => abi::$name(found as usize),
+                        _ => abi::$name(self.0 as usize | UNKNOWN),
                     }
                 }
 

@@ -553,7 +553,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
         false => program::find(&name, path)?,
     };
     loaded::check(&program, &environment)?;
-    foreign_mpi::check(&program)?;
+    foreign_mpi::check(&program, &environment)?;
     profiled::check(&program, &environment)?;
     limits::check(count)?;
     let files = limits::make_room(limits::Files::Tasks(count), 4)?;

@@ -22,6 +22,16 @@ pub(crate) fn needed(path: &Path) -> Option<Vec<String>> {
     parse(&std::fs::read(path).ok()?)
 }
 
+/// Does the program's file contain all of these?
+pub(crate) fn contains(path: &Path, words: &[&[u8]]) -> bool {
+    if path.metadata().is_ok_and(|it| it.len() > LARGEST) {
+        return false;
+    }
+    let file = std::fs::read(path).unwrap_or_default();
+    let has = |word: &[u8]| file.windows(word.len()).any(|part| part == word);
+    words.iter().all(|word| has(word))
+}
+
 /// The loader that such a program asks for; `None` also when it asks for none.
 pub(crate) fn loader(path: &Path) -> Option<String> {
     if path.metadata().ok()?.len() > LARGEST {
@@ -119,6 +129,14 @@ mod tests {
             libraries.iter().any(|name| name.contains("libc")),
             "{libraries:?}"
         );
+    }
+
+    #[test]
+    fn words_are_found_in_a_program() {
+        let shell = Path::new("/bin/sh");
+        assert!(contains(shell, &[b"ELF", b"libc.so"]));
+        assert!(!contains(shell, &[b"ELF", b"ompi_mpi_comm_world"]));
+        assert!(!contains(Path::new("/does/not/exist"), &[b"ELF"]));
     }
 
     #[test]

@@ -147,7 +147,7 @@ struct Fields {
     upper: Option<i64>,
 }
 
-/// Those of the arrays, if there is a marker among them.
+/// The elements of the arrays, if there is a marker among them.
 ///
 /// # Safety
 /// The arrays are null or have so many elements.

@@ -1,5 +1,5 @@
 //! Constants of MPICH's ABI. A line is a name and a value: the type and the heading are those of the standard ABI. Constants
-//! of this ABI alone have their type before the name.
+//! of this ABI alone have their type before the name; one behind the value is the standard's that the core takes for it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,7 +43,7 @@ pub fn constants() -> Vec<Constant> {
 /// Constants that the standard ABI does not have.
 fn alone() -> impl Iterator<Item = Constant> {
     lines().filter_map(|words| match words[..] {
-        [kind, name, value] => Some(Constant {
+        [kind, name, value] | [kind, name, value, _] => Some(Constant {
             kind,
             name,
             value,
@@ -76,12 +76,24 @@ pub(super) fn both() -> impl Iterator<Item = (Constant, &'static str)> {
     })
 }
 
+/// The standard ABI's constant of this name.
+fn standard(name: &str) -> Constant {
+    let all = crate::constants();
+    let found = all.into_iter().find(|it| it.name == name);
+    found.unwrap_or_else(|| panic!("no constant {name}"))
+}
+
 /// The predefined handles of each kind: pairs of the value here and the standard ABI's.
 pub fn handles_in_rust() -> String {
     let mut out = String::new();
     for kind in HANDLES {
+        let same = lines().filter_map(|words| match words[..] {
+            [of, _, value, name] if of == kind => Some((standard(name), value)),
+            _ => None,
+        });
         let pairs = both().filter(|(constant, _)| constant.kind == kind);
-        let pairs: String = pairs
+        let pairs: String = same
+            .chain(pairs)
             .map(|(constant, value)| format!("({value}, {}), ", constant.value))
             .collect();
         let name = kind.to_uppercase();
@@ -90,12 +102,11 @@ pub fn handles_in_rust() -> String {
     out
 }
 
-/// Those constants of this ABI that the library itself has to know.
+/// The constants of this ABI that the library itself has to know.
 pub fn values_in_rust() -> String {
     let wanted = [
         "MPI_MAX_PROCESSOR_NAME",
         "MPI_STATUS_IGNORE",
-        "MPI_BUFFER_AUTOMATIC",
         "MPI_UNWEIGHTED",
         "MPI_WEIGHTS_EMPTY",
         "MPI_T_PVAR_ALL_HANDLES",
@@ -104,7 +115,9 @@ pub fn values_in_rust() -> String {
     let alone = alone().map(|constant| (constant, constant.value));
     let all = both().filter(|(constant, _)| wanted.contains(&constant.name));
     for (constant, value) in all.chain(alone) {
-        let name = constant.name.trim_start_matches("MPI_");
+        let Some(name) = constant.name.strip_prefix("MPI_") else {
+            continue;
+        };
         // The value of exported data is ours to choose: the standard ABI's needs no translation.
         let value = match value {
             EXTERN => constant.value,
