@@ -80,7 +80,7 @@ unsafe fn detach(to: Place, buffer_addr: *mut c_void, size: OutCount) -> Result 
     Ok(())
 }
 
-/// What is counted for a message beside its bytes. Programs add the MPI_BSEND_OVERHEAD of their ABI, of which this is less than
+/// Bytes that are counted for a message beside its own. Programs add the MPI_BSEND_OVERHEAD of their ABI, of which this is less than
 /// the least.
 const OVERHEAD: i64 = 64;
 
