@@ -11,39 +11,42 @@ use crate::places::{is_ignored, outward, unwritten};
 /// Longer arrays are allocated.
 const SHORT: usize = 32;
 
-/// So many elements; short arrays lie in place.
-enum Elements<T> {
-    Short([MaybeUninit<T>; SHORT], usize),
-    Long(Vec<T>),
+/// Room for an array, which is not written to before it is used, and never moved.
+pub struct Room<T> {
+    short: [MaybeUninit<T>; SHORT],
+    long: Vec<T>,
 }
 
-impl<T: Copy> Elements<T> {
+impl<T: Copy> Room<T> {
+    /// Room for any array.
     #[inline(always)]
-    fn new(length: usize, element: impl Fn(usize) -> T) -> Elements<T> {
-        if length > SHORT {
-            return Elements::Long((0..length).map(element).collect());
+    pub const fn new() -> Room<T> {
+        Room {
+            short: [const { MaybeUninit::uninit() }; SHORT],
+            long: Vec::new(),
         }
-        let mut all = [const { MaybeUninit::uninit() }; SHORT];
-        for (index, place) in all[..length].iter_mut().enumerate() {
-            place.write(element(index));
-        }
-        Elements::Short(all, length)
     }
 
+    /// So many elements.
     #[inline(always)]
-    fn slice(&mut self) -> &mut [T] {
-        match self {
-            // SAFETY: so many have been written.
-            Elements::Short(all, length) => unsafe { all[..*length].assume_init_mut() },
-            Elements::Long(all) => all,
+    fn fill(&mut self, length: usize, element: impl Fn(usize) -> T) -> &mut [T] {
+        if length > SHORT {
+            self.long.extend((0..length).map(element));
+            return &mut self.long;
         }
+        let all = &mut self.short[..length];
+        for (index, place) in all.iter_mut().enumerate() {
+            place.write(element(index));
+        }
+        // SAFETY: all of them have been written.
+        unsafe { all.assume_init_mut() }
     }
 }
 
 /// An array of handles.
-pub struct Handles<H: Handle> {
+pub struct Handles<'a, H: Handle> {
     at: *mut H,
-    elements: Elements<H::Core>,
+    elements: &'a mut [H::Core],
 }
 
 /// A caller's array, constant or not.
@@ -64,17 +67,17 @@ impl<T> Array<T> for *const T {
     }
 }
 
-impl<H: Handle> Handles<H> {
+impl<'a, H: Handle> Handles<'a, H> {
     /// Of so many elements; none if it is null or the number negative.
     #[inline(always)]
-    pub fn of(array: impl Array<H>, length: i64) -> Handles<H> {
+    pub fn of(array: impl Array<H>, length: i64, room: &'a mut Room<H::Core>) -> Handles<'a, H> {
         let at = array.address();
         let length = match at.is_null() {
             true => 0,
             false => usize::try_from(length).unwrap_or(0),
         };
         // SAFETY: callers of MPI give as many elements as they say.
-        let elements = Elements::new(length, |index| unsafe { *at.add(index) }.inward());
+        let elements = room.fill(length, |index| unsafe { *at.add(index) }.inward());
         Handles { at, elements }
     }
 
@@ -83,14 +86,14 @@ impl<H: Handle> Handles<H> {
     pub fn pass(&mut self) -> *mut H::Core {
         match self.at.is_null() {
             true => null_mut(),
-            false => self.elements.slice().as_mut_ptr(),
+            false => self.elements.as_mut_ptr(),
         }
     }
 
     /// Gives the caller all of them.
     #[inline(always)]
-    pub fn give(mut self) {
-        for (index, &core) in self.elements.slice().iter().enumerate() {
+    pub fn give(self) {
+        for (index, &core) in self.elements.iter().enumerate() {
             // SAFETY: the caller's array, of as many elements, which calls of MPI may write.
             unsafe { *self.at.add(index) = H::outward(core) };
         }
@@ -98,20 +101,20 @@ impl<H: Handle> Handles<H> {
 }
 
 /// An array of statuses, for results.
-pub struct Statuses {
+pub struct Statuses<'a> {
     at: *mut Status,
-    elements: Elements<abi::Status>,
+    elements: &'a mut [abi::Status],
 }
 
-impl Statuses {
+impl<'a> Statuses<'a> {
     /// Of so many elements; none if they are ignored.
     #[inline(always)]
-    pub fn of(at: *mut Status, length: i64) -> Statuses {
+    pub fn of(at: *mut Status, length: i64, room: &'a mut Room<abi::Status>) -> Statuses<'a> {
         let length = match is_ignored(at) {
             true => 0,
             false => usize::try_from(length).unwrap_or(0),
         };
-        let elements = Elements::new(length, |_| unwritten());
+        let elements = room.fill(length, |_| unwritten());
         Statuses { at, elements }
     }
 
@@ -120,14 +123,14 @@ impl Statuses {
     pub fn pass(&mut self) -> *mut abi::Status {
         match is_ignored(self.at) {
             true => null_mut(),
-            false => self.elements.slice().as_mut_ptr(),
+            false => self.elements.as_mut_ptr(),
         }
     }
 
     /// Gives the caller those that the core has written.
     #[inline(always)]
-    pub fn give(mut self) {
-        for (index, core) in self.elements.slice().iter().enumerate() {
+    pub fn give(self) {
+        for (index, core) in self.elements.iter().enumerate() {
             // SAFETY: the caller's array, of as many elements.
             unsafe { outward(core, self.at.add(index)) };
         }

@@ -27,7 +27,7 @@ use regatta_mpi::abi::*;
 use regatta_mpi::calls;
 use regatta_mpi::error::{Object, finish, finish_tool, unsupported};
 
-use crate::arrays::{Handles, Statuses};
+use crate::arrays::{Handles, Room, Statuses};
 use crate::outer::Handle;
 use crate::places::{Number, Outcome, Place};
 

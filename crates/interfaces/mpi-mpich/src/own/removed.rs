@@ -6,7 +6,7 @@ use regatta_mpi::abi::{self, Ints};
 use regatta_mpi::calls::{errhandlers, packing, type_facts, types};
 use regatta_mpi::error::Result;
 
-use crate::arrays::Handles;
+use crate::arrays::{Handles, Room};
 use crate::outer::{Comm, Datatype, Errhandler, Handle};
 use crate::places::Place;
 use crate::values::{LB, UB};
@@ -125,7 +125,7 @@ pub unsafe fn type_struct(
                 count.into(),
                 Ints::Small(array_of_blocklengths),
                 array_of_displacements,
-                Handles::of(array_of_types, count.into()).pass(),
+                Handles::of(array_of_types, count.into(), &mut Room::new()).pass(),
                 newtype.pass(),
                 false,
             )

@@ -7,7 +7,7 @@ use regatta_mpi::calls::processes;
 use regatta_mpi::communicator::get;
 use regatta_mpi::error::Result;
 
-use crate::arrays::Handles;
+use crate::arrays::{Handles, Room};
 use crate::outer::{Comm, Handle, Info};
 use crate::places::Place;
 use crate::roles::code;
@@ -81,7 +81,8 @@ pub unsafe fn comm_spawn_multiple(
     // Elsewhere than at the root the arrays mean nothing, and may not be there.
     let here = get(comm).is_ok_and(|comm| comm.rank == root);
     let length = if here { count } else { 0 };
-    let mut infos = Handles::of(array_of_info, length.into());
+    let mut room = Room::new();
+    let mut infos = Handles::of(array_of_info, length.into(), &mut room);
     // SAFETY: as above.
     let (result, asked) = unsafe {
         let result = processes::comm_spawn_multiple(

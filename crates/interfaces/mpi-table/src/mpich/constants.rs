@@ -92,8 +92,8 @@ pub fn handles_in_rust() -> String {
             _ => None,
         });
         let pairs = both().filter(|(constant, _)| constant.kind == kind);
-        let pairs: String = same
-            .chain(pairs)
+        let pairs: String = pairs
+            .chain(same)
             .map(|(constant, value)| format!("({value}, {}), ", constant.value))
             .collect();
         let name = kind.to_uppercase();

@@ -74,11 +74,11 @@ impl Table {
         match (array, pointer) {
             (Some(of), _) if HANDLES.contains(&of) => {
                 let length = length(function, parameter);
-                array_passage(&name, constant, &format!("Handles::of({name}, {length})"))
+                in_room("Handles", &name, length, constant)
             }
             (_, Some("Status")) if name == "array_of_statuses" => {
                 let length = length(function, parameter);
-                array_passage(&name, false, &format!("Statuses::of({name}, {length})"))
+                in_room("Statuses", &name, length, false)
             }
             (_, Some("Status")) => {
                 let how = match function.name.starts_with("Status_set") {
@@ -144,6 +144,16 @@ fn array_passage(name: &str, constant: bool, made: &str) -> Passage {
             true => String::new(),
             false => format!("{name}.give();\n"),
         },
+    }
+}
+
+/// An array of so many elements, with room for it.
+fn in_room(what: &str, name: &str, length: &str, constant: bool) -> Passage {
+    let made = format!("{what}::of({name}, {length}, &mut {name}_room)");
+    let passage = array_passage(name, constant, &made);
+    Passage {
+        before: format!("let mut {name}_room = Room::new();\n{}", passage.before),
+        ..passage
     }
 }
 
