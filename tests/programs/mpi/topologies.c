@@ -99,8 +99,8 @@ static void graphs(void)
         FAILS(MPI_ERR_ARG, MPI_Graph_create(MPI_COMM_WORLD, size, ends, edges, 0, &line));
 }
 
-/* Compilers warn of these as of memory that is too small. */
-static int *volatile unweighted = MPI_UNWEIGHTED, *volatile no_weights = MPI_WEIGHTS_EMPTY;
+/* MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: compilers warn of these as of memory that is too small. */
+static int *volatile unweighted, *volatile no_weights;
 
 /* A ring: as its ends tell it, and as process 0 tells it alone. */
 static void distributed(void)
@@ -141,5 +141,7 @@ int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"dims", dims}, {"grids", grids}, {"graphs", graphs}, {"distributed", distributed}, {NULL, NULL}};
+    unweighted = MPI_UNWEIGHTED;
+    no_weights = MPI_WEIGHTS_EMPTY;
     return play(argc, argv, scenarios);
 }

@@ -107,7 +107,7 @@ pub fn removed() -> Vec<Function> {
     parsed(&[(REMOVED, text)])
 }
 
-fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
+pub(crate) fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
     let lines = chapters
         .iter()
         .flat_map(|&(chapter, text)| text.lines().map(move |line| (chapter, line)));

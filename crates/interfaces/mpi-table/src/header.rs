@@ -2,14 +2,23 @@
 
 use std::fmt::Write;
 
-use crate::{Constant, Function, constants, extensions, functions};
+use crate::{Constant, Function, constants, extensions, functions, mpich};
 
-const HEAD: &str = "\
+const STANDARD: &str = "\
 /* mpi.h: MPI 5.0, by its standard application binary interface. A program that was compiled with it runs with every
  * library of that interface: libmpi_abi.so.1. Made by Regatta of its table of MPI's functions and constants. */
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
+";
 
+const MPICH: &str = "\
+/* mpi.h: MPI 5.0, by the application binary interface of MPICH. A program that was compiled with it runs with every
+ * library of that interface: libmpi.so.12. Made by Regatta of its table of MPI's functions and constants. */
+#ifndef MPI_INCLUDED
+#define MPI_INCLUDED
+";
+
+const NUMBERS: &str = "
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,12 +29,27 @@ typedef intptr_t MPI_Aint;
 typedef int64_t MPI_Offset;
 typedef int64_t MPI_Count;
 
+";
+
+const STANDARD_STATUS: &str = "\
 typedef struct {
     int MPI_SOURCE;
     int MPI_TAG;
     int MPI_ERROR;
     int MPI_internal[5];
 } MPI_Status;
+";
+
+const MPICH_STATUS: &str = "\
+typedef int MPI_Fint;
+
+typedef struct MPI_Status {
+    int MPI_internal[2];
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+} MPI_Status;
+typedef MPI_Status MPI_F08_status;
 ";
 
 /// Handles, each a pointer to a struct that nobody sees.
@@ -76,41 +100,61 @@ void T_event_free_cb_function(MPI_T_event_registration event_registration, MPI_T
 void T_event_dropped_cb_function(MPI_Count count, MPI_T_event_registration event_registration, int source_index, MPI_T_cb_safety cb_safety, void *user_data)
 ";
 
-/// The text of `mpi.h`.
+/// An ABI, as its header has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Abi {
+    Standard,
+    Mpich,
+}
+
+/// The text of `mpi.h`, of the standard ABI.
 pub fn header() -> String {
-    let mut out = HEAD.to_owned();
+    text(Abi::Standard, &constants(), &[])
+}
+
+/// The text of `mpi.h`, of MPICH's ABI.
+pub(crate) fn header_of_mpich() -> String {
+    text(Abi::Mpich, &mpich::constants(), &mpich::functions())
+}
+
+fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
+    let (head, status) = match abi {
+        Abi::Standard => (STANDARD, STANDARD_STATUS),
+        Abi::Mpich => (MPICH, MPICH_STATUS),
+    };
+    let mut out = [head, NUMBERS, status].concat();
     for handle in HANDLES {
-        let _ = writeln!(out, "typedef struct MPI_ABI_{handle} *MPI_{handle};");
+        // Handles of the tool interface are pointers in both.
+        let _ = match abi == Abi::Mpich && handle != "File" && !handle.starts_with("T_") {
+            true => writeln!(out, "typedef int MPI_{handle};"),
+            false => writeln!(out, "typedef struct MPI_ABI_{handle} *MPI_{handle};"),
+        };
     }
     for name in ["T_cb_safety", "T_source_order"] {
-        enumeration(&mut out, name);
+        enumeration(&mut out, constants, name);
     }
     out.push('\n');
-    for line in CALLBACKS.lines() {
-        let (returns, rest) = line.split_once(' ').unwrap_or_default();
-        let (name, parameters) = rest.split_once('(').unwrap_or_default();
-        let _ = writeln!(out, "typedef {returns} (MPI_{name})({parameters};");
-    }
-    for object in ["Comm", "File", "Win", "Session"] {
-        let _ = writeln!(
-            out,
-            "typedef MPI_{object}_errhandler_function MPI_{object}_errhandler_fn;"
-        );
-    }
+    callbacks(&mut out);
     let mut heading = "";
-    for constant in constants() {
+    for constant in constants {
         if constant.heading != heading {
             heading = constant.heading;
             let _ = writeln!(out, "\n/* {heading} */");
         }
-        define(&mut out, &constant);
+        define(&mut out, constant);
     }
+    if abi == Abi::Mpich {
+        out.push_str(DUPLICATE);
+    }
+    let all: Vec<Function> = functions()
+        .into_iter()
+        .chain(further.iter().cloned())
+        .collect();
     for prefix in ["MPI_", "PMPI_"] {
         let _ = writeln!(out, "\n/* Functions, {prefix} */");
-        for function in functions() {
-            declare(&mut out, &function, prefix, false);
-            if function.has_large() {
-                declare(&mut out, &function, prefix, true);
+        for function in &all {
+            for &large in function.forms() {
+                declare(&mut out, function, prefix, large);
             }
         }
     }
@@ -123,8 +167,27 @@ pub fn header() -> String {
     out
 }
 
-fn enumeration(out: &mut String, name: &str) {
-    let constants = constants().into_iter().filter(|it| it.kind == name);
+/// The function behind MPI_DUP_FN.
+const DUPLICATE: &str = "
+int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag);
+";
+
+fn callbacks(out: &mut String) {
+    for line in CALLBACKS.lines() {
+        let (returns, rest) = line.split_once(' ').unwrap_or_default();
+        let (name, parameters) = rest.split_once('(').unwrap_or_default();
+        let _ = writeln!(out, "typedef {returns} (MPI_{name})({parameters};");
+    }
+    for object in ["Comm", "File", "Win", "Session"] {
+        let _ = writeln!(
+            out,
+            "typedef MPI_{object}_errhandler_function MPI_{object}_errhandler_fn;"
+        );
+    }
+}
+
+fn enumeration(out: &mut String, constants: &[Constant], name: &str) {
+    let constants = constants.iter().filter(|it| it.kind == name);
     let values: Vec<String> = constants
         .map(|it| format!("    {} = {}", it.name, it.value))
         .collect();
@@ -141,6 +204,7 @@ fn define(out: &mut String, constant: &Constant) {
     } = constant;
     let _ = match *kind {
         "T_cb_safety" | "T_source_order" => Ok(()),
+        kind if *value == mpich::EXTERN => writeln!(out, "extern {} const {name};", c_type(kind)),
         "int" if value.starts_with('-') => writeln!(out, "#define {name} ({value})"),
         "int" => writeln!(out, "#define {name} {value}"),
         _ if value.starts_with("MPI_") => writeln!(out, "#define {name} {value}"),

@@ -15,6 +15,7 @@ mod constants;
 mod fortran;
 mod functions;
 mod header;
+pub mod mpich;
 mod rust;
 
 pub use constants::{Constant, constants};

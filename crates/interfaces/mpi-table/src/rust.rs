@@ -69,11 +69,7 @@ pub fn front(implemented: &BTreeMap<String, String>) -> String {
     let mut left = implemented.clone();
     for function in functions().into_iter().chain(extensions()) {
         let module = left.remove(&function.rust_name());
-        let forms: &[bool] = match function.has_large() {
-            true => &[false, true],
-            false => &[false],
-        };
-        for &large in forms {
+        for &large in function.forms() {
             let prefix = function.prefix();
             for prefix in [prefix, &format!("P{prefix}")] {
                 one(&mut out, &function, large, prefix, module.as_deref());
@@ -115,17 +111,8 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
         let _ = writeln!(out, "{head} {{\n{body}\n}}");
         return;
     };
-    let arguments: String = function
-        .parameters
-        .iter()
-        .map(|it| it.passed(large) + ", ")
-        .chain(function.tells_form().then(|| large.to_string()))
-        .collect();
-    // Text of unsafe code: its SAFETY line is written above it in the library.
-    let call = format!(
-        "unsafe {{ calls::{module}::{}({arguments}) }}",
-        function.rust_name()
-    );
+    let arguments = function.parameters.iter().map(|it| it.passed(large));
+    let call = core_call(function, large, module, arguments);
     let reason = "// SAFETY: the caller keeps MPI's rules.";
     let _ = match function.returns {
         "int" if function.is_for_tools() => writeln!(
@@ -140,7 +127,33 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
     };
 }
 
+/// A call of the core's function, with these arguments.
+pub(crate) fn core_call(
+    function: &Function,
+    large: bool,
+    module: &str,
+    arguments: impl Iterator<Item = String>,
+) -> String {
+    let arguments: Vec<_> = arguments
+        .chain(function.tells_form().then(|| large.to_string()))
+        .collect();
+    // Text of unsafe code: its SAFETY line is written above it in the library.
+    format!(
+        "unsafe {{ calls::{module}::{}({}) }}",
+        function.rust_name(),
+        arguments.join(", ")
+    )
+}
+
 impl Function {
+    /// Its forms: whether each is the one for large counts.
+    pub(crate) fn forms(&self) -> &'static [bool] {
+        match self.has_large() {
+            true => &[false, true],
+            false => &[false],
+        }
+    }
+
     /// Whether the core is told which form was called, by a last argument: a datatype keeps how it was made.
     fn tells_form(&self) -> bool {
         let last = self.parameters.last();
@@ -149,7 +162,7 @@ impl Function {
 }
 
 /// The object whose error handler is called.
-fn object(function: &Function) -> String {
+pub(crate) fn object(function: &Function) -> String {
     for parameter in &function.parameters {
         let kind = parameter.kind;
         if matches!(kind, "Comm" | "Win" | "File" | "Session") {
@@ -183,7 +196,7 @@ impl Parameter {
     }
 
     /// How it is passed to the core, which has one function for both forms.
-    fn passed(&self, large: bool) -> String {
+    pub(crate) fn passed(&self, large: bool) -> String {
         let name = self.rust();
         match (self.kind, self.large, large) {
             (_, None, _) => name,

@@ -243,6 +243,19 @@ pub enum UserFunction {
     Small(User_function),
     /// With an MPI_Count.
     Large(User_function_c),
+    /// One of another ABI's values.
+    Adapted(AdaptedOperator),
+}
+
+/// A function of a program with another ABI's values, and how it is called: with the buffers, the count, and the type.
+#[derive(Clone, Copy, Debug)]
+pub struct AdaptedOperator {
+    /// Calls it.
+    pub call: unsafe fn(&AdaptedOperator, *mut c_void, *mut c_void, i64, Datatype),
+    /// The function's address.
+    pub function: usize,
+    /// Another word for the caller.
+    pub extra: usize,
 }
 
 /// The function that converts a file's data, in either form.

@@ -22,6 +22,21 @@ pub enum Function {
     File(File_errhandler_function),
     Session(Session_errhandler_function),
     Win(Win_errhandler_function),
+    /// One of another ABI's values.
+    Adapted(Adapted),
+}
+
+/// A function of a program with another ABI's values, and how it is called: with the object and the error's code.
+#[derive(Clone, Copy, Debug)]
+pub struct Adapted {
+    /// Whose errors it handles.
+    pub of: Of,
+    /// Calls it.
+    pub call: unsafe fn(&Adapted, Object, c_int),
+    /// The function's address.
+    pub function: usize,
+    /// Another word for the caller.
+    pub extra: usize,
 }
 
 /// An error handler that a program has made.
@@ -97,6 +112,7 @@ impl Function {
             Function::File(_) => Of::File,
             Function::Session(_) => Of::Session,
             Function::Win(_) => Of::Win,
+            Function::Adapted(adapted) => adapted.of,
         }
     }
 }
@@ -245,6 +261,7 @@ fn handle_by(handler: Errhandler, object: Object, code: c_int, text: &str) -> c_
     // SAFETY: the program's function, with the object's handle and the code to read.
     unsafe {
         match (function, object) {
+            (Function::Adapted(adapted), object) => (adapted.call)(&adapted, object, code),
             (Function::Comm(Some(function)), Object::Comm(mut comm)) => {
                 function(&mut comm, &mut code);
             }

@@ -28,6 +28,8 @@ pub enum Kind {
 
 const INDEX: u32 = 22;
 const GENERATION: u32 = 5;
+/// How far the kind is from the lowest bit of a handle.
+pub const KIND_SHIFT: u32 = INDEX + GENERATION;
 /// The first value that is no predefined handle.
 pub const FIRST: usize = 0x1000;
 /// Most objects of a kind at a time.
@@ -42,7 +44,7 @@ pub fn handle(kind: Kind, generation: u32, index: usize) -> usize {
 /// The place that a handle of this kind names, if it is one.
 #[inline(always)]
 pub fn index(kind: Kind, handle: usize) -> Option<usize> {
-    (handle >> (INDEX + GENERATION) == kind as usize).then_some(handle & (MOST - 1))
+    (handle >> KIND_SHIFT == kind as usize).then_some(handle & (MOST - 1))
 }
 
 /// All objects of a kind.

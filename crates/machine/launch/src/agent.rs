@@ -553,7 +553,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
         false => program::find(&name, path)?,
     };
     loaded::check(&program, &environment)?;
-    foreign_mpi::check(&program)?;
+    foreign_mpi::check(&program, &environment)?;
     let arguments: Vec<std::ffi::OsString> = order.arguments.iter().map(text).collect();
     let environment = python::with_library(&program, &arguments, environment)?;
     profiled::check(&program, &environment)?;

@@ -17,6 +17,8 @@ const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
 /// Larger tables are none.
 const LARGEST_SECTION: usize = 1 << 20;
+/// Larger files are not searched: the answer is not worth it.
+const LARGEST: u64 = 256 << 20;
 /// A longer string is not read to its end.
 const LONGEST_STRING: usize = 4096;
 
@@ -37,6 +39,16 @@ pub(crate) fn linked(path: &Path) -> Option<Linked> {
 /// The libraries that such a program asks for.
 pub(crate) fn needed(path: &Path) -> Option<Vec<String>> {
     linked(path).map(|linked| linked.needed)
+}
+
+/// Does the program's file contain all of these?
+pub(crate) fn contains(path: &Path, words: &[&[u8]]) -> bool {
+    if path.metadata().is_ok_and(|it| it.len() > LARGEST) {
+        return false;
+    }
+    let file = std::fs::read(path).unwrap_or_default();
+    let has = |word: &[u8]| file.windows(word.len()).any(|part| part == word);
+    words.iter().all(|word| has(word))
 }
 
 /// The loader that such a program asks for; `None` also when it asks for none.
@@ -177,6 +189,14 @@ mod tests {
             libraries.iter().any(|name| name.contains("libc")),
             "{libraries:?}"
         );
+    }
+
+    #[test]
+    fn words_are_found_in_a_program() {
+        let shell = Path::new("/bin/sh");
+        assert!(contains(shell, &[b"ELF", b"libc.so"]));
+        assert!(!contains(shell, &[b"ELF", b"ompi_mpi_comm_world"]));
+        assert!(!contains(Path::new("/does/not/exist"), &[b"ELF"]));
     }
 
     #[test]

@@ -28,16 +28,17 @@ const LOCAL: [&str; 11] = [
 /// Where the loader looks for libraries before its usual places.
 const LOADER: &str = "LD_LIBRARY_PATH";
 /// Where our libraries can be, from the command's directory, and what is there then.
-const LIBRARIES: [(&str, &str); 6] = [
+const LIBRARIES: [(&str, &str); 7] = [
     ("../lib/regatta-pvm", "libpvm3.so.3"),
     ("../lib/regatta-nx", "libnx.so.0"),
     ("../lib/regatta-express", "libexpress.so.0"),
     ("../lib/regatta-mpi", "libmpi_abi.so.1"),
+    ("../lib/regatta/mpich", "libmpi.so.12"),
     ("../lib", "libregatta.so.0"),
     ("", "libregatta.so.0"),
 ];
 /// Beginnings of the names of our libraries.
-const OURS: [&str; 7] = [
+const OURS: [&str; 9] = [
     "libregatta.so",
     "libpvm3.so",
     "libnx.so",
@@ -45,6 +46,8 @@ const OURS: [&str; 7] = [
     "libcros.so",
     "libplotix.so",
     "libmpi_abi.so",
+    "libmpi.so.12",
+    "libmpich.so.12",
 ];
 /// The loader's usual places: they need no naming, and named in front they would hide what the user has put before them.
 const USUAL: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];

@@ -130,7 +130,7 @@ fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refus
     let program = program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
     let environment = environment::with_libraries(plan.variables());
     profiled::check(&program, &environment)?;
-    foreign_mpi::check(&program)?;
+    foreign_mpi::check(&program, &environment)?;
     let environment = python::with_library(&program, &plan.arguments, environment)?;
     Ok(Recipe {
         name: plan.program.clone(),

@@ -1,4 +1,4 @@
-//! Does the loader of this host find the libraries of ours that a program is linked to?
+//! Does the loader of this host find the libraries of ours that a program is linked to, and not those of another MPI?
 //!
 //! The program is the user's and must be on each host under the same path; our libraries need not be there, as the launcher sends
 //! only its command. Asked before anything starts, it is one sentence; afterwards each task ends with one of the loader's.
@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::elf;
 use crate::environment::{Variable, is_ours};
+use crate::foreign_mpi::is_mpich;
 use crate::refusal::{Refusal, STATUS_NOT_FOUND};
 
 /// Refuses a program whose loader says that one of our libraries is missing. No answer is no refusal.
@@ -32,6 +33,33 @@ pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refu
             program.display()
         ),
     ))
+}
+
+/// Refuses a program whose loader finds another MPI's library for MPICH's interface: each of its tasks would be alone.
+pub(crate) fn check_mpich(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
+    let listed = list(program, environment).unwrap_or_default();
+    let found = listed.lines().find_map(|line| {
+        let (name, rest) = line.trim().split_once(" => ")?;
+        let (path, _) = rest.rsplit_once(" (")?;
+        is_mpich(name).then_some(path)
+    });
+    let libraries = found.and_then(|path| elf::needed(Path::new(path)));
+    match (found, libraries) {
+        (Some(path), Some(libraries))
+            if !libraries
+                .iter()
+                .any(|name| name.starts_with("libregatta.so")) =>
+        {
+            Err(Refusal::new(
+                STATUS_NOT_FOUND,
+                format!(
+                    "{} is linked to MPICH's interface, and the loader finds {path} for it, which is another MPI's library; start it with that one's mpirun, or install Regatta (make install), whose folder lib/regatta/mpich has a library for such programs. If it is installed, the program names the other folder itself (RPATH): take that out with patchelf --remove-rpath",
+                    program.display()
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The libraries that glibc's loader would load, asked as ldd(1) asks. The loader is called by its name: another one would take this

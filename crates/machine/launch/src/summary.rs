@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::foreign_mpi::is_mpich;
 use crate::{elf, program, python, words};
 use regatta_job::{End, Lifecycle};
 
@@ -65,6 +66,11 @@ fn reason(name: &str, path: &Path) -> String {
     if linked("libmpi_abi").is_some() {
         return format!(
             "{name} is linked to libmpi_abi, but ended before it called MPI_Init, or the loader found another MPI's library by that name; with Regatta's folder lib/regatta-mpi first in LD_LIBRARY_PATH it finds ours"
+        );
+    }
+    if let Some(library) = libraries.iter().find(|it| is_mpich(it)) {
+        return format!(
+            "{name} is linked to {library}, but ended before it called MPI_Init, or the loader found another MPI's library by that name; with Regatta's folder lib/regatta/mpich first in LD_LIBRARY_PATH it finds ours"
         );
     }
     if let Some(library) = linked("libmpi") {

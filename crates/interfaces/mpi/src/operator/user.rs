@@ -21,6 +21,7 @@ pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
     let is_none = match function {
         UserFunction::Small(function) => function.is_none(),
         UserFunction::Large(function) => function.is_none(),
+        UserFunction::Adapted(adapted) => adapted.function == 0,
     };
     if is_none {
         let text = "the function of the operator is a null pointer";
@@ -72,7 +73,10 @@ impl User {
         let input = input.cast_mut();
         // SAFETY: the caller's promise; a count of int is cut into several if it does not fit.
         unsafe {
-            match self.function {
+            match &self.function {
+                UserFunction::Adapted(adapted) => {
+                    (adapted.call)(adapted, input, inout, count, datatype);
+                }
                 UserFunction::Large(Some(function)) => {
                     let mut count = count;
                     function(input, inout, &mut count, &mut datatype);

@@ -1,0 +1,180 @@
+//! Calls that are given functions of the program's, but for attributes.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use regatta_mpi::abi::{self, ERR_ARG};
+use regatta_mpi::calls::{file_views, generalized, operators};
+use regatta_mpi::errhandler::{self, Of};
+use regatta_mpi::error::{Error, Result, not_null};
+
+use crate::callbacks::{self, Generalized, Representation};
+use crate::outer::{Errhandler, Handle, Op, Request, Status};
+use crate::places::Place;
+
+unsafe fn create_operator(function: usize, large: bool, commute: c_int, op: *mut Op) -> Result {
+    let mut op = Place::out(op);
+    // SAFETY: the caller's place.
+    let result =
+        unsafe { operators::op_create(callbacks::operator(function, large), commute, op.pass()) };
+    op.give();
+    result
+}
+
+pub unsafe fn op_create(user_fn: abi::User_function, commute: c_int, op: *mut Op) -> Result {
+    let function = user_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller's place.
+    unsafe { create_operator(function, false, commute, op) }
+}
+
+pub unsafe fn op_create_c(user_fn: abi::User_function_c, commute: c_int, op: *mut Op) -> Result {
+    let function = user_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller's place.
+    unsafe { create_operator(function, true, commute, op) }
+}
+
+unsafe fn create_handler(of: Of, function: usize, errhandler: *mut Errhandler) -> Result {
+    if function == 0 {
+        let text = "the function of the error handler is a null pointer";
+        return Err(Error::new(ERR_ARG, text));
+    }
+    not_null(errhandler, "errhandler")?;
+    let made = errhandler::make(callbacks::error_handler(of, function))?;
+    // SAFETY: the caller's place.
+    unsafe { *errhandler = Errhandler::outward(made) };
+    Ok(())
+}
+
+pub unsafe fn comm_create_errhandler(
+    function: abi::Comm_errhandler_function,
+    errhandler: *mut Errhandler,
+) -> Result {
+    let function = function.map_or(0, |function| function as usize);
+    // SAFETY: the caller's place.
+    unsafe { create_handler(Of::Comm, function, errhandler) }
+}
+
+pub unsafe fn file_create_errhandler(
+    function: abi::File_errhandler_function,
+    errhandler: *mut Errhandler,
+) -> Result {
+    let function = function.map_or(0, |function| function as usize);
+    // SAFETY: the caller's place.
+    unsafe { create_handler(Of::File, function, errhandler) }
+}
+
+pub unsafe fn session_create_errhandler(
+    function: abi::Session_errhandler_function,
+    errhandler: *mut Errhandler,
+) -> Result {
+    let function = function.map_or(0, |function| function as usize);
+    // SAFETY: the caller's place.
+    unsafe { create_handler(Of::Session, function, errhandler) }
+}
+
+pub unsafe fn win_create_errhandler(
+    function: abi::Win_errhandler_function,
+    errhandler: *mut Errhandler,
+) -> Result {
+    let function = function.map_or(0, |function| function as usize);
+    // SAFETY: the caller's place.
+    unsafe { create_handler(Of::Win, function, errhandler) }
+}
+
+pub unsafe fn errhandler_create(
+    function: abi::Comm_errhandler_function,
+    errhandler: *mut Errhandler,
+) -> Result {
+    // SAFETY: the caller's place.
+    unsafe { comm_create_errhandler(function, errhandler) }
+}
+
+pub unsafe fn grequest_start(
+    query: abi::Grequest_query_function,
+    free: abi::Grequest_free_function,
+    cancel: abi::Grequest_cancel_function,
+    extra: *mut c_void,
+    request: *mut Request,
+) -> Result {
+    type Query = Option<unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int>;
+    // SAFETY: the program's function takes a status of this ABI.
+    let query: Query = unsafe { std::mem::transmute(query) };
+    not_null(request, "request")?;
+    let of = Box::into_raw(Box::new(Generalized {
+        query,
+        free,
+        cancel,
+        extra,
+    }));
+    let mut request = Place::out(request);
+    // SAFETY: functions for this box, which the last one frees; the caller's place.
+    let result = unsafe {
+        generalized::grequest_start(
+            Some(callbacks::query),
+            Some(callbacks::free),
+            Some(callbacks::cancel),
+            of.cast(),
+            request.pass(),
+        )
+    };
+    request.give();
+    result
+}
+
+/// A representation stays until the program ends, and so does this.
+fn representation(
+    read: usize,
+    write: usize,
+    extent: abi::Datarep_extent_function,
+    extra: *mut c_void,
+) -> (abi::Datarep_extent_function, *mut c_void) {
+    let own = Box::leak(Box::new(Representation {
+        read,
+        write,
+        extent: extent.map_or(0, |function| function as usize),
+        extra,
+    }));
+    let extent: abi::Datarep_extent_function = extent.map(|_| callbacks::extent as _);
+    (extent, std::ptr::from_mut(own).cast())
+}
+
+pub unsafe fn register_datarep(
+    datarep: *const c_char,
+    read: abi::Datarep_conversion_function,
+    write: abi::Datarep_conversion_function,
+    extent: abi::Datarep_extent_function,
+    extra: *mut c_void,
+) -> Result {
+    let address = |it: abi::Datarep_conversion_function| it.map_or(0, |it| it as usize);
+    let (extent, own) = representation(address(read), address(write), extent, extra);
+    // SAFETY: the caller's text, and functions that call the program's.
+    unsafe {
+        file_views::register_datarep(
+            datarep,
+            abi::Conversion::Small(read.map(|_| callbacks::read as _)),
+            abi::Conversion::Small(write.map(|_| callbacks::write as _)),
+            extent,
+            own,
+        )
+    }
+}
+
+pub unsafe fn register_datarep_c(
+    datarep: *const c_char,
+    read: abi::Datarep_conversion_function_c,
+    write: abi::Datarep_conversion_function_c,
+    extent: abi::Datarep_extent_function,
+    extra: *mut c_void,
+) -> Result {
+    let address = |it: abi::Datarep_conversion_function_c| it.map_or(0, |it| it as usize);
+    let (extent, own) = representation(address(read), address(write), extent, extra);
+    // SAFETY: as above.
+    unsafe {
+        file_views::register_datarep(
+            datarep,
+            abi::Conversion::Large(read.map(|_| callbacks::read as _)),
+            abi::Conversion::Large(write.map(|_| callbacks::write as _)),
+            extent,
+            own,
+        )
+    }
+}

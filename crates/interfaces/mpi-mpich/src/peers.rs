@@ -1,0 +1,19 @@
+//! How many elements the arrays of datatypes of a collective have.
+
+use regatta_mpi::abi::Comm;
+use regatta_mpi::communicator::get;
+
+/// How many processes a communicator has, or its other side; 0 if it is none.
+pub fn count(comm: Comm) -> i64 {
+    get(comm).map_or(0, |comm| comm.peers().len() as i64)
+}
+
+/// From how many neighbours this process receives, and to how many it sends.
+pub fn neighbours(comm: Comm) -> (i64, i64) {
+    let Ok(comm) = get(comm) else { return (0, 0) };
+    let Some(topology) = &comm.topology else {
+        return (0, 0);
+    };
+    let (sources, destinations) = topology.neighbours(comm.rank);
+    (sources.len() as i64, destinations.len() as i64)
+}

@@ -1,0 +1,28 @@
+//! The ABI of MPICH, which libraries of several makers share: its values, its functions beyond the standard's, and Rust code
+//! of a library that translates them into the standard ABI's.
+
+mod constants;
+mod front;
+mod passage;
+mod roles;
+
+use crate::Function;
+use crate::functions::parsed;
+
+pub(crate) use constants::EXTERN;
+pub use constants::{constants, handles_in_rust, values_in_rust};
+pub use front::front;
+pub use roles::roles_in_rust;
+
+/// The chapter of functions that this ABI has beyond the standard's: those that MPI has removed, and conversions of handles.
+const CHAPTER: &str = "mpich";
+
+/// The text of `mpi.h`.
+pub fn header() -> String {
+    crate::header::header_of_mpich()
+}
+
+/// Functions beyond the standard's.
+pub fn functions() -> Vec<Function> {
+    parsed(&[(CHAPTER, include_str!("../table/mpich/functions.txt"))])
+}

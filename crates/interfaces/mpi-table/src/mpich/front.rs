@@ -1,0 +1,177 @@
+//! The functions of libmpi.so.12: each under its name and its profiling name, translating for the core.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::constants::HANDLES;
+use super::passage::{Passage, Table, outer_type};
+use super::roles::{changed, roles};
+use crate::rust::{core_call, object};
+use crate::{Function, extensions, functions};
+
+/// Where a function is implemented: by module, in the core and in this library.
+type Modules = BTreeMap<String, String>;
+
+const REASON: &str = "// SAFETY: the caller keeps MPI's rules.";
+
+/// The functions as Rust. `core` are those that the core implements, `own` those that the library itself does, by
+/// their names in small letters (with `_c`, of the form for large counts): they get the caller's values.
+pub fn front(core: &Modules, own: &Modules) -> String {
+    let mut out = String::new();
+    let mut left = own.clone();
+    let table = Table {
+        roles: roles(),
+        changed: changed(),
+    };
+    let all = functions()
+        .into_iter()
+        .chain(extensions())
+        .chain(super::functions());
+    for function in all {
+        for &large in function.forms() {
+            let own = left.remove(&own_name(&function, large));
+            let body = match own {
+                Some(module) => own_call(&function, large, &module),
+                None => match (conversion(&function), core.get(&function.rust_name())) {
+                    (Some(body), _) => body,
+                    (None, Some(module)) => translated(&table, &function, large, module),
+                    (None, None) => unsupported(&function, large),
+                },
+            };
+            for prefix in [function.prefix(), &format!("P{}", function.prefix())] {
+                let head = head(&function, large, prefix);
+                let _ = writeln!(out, "{head} {{\n{body}}}");
+            }
+        }
+    }
+    assert!(left.is_empty(), "no functions of MPI: {left:?}");
+    out
+}
+
+fn own_name(function: &Function, large: bool) -> String {
+    format!("{}{}", function.rust_name(), if large { "_c" } else { "" })
+}
+
+fn head(function: &Function, large: bool, prefix: &str) -> String {
+    let suffix = if large { "_c" } else { "" };
+    let parameters: String = function
+        .parameters
+        .iter()
+        .map(|it| format!("{}: {}, ", it.rust(), outer_type(it.form(large))))
+        .collect();
+    let returns = match function.returns {
+        "double" => "f64".to_owned(),
+        kind => outer_type(kind),
+    };
+    let name = function.name;
+    format!(
+        "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}{suffix}({parameters}) -> {returns}"
+    )
+}
+
+/// The name by which errors call a function.
+fn called(function: &Function, large: bool) -> String {
+    let suffix = if large { "_c" } else { "" };
+    format!("\"{}{}{suffix}\"", function.prefix(), function.name)
+}
+
+/// A handle and an int are the same number: so are the results of these functions and their parameters.
+fn conversion(function: &Function) -> Option<String> {
+    let (_, how) = function.name.rsplit_once('_')?;
+    let [parameter] = &function.parameters[..] else {
+        return None;
+    };
+    let name = parameter.rust();
+    let body = match (how, function.returns) {
+        ("toint" | "c2f", _) if HANDLES.contains(&parameter.kind) => format!("{name}.to_int()\n"),
+        ("fromint" | "f2c", kind) => format!("outer::{kind}::from_int({name})\n"),
+        _ => return None,
+    };
+    Some(body)
+}
+
+/// A function of the library's own.
+fn own_call(function: &Function, large: bool, module: &str) -> String {
+    let arguments: Vec<_> = function.parameters.iter().map(|it| it.rust()).collect();
+    let call = format!(
+        "unsafe {{ own::{module}::{}({}) }}",
+        own_name(function, large),
+        arguments.join(", ")
+    );
+    let object = own_object(function);
+    finished(function, &call, &object, large)
+}
+
+/// The object of a call whose parameters are the caller's.
+fn own_object(function: &Function) -> String {
+    for parameter in &function.parameters {
+        let kind = parameter.kind;
+        if matches!(kind, "Comm" | "Win" | "File" | "Session") {
+            return format!("Object::{kind}({}.inward())", parameter.rust());
+        }
+    }
+    "Object::None".to_owned()
+}
+
+fn finished(function: &Function, call: &str, object: &str, large: bool) -> String {
+    let called = called(function, large);
+    match function.returns {
+        "int" if function.is_for_tools() => {
+            format!("{REASON}\nroles::code::outward(finish_tool({call}, {called}))\n")
+        }
+        "int" => format!("{REASON}\nroles::code::outward(finish({call}, {object}, {called}))\n"),
+        _ => format!("{REASON}\n{call}\n"),
+    }
+}
+
+/// A function of the core, with values translated before and after.
+fn translated(table: &Table, function: &Function, large: bool, module: &str) -> String {
+    let parameters = function.parameters.iter();
+    let passages: Vec<Passage> = parameters
+        .map(|it| table.passage(function, it, large))
+        .collect();
+    let arguments = passages.iter().map(|it| it.argument.clone());
+    let call = core_call(function, large, module, arguments);
+    // Lengths of arrays may depend on any parameter, so arrays come after all handles.
+    let (arrays, others): (Vec<_>, Vec<_>) =
+        passages.iter().partition(|it| it.before.contains("::of("));
+    let before: String = others
+        .iter()
+        .chain(&arrays)
+        .map(|it| it.before.as_str())
+        .collect();
+    let after: String = passages.iter().map(|it| it.after.as_str()).collect();
+    if function.returns_value() {
+        return format!("{before}{REASON}\n{call}\n");
+    }
+    let object = match object(function) {
+        it if it.contains("pointed(") => {
+            let parameter = &function.parameters[0];
+            format!(
+                "Object::{}({}.value)",
+                parameter.kind.trim_end_matches('*'),
+                parameter.rust()
+            )
+        }
+        it => it,
+    };
+    format!(
+        "{before}{REASON}\nlet outcome = {call};\n{after}{}",
+        finished(function, "outcome", &object, large).replace(&format!("{REASON}\n"), "")
+    )
+}
+
+/// A function that nobody implements.
+fn unsupported(function: &Function, large: bool) -> String {
+    let called = called(function, large);
+    match function.returns {
+        "int" if function.is_for_tools() => {
+            "roles::code::outward(T_ERR_NOT_SUPPORTED)\n".to_owned()
+        }
+        "int" => format!(
+            "{REASON}\nroles::code::outward(unsupported({}, {called}))\n",
+            own_object(function)
+        ),
+        kind => panic!("{}: nothing makes a {kind}", function.name),
+    }
+}

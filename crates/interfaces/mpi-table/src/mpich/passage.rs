@@ -1,0 +1,183 @@
+//! How a parameter gets from a caller of this ABI to the core, and back.
+
+use super::constants::HANDLES;
+use super::roles::Role;
+use crate::rust::rust_type;
+use crate::{Function, Parameter};
+
+/// Rust code around a call of the core, for one parameter.
+#[derive(Default)]
+pub(super) struct Passage {
+    /// Statements before the call.
+    pub(super) before: String,
+    /// The argument.
+    pub(super) argument: String,
+    /// Statements after the call.
+    pub(super) after: String,
+}
+
+/// The roles of all parameters, and which are changed in place.
+pub(super) struct Table {
+    pub(super) roles: Vec<Role>,
+    pub(super) changed: Vec<&'static str>,
+}
+
+/// A parameter's type as the caller has it.
+pub(super) fn outer_type(kind: &str) -> String {
+    let element = kind
+        .trim_start_matches("const ")
+        .trim_end_matches(['*', ']', '[']);
+    let rust = rust_type(kind);
+    match element {
+        "Status" | "F08_status" => rust.replace(element, "outer::Status"),
+        "Fint" => rust.replace("Fint", "c_int"),
+        _ if HANDLES.contains(&element) => rust.replace(element, &format!("outer::{element}")),
+        _ => rust,
+    }
+}
+
+impl Table {
+    /// The passage of a parameter of a function of the core's, in one of its forms.
+    pub(super) fn passage(
+        &self,
+        function: &Function,
+        parameter: &Parameter,
+        large: bool,
+    ) -> Passage {
+        let name = parameter.rust();
+        let plain = || Passage {
+            argument: parameter.passed(large),
+            ..Passage::default()
+        };
+        if let Some(role) = self.roles.iter().find(|it| it.has(function, parameter)) {
+            return self.number(function, parameter, role.name);
+        }
+        let kind = parameter.kind;
+        if HANDLES.contains(&kind) {
+            return Passage {
+                before: format!("let {name} = {name}.inward();\n"),
+                ..plain()
+            };
+        }
+        if kind.ends_with("_function*") {
+            panic!(
+                "{}: a function of the program's needs a call of its own",
+                function.name
+            );
+        }
+        let (constant, target) = match kind.strip_prefix("const ") {
+            Some(target) => (true, target),
+            None => (false, kind),
+        };
+        let array = target.strip_suffix("[]");
+        let pointer = target.strip_suffix('*');
+        match (array, pointer) {
+            (Some(of), _) if HANDLES.contains(&of) => {
+                let length = length(function, parameter);
+                in_room("Handles", &name, length, constant)
+            }
+            (_, Some("Status")) if name == "array_of_statuses" => {
+                let length = length(function, parameter);
+                in_room("Statuses", &name, length, false)
+            }
+            (_, Some("Status")) => {
+                let how = match function.name.starts_with("Status_set") {
+                    _ if constant => "given",
+                    true => "changed",
+                    false => "out",
+                };
+                array_passage(&name, constant, &format!("Outcome::{how}({name})"))
+            }
+            (_, Some(of)) if HANDLES.contains(&of) => {
+                let how = self.how(function, parameter);
+                array_passage(&name, constant, &format!("Place::{how}({name})"))
+            }
+            _ => plain(),
+        }
+    }
+
+    fn how(&self, function: &Function, parameter: &Parameter) -> &'static str {
+        let full = format!("{}.{}", function.name, parameter.name);
+        match self.changed.iter().any(|it| *it == full) {
+            true => "changed",
+            false => "out",
+        }
+    }
+
+    /// A number or an address with a role.
+    fn number(&self, function: &Function, parameter: &Parameter, role: &str) -> Passage {
+        let name = parameter.rust();
+        match parameter.kind {
+            "const void*" | "void*" => Passage {
+                before: format!(
+                    "let {name} = roles::{role}::inward({name} as isize) as {};\n",
+                    rust_type(parameter.kind)
+                ),
+                argument: name,
+                ..Passage::default()
+            },
+            kind if kind.ends_with('*') => {
+                let how = self.how(function, parameter);
+                Passage {
+                    before: format!(
+                        "let mut {name} = Number::{how}({name}, roles::{role}::inward);\n"
+                    ),
+                    argument: format!("{name}.pass()"),
+                    after: format!("{name}.give(roles::{role}::outward);\n"),
+                }
+            }
+            _ => Passage {
+                before: format!("let {name} = roles::{role}::inward({name});\n"),
+                argument: name,
+                ..Passage::default()
+            },
+        }
+    }
+}
+
+/// Something that is made of a pointer, passed as another one, and gives results back unless the caller's are constant.
+fn array_passage(name: &str, constant: bool, made: &str) -> Passage {
+    Passage {
+        before: format!("let mut {name} = {made};\n"),
+        argument: format!("{name}.pass()"),
+        after: match constant {
+            true => String::new(),
+            false => format!("{name}.give();\n"),
+        },
+    }
+}
+
+/// An array of so many elements, with room for it.
+fn in_room(what: &str, name: &str, length: &str, constant: bool) -> Passage {
+    let made = format!("{what}::of({name}, {length}, &mut {name}_room)");
+    let passage = array_passage(name, constant, &made);
+    Passage {
+        before: format!("let mut {name}_room = Room::new();\n{}", passage.before),
+        ..passage
+    }
+}
+
+/// How many elements an array has.
+fn length(function: &Function, parameter: &Parameter) -> &'static str {
+    let neighbours = function.name.to_lowercase().contains("neighbor_");
+    match parameter.name {
+        "sendtypes" if neighbours => "peers::neighbours(comm).1",
+        "recvtypes" if neighbours => "peers::neighbours(comm).0",
+        "sendtypes" | "recvtypes" => "peers::count(comm)",
+        _ => {
+            let counts = ["count", "incount"];
+            let count = function
+                .parameters
+                .iter()
+                .find(|it| counts.contains(&it.name));
+            match count.map(|it| it.name) {
+                Some("count") => "i64::from(count)",
+                Some(_) => "i64::from(incount)",
+                None => panic!(
+                    "{}: how many elements has {}?",
+                    function.name, parameter.name
+                ),
+            }
+        }
+    }
+}
