@@ -81,6 +81,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         callbacks: FxHashMap::default(),
         next_callback: 1,
         in_vain: (0, None),
+        last_source: 0,
         given_up: FxHashMap::default(),
         heard: 0,
         copies: 0,

@@ -76,11 +76,8 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
 #[inline(always)]
 pub fn start_send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> Option<Handle> {
     quick(|process| {
-        let known = tag >= 0 && process.is_world_rank(group, to);
-        let sent = known
-            && process
-                .engine
-                .send_now(process.first + to as u32, 0, tag, message);
+        let (to, context) = process.address_now(group, to)?;
+        let sent = tag >= 0 && process.engine.send_now(to, context, tag, message);
         sent.then(|| process.engine.ticket())
     })
 }
@@ -249,14 +246,14 @@ pub(crate) fn just(seen: &Status) -> Select {
 #[inline(always)]
 pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
     quick(|process| {
-        if tag < 0 || !process.is_world_rank(group, from) {
+        if tag < 0 {
             return None;
         }
-        let from = process.first + from as u32;
+        let (from, context) = process.address_now(group, from)?;
         let engine = &mut process.engine;
         engine
-            .start_receive_now(from, 0, tag, into)
-            .or_else(|| engine.post_now(from, 0, tag, into))
+            .start_receive_now(from, context, tag, into)
+            .or_else(|| engine.post_now(from, context, tag, into))
     })
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Process {
     pub(crate) next_callback: u64,
     /// Looks in vain, one after the other, of calls that do not wait; and since when.
     pub(crate) in_vain: (u32, Option<Instant>),
+    /// The task from which the last message of a receive from any came: it may get the next answer.
+    pub(crate) last_source: Peer,
     /// Tasks that this one has stopped waiting for, because they could not be reached, and the launcher's sentence.
     pub(crate) given_up: FxHashMap<Peer, String>,
     /// How often the launcher has been heard.
@@ -132,14 +134,18 @@ impl Process {
         group == GroupId::WORLD && (rank as u32) < self.size
     }
 
-    /// Peer and context of a rank of the world or of a channel; of other groups it takes longer.
+    /// Peer and context of a rank. `None`: there is no such rank, or no such group.
     #[inline(always)]
     pub(crate) fn address_now(&self, group: GroupId, rank: i32) -> Option<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
             return Some((self.first + rank as u32, 0));
         }
-        let context = group.channel()?;
-        ((rank as u32) < self.job.tasks()).then_some((rank as Peer, context))
+        if let Some(context) = group.channel() {
+            return ((rank as u32) < self.job.tasks()).then_some((rank as Peer, context));
+        }
+        let group = self.engine.live_group(group)?;
+        let rank = u32::try_from(rank).ok()?;
+        Some((group.peer(rank)?, group.context))
     }
 
     /// Context of the messages of a group.

@@ -20,8 +20,8 @@ pub enum Came {
     Nothing,
 }
 
-/// Receive a small message that is there, or comes soon if `waits`: its source, tag and length. For channels. `None`:
-/// nothing has happened; `receive_within` waits for it or says why not.
+/// Receive a small message that is there, or comes soon if `waits`: its source, tag and length. Source and tag may be any. `None`:
+/// nothing has happened; another receive waits for it or says why not.
 #[inline(always)]
 pub fn receive_fitting_now(
     into: &Views,
@@ -31,26 +31,58 @@ pub fn receive_fitting_now(
     waits: bool,
 ) -> Option<(i32, i32, usize)> {
     quick(|process| {
-        let context = group.channel()?;
-        if from >= 0 && from as u32 >= process.job.tasks() || from < ANY || tag < ANY {
+        let (source, context) = select_now(process, from, group)?;
+        if tag < ANY {
             return None;
         }
-        let source = (from >= 0).then_some(from as Peer);
         let wanted = (tag >= 0).then_some(tag);
+        let answers = source.unwrap_or(process.last_source);
         let looks = if waits && process.pace.spins() {
             LOOKS
         } else {
             1
         };
-        for _ in 0..looks {
+        for look in 0..looks {
             match process.engine.look_for(source, context, wanted, into) {
-                Look::Taken(source, tag, length) => return Some((source as i32, tag, length)),
+                Look::Taken(source, tag, length) => {
+                    process.last_source = source;
+                    return Some((rank_now(process, source, group), tag, length));
+                }
                 Look::Nothing => std::hint::spin_loop(),
                 Look::Other => return None,
+            }
+            if look == 0 {
+                process.engine.prepare(answers);
             }
         }
         None
     })
+}
+
+/// Source (`None`: any) and context of a receive. Where members may have died, a receive from any needs a closer look.
+#[inline(always)]
+fn select_now(process: &Process, from: i32, group: GroupId) -> Option<(Option<Peer>, u32)> {
+    if from != ANY {
+        let (peer, context) = process.address_now(group, from)?;
+        return Some((Some(peer), context));
+    }
+    match group.channel() {
+        Some(context) => Some((None, context)),
+        None if process.engine.is_whole() => {
+            Some((None, process.engine.live_group(group)?.context))
+        }
+        None => None,
+    }
+}
+
+#[inline(always)]
+fn rank_now(process: &Process, source: Peer, group: GroupId) -> i32 {
+    if group.channel().is_some() {
+        return source as i32;
+    }
+    let group = process.engine.live_group(group);
+    let rank = group.and_then(|group| group.rank_of(source));
+    rank.map_or(source as i32, |rank| rank as i32)
 }
 
 /// Receive a message that fits, within this time (`None`: however long it takes).

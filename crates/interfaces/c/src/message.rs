@@ -170,11 +170,17 @@ extern "C" fn rg_recv(
     group: RgGroup,
     status: *mut RgStatus,
 ) -> c_int {
-    if is_block(buf, capacity)
-        && let Some(length) =
-            process::receive_now(&block_checked(buf, capacity), from, tag, group.id())
-    {
-        return received(from, tag, length, status);
+    if is_block(buf, capacity) {
+        let into = block_checked(buf, capacity);
+        if from != process::ANY && tag != process::ANY {
+            if let Some(length) = process::receive_now(&into, from, tag, group.id()) {
+                return received(from, tag, length, status);
+            }
+        } else if let Some((from, tag, length)) =
+            process::receive_fitting_now(&into, from, tag, group.id(), true)
+        {
+            return received(from, tag, length, status);
+        }
     }
     let tag = process::tag_select(tag);
     receive(block(buf, capacity), from, tag, group, status)
@@ -285,18 +291,7 @@ extern "C" fn rg_recv_within(
             seconds != 0.0,
         )
     {
-        if !status.is_null() {
-            let told = RgStatus {
-                source,
-                tag,
-                length,
-                error: OK,
-                reserved: 0,
-            };
-            // SAFETY: the C contract: a status pointer is valid or NULL.
-            unsafe { status.write(told) };
-        }
-        return OK;
+        return received(source, tag, length, status);
     }
     let patience = Duration::try_from_secs_f64(seconds).ok();
     receive_within(block(buf, capacity), from, tag, group, patience, status)

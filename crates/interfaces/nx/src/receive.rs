@@ -59,19 +59,24 @@ pub fn tag_and_channel(select: TypeSelect) -> (c_int, rg::Group) {
 
 /// Receives a message; waits for it.
 #[inline(always)]
-fn await_message(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg::Status, Fault> {
-    if library().inbox.concerns(select) {
-        return inbox::receive(select, source, buffer);
-    }
+fn await_message(
+    select: TypeSelect,
+    source: c_int,
+    buffer: Buffer,
+    status: &mut rg::Status,
+) -> Result<(), Fault> {
     let (tag, channel) = tag_and_channel(select);
-    if library().cube.is_some() {
-        return left::receive(tag, channel, source, buffer);
+    if library().inbox.concerns(select) {
+        *status = inbox::receive(select, source, buffer)?;
+    } else if library().cube.is_some() {
+        *status = left::receive(tag, channel, source, buffer)?;
+    } else {
+        receive_into(tag, channel, source, buffer, FOR_EVER, status)?;
     }
-    receive_within(tag, channel, source, buffer, FOR_EVER)
+    Ok(())
 }
 
 /// Receives a message of Regatta's.
-#[inline(always)]
 pub fn receive_within(
     tag: c_int,
     channel: rg::Group,
@@ -80,6 +85,21 @@ pub fn receive_within(
     seconds: f64,
 ) -> Result<rg::Status, Fault> {
     let mut status = NO_STATUS;
+    receive_into(tag, channel, source, buffer, seconds, &mut status)?;
+    Ok(status)
+}
+
+/// As above. The status stays where Regatta writes it, number by number: a processor that reads all of it at once, to
+/// move it, waits until those writes have left its store buffer (15 % of a message's time).
+#[inline(always)]
+fn receive_into(
+    tag: c_int,
+    channel: rg::Group,
+    source: c_int,
+    buffer: Buffer,
+    seconds: f64,
+    status: &mut rg::Status,
+) -> Result<(), Fault> {
     // SAFETY: the program's memory is as long as it says.
     let code = unsafe {
         rg::rg_recv_within(
@@ -89,11 +109,11 @@ pub fn receive_within(
             tag,
             channel,
             seconds,
-            &mut status,
+            status,
         )
     };
     match code {
-        rg::OK => Ok(status),
+        rg::OK => Ok(()),
         rg::ERR_TRUNCATED => Err(buffer.too_short(status.length)),
         code => Err(fault(code)),
     }
@@ -105,7 +125,8 @@ pub fn receive_within(
 unsafe fn receive(selector: c_long, memory: *mut c_void, count: c_long) -> Answer {
     enrolled()?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
-    let status = await_message(select, rg::ANY, buffer)?;
+    let mut status = NO_STATUS;
+    await_message(select, rg::ANY, buffer, &mut status)?;
     info::tell(library(), InfoArray::Global, &status);
     Ok(0)
 }
@@ -120,8 +141,12 @@ unsafe fn receive_selected(
 ) -> Answer {
     let source = enrolled()?.source(nodesel, ptypesel)?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
-    let status = await_message(select, source, buffer)
-        .or_else(|why| or_successor(source, why, |next| await_message(select, next, buffer)))?;
+    let mut status = NO_STATUS;
+    if let Err(why) = await_message(select, source, buffer, &mut status) {
+        or_successor(source, why, |next| {
+            await_message(select, next, buffer, &mut status)
+        })?;
+    }
     info::tell(library(), place, &status);
     Ok(0)
 }
@@ -188,7 +213,8 @@ unsafe fn send_and_receive(
     }
     // SAFETY: the caller's.
     unsafe { send::send(kind, from, length, node, ptype) }?;
-    let status = await_message(select, rg::ANY, buffer)?;
+    let mut status = NO_STATUS;
+    await_message(select, rg::ANY, buffer, &mut status)?;
     info::tell(library(), InfoArray::Global, &status);
     Ok(status.length as c_long)
 }

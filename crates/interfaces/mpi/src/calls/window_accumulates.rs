@@ -51,7 +51,7 @@ pub unsafe fn accumulate(
     };
     let is_alike = origin_datatype == target_datatype && origin_count == target_count;
     // SAFETY: the caller's buffer.
-    if is_alike && unsafe { quick::update(window, aim, op, origin_addr, null_mut()) } {
+    if is_alike && unsafe { quick::update(window, aim, op, origin_addr, null_mut())? } {
         return Ok(());
     }
     let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
@@ -95,7 +95,7 @@ pub unsafe fn get_accumulate(
         && (op == NO_OP || gives_alike)
         && !result_addr.is_null()
         // SAFETY: the caller's buffers.
-        && unsafe { quick::update(window, aim, op, origin_addr, result_addr) }
+        && unsafe { quick::update(window, aim, op, origin_addr, result_addr)? }
     {
         return Ok(());
     }

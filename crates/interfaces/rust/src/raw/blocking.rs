@@ -37,9 +37,7 @@ pub(crate) fn receive(
     group: GroupId,
 ) -> Result<Status> {
     outside()?;
-    if let TagSelect::Exactly(tag) = tag
-        && let Some(length) = process::receive_now(&into.views, from, tag, group)
-    {
+    if let Some((from, tag, length)) = receive_now(&into, from, tag, group) {
         return Ok(Status {
             source: Some(from as usize),
             tag: tag as u32,
@@ -48,6 +46,26 @@ pub(crate) fn receive(
     }
     let status = told(ours(process::receive(into.views, from, tag, group))?)?;
     Ok(Status::of(&status))
+}
+
+/// Receives a small message that is there or comes soon: its source, tag and length.
+#[inline(always)]
+fn receive_now(
+    into: &Takes<'_>,
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Option<(i32, i32, usize)> {
+    let tag = match tag {
+        TagSelect::Exactly(tag) => tag,
+        TagSelect::Any => process::ANY,
+        TagSelect::Masked { .. } => return None,
+    };
+    if from == process::ANY || tag == process::ANY {
+        return process::receive_fitting_now(&into.views, from, tag, group, true);
+    }
+    let length = process::receive_now(&into.views, from, tag, group)?;
+    Some((from, tag, length))
 }
 
 /// Receive a message of whatever length.
