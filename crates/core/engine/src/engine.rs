@@ -65,6 +65,8 @@ pub struct Engine<T: Transport> {
     pub(crate) revocations: Revocations,
     /// There is something to do about agreements or revocations.
     pub(crate) stirred: bool,
+    /// See [`Engine::is_whole`].
+    pub(crate) is_whole: bool,
     /// Ranks of the world below this one need no look at the group; none if it is revoked.
     pub(crate) open_world: u32,
     pub(crate) losses_seen: u32,
@@ -108,6 +110,7 @@ impl<T: Transport> Engine<T> {
             agreed: 0,
             revocations: Revocations::default(),
             stirred: false,
+            is_whole: true,
             open_world: world.1,
             // Not the present count: losses before we came must be noticed too.
             losses_seen: 0,

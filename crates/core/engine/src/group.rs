@@ -53,6 +53,8 @@ enum Members {
     /// Everybody, now and later.
     All,
     Listed(Vec<Peer>, FxHashMap<Peer, u32>),
+    /// Nobody is spoken to in it any more.
+    Revoked(Box<Members>),
 }
 
 impl Members {
@@ -60,6 +62,48 @@ impl Members {
         let ranks = peers.iter().zip(0..).map(|(&peer, rank)| (peer, rank));
         let ranks = ranks.collect();
         Members::Listed(peers, ranks)
+    }
+
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        match self {
+            Members::World(_, size) => *size,
+            Members::All => 0,
+            Members::Listed(peers, _) => peers.len() as u32,
+            Members::Revoked(before) => before.peers().len() as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn peer(&self, rank: u32) -> Option<Peer> {
+        match self {
+            Members::World(first, size) => (rank < *size).then(|| first + rank),
+            Members::All => Some(rank),
+            Members::Listed(peers, _) => peers.get(rank as usize).copied(),
+            Members::Revoked(before) => before.peers().get(rank as usize).copied(),
+        }
+    }
+
+    #[inline(always)]
+    fn rank_of(&self, peer: Peer) -> Option<u32> {
+        match self {
+            Members::World(first, size) => peer.checked_sub(*first).filter(|rank| rank < size),
+            Members::All => Some(peer),
+            Members::Listed(_, ranks) => ranks.get(&peer).copied(),
+            Members::Revoked(before) => {
+                let mut peers = before.peers().into_iter().zip(0..);
+                peers.find(|&(one, _)| one == peer).map(|(_, rank)| rank)
+            }
+        }
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        match self {
+            Members::World(first, size) => (*first..first + size).collect(),
+            Members::All => Vec::new(),
+            Members::Listed(peers, _) => peers.clone(),
+            Members::Revoked(before) => before.peers(),
+        }
     }
 }
 
@@ -143,31 +187,35 @@ impl<B: CollectiveBuffers> Group<B> {
     /// How many members. Of channels it is not known here.
     #[inline(always)]
     pub fn size(&self) -> u32 {
-        match &self.members {
-            Members::World(_, size) => *size,
-            Members::All => 0,
-            Members::Listed(peers, _) => peers.len() as u32,
-        }
+        self.members.size()
     }
 
     /// The member with a rank.
     #[inline(always)]
     pub fn peer(&self, rank: u32) -> Option<Peer> {
+        self.members.peer(rank)
+    }
+
+    /// As above, to send to it or to receive from it: none in a group that is revoked.
+    #[inline(always)]
+    pub fn open_peer(&self, rank: u32) -> Option<Peer> {
         match &self.members {
-            Members::World(first, size) => (rank < *size).then(|| first + rank),
-            Members::All => Some(rank),
-            Members::Listed(peers, _) => peers.get(rank as usize).copied(),
+            Members::Revoked(_) => None,
+            members => members.peer(rank),
         }
     }
 
     /// The rank of a member.
     #[inline(always)]
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
-        match &self.members {
-            Members::World(first, size) => peer.checked_sub(*first).filter(|rank| rank < size),
-            Members::All => Some(peer),
-            Members::Listed(_, ranks) => ranks.get(&peer).copied(),
-        }
+        self.members.rank_of(peer)
+    }
+
+    /// It is revoked.
+    pub(crate) fn close(&mut self) {
+        let before = std::mem::replace(&mut self.members, Members::All);
+        self.members = Members::Revoked(Box::new(before));
+        self.broken = Some(Error::Revoked);
     }
 
     /// Can its collectives be complete? Not after a member has died. One that has left in good
@@ -192,11 +240,7 @@ impl<B: CollectiveBuffers> Group<B> {
 
     /// All members, in rank order; none of a channel.
     pub fn peers(&self) -> Vec<Peer> {
-        match &self.members {
-            Members::World(first, size) => (*first..first + size).collect(),
-            Members::All => Vec::new(),
-            Members::Listed(peers, _) => peers.clone(),
-        }
+        self.members.peers()
     }
 }
 

@@ -48,6 +48,7 @@ impl<T: Transport> Engine<T> {
             // Found out again, by a stream of its that makes no sense.
             return self.end_streams(peer);
         }
+        self.is_whole = false;
         if !self.condemned.contains_key(&peer) {
             self.drain_peer(peer);
             if self.has_unread(peer) {

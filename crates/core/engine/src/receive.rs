@@ -116,10 +116,10 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Nobody has been lost so far: a receive from anybody need not ask who is dead.
+    /// Nobody has been lost so far and no group is revoked: a receive from anybody need not ask who is dead.
     #[inline(always)]
     pub fn is_whole(&self) -> bool {
-        self.gone.is_empty() && self.losses_seen == self.transport.losses()
+        self.is_whole && self.losses_seen == self.transport.losses()
     }
 
     /// Is there something from this source that is not what `receive_now` looks for? Then a

@@ -181,12 +181,13 @@ impl<T: Transport> Engine<T> {
             if group.is_revoked() {
                 continue;
             }
-            group.broken = Some(Error::Revoked);
+            group.close();
             let (context, rank, members) = (group.context, group.rank as usize, group.peers());
             if id == GroupId::WORLD {
                 self.open_world = 0;
             }
             self.revocations.contexts.insert(context);
+            self.is_whole = false;
             self.revocations.list.push(Revocation {
                 context,
                 told: vec![false; members.len()],

@@ -133,7 +133,7 @@ impl Process {
         group == GroupId::WORLD && self.engine.is_open_rank(rank)
     }
 
-    /// Peer and context of a rank. `None`: there is no such rank, or no such group, or it is revoked.
+    /// Peer and context of a rank. `None`: there is no such rank, no such group, or it is revoked.
     #[inline(always)]
     pub(crate) fn address_now(&self, group: GroupId, rank: i32) -> Option<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -144,7 +144,7 @@ impl Process {
         }
         let group = self.engine.live_group(group)?;
         let rank = u32::try_from(rank).ok()?;
-        (!group.is_revoked()).then_some((group.peer(rank)?, group.context))
+        Some((group.open_peer(rank)?, group.context))
     }
 
     /// Context of the messages of a group that is not revoked.
@@ -201,11 +201,11 @@ impl Process {
             return Ok((known.ok_or(Error::Task(rank as i64))?, context));
         }
         let group = self.engine.group(group)?;
-        let peer = u32::try_from(rank).ok().and_then(|rank| group.peer(rank));
-        let peer = peer.ok_or(Error::Task(rank as i64))?;
-        match group.is_revoked() {
-            false => Ok((peer, group.context)),
-            true => Err(Error::Revoked),
+        let peer = u32::try_from(rank).ok();
+        match peer.and_then(|rank| group.open_peer(rank)) {
+            Some(peer) => Ok((peer, group.context)),
+            None if group.is_revoked() => Err(Error::Revoked),
+            None => Err(Error::Task(rank as i64)),
         }
     }
 
