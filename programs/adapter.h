@@ -174,6 +174,32 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
 }
 #endif
 
+/* Memory that another task reaches, with ENV_WINDOWS. All tasks call env_window with one size. It gives a task its own memory, and frees what the
+ * call before gave, if that was of another size. A transfer is complete at the target when its call returns. */
+#ifdef ENV_WINDOWS
+static inline void *env_window(size_t bytes);
+static inline void env_window_sync(void);
+static inline void env_put(const void *from, size_t bytes, int to);
+static inline void env_get(void *into, size_t bytes, int from);
+static inline void env_accumulate(const double *from, size_t count, int to);
+/* Adds one to the integer at the start of a task's memory; what it was. */
+static inline int64_t env_fetch_add(int to);
+#endif
+
+/* Blocks of eight bytes, every second one of an array, with ENV_BLOCKS. */
+#ifdef ENV_BLOCKS
+static inline void env_blocks_send(const void *buf, size_t number, int to, int tag);
+static inline void env_blocks_recv(void *buf, size_t number, int from, int tag);
+#endif
+
+/* Messages of several threads at once, with ENV_THREADS: each thread's apart from the others'. Begun by env_threads, in all tasks; a program that
+ * wants them has an argument with `-threads` in it when it calls env_init. */
+#ifdef ENV_THREADS
+static inline void env_threads(int number);
+static inline env_request env_thread_isend(int thread, const void *buf, size_t bytes, int to, int tag);
+static inline env_request env_thread_irecv(int thread, void *buf, size_t bytes, int from, int tag);
+#endif
+
 /* A host program and its nodes. An adapter that knows them defines ENV_HOSTS. The host is rank 0, and the nodes are 1 ..
  * env_host_size() - 1; env_tasks_wanted() counts the host. */
 #ifdef ENV_HOSTS

@@ -7,16 +7,38 @@ static int env_my_rank, env_my_size;
 /* The intercommunicator of MPI_Comm_spawn: the parent at one end, its children at the other. */
 static MPI_Comm env_family = MPI_COMM_NULL;
 
-/* MPI's default error handler ends the job with a sentence, so return codes need no check. */
+#define ENV_THREADS
+
+/* MPI's default error handler ends the job with a sentence, so return codes need no check. Threads are asked for only where they are used: they cost
+ * a library something. */
 static inline void env_init(int *argc, char ***argv)
 {
-    MPI_Init(argc, argv);
+    int wanted = MPI_THREAD_SINGLE, provided;
+    for (int i = 1; i < *argc; i++)
+        if (strstr((*argv)[i], "-threads"))
+            wanted = MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(argc, argv, wanted, &provided);
+    if (provided < wanted)
+        env_fail("MPI_Init_thread", "this library has no MPI_THREAD_MULTIPLE");
     MPI_Comm_rank(MPI_COMM_WORLD, &env_my_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &env_my_size);
 }
 
+#define ENV_WINDOWS
+
+static MPI_Win env_memory_window = MPI_WIN_NULL;
+
+static inline void env_window_free(void)
+{
+    if (env_memory_window == MPI_WIN_NULL)
+        return;
+    MPI_Win_unlock_all(env_memory_window);
+    MPI_Win_free(&env_memory_window);
+}
+
 static inline void env_finalize(void)
 {
+    env_window_free();
     if (env_family != MPI_COMM_NULL)
         MPI_Comm_disconnect(&env_family);
     MPI_Finalize();
@@ -146,6 +168,101 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
     MPI_Irecv(in, 1, type, peer, tag, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(out, 1, type, peer, tag, MPI_COMM_WORLD, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static inline void *env_window(size_t bytes)
+{
+    static void *memory;
+    static size_t of;
+    if (__builtin_expect(env_memory_window == MPI_WIN_NULL || of != bytes, 0)) {
+        env_window_free();
+        MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &env_memory_window);
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, env_memory_window);
+        of = bytes;
+    }
+    return memory;
+}
+
+static inline void env_window_sync(void)
+{
+    MPI_Win_sync(env_memory_window);
+}
+
+static inline void env_put(const void *from, size_t bytes, int to)
+{
+    MPI_Put(from, (int)bytes, MPI_BYTE, to, 0, (int)bytes, MPI_BYTE, env_memory_window);
+    MPI_Win_flush(to, env_memory_window);
+}
+
+static inline void env_get(void *into, size_t bytes, int from)
+{
+    MPI_Get(into, (int)bytes, MPI_BYTE, from, 0, (int)bytes, MPI_BYTE, env_memory_window);
+    MPI_Win_flush(from, env_memory_window);
+}
+
+static inline void env_accumulate(const double *from, size_t count, int to)
+{
+    MPI_Accumulate(from, (int)count, MPI_DOUBLE, to, 0, (int)count, MPI_DOUBLE, MPI_SUM, env_memory_window);
+    MPI_Win_flush(to, env_memory_window);
+}
+
+static inline int64_t env_fetch_add(int to)
+{
+    int64_t one = 1, was = -1;
+    MPI_Fetch_and_op(&one, &was, MPI_INT64_T, to, 0, MPI_SUM, env_memory_window);
+    MPI_Win_flush(to, env_memory_window);
+    return was;
+}
+
+#define ENV_BLOCKS
+
+static inline MPI_Datatype env_blocks_type(size_t number)
+{
+    static MPI_Datatype type = MPI_DATATYPE_NULL;
+    static size_t of;
+    if (__builtin_expect(type == MPI_DATATYPE_NULL || of != number, 0)) {
+        if (type != MPI_DATATYPE_NULL)
+            MPI_Type_free(&type);
+        MPI_Type_vector((int)number, 1, 2, MPI_DOUBLE, &type);
+        MPI_Type_commit(&type);
+        of = number;
+    }
+    return type;
+}
+
+static inline void env_blocks_send(const void *buf, size_t number, int to, int tag)
+{
+    MPI_Send(buf, 1, env_blocks_type(number), to, tag, MPI_COMM_WORLD);
+}
+
+static inline void env_blocks_recv(void *buf, size_t number, int from, int tag)
+{
+    MPI_Recv(buf, 1, env_blocks_type(number), from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static MPI_Comm *env_thread_comms;
+
+static inline void env_threads(int number)
+{
+    env_thread_comms = calloc((size_t)number, sizeof *env_thread_comms);
+    if (!env_thread_comms)
+        env_fail("calloc", "no memory");
+    for (int thread = 0; thread < number; thread++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &env_thread_comms[thread]);
+}
+
+static inline env_request env_thread_isend(int thread, const void *buf, size_t bytes, int to, int tag)
+{
+    env_request request;
+    MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, env_thread_comms[thread], &request);
+    return request;
+}
+
+static inline env_request env_thread_irecv(int thread, void *buf, size_t bytes, int from, int tag)
+{
+    env_request request;
+    MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, tag, env_thread_comms[thread], &request);
+    return request;
 }
 
 /* MPI has no host: the first task plays it, which is how its programs do that. */

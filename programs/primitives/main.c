@@ -20,6 +20,7 @@
 #include <sched.h>
 
 #include "barrier.c"
+#include "blocks.c"
 #include "broadcast.c"
 #include "complete-exchange.c"
 #include "concatenation.c"
@@ -33,7 +34,9 @@
 #include "ping-pong.c"
 #include "ring.c"
 #include "spawn.c"
+#include "threads.c"
 #include "vector.c"
+#include "window.c"
 
 static const struct operation operations[] = {
     {.name = "one-to-one", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
@@ -50,6 +53,18 @@ static const struct operation operations[] = {
     {.name = "copy", .run = copy, .parts = 1, .unit = 1},
     {.name = "vector-send-recv", .run = vector_send_recv, .parts = 2, .unit = ENV_WORD, .pairs = 2, .apart = 1},
     {.name = "vector-exchange", .run = vector_exchange, .parts = 1, .unit = ENV_WORD, .pairs = 1},
+#ifdef ENV_WINDOWS
+    {.name = "put-flush", .run = put_flush, .parts = 1, .unit = 1, .pairs = 2},
+    {.name = "get-flush", .run = get_flush, .parts = 1, .unit = 1, .pairs = 2},
+    {.name = "accumulate-flush", .run = accumulate_flush, .parts = 1, .unit = 8, .pairs = 2},
+    {.name = "fetch-add", .run = fetch_add, .parts = 1, .unit = 8, .pairs = 2},
+#endif
+#ifdef ENV_BLOCKS
+    {.name = "blocks", .run = blocks, .parts = 2, .unit = BLOCK, .pairs = 2, .apart = 1},
+#endif
+#ifdef ENV_THREADS
+    {.name = "message-rate-threads", .run = message_rate_threads, .parts = THREADS * WINDOW, .unit = 1, .pairs = 2, .window = THREADS},
+#endif
 #ifdef ENV_HOSTS
     {.name = "host-node-send", .run = host_node_send, .parts = 1, .unit = 1, .nodes = 1},
     {.name = "host-node-recv", .run = host_node_recv, .parts = 1, .unit = 1, .nodes = 1},
@@ -89,7 +104,7 @@ static const struct operation *find_operation(const char *name, size_t length)
 
 static size_t buffer_needed(const struct operation *op, size_t bytes)
 {
-    size_t blocks = op->all_to_all ? (size_t)tasks : op->window ? WINDOW : op->apart ? VECTOR_APART / ENV_WORD : 1;
+    size_t blocks = op->all_to_all ? (size_t)tasks : op->window ? (size_t)(WINDOW * op->window) : op->apart ? VECTOR_APART / ENV_WORD : 1;
     return bytes * blocks;
 }
 

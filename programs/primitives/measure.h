@@ -29,7 +29,7 @@ struct operation {
     size_t unit;     /* sizes are rounded down to a multiple; 0: the operation has no size */
     int pairs;       /* 1: needs an even number of tasks; 2: needs exactly two */
     int all_to_all;  /* 1: buffers hold a block for every task */
-    int window;      /* 1: buffers hold a window of messages */
+    int window;      /* buffers hold so many windows of messages */
     int apart;       /* 1: words in buffers lie apart */
     int nodes;       /* 1: needs exactly one node beside the host */
 };

@@ -16,6 +16,7 @@ pub mod lan;
 mod left;
 mod looks;
 pub mod mpi;
+pub mod mpi_fortran;
 mod network;
 pub mod nx;
 pub mod profiling;

@@ -63,3 +63,16 @@ fn a_host_without_the_library_is_told_before_anything_starts() {
         "no task was started"
     );
 }
+
+/// Rust's own habit is `libgcc_s.so`: one more file for the loader of each task.
+#[test]
+fn libraries_have_their_unwinder_in_themselves() {
+    for (library, package) in [
+        ("libregatta.so", "regatta-capi"),
+        ("libmpi_abi.so", "regatta-mpi-abi"),
+    ] {
+        let bytes = std::fs::read(programs::built(library, package)).expect("the library");
+        let names_it = String::from_utf8_lossy(&bytes).contains("libgcc_s.so");
+        assert!(!names_it, "{library} needs another library to unwind");
+    }
+}

@@ -63,3 +63,16 @@ fn neighbours_exchange_in_grids_and_graphs() {
         mpi::play("collective_sides", processes, "neighbours");
     }
 }
+
+#[test]
+fn blocking_ones_and_those_with_a_request_do_not_meet() {
+    for processes in [1, 2, 3] {
+        mpi::play("collective_sides", processes, "orders");
+    }
+    for (processes, hosts) in [(2, "alpha:1,beta:1"), (3, "alpha:2,beta:1")] {
+        Job::of(processes, &mpi::program("collective_sides"), &["orders"])
+            .across(hosts)
+            .run()
+            .passed();
+    }
+}

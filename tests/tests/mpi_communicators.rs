@@ -33,7 +33,7 @@ fn attributes_are_copied_and_deleted() {
 
 #[test]
 fn intercommunicators_have_two_sides() {
-    let scenarios = ["made", "parts", "of_groups"];
+    let scenarios = ["made", "parts", "of_groups", "threads"];
     play("intercommunicators", &[2, 5], &scenarios);
 }
 

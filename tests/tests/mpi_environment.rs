@@ -14,6 +14,7 @@ fn surroundings_are_as_the_standard_says() {
 fn errors_go_to_handlers_and_have_texts() {
     mpi::play("surroundings", 2, "handlers");
     mpi::play("surroundings", 1, "texts");
+    mpi::play("surroundings", 1, "world_alone");
 }
 
 #[test]

@@ -11,6 +11,7 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo's folder"));
     let front = regatta_mpi_table::front(&implemented);
     std::fs::write(out.join("front.rs"), front).expect("a file");
+    regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     // Installed, and where cargo builds, libregatta.so lies beside this library.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");

@@ -1,5 +1,5 @@
 /* The class of the error of each wrong argument: of messages, completion, collectives, communicators, groups, topologies,
- * attributes, datatypes, operators, info objects. With the scenario "print" it says what the library that it runs on gives,
+ * attributes, datatypes, operators, info objects. Those of windows and files are in windows.c and files.c, which need such. With the scenario "print" it says what the library that it runs on gives,
  * to be held against another one's. */
 #include "mpi_check.h"
 
@@ -120,6 +120,9 @@ static void completion(void)
     BAD(ARG, MPI_Waitany(2, list, NULL, &status));
     BAD(COUNT, MPI_Waitany(-1, list, &index, &status));
     BAD(COUNT, MPI_Testsome(-1, list, &index, indices, MPI_STATUSES_IGNORE));
+    BAD(ARG, MPI_Testsome(2, list, &index, NULL, MPI_STATUSES_IGNORE));
+    BAD(ARG, MPI_Request_get_status_some(2, list, &index, NULL, MPI_STATUSES_IGNORE));
+    BAD(ARG, MPI_Request_get_status_some(2, list, NULL, indices, MPI_STATUSES_IGNORE));
     BAD(ARG, MPI_Testall(2, list, NULL, MPI_STATUSES_IGNORE));
     BAD(COUNT, MPI_Testany(-1, list, &index, &flag, &status));
     BAD(REQUEST, MPI_Start(&none));

@@ -6,6 +6,7 @@
 static void arguments(void)
 {
     int in[16] = {0}, out[16], counts[8] = {1, 1, 1, 1, 1, 1, 1, 1}, places[8] = {0}, wrong[8] = {-1, 1, 1, 1, 1, 1, 1, 1};
+    int own_places[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     MPI_Comm all = MPI_COMM_WORLD;
     MPI_Datatype raw;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -37,6 +38,10 @@ static void arguments(void)
     FAILS(MPI_ERR_BUFFER, MPI_Allreduce(NULL, out, 1, MPI_INT, MPI_SUM, all));
     FAILS(MPI_ERR_BUFFER, MPI_Allreduce(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, all));
     FAILS(MPI_ERR_BUFFER, MPI_Allgather(in, 1, MPI_INT, in, 1, MPI_INT, all));
+    /* All members say it alike, or one would wait for another. */
+    FAILS(MPI_ERR_BUFFER, MPI_Allgather(in + me, 1, MPI_INT, in, 1, MPI_INT, all));
+    FAILS(MPI_ERR_BUFFER, MPI_Allgatherv(in + me, 1, MPI_INT, in, counts, own_places, MPI_INT, all));
+    FAILS(MPI_ERR_BUFFER, MPI_Exscan(in, in, 1, MPI_INT, MPI_SUM, all));
     FAILS(MPI_ERR_BUFFER, MPI_Scan(in, in, 1, MPI_INT, MPI_SUM, all));
     FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(in, counts, places, MPI_INT, in, counts, places, MPI_INT, all));
     FAILS(MPI_ERR_ARG, MPI_Alltoallv(in, NULL, places, MPI_INT, out, counts, places, MPI_INT, all));
@@ -46,6 +51,10 @@ static void arguments(void)
     FAILS(MPI_ERR_OP, MPI_Allreduce_init(in, out, 1, MPI_FLOAT, MPI_LAND, all, MPI_INFO_NULL, &request));
     FAILS(MPI_ERR_ROOT, MPI_Ibcast(in, 1, MPI_INT, size, all, &request));
     CHECK(request == MPI_REQUEST_NULL);
+    if (me == size - 1) {
+        FAILS(MPI_ERR_BUFFER, MPI_Gather(in + me, 1, MPI_INT, in, 1, MPI_INT, me, all));
+        FAILS(MPI_ERR_BUFFER, MPI_Scatter(in, 1, MPI_INT, in + me, 1, MPI_INT, me, all));
+    }
     if (size > 1)
         FAILS(MPI_ERR_BUFFER, MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, (me + 1) % size, all));
     /* Nothing has been sent, so all goes on as if nothing had happened. And nothing needs no buffer. */

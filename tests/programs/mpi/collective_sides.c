@@ -298,12 +298,34 @@ static void neighbours(void)
     SUCCEEDS(MPI_Comm_free(&graph));
 }
 
+/* A collective with a request lies before a blocking one in one process, and behind it in the others. */
+static void orders(void)
+{
+    for (int first = 0; first < size; first++) {
+        int bits = me == first ? 11 : 13, both = -1, done = 0;
+        MPI_Request request;
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        if (me == first) {
+            SUCCEEDS(MPI_Iallreduce(&bits, &both, 1, MPI_INT, MPI_BAND, MPI_COMM_WORLD, &request));
+            SUCCEEDS(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            CHECK(size == 1 || !done);
+            SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        } else {
+            SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+            SUCCEEDS(MPI_Iallreduce(&bits, &both, 1, MPI_INT, MPI_BAND, MPI_COMM_WORLD, &request));
+        }
+        SUCCEEDS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(both == (size == 1 ? 11 : 9));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"between", between},
         {"crossing", crossing},
         {"neighbours", neighbours},
+        {"orders", orders},
         {NULL, NULL},
     };
     return play(argc, argv, scenarios);

@@ -58,6 +58,9 @@ static void groups(void)
     FAILS(MPI_ERR_RANK, MPI_Group_incl(world, 1, wrong, &some));
     int endless[1][3] = {{0, 0, 0}};
     FAILS(MPI_ERR_ARG, MPI_Group_range_incl(world, 1, endless, &some));
+    int beyond[1][3] = {{0, size, 1}};
+    FAILS(MPI_ERR_RANK, MPI_Group_range_excl(world, 1, beyond, &some));
+    FAILS(MPI_ERR_ARG, MPI_Group_range_excl(world, 1, beyond, NULL));
     FAILS(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, &count));
     MPI_Group stale = all;
     SUCCEEDS(MPI_Group_free(&all));

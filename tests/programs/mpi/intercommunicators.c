@@ -1,6 +1,8 @@
 /* Communicators with two sides. */
 #include "mpi_check.h"
 
+#include <pthread.h>
+
 /* Even and odd processes on two sides; their leaders are 0 and 1. */
 static MPI_Comm sides(MPI_Comm *local)
 {
@@ -122,9 +124,42 @@ static void of_groups(void)
     SUCCEEDS(MPI_Group_free(&others));
 }
 
+/* Connects the two sides of a duplicate of the world. Others do it at the same time, with the same tag. */
+static void *connect_sides(void *world)
+{
+    MPI_Comm all = *(MPI_Comm *)world, local, inter, both;
+    for (int i = 0; i < 20; i++) {
+        int sum = -1;
+        SUCCEEDS(MPI_Comm_split(all, me % 2, me, &local));
+        SUCCEEDS(MPI_Intercomm_create(local, 0, all, 1 - me % 2, 9, &inter));
+        SUCCEEDS(MPI_Intercomm_merge(inter, me % 2, &both));
+        SUCCEEDS(MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, both));
+        CHECK(sum == size * (size - 1) / 2);
+        SUCCEEDS(MPI_Comm_free(&both));
+        SUCCEEDS(MPI_Comm_free(&inter));
+        SUCCEEDS(MPI_Comm_free(&local));
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    enum { THREADS = 4 };
+    MPI_Comm worlds[THREADS];
+    pthread_t all[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &worlds[i]));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&all[i], NULL, connect_sides, &worlds[i]) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(all[i], NULL) == 0);
+        SUCCEEDS(MPI_Comm_free(&worlds[i]));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"made", made}, {"parts", parts}, {"of_groups", of_groups}, {NULL, NULL}};
+        {"made", made}, {"parts", parts}, {"of_groups", of_groups}, {"threads", threads}, {NULL, NULL}};
     return play(argc, argv, scenarios);
 }

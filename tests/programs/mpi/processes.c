@@ -12,6 +12,11 @@ static int child(MPI_Comm parent, int argc, char **argv)
     int word[3] = {me, size, -1}, *application, flag, remote;
     SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &application, &flag));
     word[2] = *application;
+    /* The universe has those who started this world, too. */
+    int *universe, parents;
+    SUCCEEDS(MPI_Comm_remote_size(parent, &parents));
+    SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &universe, &flag));
+    CHECK(flag && *universe >= size + parents);
     CHECK(argc == 2 && strcmp(argv[1], *application ? "other" : "child") == 0);
     SUCCEEDS(MPI_Comm_remote_size(parent, &remote));
     for (int i = 0; i < remote; i++)
@@ -102,6 +107,20 @@ static void talk(MPI_Comm inter, int count)
     }
 }
 
+/* Nobody accepts yet. What this asks for is not accepted later. */
+static void give_up(const char *port, MPI_Comm part)
+{
+    MPI_Info info;
+    MPI_Comm inter;
+    SUCCEEDS(MPI_Comm_set_errhandler(part, MPI_ERRORS_RETURN));
+    SUCCEEDS(MPI_Info_create(&info));
+    SUCCEEDS(MPI_Info_set(info, "timeout", "0.1"));
+    FAILS(MPI_ERR_PORT, MPI_Comm_connect(port, info, 0, part, &inter));
+    SUCCEEDS(MPI_Info_set(info, "timeout", "soon"));
+    FAILS(MPI_ERR_INFO_VALUE, MPI_Comm_connect(port, info, 0, part, &inter));
+    SUCCEEDS(MPI_Info_free(&info));
+}
+
 /* Process 0 accepts all others, by a port that has a name. */
 static void ports(void)
 {
@@ -114,6 +133,8 @@ static void ports(void)
         FAILS(MPI_ERR_SERVICE, MPI_Publish_name("harbour", MPI_INFO_NULL, port));
         for (int i = 1; i < size; i++)
             SUCCEEDS(MPI_Send(port, MPI_MAX_PORT_NAME, MPI_CHAR, i, 1, MPI_COMM_WORLD));
+        for (int i = 1; i < size; i++)
+            SUCCEEDS(MPI_Recv(NULL, 0, MPI_INT, i, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         SUCCEEDS(MPI_Comm_accept(port, MPI_INFO_NULL, 0, part, &inter));
         talk(inter, size - 1);
     } else {
@@ -121,6 +142,8 @@ static void ports(void)
         SUCCEEDS(MPI_Lookup_name("harbour", MPI_INFO_NULL, found));
         CHECK(strcmp(port, found) == 0);
         FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name("harbour", MPI_INFO_NULL, port));
+        give_up(found, part);
+        SUCCEEDS(MPI_Send(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD));
         SUCCEEDS(MPI_Comm_connect(found, MPI_INFO_NULL, 0, part, &inter));
         talk(inter, 1);
     }

@@ -8,6 +8,35 @@ static void handle(MPI_Session *session, int *code, ...)
     handled = *session != MPI_SESSION_NULL ? *code : -1;
 }
 
+static int unmade, unmade_code;
+
+static void handle_unmade(MPI_Comm *comm, int *code, ...)
+{
+    unmade += *comm == MPI_COMM_NULL;
+    unmade_code = *code;
+}
+
+/* Errors of calls that make an object go to the handler that it is to have. */
+static void refused(MPI_Group group)
+{
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Comm comm;
+    MPI_Info info;
+    MPI_Errhandler handler;
+    SUCCEEDS(MPI_Info_create(&info));
+    SUCCEEDS(MPI_Info_set(info, "thread_level", "MPI_THREAD_PLENTY"));
+    CHECK(class_of(MPI_Session_init(info, MPI_ERRORS_RETURN, &session)) == MPI_ERR_INFO_VALUE);
+    CHECK(session == MPI_SESSION_NULL);
+    SUCCEEDS(MPI_Info_free(&info));
+    SUCCEEDS(MPI_Comm_create_errhandler(handle_unmade, &handler));
+    MPI_Comm_create_from_group(MPI_GROUP_NULL, "no", MPI_INFO_NULL, handler, &comm);
+    CHECK(unmade == 1 && unmade_code == MPI_ERR_GROUP);
+    MPI_Intercomm_create_from_groups(group, -1, group, 0, "no", MPI_INFO_NULL, handler, &comm);
+    CHECK(unmade == 2 && unmade_code == MPI_ERR_RANK);
+    unmade = 0;
+    SUCCEEDS(MPI_Errhandler_free(&handler));
+}
+
 static void used(void)
 {
     MPI_Session session;
@@ -45,6 +74,7 @@ static void used(void)
     SUCCEEDS(MPI_Errhandler_free(&found));
     SUCCEEDS(MPI_Errhandler_free(&handler));
     SUCCEEDS(MPI_Group_from_session_pset(session, "mpi://world", &group));
+    refused(group);
     SUCCEEDS(MPI_Comm_create_from_group(group, "part", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
     SUCCEEDS(MPI_Group_free(&group));
     SUCCEEDS(MPI_Comm_rank(comm, &rank));

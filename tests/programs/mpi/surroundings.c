@@ -45,6 +45,9 @@ static void binary_interface(void)
     SUCCEEDS(MPI_Abi_get_fortran_info(&info));
     CHECK(info == MPI_INFO_NULL);
     SUCCEEDS(MPI_Info_create(&info));
+    /* Data of types of other sizes would be wrong. */
+    SUCCEEDS(MPI_Info_set(info, "mpi_integer_size", "8"));
+    FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
     SUCCEEDS(MPI_Info_set(info, "mpi_integer_size", "4"));
     SUCCEEDS(MPI_Abi_set_fortran_info(info));
     FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
@@ -168,9 +171,40 @@ static void handlers(void)
     /* An error about no communicator is one of MPI_COMM_SELF. */
     CHECK(class_of(MPI_Comm_rank(MPI_COMM_NULL, &rank)) == MPI_ERR_COMM);
     CHECK(handled == 3 && handled_comm == MPI_COMM_SELF);
+    /* An error of one of several requests is one of its communicator. */
+    MPI_Request requests[2];
+    char bytes[8];
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    SUCCEEDS(MPI_Irecv(bytes, 1, MPI_CHAR, me, 1, comm, &requests[0]));
+    SUCCEEDS(MPI_Isend(bytes, 8, MPI_CHAR, me, 1, comm, &requests[1]));
+    CHECK(class_of(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)) == MPI_ERR_IN_STATUS);
+    CHECK(handled == 3);
+    SUCCEEDS(MPI_Comm_free(&comm));
     SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     FAILS(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRHANDLER_NULL));
     FAILS(MPI_ERR_ARG, MPI_Comm_create_errhandler(NULL, &handler));
+}
+
+/* A program from the time when errors about no object were MPI_COMM_WORLD's. */
+static void world_alone(void)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_COMM, MPI_Comm_rank(MPI_COMM_NULL, &rank));
+    FAILS(MPI_ERR_TYPE, MPI_Type_size(MPI_DATATYPE_NULL, &rank));
+    MPI_Errhandler handler;
+    SUCCEEDS(MPI_Comm_create_errhandler(handle, &handler));
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    SUCCEEDS(MPI_Errhandler_free(&handler));
+    FAILS(MPI_ERR_COMM, MPI_Comm_rank(MPI_COMM_NULL, &rank));
+    CHECK(handled == 1 && handled_comm == MPI_COMM_SELF);
+}
+
+static int refuse(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)value, (void)copy, (void)flag;
+    return *(int *)extra;
 }
 
 static void texts(void)
@@ -191,6 +225,16 @@ static void texts(void)
     SUCCEEDS(MPI_Error_string(code, text, &length));
     CHECK(strcmp(text, "the mast is broken") == 0);
     CHECK(MPI_Comm_call_errhandler(MPI_COMM_SELF, code) == MPI_SUCCESS);
+    /* An error of the program's keeps the program's text, whatever call it comes from. */
+    int key;
+    MPI_Comm copy;
+    SUCCEEDS(MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &key, &code));
+    SUCCEEDS(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &code));
+    CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &copy) == code);
+    SUCCEEDS(MPI_Error_string(code, text, &length));
+    CHECK(strcmp(text, "the mast is broken") == 0);
+    SUCCEEDS(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
+    SUCCEEDS(MPI_Comm_free_keyval(&key));
     CHECK(MPI_Remove_error_class(class) != MPI_SUCCESS);
     SUCCEEDS(MPI_Remove_error_string(code));
     SUCCEEDS(MPI_Remove_error_code(code));
@@ -247,5 +291,11 @@ int main(int argc, char **argv)
     MPI_Info info;
     SUCCEEDS(MPI_Info_create(&info));
     SUCCEEDS(MPI_Info_free(&info));
+    if (argc > 1 && strcmp(argv[1], "world_alone") == 0) {
+        SUCCEEDS(MPI_Init(&argc, &argv));
+        world_alone();
+        SUCCEEDS(MPI_Finalize());
+        return 0;
+    }
     return play(argc, argv, scenarios);
 }

@@ -23,7 +23,9 @@ static void grids(void)
     SUCCEEDS(MPI_Cart_create(MPI_COMM_WORLD, 2, lengths, rings, 1, &grid));
     CHECK((grid == MPI_COMM_NULL) == (me >= size / 2 * 2));
     int many[1] = {size + 1};
+    copy = grid;
     FAILS(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, 1, many, rings, 0, &copy));
+    CHECK(copy == MPI_COMM_NULL);
     SUCCEEDS(MPI_Topo_test(MPI_COMM_WORLD, &kind));
     CHECK(kind == MPI_UNDEFINED);
     FAILS(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, &count));

@@ -276,6 +276,12 @@ static void operators(void)
         SUCCEEDS(MPI_Get_accumulate(bytes, 3, MPI_BYTE, old, 3, MPI_BYTE, next, at, 3, MPI_BYTE, MPI_REPLACE, made.win));
         CHECK(old[0] == 4 && old[1] == 0);
         FAILS(MPI_ERR_OP, MPI_Accumulate(given, 2, MPI_LONG, next, at, 2, MPI_LONG, MPI_OP_NULL, made.win));
+        FAILS(MPI_ERR_OP, MPI_Accumulate(bytes, 1, MPI_BYTE, next, at, 1, MPI_BYTE, MPI_SUM, made.win));
+        /* With no element, an operator for any type will do, but it has to be one. */
+        SUCCEEDS(MPI_Accumulate(bytes, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
+        SUCCEEDS(MPI_Get_accumulate(bytes, 0, MPI_BYTE, old, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
+        FAILS(MPI_ERR_OP, MPI_Accumulate(bytes, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_OP_NULL, made.win));
+        FAILS(MPI_ERR_TRUNCATE, MPI_Accumulate(bytes, 1, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
         SUCCEEDS(MPI_Win_unlock(next, made.win));
         /* With requests. */
         MPI_Request requests[4];
@@ -383,6 +389,11 @@ static void shared(void)
     FAILS(MPI_ERR_RANK, MPI_Win_shared_query(win, size, &bytes, &unit, &theirs));
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     SUCCEEDS(MPI_Win_unlock_all(win));
+    SUCCEEDS(MPI_Win_free(&win));
+    /* No memory has no address. */
+    SUCCEEDS(MPI_Win_allocate_shared(me == 0 ? 8 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
+    SUCCEEDS(MPI_Win_shared_query(win, size - 1, &bytes, &unit, &theirs));
+    CHECK(size == 1 || (bytes == 0 && theirs == NULL));
     SUCCEEDS(MPI_Win_free(&win));
 }
 

@@ -363,7 +363,13 @@ impl<T: Transport> Engine<T> {
     /// A group, if the id is a live one.
     #[inline(always)]
     pub fn group(&self, id: GroupId) -> Result<&Group<T>> {
-        self.groups.at(id).ok_or(Error::Handle("group"))
+        self.live_group(id).ok_or(Error::Handle("group"))
+    }
+
+    /// As above, for callers that make no error of it: one costs more than a look.
+    #[inline(always)]
+    pub fn live_group(&self, id: GroupId) -> Option<&Group<T>> {
+        self.groups.at(id)
     }
 
     /// A group whose members are known: no channel.

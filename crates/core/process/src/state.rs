@@ -143,7 +143,7 @@ impl Process {
         if let Some(context) = group.channel() {
             return ((rank as u32) < self.job.tasks()).then_some((rank as Peer, context));
         }
-        let group = self.engine.group(group).ok()?;
+        let group = self.engine.live_group(group)?;
         let rank = u32::try_from(rank).ok()?;
         Some((group.peer(rank)?, group.context))
     }

@@ -68,7 +68,9 @@ fn select_now(process: &Process, from: i32, group: GroupId) -> Option<(Option<Pe
     }
     match group.channel() {
         Some(context) => Some((None, context)),
-        None if process.engine.is_whole() => Some((None, process.context(group).ok()?)),
+        None if process.engine.is_whole() => {
+            Some((None, process.engine.live_group(group)?.context))
+        }
         None => None,
     }
 }
@@ -78,7 +80,7 @@ fn rank_now(process: &Process, source: Peer, group: GroupId) -> i32 {
     if group.channel().is_some() {
         return source as i32;
     }
-    let group = process.engine.group(group).ok();
+    let group = process.engine.live_group(group);
     let rank = group.and_then(|group| group.rank_of(source));
     rank.map_or(source as i32, |rank| rank as i32)
 }

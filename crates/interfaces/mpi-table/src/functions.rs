@@ -42,6 +42,11 @@ impl Function {
         self.name.starts_with("T_")
     }
 
+    /// Whether the standard has removed it.
+    pub fn is_removed(&self) -> bool {
+        self.chapter == REMOVED
+    }
+
     /// The beginning of its name in C.
     pub fn prefix(&self) -> &'static str {
         match self.chapter {
@@ -82,6 +87,9 @@ chapters!(
 /// The chapter of functions that the standard does not have.
 const EXTENSIONS: &str = "extensions";
 
+/// The chapter of functions that the standard had once.
+const REMOVED: &str = "removed";
+
 /// All functions of the standard, by chapter, then by name.
 pub fn functions() -> Vec<Function> {
     parsed(CHAPTERS)
@@ -91,6 +99,12 @@ pub fn functions() -> Vec<Function> {
 pub fn extensions() -> Vec<Function> {
     let text = include_str!("../table/functions/extensions.txt");
     parsed(&[(EXTENSIONS, text)])
+}
+
+/// Functions that the standard has removed, and that programs in Fortran still call.
+pub fn removed() -> Vec<Function> {
+    let text = include_str!("../table/functions/removed.txt");
+    parsed(&[(REMOVED, text)])
 }
 
 pub(crate) fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {

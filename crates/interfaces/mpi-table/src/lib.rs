@@ -5,16 +5,24 @@
 //! type is followed by `~` if it is larger in the function's form for large counts, whose name ends in `_c`: `int~` becomes
 //! MPI_Count, `int~Aint` becomes MPI_Aint. Functions without such a parameter have no such form.
 //!
+//! `table/fortran.txt` says by the names of parameters what C's types leave open. `table/functions/removed.txt` has functions
+//! that only Fortran still has.
+//!
 //! A line of a constant is its type, its name and its value, which may be another constant's name; `#` begins a heading.
 #![forbid(unsafe_code)]
 
 mod constants;
+mod fortran;
 mod functions;
 mod header;
 pub mod mpich;
 mod rust;
 
 pub use constants::{Constant, constants};
-pub use functions::{Function, Parameter, extensions, functions};
+pub use fortran::{
+    front as fortran_front, include as fortran_include, module as fortran_module,
+    names as fortran_names,
+};
+pub use functions::{Function, Parameter, extensions, functions, removed};
 pub use header::header;
 pub use rust::{constants_in_rust, front, implemented};

@@ -26,7 +26,7 @@ pub use birth::{
     TAG as BIRTH_TAG, VARIABLE as BIRTH_VARIABLE, application, message as birth_message,
 };
 pub use duplication::begin as begin_dup;
-pub use inter::{connect, create_inter, create_inter_from_groups, merge};
+pub use inter::{Sides, connect, create_inter, create_inter_from_groups, merge};
 pub use making::{
     Inherited, Made, create, create_from_group, create_group, dup, publish, shrink, split,
 };

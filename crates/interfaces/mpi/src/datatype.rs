@@ -58,6 +58,11 @@ pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
 
 #[inline(never)]
 fn other_block(datatype: Datatype, count: i64) -> Result<Block> {
+    // Programs of other MPIs say that nothing needs no type.
+    if datatype == DATATYPE_NULL && count == 0 {
+        let (offset, length) = (0, 0);
+        return Ok(Block::Plain { offset, length });
+    }
     if count >= 0
         && let Some((offset, length)) = registry::one_piece(datatype, count as usize)
     {

@@ -4,7 +4,7 @@
 //! (by making it, and by asking an object for its own), and no object has it any more.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi::*;
@@ -119,12 +119,19 @@ impl Function {
 
 /// The place in an object for its error handler.
 #[derive(Debug)]
-pub struct Place(Mutex<Errhandler>);
+pub struct Place {
+    handler: Mutex<Errhandler>,
+    /// Whether the program has set a handler here.
+    chosen: AtomicBool,
+}
 
 impl Place {
     /// With one of the predefined handlers.
     pub const fn new(predefined: Errhandler) -> Place {
-        Place(Mutex::new(predefined))
+        Place {
+            handler: Mutex::new(predefined),
+            chosen: AtomicBool::new(false),
+        }
     }
 
     /// With a handler for this kind of object.
@@ -135,7 +142,11 @@ impl Place {
     }
 
     fn get(&self) -> Errhandler {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.handler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_chosen(&self) -> bool {
+        self.chosen.load(Ordering::Relaxed)
     }
 
     /// Gives the handler to the program, which is to free it.
@@ -157,9 +168,10 @@ impl Place {
             );
             return Err(Error::new(ERR_ERRHANDLER, text));
         }
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *place, handler);
         drop(place);
+        self.chosen.store(true, Ordering::Relaxed);
         release(old)
     }
 }
@@ -199,16 +211,34 @@ fn find(object: Object) -> Option<(Object, Arc<dyn Handled>)> {
     }
 }
 
-/// An error on an object: its error handler is called, and what that leaves is returned to the program. Errors on none are
-/// raised on MPI_COMM_SELF; where there is none, they are fatal.
+/// The communicator on which errors about no object are raised: MPI_COMM_SELF. Until MPI 4.0 it was MPI_COMM_WORLD, and a
+/// program of that time sets the handler there alone: then it is MPI_COMM_WORLD.
+fn default() -> Option<(Object, Arc<dyn Handled>)> {
+    let own = find(Object::Comm(COMM_SELF));
+    if own
+        .as_ref()
+        .is_some_and(|(_, it)| it.errhandler().is_chosen())
+    {
+        return own;
+    }
+    match find(Object::Comm(COMM_WORLD)) {
+        Some(world) if world.1.errhandler().is_chosen() => Some(world),
+        _ => own,
+    }
+}
+
+/// An error on an object: its error handler is called, and what that leaves is returned to the program. Errors on none go to
+/// the handler of the default communicator; where there is none, they are fatal.
 #[cold]
 pub fn handle(object: Object, code: c_int, text: &str) -> c_int {
+    if let Object::Unmade(handler) = object {
+        return handle_by(handler, object, code, text);
+    }
     let found = find(object);
     if let (None, Object::File(_)) = (&found, object) {
         return handle_by(OF_NO_FILE.get(), object, code, text);
     }
-    let found = found.or_else(|| find(Object::Comm(COMM_SELF)));
-    match found {
+    match found.or_else(default) {
         Some((object, found)) => handle_by(found.errhandler().get(), object, code, text),
         None => fatal(text, code),
     }
@@ -242,6 +272,12 @@ fn handle_by(handler: Errhandler, object: Object, code: c_int, text: &str) -> c_
                 function(&mut session, &mut code);
             }
             (Function::Win(Some(function)), Object::Win(mut win)) => function(&mut win, &mut code),
+            (Function::Comm(Some(function)), Object::Unmade(_)) => {
+                function(&mut COMM_NULL.clone(), &mut code);
+            }
+            (Function::Session(Some(function)), Object::Unmade(_)) => {
+                function(&mut SESSION_NULL.clone(), &mut code);
+            }
             _ => {}
         }
     }

@@ -40,6 +40,8 @@ pub enum Object {
     Win(Win),
     File(File),
     Session(Session),
+    /// The one that the call is to make, by this handler of its.
+    Unmade(Errhandler),
 }
 
 impl Error {
@@ -62,6 +64,11 @@ impl Error {
     /// Its class.
     pub fn class(&self) -> c_int {
         self.0.class
+    }
+
+    /// The object on which it is raised, if that is another than the call's.
+    pub fn object(&self) -> Option<Object> {
+        self.0.object
     }
 
     /// Its sentence.

@@ -19,12 +19,12 @@ use regatta_sys as rg;
 pub use user::{create, free, is_commutative};
 
 use crate::abi::*;
-use crate::datatype::builtin::{Basic, Kind};
+use crate::datatype::builtin::{self, Basic, Kind};
 use crate::datatype::{self, Kept, Type, fortran};
 use crate::error::{Error, Result};
 
 /// Combines `count` elements of `in` with those of `inout`.
-type Kernel = unsafe fn(*const u8, *mut u8, usize);
+pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
 
 /// An operator for elements of a type.
 pub struct Reduction {
@@ -223,6 +223,16 @@ pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
         of,
         how,
     })
+}
+
+/// As above, for elements of a type that has always been there; of others, and without a check.
+#[inline]
+pub fn of_predefined(op: Op, datatype: Datatype) -> Option<Kernel> {
+    let basic = builtin::basic(datatype)?;
+    match op {
+        REPLACE | NO_OP => kernels::Kept::of(op).kernel(basic.size),
+        _ => kernels::kernel(op, basic),
+    }
 }
 
 /// The name of a predefined operator.

@@ -1,7 +1,8 @@
 //! Ports: names by which processes of one job that have no communicator in common connect.
 //!
 //! A port is known to the job's launcher while it is open, by an entry of the process that has opened it. Who connects
-//! sends a message to that process, whose tag is the port's number.
+//! sends a message to that process, whose tag is the port's number. It also puts an entry, which the process that accepts
+//! takes. A process that has waited long enough takes its entry back: the two never disagree whether they are connected.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_int};
@@ -74,7 +75,7 @@ fn entry(kind: &str, name: &[u8]) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-fn put(entry: &CStr, value: &[u8]) -> c_int {
+fn put(entry: &CStr, value: &[u8], flags: c_int) -> c_int {
     let mut placed = 0;
     // SAFETY: the name ends, the value has this length.
     unsafe {
@@ -83,14 +84,14 @@ fn put(entry: &CStr, value: &[u8]) -> c_int {
             value.as_ptr().cast(),
             value.len(),
             0,
-            0,
+            flags,
             &mut placed,
         )
     }
 }
 
-/// The value under a name, if there is one.
-fn look(entry: &CStr) -> Result<Option<Vec<u8>>> {
+/// The value under a name, if there is one. With RG_TAKE only one process gets it.
+fn look(entry: &CStr, flags: c_int) -> Result<Option<Vec<u8>>> {
     let mut value = vec![0; MAX_PORT_NAME as usize];
     let (mut length, mut found) = (0, 0);
     // SAFETY: the name ends, the room has this length, the others are written.
@@ -98,7 +99,7 @@ fn look(entry: &CStr) -> Result<Option<Vec<u8>>> {
         rg::rg_get(
             entry.as_ptr(),
             0,
-            0,
+            flags,
             value.as_mut_ptr().cast(),
             value.len(),
             &mut length,
@@ -121,7 +122,7 @@ pub fn open() -> Result<String> {
         number,
     };
     let name = port.name();
-    checked(put(&entry("port", name.as_bytes()), &[]))?;
+    checked(put(&entry("port", name.as_bytes()), &[], 0))?;
     with_open(|open| open.insert(number));
     Ok(name)
 }
@@ -149,29 +150,59 @@ fn own_port(name: &CStr) -> Result<Port> {
 /// Waits for somebody to connect to a port of this process': gives him these words, and returns his.
 pub fn accept(name: &CStr, words: &[c_int]) -> Result<Vec<c_int>> {
     let port = own_port(name)?;
-    let (from, theirs) = talk::receive(talk::CHANNEL, rg::ANY, port.tag())?;
-    talk::send(talk::CHANNEL, from, port.tag() + 1, words)?;
-    Ok(theirs)
+    loop {
+        let (from, theirs) = talk::receive(talk::CHANNEL, rg::ANY, port.tag())?;
+        let Some((&number, theirs)) = theirs.split_first() else {
+            continue;
+        };
+        // It may not want to wait any more.
+        if look(&asking(from, number), rg::TAKE)?.is_some() {
+            talk::send(talk::CHANNEL, from, port.tag() + 1, words)?;
+            return Ok(theirs.to_vec());
+        }
+    }
 }
 
-/// Connects to a port: gives these words to the process that accepts, and returns its.
-pub fn connect(name: &CStr, words: &[c_int]) -> Result<Vec<c_int>> {
+/// The entry of a process that waits to be accepted.
+fn asking(task: c_int, number: c_int) -> CString {
+    entry("asking", format!("{task}.{number}").as_bytes())
+}
+
+/// Connects to a port: gives these words to the process that accepts, and returns its. It waits so many seconds at most.
+pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>> {
     let port = Port::parse(name)?;
-    if look(&entry("port", name.to_bytes()))?.is_none() {
+    if look(&entry("port", name.to_bytes()), 0)?.is_none() {
         let text = format!("no process of this job has the port {name:?} open");
         return Err(Error::new(ERR_PORT, text));
     }
-    talk::send(talk::CHANNEL, port.task, port.tag(), words)?;
-    Ok(talk::receive(talk::CHANNEL, port.task, port.tag() + 1)?.1)
+    static ASKED: AtomicI32 = AtomicI32::new(0);
+    let number = ASKED.fetch_add(1, Ordering::Relaxed);
+    let asking = asking(own()?, number);
+    checked(put(&asking, &[], rg::OVERWRITABLE))?;
+    let words = [&[number], words].concat();
+    talk::send(talk::CHANNEL, port.task, port.tag(), &words)?;
+    let answer = port.tag() + 1;
+    if let Some((_, theirs)) = talk::receive_within(talk::CHANNEL, port.task, answer, seconds)? {
+        return Ok(theirs);
+    }
+    match look(&asking, rg::TAKE)? {
+        Some(_) => Err(Error::new(
+            ERR_PORT,
+            format!(
+                "nobody has accepted at the port {name:?} within {seconds} s (the hint \"timeout\" says how long to wait)"
+            ),
+        )),
+        None => Ok(talk::receive(talk::CHANNEL, port.task, answer)?.1),
+    }
 }
 
 /// Publishes a port under the name of a service.
 pub fn publish(service: &CStr, port: &CStr) -> Result {
     let entry = entry("service", service.to_bytes());
     // An entry of this process itself would be replaced.
-    let code = match look(&entry)? {
+    let code = match look(&entry, 0)? {
         Some(_) => rg::ERR_EXISTS,
-        None => put(&entry, port.to_bytes()),
+        None => put(&entry, port.to_bytes(), 0),
     };
     match code {
         rg::ERR_EXISTS => Err(Error::new(
@@ -184,7 +215,7 @@ pub fn publish(service: &CStr, port: &CStr) -> Result {
 
 /// The port of a service.
 pub fn lookup(service: &CStr) -> Result<Vec<u8>> {
-    let found = look(&entry("service", service.to_bytes()))?;
+    let found = look(&entry("service", service.to_bytes()), 0)?;
     found.ok_or_else(|| not_published(service, ERR_NAME))
 }
 

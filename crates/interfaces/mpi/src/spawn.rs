@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Made, talk};
+use crate::communicator::{self, Communicator, Made, Sides, talk};
 use crate::error::{Error, Result};
 use crate::info::Hints;
 
@@ -35,7 +35,7 @@ struct Started {
 /// code for each process that was to be started, which is there even if the call fails.
 pub fn spawn(comm: &Communicator, root: c_int, commands: &[Command]) -> (Vec<c_int>, Result<Made>) {
     let mut codes = Vec::new();
-    let made = communicator::connect(comm, root, |parents| {
+    let made = communicator::connect(comm, root, || {
         let started = start_all(commands);
         codes = started.codes;
         if let Some(error) = started.failed {
@@ -44,8 +44,8 @@ pub fn spawn(comm: &Communicator, root: c_int, commands: &[Command]) -> (Vec<c_i
             let text = format!("not all processes could be started, so none is: {reason}");
             return Err(Error::new(ERR_SPAWN, text));
         }
-        tell(&started.tasks, parents, &started.applications)?;
-        Ok(started.tasks)
+        tell(&started.tasks, &comm.local, &started.applications)?;
+        Ok(Sides::fresh(started.tasks))
     });
     let count = commands.iter().map(|it| it.count.max(0) as usize).sum();
     if comm.rank == root && codes.len() < count {

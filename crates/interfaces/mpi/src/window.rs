@@ -5,8 +5,8 @@
 //! process. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
 //! call is; of the third one, puts and accumulates are complete after a flush.
 //!
-//! Accumulates of numbers in mapped memory are instructions of the machine. All others hold the target's word on the
-//! [`board`] of its host, whichever way they come.
+//! Each accumulate, whichever way it comes, holds the target's word for accumulates on the [`board`] of its host, for all of its
+//! elements.
 
 pub mod accumulate;
 mod board;
@@ -183,11 +183,6 @@ impl Window {
     /// Sets hints; others stay.
     pub fn set_hints(&self, hints: &Hints) {
         self.described().1.merge(hints);
-    }
-
-    /// Whether accumulates of numbers are instructions of the machine.
-    pub fn is_atomic(&self) -> bool {
-        matches!(self.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED)
     }
 
     /// The target with this rank; nothing of MPI_PROC_NULL.

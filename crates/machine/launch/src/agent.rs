@@ -40,8 +40,8 @@ use crate::tasks::{self, Recipe, Tasks};
 use crate::time_asleep::Wakes;
 use crate::worker::{self, Worker};
 use crate::{
-    environment, foreign_mpi, front_process, gather, limits, loaded, profiled, program, rsh,
-    succession, sys, tree, words,
+    environment, foreign_mpi, front_process, gather, limits, loaded, profiled, program, python,
+    rsh, succession, sys, tree, words,
 };
 use regatta_segment::job::Cause;
 use regatta_wire::control::Why;
@@ -554,13 +554,15 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
     };
     loaded::check(&program, &environment)?;
     foreign_mpi::check(&program, &environment)?;
+    let arguments: Vec<std::ffi::OsString> = order.arguments.iter().map(text).collect();
+    let environment = python::with_library(&program, &arguments, environment)?;
     profiled::check(&program, &environment)?;
     limits::check(count)?;
     let files = limits::make_room(limits::Files::Tasks(count), 4)?;
     Ok(Recipe {
         name,
         program,
-        arguments: order.arguments.iter().map(text).collect(),
+        arguments,
         environment,
         group,
         files,

@@ -81,7 +81,14 @@ pub(crate) fn with_libraries_of(environment: Vec<Variable>, pid: u32) -> Vec<Var
     in_front(with_libraries(environment), loaded)
 }
 
-fn in_front(
+/// The value of a variable.
+pub(crate) fn value<'a>(environment: &'a [Variable], name: &str) -> Option<&'a OsStr> {
+    let found = environment.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_os_str())
+}
+
+/// Puts these directories in front of the loader's path, but for those that are in it.
+pub(crate) fn in_front(
     mut environment: Vec<Variable>,
     folders: impl Iterator<Item = PathBuf>,
 ) -> Vec<Variable> {

@@ -24,7 +24,9 @@ use crate::rsh::Role;
 use crate::signals::Signals;
 use crate::succession::failover_plan;
 use crate::tasks::{Recipe, Tasks, ranks_on};
-use crate::{cores, environment, foreign_mpi, gather, hosts, limits, profiled, program, words};
+use crate::{
+    cores, environment, foreign_mpi, gather, hosts, limits, profiled, program, python, words,
+};
 use regatta_segment::job::{Job, MOST_TASKS};
 use regatta_segment::place::Key;
 
@@ -129,6 +131,7 @@ fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refus
     let environment = environment::with_libraries(plan.variables());
     profiled::check(&program, &environment)?;
     foreign_mpi::check(&program, &environment)?;
+    let environment = python::with_library(&program, &plan.arguments, environment)?;
     Ok(Recipe {
         name: plan.program.clone(),
         program,

@@ -46,6 +46,7 @@ mod plan;
 pub mod prepared;
 mod profiled;
 mod program;
+pub mod python;
 mod reach;
 mod refusal;
 mod remote;

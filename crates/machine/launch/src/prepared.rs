@@ -21,7 +21,7 @@ use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
 use crate::sys::{self, Image, Mask, StartError};
 use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
-use crate::{limits, program};
+use crate::{limits, program, python};
 
 /// So many tasks are started before the loop looks at what else happened.
 const BATCH: u32 = 16;
@@ -140,6 +140,9 @@ impl Tasks {
             .environment
             .iter()
             .filter(|(name, _)| added.iter().all(|(added, _)| added != name));
+        let environment = kept.chain(&added).cloned().collect();
+        let environment = python::with_library(&program, &arguments, environment)
+            .map_err(|refusal| (Why::Program, refusal.sentence))?;
         let through = order.through.as_deref().map(text);
         let through =
             through.map(|through| Ok((find(&through, None, search.as_deref())?, through)));
@@ -154,7 +157,7 @@ impl Tasks {
         let mut image = tasks::image_of(
             started,
             first.into_iter().chain(&arguments),
-            kept.chain(&added),
+            environment.iter(),
         );
         if let Some(directory) = &directory {
             image.set_directory(sys::c_string(directory.as_bytes()));

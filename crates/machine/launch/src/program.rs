@@ -113,6 +113,11 @@ pub(crate) fn explain(path: &Path, errno: Errno) -> Refusal {
 
 /// The interpreter on a script's first line.
 pub(crate) fn interpreter(path: &Path) -> Option<String> {
+    first_line(path)?.into_iter().next()
+}
+
+/// The words after `#!` on a script's first line.
+pub(crate) fn first_line(path: &Path) -> Option<Vec<String>> {
     let mut first = [0_u8; 256];
     let length = std::fs::File::open(path).ok()?.read(&mut first).ok()?;
     let line = first[..length]
@@ -120,7 +125,7 @@ pub(crate) fn interpreter(path: &Path) -> Option<String> {
         .split(|&byte| byte == b'\n')
         .next()?;
     let line = String::from_utf8_lossy(line);
-    line.split_whitespace().next().map(str::to_owned)
+    Some(line.split_whitespace().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::foreign_mpi::is_mpich;
-use crate::{elf, program, words};
+use crate::{elf, program, python, words};
 use regatta_job::{End, Lifecycle};
 
 /// Names shown of a longer list.
@@ -55,6 +55,9 @@ pub(crate) fn never_joined(
 
 /// Why a program does not join, as far as its file tells.
 fn reason(name: &str, path: &Path) -> String {
+    if let Some(reason) = python::reason(path) {
+        return reason;
+    }
     if program::interpreter(path).is_some() {
         return format!("{name} is a script, and what it starts is no Regatta program");
     }

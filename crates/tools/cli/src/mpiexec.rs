@@ -27,14 +27,19 @@ pub fn under_another_name() -> Option<ExitCode> {
     }
 }
 
+/// The variable by which scripts limit the time of all jobs that they start.
+const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
+
 fn launch(words: Vec<OsString>) -> ExitCode {
     let mut form = Form::Inherit;
     let status = parse::request(words)
         .map_err(Refusal::usage)
-        .and_then(|request| {
+        .and_then(|mut request| {
             if request.label {
                 form = Form::Labelled;
             }
+            let limit = std::env::var(TIMEOUT_VARIABLE).ok();
+            request.timeout = request.timeout.or(limit);
             start(&request, form)
         })
         .unwrap_or_else(|refusal| {
@@ -45,7 +50,7 @@ fn launch(words: Vec<OsString>) -> ExitCode {
 }
 
 fn start(request: &Request, form: Form) -> Result<u8, Refusal> {
-    let words = sections::run_words(request);
+    let words = sections::run_words(request)?;
     let arguments = match Cli::try_parse_from(words) {
         Ok(Cli {
             command: Command::Run(arguments),

@@ -35,6 +35,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "adapters/regatta.c",
     "adapters/sockets.c",
     "primitives/barrier.c",
+    "primitives/blocks.c",
     "primitives/broadcast.c",
     "primitives/complete-exchange.c",
     "primitives/concatenation.c",
@@ -53,7 +54,9 @@ const TEXTS: &[(&str, &str)] = texts![
     "primitives/payload.h",
     "primitives/ring.c",
     "primitives/spawn.c",
+    "primitives/threads.c",
     "primitives/vector.c",
+    "primitives/window.c",
 ];
 
 const REGATTA_H: &str = include_str!("../../../interfaces/c/include/regatta.h");
@@ -82,7 +85,7 @@ impl Sources {
     pub fn compile(&self, supervisor: &Supervisor, competitor: &Competitor) -> Result<PathBuf> {
         let name = match competitor.family {
             Family::RegattaPvm => regatta_pvm::program(competitor),
-            _ => &competitor.name,
+            _ => interface::program_source(competitor),
         };
         let flags = self.library_flags(competitor)?;
         let program = self.folder.join(format!("primitives-{name}"));
@@ -158,7 +161,8 @@ impl Sources {
             format!("-Wl,-rpath,{}", links.display()),
         ];
         flags.extend(interface::provide(competitor, &links, &self.folder)?);
-        flags.push("-lregatta".to_owned());
+        // A program of another interface needs it only by way of that.
+        flags.extend(["-Wl,--as-needed", "-lregatta"].map(str::to_owned));
         Ok(flags)
     }
 }
@@ -193,7 +197,9 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
         Family::RegattaNx => &["libnx."],
         Family::RegattaExpress => &["libexpress."],
         Family::RegattaMpi => &["libmpi_abi."],
-        Family::OpenMpi | Family::Mpich | Family::Mpich4 => &["libmpi.", "libmpich."],
+        Family::OpenMpi | Family::Mpich | Family::Mpich4 => {
+            &["libmpi.", "libmpich.", "libmpi_abi."]
+        }
         Family::Pvm => &["libpvm3"],
         // One file by both names: the loader tells the first.
         Family::RegattaPvm => &["libpvm3", "libgpvm3"],

@@ -15,7 +15,8 @@ use crate::results::Results;
 use crate::settings::Family;
 use crate::stop::Stop;
 use crate::{
-    compare, family, ping_pong, portability, prepare, race, reference, report, settings, table,
+    compare, family, mpi_operations, ping_pong, portability, prepare, race, reference, report,
+    settings, table,
 };
 
 /// Race Regatta against the message-passing libraries on this machine.
@@ -244,6 +245,7 @@ impl Options {
                 &portability::OPERATIONS,
                 &others,
                 &ping_pong::OPERATIONS,
+                &mpi_operations::OPERATIONS,
             ]
             .concat(),
         )?;
@@ -291,15 +293,20 @@ impl Options {
         // Suites about interfaces over Regatta's own have all of these.
         let over = self.suite.iter().any(|suite| is_about_interfaces(suite))
             || (self.suite.is_empty() && self.operation.iter().any(|name| is_of_interfaces(name)));
+        let of_mpi = |name: &String| mpi_operations::is_one(name);
+        let mpi = self.suite.iter().any(|name| name == mpi_operations::SUITE)
+            || (self.suite.is_empty() && self.operation.iter().any(of_mpi));
         let wanted = |c: &Competitor| match self.environment.as_slice() {
             [] if c.family.is_started_by_regatta() && over => true,
+            [] if mpi && mpi_operations::takes_part(c.family) && c.tuned => true,
             [] => !c.on_request || self.full,
             asked => asked.contains(&c.name),
         };
         // Nothing is said of those that take part in none of the suites.
         let plays = |c: &Competitor| {
-            let part = |suite: &String| {
-                !is_about_interfaces(suite) || portability::takes_part(suite, c.family)
+            let part = |suite: &String| match suite.as_str() {
+                mpi_operations::SUITE => mpi_operations::takes_part(c.family),
+                suite => !is_about_interfaces(suite) || portability::takes_part(suite, c.family),
             };
             self.suite.is_empty() || self.suite.iter().any(part)
         };

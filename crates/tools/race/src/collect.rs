@@ -11,7 +11,7 @@ use crate::network::{Network, settings as network_settings};
 use crate::plan::{Group, Work};
 use crate::results::{Metric, Row};
 use crate::run::Outcome;
-use crate::{ping_pong, settings, stats};
+use crate::{mpi_operations, ping_pong, settings, stats};
 
 /// A machine this far from the race's median is another machine.
 pub const UNSTEADY: f64 = 0.25;
@@ -113,8 +113,8 @@ fn of_group(outcomes: &[Outcome], group: usize) -> Vec<&Outcome> {
 fn metric_of(operation: &str) -> Metric {
     match operation {
         "one-to-one" | "vector-send-recv" => Metric::OneWay,
-        name if ping_pong::is_one(name) => Metric::OneWay,
-        "message-rate" => Metric::Rate,
+        name if ping_pong::is_one(name) || name == mpi_operations::BLOCKS => Metric::OneWay,
+        "message-rate" | mpi_operations::THREADS => Metric::Rate,
         _ => Metric::Time,
     }
 }

@@ -18,6 +18,7 @@ pub mod family;
 pub mod idle;
 pub mod interface;
 pub mod machine;
+pub mod mpi_operations;
 pub mod network;
 pub mod output;
 pub mod ping_pong;

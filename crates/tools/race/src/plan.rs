@@ -9,7 +9,7 @@ use crate::discover::Competitor;
 use crate::family;
 use crate::network::{Network, settings as network_settings};
 use crate::settings::{self, Family, Resolved};
-use crate::{ping_pong, portability};
+use crate::{mpi_operations, ping_pong, portability};
 
 /// Sizes of messages, bytes.
 pub const SIZES: [u64; 12] = [
@@ -55,12 +55,13 @@ const MANY_OPERATIONS: [&str; 7] = [
     "complete-exchange",
 ];
 /// All suites.
-pub const SUITES: [&str; 7] = [
+pub const SUITES: [&str; 8] = [
     "primitives",
     "oversubscribed",
     "start",
     "memory",
     ping_pong::SUITE,
+    mpi_operations::SUITE,
     portability::paper::SUITE,
     portability::targets::SUITE,
 ];
@@ -235,6 +236,7 @@ pub fn groups(wishes: &Wishes, competitors: &[Competitor], ground: Ground) -> Ve
             plan.primitives(tasks, &mut groups);
         }
         plan.ping_pong(&mut groups);
+        plan.of_mpi(&mut groups);
         for suite in [portability::paper::SUITE, portability::targets::SUITE] {
             plan.portability(suite, &mut groups);
         }
@@ -309,12 +311,14 @@ impl OnePlan<'_> {
         };
         let blocks = match operation {
             "concatenation" | "complete-exchange" => u64::from(tasks),
-            "vector-send-recv" => 2,
+            "vector-send-recv" | mpi_operations::BLOCKS => 2,
+            mpi_operations::THREADS => 2 * 64 * 64,
             "message-rate" => 64 * 64,
             _ => 1,
         };
         let blocks_in_flight = match operation {
             "message-rate" => 64,
+            mpi_operations::THREADS => 2 * 64,
             _ => blocks,
         };
         let most = LARGEST_BUFFER
@@ -330,6 +334,7 @@ impl OnePlan<'_> {
         let unit = match operation {
             "global-sum" | "global-product" | "global-max" => 8,
             "vector-send-recv" | "vector-exchange" => 4,
+            "accumulate-flush" | mpi_operations::BLOCKS => 8,
             name => ping_pong::unit(name),
         };
         let fitting = sizes
@@ -445,6 +450,42 @@ impl OnePlan<'_> {
             let each = |name: &'static str| (name, self.sizes(name, 2));
             let points = operations.map(each).collect();
             self.points(ping_pong::SUITE, 2, points, groups);
+        }
+    }
+
+    /// The operations that only MPI has: between two tasks, and only for those who ask for them.
+    fn of_mpi(&self, groups: &mut Vec<Group>) {
+        let Wishes {
+            suites,
+            operations,
+            tasks,
+            ..
+        } = self.wishes;
+        let whole = suites.iter().any(|suite| suite == mpi_operations::SUITE);
+        let asked = |name: &str| match operations.as_slice() {
+            [] => whole,
+            names => (whole || suites.is_empty()) && names.iter().any(|one| one == name),
+        };
+        let two = tasks.is_empty() || tasks.contains(&2);
+        if !self.ground.network.is_local()
+            || !two
+            || !mpi_operations::takes_part(self.competitor.family)
+        {
+            return;
+        }
+        let each = |name: &'static str| {
+            let sizes = self.fitting(name, 2, mpi_operations::sizes(name));
+            (name, sizes)
+        };
+        let (threads, others): (Vec<_>, Vec<_>) = mpi_operations::OPERATIONS
+            .into_iter()
+            .filter(|name| {
+                asked(name) && mpi_operations::gives_right_results(self.competitor.family, name)
+            })
+            .map(each)
+            .partition(|point| point.0 == mpi_operations::THREADS);
+        for points in [others, threads] {
+            self.points(mpi_operations::SUITE, 2, points, groups);
         }
     }
 

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::{self, Verdict};
 
+/// Regatta's own interface; its other environments begin with this name.
+pub const OURS: &str = "regatta";
+
 /// The name and number of the schema this version reads and writes.
 pub const SCHEMA: &str = "regatta-race/1";
 
@@ -351,6 +354,15 @@ impl Results {
         }
         let bytes = out.into_inner().expect("memory does not fail");
         String::from_utf8(bytes).expect("made of strings")
+    }
+
+    /// The environment whose standing is stated: Regatta's own interface, or in a race without it the first one on Regatta's libraries.
+    pub fn ours(&self) -> &str {
+        let named = || self.environments.iter().map(|one| one.name.as_str());
+        named()
+            .find(|name| *name == OURS)
+            .or_else(|| named().find(|name| name.starts_with(OURS)))
+            .unwrap_or(OURS)
     }
 
     /// The rows of one environment.

@@ -6,7 +6,7 @@
 //! environment whose name ends in `-default` runs as it comes.
 
 use crate::results::Setting;
-use crate::{family, portability};
+use crate::{family, mpi_operations, portability};
 
 /// Which launcher and which variables an environment understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -116,6 +116,13 @@ const TUNINGS: &[Tuning] = &[
         operations: &["concatenation"],
         set: Set::Arguments(&["--mca", "coll", "basic,libnbc"]),
         reason: "32 tasks: 8 B 115 us instead of 171, 1 KiB 274 us instead of 941",
+    },
+    Tuning {
+        family: Family::OpenMpi,
+        when: When::Fits,
+        operations: &[mpi_operations::THREADS],
+        set: Set::Arguments(&["--mca", "mpi_yield_when_idle", "1"]),
+        reason: "threads of a task share a core: 8 B 0.19 us each, without it from 0.13 us to 36",
     },
     Tuning {
         family: Family::OpenMpi,

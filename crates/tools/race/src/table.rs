@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 
 use crate::collect::INTERRUPTED;
 use crate::portability;
-use crate::results::{Metric, Point, Results, Row};
+use crate::results::{Metric, OURS, Point, Results, Row};
 use crate::stats::{self, Verdict};
 
 /// Environments that are no rivals: what the hardware allows, and the one the ratios are of.
 const LIMIT: &str = "limit";
-const OURS: &str = "regatta";
 
 /// A time, rate or size with three digits and a unit one can read.
 pub fn quantity(metric: Metric, value: f64) -> String {
@@ -149,7 +148,8 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
         .collect();
     let mut header = vec!["bytes".to_owned()];
     header.extend(columns.iter().map(|name| (*name).to_owned()));
-    let ours = columns.contains(&OURS);
+    let own = results.ours();
+    let ours = columns.contains(&own);
     if ours {
         header.push("against best peer".to_owned());
     }
@@ -163,7 +163,7 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
         let mine = rows
             .iter()
             .copied()
-            .find(|row| row.environment == OURS && row.measured());
+            .find(|row| row.environment == own && row.measured());
         let mut line = vec![size(point.bytes)];
         for name in &columns {
             let row = rows.iter().copied().find(|row| row.environment == *name);

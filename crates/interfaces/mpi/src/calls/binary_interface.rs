@@ -1,9 +1,10 @@
 //! Facts of the standard binary interface. All of these may be called at any time.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::*;
+use crate::datatype::builtin;
 use crate::error::{Error, Result, not_null};
 use crate::info::{self, Hints};
 
@@ -46,8 +47,40 @@ pub unsafe fn abi_get_info(info: *mut Info) -> Result {
     Ok(())
 }
 
+/// Sizes of Fortran's types, as the predefined datatypes have them.
+const SIZES: [(&CStr, &str, Datatype); 5] = [
+    (c"mpi_character_size", "MPI_CHARACTER", CHARACTER),
+    (c"mpi_logical_size", "MPI_LOGICAL", LOGICAL),
+    (c"mpi_integer_size", "MPI_INTEGER", INTEGER),
+    (c"mpi_real_size", "MPI_REAL", REAL),
+    (
+        c"mpi_double_precision_size",
+        "MPI_DOUBLE_PRECISION",
+        DOUBLE_PRECISION,
+    ),
+];
+
+/// Other sizes than those of the datatypes would make data of them wrong without a word.
+fn check_facts(hints: &Hints) -> Result {
+    for (key, name, datatype) in SIZES {
+        let Some(value) = hints.text(key) else {
+            continue;
+        };
+        let size = builtin::size(datatype).unwrap_or_default();
+        if value.trim().parse() != Ok(size) {
+            let text = format!(
+                "{} is {value}, and {name} has {size} bytes here; compile without options that change the sizes of types",
+                key.to_string_lossy()
+            );
+            return Err(Error::new(ERR_ABI, text));
+        }
+    }
+    Ok(())
+}
+
 pub unsafe fn abi_set_fortran_info(info: Info) -> Result {
     let hints = info::hints(info)?;
+    check_facts(&hints)?;
     let mut fortran = fortran();
     if fortran.facts.is_some() {
         let text = "the facts of Fortran have been set before, and stay";

@@ -10,6 +10,7 @@ use crate::abi::*;
 use crate::attributes::{self, CopyFunction, DeleteFunction};
 use crate::communicator::{self, get};
 use crate::error::{Result, checked, codes, not_null};
+use crate::tasks;
 
 /// The address of a value that stays.
 fn address(value: &'static c_int) -> *mut c_void {
@@ -49,9 +50,18 @@ fn one_clock() -> c_int {
     c_int::from(hosts.all(|host| Some(host) == first))
 }
 
-/// How many processes there can be: the cores of all hosts, if the launcher tells, and those there are at least.
+/// The variable by which `mpiexec -usize` says how many processes there can be.
+const UNIVERSE_VARIABLE: &str = "MPIEXEC_UNIVERSE_SIZE";
+
+/// How many processes there can be: what the user says, else the cores of all hosts, if the launcher tells, and at least
+/// as many as the job has: its other worlds count too.
 fn universe() -> Option<c_int> {
+    let said = std::env::var(UNIVERSE_VARIABLE).ok();
+    if let Some(said) = said.and_then(|text| text.parse::<c_int>().ok()) {
+        return Some(said);
+    }
     let world = get(COMM_WORLD).ok()?.size();
+    let tasks = tasks::running().map_or(0, |tasks| tasks.len() as c_int);
     let mut count = 0;
     // SAFETY: nothing but the count is written.
     checked(unsafe { rg::rg_hosts(std::ptr::null_mut(), 0, &mut count) }).ok()?;
@@ -61,7 +71,13 @@ fn universe() -> Option<c_int> {
     // SAFETY: the array has this length.
     checked(unsafe { rg::rg_hosts(hosts.as_mut_ptr(), count, &mut count) }).ok()?;
     let cores = hosts.iter().filter(|host| host.alive != 0);
-    Some(cores.map(|host| host.cores).sum::<c_int>().max(world))
+    Some(
+        cores
+            .map(|host| host.cores)
+            .sum::<c_int>()
+            .max(world)
+            .max(tasks),
+    )
 }
 
 pub unsafe fn comm_create_keyval(

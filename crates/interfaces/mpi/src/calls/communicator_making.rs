@@ -8,7 +8,7 @@ use super::communicators::no_intra;
 use crate::abi::*;
 use crate::communicator::{self, Communicator, Inherited, Made, get, publish};
 use crate::errhandler::{Of, Place};
-use crate::error::{Error, Result, not_null};
+use crate::error::{Error, Object, Result, not_null};
 use crate::groups;
 use crate::info::{self, Hints};
 use crate::requests;
@@ -215,17 +215,20 @@ pub unsafe fn comm_create_from_group(
     errhandler: Errhandler,
     newcomm: *mut Comm,
 ) -> Result {
-    let members = groups::get(group)?;
-    not_null(newcomm, "newcomm")?;
-    let hints = info::optional(info)?;
-    let place = Place::with(errhandler, Of::Comm)?;
-    // SAFETY: the caller's text.
-    let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
-    let made = communicator::create_from_group(&members, tag)?;
-    let inherited = Inherited {
-        hints,
-        ..Inherited::handled_by(place)
+    let make = || {
+        let members = groups::get(group)?;
+        not_null(newcomm, "newcomm")?;
+        let hints = info::optional(info)?;
+        let place = Place::with(errhandler, Of::Comm)?;
+        // SAFETY: the caller's text.
+        let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
+        let made = communicator::create_from_group(&members, tag)?;
+        let inherited = Inherited {
+            hints,
+            ..Inherited::handled_by(place)
+        };
+        // SAFETY: the caller's pointer.
+        unsafe { give(made, inherited, newcomm) }
     };
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, inherited, newcomm) }
+    make().map_err(|error: Error| error.on(Object::Unmade(errhandler)))
 }

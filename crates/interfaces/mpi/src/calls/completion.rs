@@ -234,7 +234,12 @@ pub(crate) fn summary(failed: Option<Error>) -> Result {
                 "a request failed (each status has its error): {}",
                 error.text()
             );
-            Err(Error::new(ERR_IN_STATUS, text))
+            let summary = Error::new(ERR_IN_STATUS, text);
+            // The program chose a handler for the request's object; it may have chosen none for errors about no object.
+            Err(match error.object() {
+                Some(object) => summary.on(object),
+                None => summary,
+            })
         }
     }
 }

@@ -9,9 +9,9 @@ use regatta_sys as rg;
 use super::communicator_making::give;
 use super::processes::check_root;
 use crate::abi::*;
-use crate::communicator::{self, Inherited, get, talk};
+use crate::communicator::{self, Inherited, Sides, get, talk};
 use crate::error::{Error, Result, checked, not_null};
-use crate::info;
+use crate::info::{self, Hints};
 use crate::ports;
 use crate::process;
 use crate::tasks;
@@ -45,10 +45,27 @@ pub unsafe fn close_port(port_name: *const c_char) -> Result {
     ports::close(unsafe { port_of(port_name)? })
 }
 
-type Ask = fn(&CStr, &[c_int]) -> Result<Vec<c_int>>;
+/// Seconds that a process waits to be accepted, if a hint says nothing else.
+const PATIENCE: f64 = 180.0;
+
+/// The seconds that a process waits to be accepted.
+fn limit(hints: &Hints) -> Result<f64> {
+    let Some(said) = hints.get(c"timeout") else {
+        return Ok(PATIENCE);
+    };
+    let seconds = said
+        .to_str()
+        .ok()
+        .and_then(|it| it.trim().parse::<f64>().ok());
+    let seconds = seconds.filter(|it| it.is_finite() && *it >= 0.0);
+    seconds.ok_or_else(|| {
+        let text = format!("the hint timeout is {said:?}; it is a number of seconds");
+        Error::new(ERR_INFO_VALUE, text)
+    })
+}
 
 unsafe fn connected(
-    ask: Ask,
+    ask: impl FnOnce(&CStr, &Hints, &[c_int]) -> Result<Vec<c_int>>,
     port_name: *const c_char,
     info: Info,
     root: c_int,
@@ -58,10 +75,11 @@ unsafe fn connected(
     let comm = get(comm)?;
     check_root(&comm, root)?;
     not_null(newcomm, "newcomm")?;
-    let made = communicator::connect(&comm, root, |members| {
-        info::optional(info)?;
+    let made = communicator::connect(&comm, root, || {
+        let hints = info::optional(info)?;
         // SAFETY: the caller's text, at the root.
-        ask(unsafe { port_of(port_name)? }, members)
+        let port = unsafe { port_of(port_name)? };
+        Sides::agree(&comm, |words| ask(port, &hints, words))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
@@ -74,8 +92,9 @@ pub unsafe fn comm_accept(
     comm: Comm,
     newcomm: *mut Comm,
 ) -> Result {
+    let accept = |port: &CStr, _: &Hints, words: &[c_int]| ports::accept(port, words);
     // SAFETY: the caller's text and pointer.
-    unsafe { connected(ports::accept, port_name, info, root, comm, newcomm) }
+    unsafe { connected(accept, port_name, info, root, comm, newcomm) }
 }
 
 pub unsafe fn comm_connect(
@@ -85,8 +104,10 @@ pub unsafe fn comm_connect(
     comm: Comm,
     newcomm: *mut Comm,
 ) -> Result {
+    let connect =
+        |port: &CStr, hints: &Hints, words: &[c_int]| ports::connect(port, words, limit(hints)?);
     // SAFETY: the caller's text and pointer.
-    unsafe { connected(ports::connect, port_name, info, root, comm, newcomm) }
+    unsafe { connected(connect, port_name, info, root, comm, newcomm) }
 }
 
 pub unsafe fn publish_name(
@@ -165,10 +186,10 @@ pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
         unsafe { *intercomm = COMM_NULL };
         return Ok(());
     }
-    let made = communicator::connect(&own, 0, |_| {
+    let made = communicator::connect(&own, 0, || {
         talk::send(talk::CHANNEL, tid, ports::JOIN, &[])?;
         talk::receive(talk::CHANNEL, tid, ports::JOIN)?;
-        Ok(vec![tid])
+        Ok(Sides::fresh(vec![tid]))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&own), intercomm) }

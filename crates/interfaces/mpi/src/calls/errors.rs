@@ -16,9 +16,10 @@ pub unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Result {
 pub unsafe fn error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) -> Result {
     not_null(string, "string")?;
     not_null(resultlen, "resultlen")?;
+    // A code that the program has added has the program's text.
     let text = match last(errorcode) {
-        Some(text) => text.into_bytes(),
-        None => codes::text(errorcode)?.into_bytes(),
+        Some(text) if errorcode <= ERR_LASTCODE => text.into_bytes(),
+        _ => codes::text(errorcode)?.into_bytes(),
     };
     // SAFETY: the caller has room for the longest text.
     unsafe { *resultlen = text::give(&text, string, MAX_ERROR_STRING) };

@@ -135,6 +135,7 @@ pub unsafe fn cart_create(
     not_null(comm_cart, "comm_cart")?;
     // SAFETY: the caller's arrays and pointer.
     unsafe {
+        *comm_cart = COMM_NULL;
         let grid = described(&comm, ndims, dims, periods)?;
         let size = grid.size().unwrap_or(0);
         with_topology(&comm, size, Topology::Grid(Arc::new(grid)), comm_cart)

@@ -109,6 +109,7 @@ pub unsafe fn group_incl(
     newgroup: *mut Group,
 ) -> Result {
     let members = get(group)?;
+    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe { give(groups::included(&members, ranks_of(n, ranks)?)?, newgroup) }
 }
@@ -120,6 +121,7 @@ pub unsafe fn group_excl(
     newgroup: *mut Group,
 ) -> Result {
     let members = get(group)?;
+    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe { give(groups::excluded(&members, ranks_of(n, ranks)?)?, newgroup) }
 }
@@ -131,6 +133,7 @@ pub unsafe fn group_range_incl(
     newgroup: *mut Group,
 ) -> Result {
     let members = get(group)?;
+    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe {
         let ranks = groups::expand(ranges_of(n, ranges)?, members.len())?;
@@ -145,6 +148,7 @@ pub unsafe fn group_range_excl(
     newgroup: *mut Group,
 ) -> Result {
     let members = get(group)?;
+    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe {
         let ranks = groups::expand(ranges_of(n, ranges)?, members.len())?;

@@ -7,7 +7,7 @@ use super::communicators::{no_inter, no_intra};
 use crate::abi::*;
 use crate::communicator::{self, Communicator, Inherited, get};
 use crate::errhandler::{Of, Place};
-use crate::error::{Error, Result, not_null};
+use crate::error::{Error, Object, Result, not_null};
 use crate::groups;
 use crate::info;
 use crate::text;
@@ -71,28 +71,31 @@ pub unsafe fn intercomm_create_from_groups(
     errhandler: Errhandler,
     newintercomm: *mut Comm,
 ) -> Result {
-    let local = groups::get(local_group)?;
-    not_null(newintercomm, "newintercomm")?;
-    check_leader(local_leader, local.len())?;
-    let hints = info::optional(info)?;
-    let place = Place::with(errhandler, Of::Comm)?;
-    // SAFETY: the caller's text.
-    let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
-    let remote = match groups::own_rank(&local)? {
-        rank if rank == local_leader => {
-            let remote = groups::get(remote_group)?;
-            check_leader(remote_leader, remote.len())?;
-            Some(remote)
-        }
-        _ => None,
+    let make = || {
+        let local = groups::get(local_group)?;
+        not_null(newintercomm, "newintercomm")?;
+        check_leader(local_leader, local.len())?;
+        let hints = info::optional(info)?;
+        let place = Place::with(errhandler, Of::Comm)?;
+        // SAFETY: the caller's text.
+        let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
+        let remote = match groups::own_rank(&local)? {
+            rank if rank == local_leader => {
+                let remote = groups::get(remote_group)?;
+                check_leader(remote_leader, remote.len())?;
+                Some(remote)
+            }
+            _ => None,
+        };
+        let made = communicator::create_inter_from_groups(&local, local_leader, remote, tag)?;
+        let inherited = Inherited {
+            hints,
+            ..Inherited::handled_by(place)
+        };
+        // SAFETY: the caller's pointer.
+        unsafe { give(Some(made), inherited, newintercomm) }
     };
-    let made = communicator::create_inter_from_groups(&local, local_leader, remote, tag)?;
-    let inherited = Inherited {
-        hints,
-        ..Inherited::handled_by(place)
-    };
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made), inherited, newintercomm) }
+    make().map_err(|error: Error| error.on(Object::Unmade(errhandler)))
 }
 
 pub unsafe fn intercomm_merge(intercomm: Comm, high: c_int, newintracomm: *mut Comm) -> Result {

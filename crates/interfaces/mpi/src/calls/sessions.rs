@@ -3,27 +3,41 @@
 use std::ffi::{c_char, c_int};
 
 use crate::abi::*;
-use crate::error::{Error, Result, not_null};
+use crate::error::{Error, Object, Result, not_null};
 use crate::groups;
 use crate::info::{self, Hints};
+use crate::process::level_name;
 use crate::session;
 use crate::text;
 
 /// The level of thread support that hints ask for; programs with sessions have the highest by default.
-fn level_of(hints: &Hints) -> c_int {
-    match hints.text(c"thread_level") {
-        Some("MPI_THREAD_SINGLE") => THREAD_SINGLE,
-        Some("MPI_THREAD_FUNNELED") => THREAD_FUNNELED,
-        Some("MPI_THREAD_SERIALIZED") => THREAD_SERIALIZED,
-        _ => THREAD_MULTIPLE,
-    }
+fn level_of(hints: &Hints) -> Result<c_int> {
+    let Some(name) = hints.get(c"thread_level") else {
+        return Ok(THREAD_MULTIPLE);
+    };
+    let levels = [
+        THREAD_SINGLE,
+        THREAD_FUNNELED,
+        THREAD_SERIALIZED,
+        THREAD_MULTIPLE,
+    ];
+    let named = |&level: &c_int| level_name(level).as_bytes() == name.to_bytes();
+    levels.into_iter().find(named).ok_or_else(|| {
+        let text = format!(
+            "the hint thread_level is {name:?}; it is MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
+        );
+        Error::new(ERR_INFO_VALUE, text)
+    })
 }
 
 pub unsafe fn session_init(info: Info, errhandler: Errhandler, session: *mut Session) -> Result {
-    let hints = info::optional(info)?;
-    not_null(session, "session")?;
+    let begin = || {
+        not_null(session, "session")?;
+        session::begin(level_of(&info::optional(info)?)?, errhandler)
+    };
+    let begun = begin().map_err(|error| error.on(Object::Unmade(errhandler)))?;
     // SAFETY: the caller's pointer.
-    unsafe { *session = session::begin(level_of(&hints), errhandler)? };
+    unsafe { *session = begun };
     Ok(())
 }
 
@@ -41,7 +55,7 @@ pub unsafe fn session_get_info(session: Session, info_used: *mut Info) -> Result
     let found = session::get(session)?;
     not_null(info_used, "info_used")?;
     let mut hints = Hints::default();
-    hints.set_text(c"thread_level", crate::process::level_name(found.level));
+    hints.set_text(c"thread_level", level_name(found.level));
     hints.set_text(c"mpi_memory_alloc_kinds", "system,mpi");
     // SAFETY: the caller's pointer.
     unsafe { *info_used = info::make(hints)? };

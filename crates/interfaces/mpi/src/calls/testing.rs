@@ -346,6 +346,9 @@ pub unsafe fn request_get_status_some(
     not_null(outcount, "outcount")?;
     // SAFETY: the caller's array, which is only read.
     let all = unsafe { array(incount, array_of_requests.cast_mut())? };
+    if !all.is_empty() {
+        not_null(array_of_indices, "array_of_indices")?;
+    }
     progress::advance();
     let (mut found, mut active) = (0, false);
     for (index, &request) in all.iter().enumerate() {

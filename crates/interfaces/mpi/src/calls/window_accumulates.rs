@@ -7,6 +7,7 @@ use super::window_transfers::complete;
 use crate::abi::*;
 use crate::datatype::{self, builtin};
 use crate::error::{Error, Result, not_null};
+use crate::operator;
 use crate::window::Window;
 use crate::window::accumulate::{self, Update};
 use crate::window::get;
@@ -14,19 +15,30 @@ use crate::window::quick::{self, Aim};
 use crate::window::targets::Spot;
 use crate::window::transfer::{Buffer, check_lengths, spot};
 
+/// The update that a call asks for. None: it names no element, so that it does not matter which types the operator is for;
+/// other MPIs let programs do that.
+fn asked(op: Op, datatype: Datatype, count: i64) -> Result<Option<Update>> {
+    match count == 0 && operator::name(op).is_some() {
+        true => Ok(None),
+        false => Update::new(op, datatype).map(Some),
+    }
+}
+
 /// Updates a spot with what is in a buffer, if the operator needs that. What was there goes to `old`.
 unsafe fn apply(
     window: &Window,
     spot: &Spot<'_>,
-    update: &Update,
+    update: Option<&Update>,
     own: Option<&Buffer>,
     old: *mut u8,
 ) -> Result {
+    let length = spot.elements.length();
+    own.map_or(Ok(()), |own| check_lengths(own.elements.length(), length))?;
+    let Some(update) = update else { return Ok(()) };
     let Some(own) = own else {
         // SAFETY: the caller's memory.
         return unsafe { accumulate::update(window, spot, update, null(), old) };
     };
-    check_lengths(own.elements.length(), spot.elements.length())?;
     // SAFETY: the caller's buffer.
     unsafe { own.with_packed(|bytes| accumulate::update(window, spot, update, bytes, old)) }
 }
@@ -51,11 +63,11 @@ pub unsafe fn accumulate(
     };
     let is_alike = origin_datatype == target_datatype && origin_count == target_count;
     // SAFETY: the caller's buffer.
-    if is_alike && unsafe { quick::update(window, aim, op, origin_addr, null_mut()) } {
+    if is_alike && unsafe { quick::update(window, aim, op, origin_addr, null_mut())? } {
         return Ok(());
     }
     let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
-    let update = Update::new(op, target_datatype)?;
+    let update = asked(op, target_datatype, target_count)?;
     let found = spot(
         window,
         target_rank,
@@ -65,7 +77,7 @@ pub unsafe fn accumulate(
     )?;
     let Some(spot) = found else { return Ok(()) };
     // SAFETY: the caller's buffer.
-    unsafe { apply(window, &spot, &update, Some(&own), null_mut()) }
+    unsafe { apply(window, &spot, update.as_ref(), Some(&own), null_mut()) }
 }
 
 pub unsafe fn get_accumulate(
@@ -95,7 +107,7 @@ pub unsafe fn get_accumulate(
         && (op == NO_OP || gives_alike)
         && !result_addr.is_null()
         // SAFETY: the caller's buffers.
-        && unsafe { quick::update(window, aim, op, origin_addr, result_addr) }
+        && unsafe { quick::update(window, aim, op, origin_addr, result_addr)? }
     {
         return Ok(());
     }
@@ -104,7 +116,7 @@ pub unsafe fn get_accumulate(
         _ => Some(Buffer::new(origin_addr, origin_count, origin_datatype)?),
     };
     let result = Buffer::new(result_addr, result_count, result_datatype)?;
-    let update = Update::new(op, target_datatype)?;
+    let update = asked(op, target_datatype, target_count)?;
     let found = spot(
         window,
         target_rank,
@@ -115,7 +127,7 @@ pub unsafe fn get_accumulate(
     let Some(spot) = found else { return Ok(()) };
     check_lengths(result.elements.length(), spot.elements.length())?;
     // SAFETY: the caller's buffers.
-    unsafe { result.fill(|old| apply(window, &spot, &update, own.as_ref(), old)) }
+    unsafe { result.fill(|old| apply(window, &spot, update.as_ref(), own.as_ref(), old)) }
 }
 
 /// The type of one element, which has to be a predefined one.

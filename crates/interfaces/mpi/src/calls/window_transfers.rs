@@ -1,4 +1,4 @@
-//! Puts and gets. They are complete here when the call is.
+//! Puts and gets. Their buffers may be used again when the call returns; at the target they are complete after a flush.
 
 use std::ffi::{c_int, c_void};
 

@@ -175,7 +175,10 @@ pub unsafe fn win_shared_query(
     };
     let (bytes, unit, base) = match found {
         Some(target) => match target.reach {
-            Reach::Mapped(base) => (target.size, target.unit, base as *mut c_void),
+            // An address of no memory would be that of a neighbour's.
+            Reach::Mapped(base) if target.size > 0 => {
+                (target.size, target.unit, base as *mut c_void)
+            }
             _ => (0, target.unit, null_mut()),
         },
         None => (0, 1, null_mut()),

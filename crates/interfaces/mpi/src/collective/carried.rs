@@ -52,8 +52,15 @@ pub unsafe fn slowly(describe: impl FnOnce() -> Result<Collective>) -> Result {
 ///
 /// # Safety
 /// As [`run`], until the request is complete.
-pub unsafe fn begin(collective: Collective, request: *mut Request) -> Result {
+pub unsafe fn begin(mut collective: Collective, request: *mut Request) -> Result {
     not_null(request, "request")?;
+    // Between hosts the engine numbers the collectives of a group whatever their form. In another group those with a request may
+    // lie between blocking ones in another order in each process, which programs written on other MPIs do.
+    if let Some((_, group)) = &mut collective.engine
+        && *group == collective.comm.group
+    {
+        *group = collective.comm.hidden;
+    }
     let comm = collective.comm.handle;
     let mut begun = Box::new(Begun::new(collective, false));
     // SAFETY: the caller's promise.

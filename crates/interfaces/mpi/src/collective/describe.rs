@@ -104,6 +104,9 @@ unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> Resu
         takes.part(own),
     );
     fits(gave, got)?;
+    if parts == 1 {
+        elsewhere((&gives, gave), (takes, got))?;
+    }
     Ok(Side::Memory(gives))
 }
 
@@ -128,6 +131,21 @@ fn distinct(gives: &Memory, takes: &Memory) -> Result {
         true => Err(Error::new(
             ERR_BUFFER,
             "sendbuf and recvbuf are the same (MPI_IN_PLACE as sendbuf says that)",
+        )),
+    }
+}
+
+/// A process' part is not its place in the buffer of all.
+fn elsewhere((one, part): (&Memory, Part), (all, own): (&Memory, Part)) -> Result {
+    let place = |memory: &Memory, part: Part| {
+        let address = memory.address.wrapping_byte_offset(part.offset as isize);
+        address as usize
+    };
+    match part.bytes > 0 && place(one, part) == place(all, own) {
+        false => Ok(()),
+        true => Err(Error::new(
+            ERR_BUFFER,
+            "one buffer is this process' own part of the other (MPI_IN_PLACE says that)",
         )),
     }
 }
@@ -161,7 +179,9 @@ pub unsafe fn scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Re
                     false => {
                         let takes = recv.memory("recvbuf", 1)?;
                         distinct(&gives, &takes)?;
-                        fits(gives.part(comm.rank as usize), takes.part(0))?;
+                        let (gave, got) = (gives.part(comm.rank as usize), takes.part(0));
+                        fits(gave, got)?;
+                        elsewhere((&takes, got), (&gives, gave))?;
                         Side::Memory(takes)
                     }
                 };
@@ -432,7 +452,8 @@ pub unsafe fn exscan(comm: Comm, what: Reduced) -> Result<Collective> {
     // SAFETY: the caller's promise.
     let (gives, takes) = unsafe {
         match (comm.rank, what.is_in_place()) {
-            // Nothing comes to the first one, whose result is not looked at.
+            // Nothing comes to the first one. It says no less than the others what is wrong, or they would wait for it.
+            (0, false) if what.send == what.recv.cast_const() => what.both(what.count)?,
             (0, false) => (Side::Memory(what.gives()?), Side::Nothing),
             (0, true) => (Side::Memory(what.takes(what.count)?), Side::Nothing),
             _ => what.both(what.count)?,

@@ -72,14 +72,25 @@ pub unsafe fn broadcast(
 fn part(
     (sendbuf, send): (*const c_void, (i64, Datatype)),
     (recvbuf, recv): (*const c_void, (i64, Datatype)),
-    in_place: bool,
 ) -> Option<usize> {
     let length = bytes(recv)?;
-    let agrees = match sendbuf as usize {
-        IN_PLACE => in_place,
-        _ => is_memory(sendbuf) && sendbuf != recvbuf && bytes(send)? == length,
-    };
-    (agrees && is_memory(recvbuf)).then_some(length)
+    let right = is_memory(sendbuf) && is_memory(recvbuf) && sendbuf != recvbuf;
+    (right && bytes(send)? == length).then_some(length)
+}
+
+/// Bytes of a process' part where the other buffer has the parts of all: it is MPI_IN_PLACE, or elsewhere than its place there.
+#[inline(always)]
+fn part_of_all(
+    (one, part): (*const c_void, (i64, Datatype)),
+    (all, parts): (*const c_void, (i64, Datatype)),
+    rank: c_int,
+) -> Option<usize> {
+    if one as usize == IN_PLACE {
+        return is_memory(all).then(|| bytes(parts)).flatten();
+    }
+    let length = self::part((one, part), (all, parts))?;
+    let own = all.wrapping_byte_add(length.wrapping_mul(rank as usize));
+    (one != own).then_some(length)
 }
 
 /// MPI_Gather.
@@ -94,7 +105,7 @@ pub unsafe fn gather(
 ) -> Option<c_int> {
     let (port, rank) = place(comm)?;
     let length = match is_root(root, rank, port)? {
-        true => part((sendbuf, send), (recvbuf, recv), true)?,
+        true => part_of_all((sendbuf, send), (recvbuf, recv), rank)?,
         false if is_memory(sendbuf) => bytes(send)?,
         false => return None,
     };
@@ -114,7 +125,7 @@ pub unsafe fn scatter(
 ) -> Option<c_int> {
     let (port, rank) = place(comm)?;
     let length = match is_root(root, rank, port)? {
-        true => part((recvbuf, recv), (sendbuf, send), true)?,
+        true => part_of_all((recvbuf, recv), (sendbuf, send), rank)?,
         false if is_memory(recvbuf) => bytes(recv)?,
         false => return None,
     };
@@ -131,8 +142,8 @@ pub unsafe fn allgather(
     recv: (i64, Datatype),
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, _) = place(comm)?;
-    let length = part((sendbuf, send), (recvbuf, recv), true)?;
+    let (port, rank) = place(comm)?;
+    let length = part_of_all((sendbuf, send), (recvbuf, recv), rank)?;
     // SAFETY: the caller's buffers.
     Some(unsafe { rg::rg_allgather(sendbuf, length, recvbuf, port.group()) })
 }
@@ -147,7 +158,7 @@ pub unsafe fn alltoall(
     comm: Comm,
 ) -> Option<c_int> {
     let (port, _) = place(comm)?;
-    let length = part((sendbuf, send), (recvbuf, recv), false)?;
+    let length = part((sendbuf, send), (recvbuf, recv))?;
     // SAFETY: the caller's buffers.
     Some(unsafe { rg::rg_alltoall(sendbuf, length, recvbuf, port.group()) })
 }

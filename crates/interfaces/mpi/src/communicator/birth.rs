@@ -80,7 +80,7 @@ pub fn meet_parents() -> Result {
         return Ok(());
     };
     let own = making::dup_group(registry::get(COMM_WORLD)?.group)?;
-    let made = inter::join_sides(birth.world, own, birth.parents)?;
+    let made = inter::join_sides(birth.world, own, birth.parents, making::UNTOLD)?;
     let parent = publish(made, Inherited::named(c"MPI_COMM_PARENT"))?;
     PARENT.store(parent.handle.0, Ordering::Release);
     Ok(())

@@ -14,8 +14,9 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::groups;
 
-/// Connects two sides, each of which has met already: `own` is a new group of this side's.
-pub fn join_sides(local: Members, own: rg::Group, remote: Members) -> Result<Made> {
+/// Connects two sides, each of which has met already: `own` is a new group of this side's. The tag, which both sides know,
+/// tells calls of several threads apart that connect the same processes.
+pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -> Result<Made> {
     if local.is_empty() || remote.is_empty() || !groups::filtered(&local, &remote, true).is_empty()
     {
         let text = "the two sides have processes in common, or one has none";
@@ -26,7 +27,7 @@ pub fn join_sides(local: Members, own: rg::Group, remote: Members) -> Result<Mad
         true => groups::union(&local, &remote),
         false => groups::union(&remote, &local),
     };
-    let group = select(rg::ALL, &all, UNTOLD)?;
+    let group = select(rg::ALL, &all, tag)?;
     let rank = groups::own_rank(&local)?;
     Ok(Made {
         group,
@@ -42,21 +43,58 @@ pub fn join_sides(local: Members, own: rg::Group, remote: Members) -> Result<Mad
     })
 }
 
+/// The words on which the leaders of two sides agree.
+pub struct Sides {
+    /// The other side's processes.
+    pub others: Vec<c_int>,
+    /// Tells calls of several threads apart that connect the same processes.
+    pub tag: c_int,
+}
+
+impl Sides {
+    /// Processes that nobody else connects with at the same time.
+    pub fn fresh(others: Vec<c_int>) -> Sides {
+        let tag = UNTOLD;
+        Sides { others, tag }
+    }
+
+    /// Both leaders give their words to each other by `exchange`. The tag is the number that the leader of the low side has
+    /// for its group: its threads connect different communicators.
+    pub fn agree(
+        comm: &Communicator,
+        exchange: impl FnOnce(&[c_int]) -> Result<Vec<c_int>>,
+    ) -> Result<Sides> {
+        let own = comm.group.id;
+        let words = [&[own], &comm.local[..]].concat();
+        let theirs = exchange(&words)?;
+        match theirs.split_first() {
+            Some((&other, others)) => Ok(Sides {
+                tag: match comm.local.first() < others.first() {
+                    true => own,
+                    false => other,
+                },
+                others: others.to_vec(),
+            }),
+            None => Err(Error::new(ERR_INTERN, "the other side has said nothing")),
+        }
+    }
+}
+
 /// Connects this communicator's processes with others, whom the process with rank `leader` hears of: `ask` is called there
-/// alone, with the members of this side. An error of it is everybody's.
+/// alone. An error of it is everybody's.
 pub fn connect(
     comm: &Communicator,
     leader: c_int,
-    ask: impl FnOnce(&[c_int]) -> Result<Vec<c_int>>,
+    ask: impl FnOnce() -> Result<Sides>,
 ) -> Result<Made> {
     talk::barrier(comm.group)?;
     let mut failed = None;
     let mut words = Vec::new();
     if comm.rank == leader {
-        match ask(&comm.local) {
-            Ok(members) => {
-                words.push(SUCCESS);
-                words.extend(members);
+        match ask() {
+            Ok(sides) => {
+                words.extend([SUCCESS, sides.tag]);
+                words.extend(sides.others);
             }
             Err(error) => {
                 words.push(error.class());
@@ -65,13 +103,14 @@ pub fn connect(
         }
     }
     let words = talk::broadcast(comm.group, leader, words)?;
-    match words.split_first() {
-        Some((&SUCCESS, members)) => {
+    match words[..] {
+        [SUCCESS, tag, ref members @ ..] => {
             let own = dup_group(comm.group)?;
-            join_sides(comm.local.clone(), own, Members::from(members.to_vec()))
+            let members = Members::from(members.to_vec());
+            join_sides(comm.local.clone(), own, members, tag)
         }
-        other => Err(failed.unwrap_or_else(|| {
-            let class = other.map_or(ERR_INTERN, |(&class, _)| class);
+        _ => Err(failed.unwrap_or_else(|| {
+            let class = words.first().copied().unwrap_or(ERR_INTERN);
             let text = format!("the process with rank {leader} could not connect the sides");
             Error::new(class, text)
         })),
@@ -86,10 +125,12 @@ pub fn create_inter(
     bridge: Option<(Arc<Communicator>, c_int)>,
     tag: c_int,
 ) -> Result<Made> {
-    connect(comm, leader, |members| {
+    connect(comm, leader, || {
         let (bridge, to) = bridge.ok_or_else(nobody)?;
         let (own, to) = (bridge.base + bridge.rank, bridge.peer_base() + to);
-        talk::exchange(bridge.hidden, own, to, own_tag(tag), members)
+        Sides::agree(comm, |words| {
+            talk::exchange(bridge.hidden, own, to, own_tag(tag), words)
+        })
     })
 }
 
@@ -117,7 +158,7 @@ pub fn create_inter_from_groups(
     talk::assemble(talk::CHANNEL, &all, own, making::text_tag(tag))?;
     let own = side.group;
     making::free(Some(side.hidden));
-    join_sides(local.clone(), own, remote)
+    join_sides(local.clone(), own, remote, making::text_tag(tag))
 }
 
 /// Both sides in one: the side that says so behind the other one, else the low one in front.

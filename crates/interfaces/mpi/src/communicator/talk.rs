@@ -141,6 +141,50 @@ pub fn send(group: rg::Group, to: c_int, tag: c_int, words: &[c_int]) -> Result 
 pub fn receive(group: rg::Group, from: c_int, tag: c_int) -> Result<(c_int, Vec<c_int>)> {
     let mut front = [0; FRONT];
     let status = receive_into(group, from, tag, &mut front)?;
+    receive_rest(group, tag, &front, status)
+}
+
+/// Operations of several stages advance at least so often while a receive waits that has a limit, in seconds.
+const SLICE: f64 = 0.01;
+
+/// As above, if a message comes within so many seconds.
+pub fn receive_within(
+    group: rg::Group,
+    from: c_int,
+    tag: c_int,
+    seconds: f64,
+) -> Result<Option<(c_int, Vec<c_int>)>> {
+    // SAFETY: it takes nothing.
+    let end = unsafe { rg::rg_time() } + seconds;
+    let mut front: [c_int; FRONT] = [0; FRONT];
+    let mut status = rg::Status::default();
+    let (address, room) = (front.as_mut_ptr().cast(), size_of_val(&front));
+    loop {
+        // SAFETY: it takes nothing.
+        let left = (end - unsafe { rg::rg_time() }).max(0.0);
+        let slice = match progress::is_idle() {
+            true => left,
+            false => left.min(SLICE),
+        };
+        // SAFETY: so many bytes may be written, and the status.
+        match unsafe { rg::rg_recv_within(address, room, from, tag, group, slice, &mut status) } {
+            rg::ERR_NOTHING if left <= 0.0 => return Ok(None),
+            rg::ERR_NOTHING => progress::advance(),
+            code => {
+                checked(code)?;
+                return receive_rest(group, tag, &front, status).map(Some);
+            }
+        }
+    }
+}
+
+/// The words of a message whose front is here.
+fn receive_rest(
+    group: rg::Group,
+    tag: c_int,
+    front: &[c_int; FRONT],
+    status: rg::Status,
+) -> Result<(c_int, Vec<c_int>)> {
     let count = usize::try_from(front[0]).unwrap_or(0);
     let in_front = count.min(FRONT - 1);
     let mut words = front[1..=in_front].to_vec();

@@ -4,6 +4,10 @@ use super::{Kernel, is_long_double, long_double};
 use crate::abi::*;
 use crate::datatype::builtin::{Basic, Kind};
 
+/// From so many elements on it is worth a look at what the processor has.
+#[cfg(target_arch = "x86_64")]
+const MANY: usize = 32;
+
 /// Combines elements one by one. Buffers need no alignment; the compiler moves several elements at once.
 #[inline(always)]
 unsafe fn each<T: Copy>(
@@ -27,6 +31,18 @@ unsafe fn each<T: Copy>(
 macro_rules! kernel {
     ($type:ty, $combine:expr) => {{
         unsafe fn kernel(input: *const u8, inout: *mut u8, count: usize) {
+            /// This loop once more, of which the compiler makes wider instructions.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            unsafe fn wide(input: *const u8, inout: *mut u8, count: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { each::<$type>(input, inout, count, $combine) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            if count >= MANY && std::is_x86_feature_detected!("avx2") {
+                // SAFETY: the caller's promise; the processor has these instructions.
+                return unsafe { wide(input, inout, count) };
+            }
             // SAFETY: the caller's promise.
             unsafe { each::<$type>(input, inout, count, $combine) }
         }

@@ -2,42 +2,69 @@
 
 use std::ffi::c_int;
 
-/// So many factors of `nodes`, the largest first, as close to each other as they can be: the largest is as small as
-/// possible, then the next one.
+/// A number has fewer prime factors than this: all further dimensions are 1.
+const MOST: usize = 31;
+
+/// So many factors of `nodes`, the largest first, as close to each other as they can be: the difference between the largest
+/// and the smallest is as small as possible. Of several such lists it is the one whose smallest factor is the largest, then
+/// the next one.
 pub fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
-    let divisors = divisors(nodes);
-    let mut dims = Vec::with_capacity(count);
-    let mut rest = nodes;
-    for left in (1..=count).rev() {
-        let fits = |&&divisor: &&c_int| {
-            rest % divisor == 0 && can_split(rest / divisor, left - 1, divisor, &divisors)
-        };
-        let largest = divisors.iter().find(fits).copied().unwrap_or(rest);
-        dims.push(largest);
-        rest /= largest;
+    if count == 0 {
+        return Vec::new();
     }
-    dims
+    if count > MOST {
+        let mut dims = balanced(nodes, MOST);
+        dims.resize(count, 1);
+        return dims;
+    }
+    let divisors = divisors(nodes);
+    let (mut best, mut spread) = (Vec::new(), nodes);
+    for &largest in &divisors {
+        if power(largest, count) < i64::from(nodes) {
+            continue;
+        }
+        let least = (largest - spread).max(1);
+        // The smallest is no larger than the root: all further lists are wider.
+        if power(least, count) > i64::from(nodes) {
+            break;
+        }
+        if let Some(mut dims) = split(nodes / largest, count - 1, (least, largest), &divisors) {
+            dims.insert(0, largest);
+            spread = largest - dims.last().copied().unwrap_or(largest);
+            best = dims;
+        }
+    }
+    best
 }
 
-/// Whether `nodes` has so many factors none of which is larger than this.
-fn can_split(nodes: c_int, count: usize, most: c_int, divisors: &[c_int]) -> bool {
-    if nodes == 1 {
-        return true;
-    }
+/// So many factors within these bounds, the largest first, of which the smallest is as large as possible, then the next one.
+fn split(
+    nodes: c_int,
+    count: usize,
+    (least, most): (c_int, c_int),
+    divisors: &[c_int],
+) -> Option<Vec<c_int>> {
     if count == 0 {
-        return false;
+        return (nodes == 1).then(Vec::new);
     }
-    if nodes <= most {
-        return true;
+    if power(least, count) > i64::from(nodes) || power(most, count) < i64::from(nodes) {
+        return None;
     }
-    // As many of the largest allowed are still too few.
-    let bound = (0..count).try_fold(1 as c_int, |bound, _| bound.checked_mul(most));
-    if bound.is_some_and(|bound| bound < nodes) {
-        return false;
-    }
-    let factors = divisors.iter().rev();
-    let mut factors = factors.filter(|&&it| it > 1 && it <= most && nodes % it == 0);
-    factors.any(|&factor| can_split(nodes / factor, count - 1, factor, divisors))
+    let fits = |&factor: &c_int| nodes % factor == 0 && power(factor, count) <= i64::from(nodes);
+    let within = divisors.iter().copied().rev().filter(|&it| it <= most);
+    let mut factors = within.take_while(|&it| it >= least).filter(fits);
+    factors.find_map(|smallest| {
+        let bounds = (smallest, most);
+        let mut dims = split(nodes / smallest, count - 1, bounds, divisors)?;
+        dims.push(smallest);
+        Some(dims)
+    })
+}
+
+/// A power, or the largest number.
+fn power(of: c_int, count: usize) -> i64 {
+    let exponent = u32::try_from(count).unwrap_or(u32::MAX);
+    i64::from(of).saturating_pow(exponent)
 }
 
 /// In ascending order.
@@ -66,10 +93,15 @@ mod tests {
             (60, &[5, 4, 3]),
             (84, &[7, 4, 3]),
             (1024, &[4, 4, 4, 4, 4]),
+            // 24, 24 and 13 have a smaller largest one, and differ more.
+            (7488, &[26, 18, 16]),
+            (204_624, &[29, 14, 9, 8, 7]),
             (2_147_483_647, &[2_147_483_647, 1, 1]),
             (735_134_400, &[918, 910, 880]),
         ] {
             assert_eq!(balanced(nodes, dims.len()), dims);
         }
+        let many = balanced(1 << 30, 1_000_000);
+        assert!(many[..30].iter().all(|&dim| dim == 2) && many[30..].iter().all(|&dim| dim == 1));
     }
 }

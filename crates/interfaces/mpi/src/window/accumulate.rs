@@ -1,9 +1,8 @@
-//! Accumulates: elements of a target's are replaced by what an operator makes of them, each in one step for everybody
-//! else who accumulates elements of that type.
+//! Accumulates: elements of a target's are replaced by what an operator makes of them, in one step for everybody
+//! else who accumulates there.
 
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::copying::{self, Way};
 use super::targets::Spot;
@@ -75,7 +74,7 @@ impl Update {
         let Some(reduction) = &self.reduction else {
             if self.op == REPLACE {
                 // SAFETY: the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(input, inout, count * self.size) };
+                unsafe { std::ptr::copy(input, inout, count * self.size) };
             }
             return Ok(());
         };
@@ -97,60 +96,6 @@ impl Update {
         Ok(())
     }
 
-    /// Updates one element in one instruction of the machine's; `false` if there is none for it.
-    ///
-    /// # Safety
-    /// The element may be read and written, `input` read, and `old` written if it is not null.
-    unsafe fn at_once(&self, at: usize, input: *const u8, old: *mut u8) -> bool {
-        macro_rules! sizes {
-            ($($size:literal $word:ident $atomic:ident;)*) => {
-                match self.size {
-                    $($size if at.is_multiple_of($size) => {
-                        // SAFETY: the caller's promise; the address is aligned.
-                        let place = unsafe { &*(at as *const $atomic) };
-                        let mut before = place.load(Ordering::Acquire);
-                        if self.op != NO_OP {
-                            loop {
-                                let mut after = before;
-                                // SAFETY: elements of this size.
-                                let made = unsafe {
-                                    self.combine(input, (&raw mut after).cast(), 1)
-                                };
-                                if made.is_err() {
-                                    return false;
-                                }
-                                match place.compare_exchange_weak(
-                                    before,
-                                    after,
-                                    Ordering::AcqRel,
-                                    Ordering::Acquire,
-                                ) {
-                                    Ok(_) => break,
-                                    Err(other) => before = other,
-                                }
-                            }
-                        }
-                        if !old.is_null() {
-                            // SAFETY: the caller's promise.
-                            unsafe { old.cast::<$word>().write_unaligned(before) };
-                        }
-                        true
-                    })*
-                    _ => false,
-                }
-            };
-        }
-        if self.leaf.extent() as usize != self.size {
-            return false;
-        }
-        sizes! {
-            1 u8 AtomicU8;
-            2 u16 AtomicU16;
-            4 u32 AtomicU32;
-            8 u64 AtomicU64;
-        }
-    }
-
     /// Updates pieces of memory that this process sees. What was there goes to `old`, if that is not null.
     ///
     /// # Safety
@@ -163,33 +108,28 @@ impl Update {
         input: *const u8,
         old: *mut u8,
     ) -> Result {
-        if window.is_atomic()
-            && pieces
-                .iter()
-                .all(|it| (it.1 as usize).is_multiple_of(self.size))
-        {
-            let mut done = 0;
-            let all = pieces
-                .iter()
-                .flat_map(|&(at, length)| (at as usize..(at + length) as usize).step_by(self.size));
-            for at in all {
-                let old_one = match old.is_null() {
-                    true => old,
-                    false => old.wrapping_add(done),
-                };
-                let given = input.wrapping_add(done);
-                // SAFETY: the caller's promise.
-                if !unsafe { self.at_once(at, given, old_one) } {
-                    let one = [(at as u64, self.size as u64)];
-                    // SAFETY: as above.
-                    unsafe { self.held(window, place, &one, given, old_one, None)? };
-                }
-                done += self.size;
-            }
-            return Ok(());
+        let whole = |piece: &(u64, u64)| (piece.1 as usize).is_multiple_of(self.size);
+        if self.leaf.extent() as usize != self.size || !pieces.iter().all(whole) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.held(window, place, pieces, input, old, None) };
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.held(window, place, pieces, input, old, None) }
+        window.board().exclusively(place, window.comm.rank, || {
+            let mut done = 0;
+            for &(at, length) in pieces {
+                let (there, length) = (at as *mut u8, length as usize);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if !old.is_null() {
+                        std::ptr::copy(there, old.add(done), length);
+                    }
+                    if self.op != NO_OP {
+                        self.combine(input.add(done), there, length / self.size)?;
+                    }
+                }
+                done += length;
+            }
+            Ok(())
+        })
     }
 
     /// Updates pieces while the target's word is held; of another process, if one is named.
@@ -278,20 +218,10 @@ pub unsafe fn update(
     }
     let place = spot.target.place.unwrap_or(0);
     match spot.target.reach {
-        Reach::Mapped(base) => {
-            if window.is_atomic()
-                && length == update.size
-                && let super::targets::Elements::Plain(offset, _) = spot.elements
-            {
-                let at = (base as i64 + spot.offset) as usize;
-                // SAFETY: the caller's promise; `spot` lies within the target's memory.
-                if unsafe { update.at_once(at.wrapping_add_signed(offset), input, old) } {
-                    return Ok(());
-                }
-            }
-            // SAFETY: as above.
-            unsafe { update.here(window, place, &mapped(spot, base), input, old) }
-        }
+        // SAFETY: the caller's promise.
+        Reach::Mapped(base) => unsafe {
+            update.here(window, place, &mapped(spot, base), input, old)
+        },
         // SAFETY: the caller's promise.
         Reach::Copied(process) => unsafe {
             update.held(
@@ -321,34 +251,6 @@ pub(super) unsafe fn swap_here(
     old: *mut u8,
     process: Option<c_int>,
 ) -> Result {
-    macro_rules! sizes {
-        ($($size:literal $word:ident $atomic:ident;)*) => {
-            match size {
-                $($size if at.is_multiple_of($size) => {
-                    // SAFETY: the caller's promise; the address is aligned.
-                    let place = unsafe { &*(at as *const $atomic) };
-                    // SAFETY: values of this size.
-                    let (new, known) = unsafe {
-                        (given.cast::<$word>().read_unaligned(), compared.cast::<$word>().read_unaligned())
-                    };
-                    let swapped = place.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire);
-                    let (Ok(before) | Err(before)) = swapped;
-                    // SAFETY: as above.
-                    unsafe { old.cast::<$word>().write_unaligned(before) };
-                    return Ok(());
-                })*
-                _ => {}
-            }
-        };
-    }
-    if window.is_atomic() {
-        sizes! {
-            1 u8 AtomicU8;
-            2 u16 AtomicU16;
-            4 u32 AtomicU32;
-            8 u64 AtomicU64;
-        }
-    }
     let board = window.board();
     board.exclusively(place, window.comm.rank, || {
         let pieces = [(at, size as u64)];

@@ -21,6 +21,8 @@ pub struct Request {
     pub label: bool,
     /// The job ends after so many seconds.
     pub timeout: Option<String>,
+    /// The others go on after a failure.
+    pub goes_on: bool,
 }
 
 /// So many processes of a program.
@@ -98,6 +100,8 @@ fn option(
         "env" => section.environment.push((value()?, value()?)),
         "x" => request.environment.extend(exported(&value()?)),
         "l" | "prepend-rank" | "tag-output" => request.label = true,
+        "disable-auto-cleanup" => request.goes_on = true,
+        "usize" => universe(&value()?, request)?,
         "timeout" => request.timeout = Some(value()?.to_string_lossy().into_owned()),
         // Error handlers that MPI_Init begins with: the default is the only one.
         "initial-errhandler" | "arch" | "genvlist" | "envlist" | "bind-to" | "map-by"
@@ -114,6 +118,16 @@ fn option(
                 "mpiexec: there is no option {text}; those of the standard are -n, -host, -wdir, -path, -soft, -arch, -configfile, and usual ones are -genv, -env, -f, -ppn, -l"
             ));
         }
+    }
+    Ok(())
+}
+
+/// How many processes there can be: the library reads the variable. SYSTEM and INFINITE are what it says by itself.
+fn universe(value: &OsStr, request: &mut Request) -> Result<()> {
+    if value != "SYSTEM" && value != "INFINITE" {
+        let number = number("usize", value)?.to_string();
+        let variable = "MPIEXEC_UNIVERSE_SIZE";
+        request.environment.push((variable.into(), number.into()));
     }
     Ok(())
 }
@@ -210,6 +224,16 @@ mod tests {
         };
         assert_eq!(section.processes, Some(4));
         assert_eq!(section.command, ["./solver", "-n", "7"]);
+    }
+
+    #[test]
+    fn the_size_of_the_universe_is_a_variable() {
+        let request = read("-n 1 -usize 12 p").expect("a request");
+        let said = [("MPIEXEC_UNIVERSE_SIZE".into(), "12".into())];
+        assert_eq!(request.environment, said);
+        let request = read("-n 1 -usize SYSTEM p").expect("a request");
+        assert_eq!(request.environment, []);
+        read("-n 1 -usize many p").expect_err("a number");
     }
 
     #[test]

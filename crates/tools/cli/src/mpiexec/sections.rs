@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 
+use regatta_launch::{Refusal, python};
+
 use super::parse::{Request, Section};
 
 /// The command line that starts the sections.
-pub fn run_words(request: &Request) -> Vec<OsString> {
+pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     let mut words: Vec<OsString> = ["regatta", "run"].map(OsString::from).into();
     let processes = match &request.sections[..] {
         [section] => section.processes,
@@ -28,12 +30,15 @@ pub fn run_words(request: &Request) -> Vec<OsString> {
     if let Some(timeout) = &request.timeout {
         words.extend(["--timeout".into(), timeout.into()]);
     }
+    if request.goes_on {
+        words.push("--on-failure=continue".into());
+    }
     words.push("--".into());
     match &request.sections[..] {
         [section] => words.extend(found(section)),
-        sections => words.extend(["sh".into(), "-c".into(), script(sections).into()]),
+        _ => words.extend(["sh".into(), "-c".into(), script(request)?.into()]),
     }
-    words
+    Ok(words)
 }
 
 /// Variables for all processes of the job; those of one section of several are its script's affair.
@@ -85,22 +90,28 @@ fn found(section: &Section) -> Vec<OsString> {
 
 /// The script of a shell that becomes the program of the section to which its number belongs. The third field of the join
 /// token is the number.
-fn script(sections: &[Section]) -> String {
+fn script(request: &Request) -> Result<String, Refusal> {
     let mut script = "rank=${REGATTA_JOB#*:*:}; rank=${rank%%:*}\n".to_owned();
     let mut end = 0;
-    for section in sections {
+    for section in &request.sections {
         end += section.processes.unwrap_or(1);
         script += &format!("if [ \"$rank\" -lt {end} ]; then\n");
-        for (name, value) in &section.environment {
+        let command = found(section);
+        let known = [&request.environment[..], &section.environment].concat();
+        let needed = match command.split_first() {
+            Some((program, arguments)) => python::variables(program, arguments, &known)?,
+            None => Vec::new(),
+        };
+        for (name, value) in section.environment.iter().chain(&needed) {
             script += &format!("export {}={}\n", name.to_string_lossy(), quoted(value));
         }
         if let Some(directory) = &section.directory {
             script += &format!("cd {} || exit 2\n", quoted(directory));
         }
-        let command: Vec<String> = found(section).iter().map(quoted).collect();
+        let command: Vec<String> = command.iter().map(quoted).collect();
         script += &format!("exec {}\nfi\n", command.join(" "));
     }
-    script
+    Ok(script)
 }
 
 fn quoted(word: &OsString) -> String {
@@ -114,7 +125,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         let request = request(text.split(' ').map(OsString::from).collect()).expect("a request");
-        let words = run_words(&request).into_iter();
+        let words = run_words(&request).expect("words").into_iter();
         words
             .map(|word| word.to_string_lossy().into_owned())
             .collect()
@@ -132,6 +143,8 @@ mod tests {
             ["regatta", "run", "-n", "1", "--", "p"]
         );
         assert_eq!(words("-host a,b:3 -ppn 2 p")[2..4], ["--host", "a:2,b:3"]);
+        let goes_on = words("-n 2 -disable-auto-cleanup p");
+        assert!(goes_on.contains(&"--on-failure=continue".to_owned()));
     }
 
     #[test]

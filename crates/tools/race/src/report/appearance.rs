@@ -8,8 +8,7 @@ use plotly::common::MarkerSymbol;
 use crate::results::Results;
 use crate::table;
 
-/// The environment whose standing the report states.
-pub const OURS: &str = "regatta";
+pub use crate::results::OURS;
 /// As `OURS`, without encryption, between hosts.
 pub const TRUSTED: &str = "regatta-trusted";
 /// The limit of the hardware.
@@ -32,7 +31,7 @@ pub struct Look {
 
 type Known = (&'static str, &'static str, &'static str);
 
-const KNOWN: [Known; 14] = [
+const KNOWN: [Known; 15] = [
     (OURS, "Regatta", "#0d7fe0"),
     ("openmpi", "Open MPI", "#dd6416"),
     ("mpich", "MPICH", "#25935f"),
@@ -47,6 +46,7 @@ const KNOWN: [Known; 14] = [
     ("regatta-nx", "Regatta as NX", "#4c9fd6"),
     ("regatta-express", "Regatta as Express", "#3a9aa5"),
     ("regatta-mpi", "Regatta as MPI", "#5a6bb5"),
+    ("mpich-abi", "MPICH, standard ABI", "#5c9a3f"),
 ];
 
 /// For environments without a colour of their own, in order of appearance.

@@ -5,25 +5,32 @@
 
 use std::collections::BTreeSet;
 
-use super::appearance::{OURS, label};
+use super::appearance::label;
 use super::headline::Headline;
 use super::page;
 use super::text::{bytes, heading, html, significant};
+use crate::mpi_operations;
 use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
 
 /// The section; empty without a point that has a peer.
 pub fn section(results: &Results) -> String {
     let points: Vec<Headline> = results
-        .rows_of(OURS)
-        .filter(|row| matches!(row.suite.as_str(), "primitives" | "oversubscribed"))
+        .rows_of(results.ours())
+        .filter(|row| {
+            let suite = row.suite.as_str();
+            matches!(
+                suite,
+                "primitives" | "oversubscribed" | mpi_operations::SUITE
+            )
+        })
         .map(|ours| Headline::of(results, ours))
         .filter(|point| point.verdict().is_some())
         .collect();
     if points.is_empty() {
         return String::new();
     }
-    let pairs = |point: &&Headline| point.ours.suite == "primitives";
+    let pairs = |point: &&Headline| point.ours.suite != "oversubscribed";
     let by_size = grid(
         &points.iter().filter(pairs).collect::<Vec<_>>(),
         |row| row.bytes,
@@ -133,6 +140,7 @@ fn cell(point: &Headline) -> String {
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::results::OURS;
     use crate::results::Ratio;
 
     #[test]

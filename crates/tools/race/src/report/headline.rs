@@ -2,7 +2,8 @@
 //!
 //! A headline is stated only if it was measured; [`Results::verdict`] says who is ahead.
 
-use super::appearance::{LIMIT, OURS, TRUSTED, is_peer};
+use super::appearance::{LIMIT, TRUSTED, is_peer};
+use crate::mpi_operations;
 use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
 
@@ -35,7 +36,7 @@ const PAIRS: [(&str, &[u64]); 9] = [
 const CROWDS: [&str; 3] = ["barrier", "global-sum", "ring"];
 
 /// Suites of which every point is a headline.
-const WHOLE_SUITES: [&str; 2] = ["start", "memory"];
+const WHOLE_SUITES: [&str; 3] = ["start", "memory", mpi_operations::SUITE];
 
 /// A verdict in one word, as fits the metric: memory is not fast.
 pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
@@ -74,11 +75,11 @@ impl<'a> Headline<'a> {
                 ours.push(row);
             }
         };
+        let own = results.ours();
         let of_operation = |operation: &'static str| {
             results
-                .rows
-                .iter()
-                .filter(move |row| row.environment == OURS && row.operation == operation)
+                .rows_of(own)
+                .filter(move |row| row.operation == operation)
         };
         for (operation, sizes) in PAIRS {
             for size in sizes {
@@ -93,9 +94,8 @@ impl<'a> Headline<'a> {
         }
         for suite in WHOLE_SUITES {
             results
-                .rows
-                .iter()
-                .filter(|row| row.environment == OURS && row.suite == suite)
+                .rows_of(own)
+                .filter(|row| row.suite == suite)
                 .for_each(|row| add(Some(row)));
         }
         let of = |row: &'a Row| {
@@ -156,6 +156,7 @@ impl<'a> Headline<'a> {
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::results::OURS;
 
     #[test]
     fn memory_is_not_fast() {

@@ -9,7 +9,7 @@ use crate::reference::Point;
 use crate::results::{Metric, Results, Row};
 
 /// The order of operations on the page; others follow by name.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 23] = [
     "one-to-one",
     "message-rate",
     "exchange",
@@ -23,6 +23,12 @@ const ORDER: [&str; 17] = [
     "complete-exchange",
     "vector-send-recv",
     "vector-exchange",
+    "blocks",
+    "put-flush",
+    "get-flush",
+    "accumulate-flush",
+    "fetch-add",
+    "message-rate-threads",
     "host-node-send",
     "host-node-recv",
     "host-node-exchange",

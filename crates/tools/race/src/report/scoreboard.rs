@@ -23,7 +23,7 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
         return match results
             .rows
             .iter()
-            .any(|row| row.environment == super::appearance::OURS)
+            .any(|row| row.environment == results.ours())
         {
             true => {
                 "Regatta was measured, but no peer at the same points: there is nothing to compare."

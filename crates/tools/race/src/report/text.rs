@@ -153,6 +153,12 @@ pub fn heading(name: &str) -> String {
         "idle" => "idle task",
         "blocked-receive" => "blocked receive",
         "message-rate" => "message rate",
+        "message-rate-threads" => "message rate of two threads",
+        "put-flush" => "put and flush",
+        "get-flush" => "get and flush",
+        "accumulate-flush" => "accumulate and flush",
+        "fetch-add" => "fetch and add",
+        "blocks" => "blocks of 8 bytes, as a datatype",
         name => name,
     };
     let mut letters = name.chars();

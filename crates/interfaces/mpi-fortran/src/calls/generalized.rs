@@ -1,0 +1,72 @@
+//! Generalized requests: their functions are the program's.
+
+use std::ffi::{c_int, c_void};
+
+use crate::facts::logical;
+use crate::{Request, SUCCESS, Status, finish};
+
+/// A request's functions and its state.
+struct Functions {
+    query: unsafe extern "C" fn(*mut i64, *mut Status, *mut c_int),
+    free: unsafe extern "C" fn(*mut i64, *mut c_int),
+    cancel: unsafe extern "C" fn(*mut i64, *mut c_int, *mut c_int),
+    state: i64,
+}
+
+unsafe extern "C" fn query(functions: *mut c_void, status: *mut Status) -> c_int {
+    let functions: *mut Functions = functions.cast();
+    let mut result = SUCCESS;
+    // SAFETY: these functions were given with the request, and stay until it is freed.
+    unsafe { ((*functions).query)(&raw mut (*functions).state, status, &mut result) };
+    result
+}
+
+unsafe extern "C" fn free(functions: *mut c_void) -> c_int {
+    // SAFETY: the request is freed, and its functions with it.
+    let mut functions = unsafe { Box::from_raw(functions.cast::<Functions>()) };
+    let mut result = SUCCESS;
+    // SAFETY: the program's function.
+    unsafe { (functions.free)(&mut functions.state, &mut result) };
+    result
+}
+
+unsafe extern "C" fn cancel(functions: *mut c_void, complete: c_int) -> c_int {
+    let functions: *mut Functions = functions.cast();
+    let (mut complete, mut result) = (logical(complete), SUCCESS);
+    // SAFETY: these functions were given with the request, and stay until it is freed.
+    unsafe { ((*functions).cancel)(&raw mut (*functions).state, &mut complete, &mut result) };
+    result
+}
+
+pub unsafe fn grequest_start(
+    call: crate::Grequest_start,
+    query_fn: *const c_void,
+    free_fn: *const c_void,
+    cancel_fn: *const c_void,
+    extra_state: *mut i64,
+    request: *mut c_int,
+    ierror: *mut c_int,
+) {
+    // SAFETY: the program's variables, and functions of these types.
+    unsafe {
+        let functions = Box::into_raw(Box::new(Functions {
+            query: std::mem::transmute::<*const c_void, _>(query_fn),
+            free: std::mem::transmute::<*const c_void, _>(free_fn),
+            cancel: std::mem::transmute::<*const c_void, _>(cancel_fn),
+            state: *extra_state,
+        }));
+        let mut made = Request::of(0x180);
+        let result = call(
+            query as *const c_void,
+            free as *const c_void,
+            cancel as *const c_void,
+            functions.cast(),
+            &mut made,
+        );
+        if result != SUCCESS {
+            drop(Box::from_raw(functions));
+        }
+        *request = made.to_int();
+        finish(ierror, result);
+    }
+}

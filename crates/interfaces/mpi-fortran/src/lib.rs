@@ -1,0 +1,145 @@
+//! libregatta_mpifort.so: MPI's routines as compilers of Fortran call them, over the functions of MPI's standard ABI. `build.rs`
+//! makes most of them of the table of all functions; `calls` has those by hand whose arguments the table cannot say.
+//!
+//! Everything is passed by reference: an INTEGER is an address. So are handles, which are C's as numbers. A status is
+//! C's, in eight INTEGERs. The lengths of CHARACTER arguments come last. IERROR is a null pointer if the program leaves it out.
+#![allow(
+    missing_docs,
+    unused_variables,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments,
+    clippy::useless_conversion,
+    non_snake_case,
+    non_camel_case_types,
+    non_upper_case_globals
+)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+mod calls;
+mod facts;
+mod handles;
+mod predefined;
+mod sentinels;
+mod texts;
+
+use calls::{
+    attributes, datareps, environment, errhandlers, generalized, operators, removed, spawning,
+    values,
+};
+use facts::logicals;
+use handles::*;
+
+// A handle's number is in the low half of C's pointer: functions of programs are called with the address of such a pointer.
+const _: () = assert!(cfg!(target_endian = "little") && size_of::<usize>() == 8);
+
+/// C's status, and Fortran's.
+pub type Status = [c_int; 8];
+
+/// A function of the program's.
+type Callback = *const c_void;
+
+macro_rules! callbacks {
+    ($($name:ident)*) => { $(pub type $name = Callback;)* };
+}
+
+callbacks! {
+    User_function User_function_c Copy_function Delete_function
+    Comm_copy_attr_function Comm_delete_attr_function Type_copy_attr_function Type_delete_attr_function
+    Win_copy_attr_function Win_delete_attr_function
+    Comm_errhandler_function File_errhandler_function Win_errhandler_function Session_errhandler_function
+    Grequest_query_function Grequest_free_function Grequest_cancel_function
+    Datarep_extent_function Datarep_conversion_function Datarep_conversion_function_c
+}
+
+const SUCCESS: c_int = 0;
+const UNDEFINED: c_int = -32766;
+
+/// Gives the program the code of an error, where it wants it.
+#[inline(always)]
+unsafe fn finish(ierror: *mut c_int, result: c_int) {
+    if !ierror.is_null() {
+        // SAFETY: the program's variable.
+        unsafe { *ierror = result };
+    }
+}
+
+/// Positions in arrays, which begin with 1 in Fortran. MPI_UNDEFINED stays.
+#[inline(always)]
+unsafe fn positions(first: *mut c_int, count: c_int) {
+    for index in 0..count.max(0) as usize {
+        // SAFETY: the program's array, of which the library has set so many.
+        unsafe {
+            let position = first.add(index);
+            if *position >= 0 {
+                *position += 1;
+            }
+        }
+    }
+}
+
+/// How many types an exchange has: none are looked at if it is in place.
+fn unless_in_place(sendbuf: *mut c_void, count: impl FnOnce() -> i64) -> i64 {
+    match sentinels::is_in_place(sendbuf) {
+        true => 0,
+        false => count(),
+    }
+}
+
+/// The processes that a collective of this communicator exchanges with.
+unsafe fn peers(comm: c_int) -> i64 {
+    let comm = Comm::of(comm);
+    let (mut between, mut size) = (0, 0);
+    // SAFETY: an error goes to the handler of the communicator.
+    unsafe {
+        if PMPI_Comm_test_inter(comm, &mut between) != SUCCESS {
+            return 0;
+        }
+        match between {
+            0 => PMPI_Comm_size(comm, &mut size),
+            _ => PMPI_Comm_remote_size(comm, &mut size),
+        };
+    }
+    size.into()
+}
+
+/// The neighbours that this process sends to, or receives from.
+unsafe fn neighbours(comm: c_int, sends: bool) -> i64 {
+    let communicator = Comm::of(comm);
+    let (mut kind, mut number, mut outgoing, mut other) = (0, 0, 0, 0);
+    // SAFETY: an error goes to the handler of the communicator.
+    unsafe {
+        if PMPI_Topo_test(communicator, &mut kind) != SUCCESS {
+            return 0;
+        }
+        match kind {
+            CART => {
+                PMPI_Cartdim_get(communicator, &mut number);
+                number *= 2;
+            }
+            GRAPH => {
+                PMPI_Comm_rank(communicator, &mut other);
+                PMPI_Graph_neighbors_count(communicator, other, &mut number);
+            }
+            DIST_GRAPH => {
+                PMPI_Dist_graph_neighbors_count(
+                    communicator,
+                    &mut number,
+                    &mut outgoing,
+                    &mut other,
+                );
+                if sends {
+                    number = outgoing;
+                }
+            }
+            _ => {}
+        }
+    }
+    number.into()
+}
+
+const CART: c_int = 211;
+const GRAPH: c_int = 212;
+const DIST_GRAPH: c_int = 213;
+
+include!(concat!(env!("OUT_DIR"), "/front.rs"));

@@ -1,0 +1,95 @@
+//! Arguments that stand for something else. Each is a common block: the linker gives it one address in the whole program, and this
+//! library knows it by that.
+
+use std::ffi::{c_int, c_void};
+
+use crate::Status;
+
+/// A common block of so many bytes. Compilers align common blocks.
+#[repr(C, align(32))]
+pub struct Block<const BYTES: usize>([u8; BYTES]);
+
+macro_rules! blocks {
+    ($($name:ident $bytes:literal)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub static mut $name: Block<$bytes> = Block([0; $bytes]);
+        )*
+    };
+}
+
+blocks! {
+    mpi_regatta_bottom_ 4
+    mpi_regatta_in_place_ 4
+    mpi_regatta_buffer_automatic_ 4
+    mpi_regatta_status_ignore_ 32
+    mpi_regatta_statuses_ignore_ 32
+    mpi_regatta_errcodes_ignore_ 4
+    mpi_regatta_argv_null_ 1
+    mpi_regatta_argvs_null_ 1
+    mpi_regatta_unweighted_ 4
+    mpi_regatta_weights_empty_ 4
+}
+
+/// Whether an argument is this common block.
+macro_rules! is {
+    ($argument:expr, $name:ident) => {
+        $argument.cast::<u8>().cast_const() == (&raw const $name).cast::<u8>()
+    };
+}
+
+/// A buffer, or what C has for MPI_BOTTOM, MPI_IN_PLACE and MPI_BUFFER_AUTOMATIC.
+#[inline(always)]
+pub fn choice(buffer: *mut c_void) -> *mut c_void {
+    if is!(buffer, mpi_regatta_bottom_) {
+        return std::ptr::null_mut();
+    }
+    if is_in_place(buffer) {
+        return std::ptr::without_provenance_mut(1);
+    }
+    if is!(buffer, mpi_regatta_buffer_automatic_) {
+        return std::ptr::without_provenance_mut(2);
+    }
+    buffer
+}
+
+/// Whether a buffer is MPI_IN_PLACE.
+#[inline(always)]
+pub fn is_in_place(buffer: *mut c_void) -> bool {
+    is!(buffer, mpi_regatta_in_place_)
+}
+
+/// The place of a status or of statuses, or a null pointer for MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
+#[inline(always)]
+pub fn status(status: *mut Status) -> *mut Status {
+    let ignored =
+        is!(status, mpi_regatta_status_ignore_) || is!(status, mpi_regatta_statuses_ignore_);
+    match ignored {
+        true => std::ptr::null_mut(),
+        false => status,
+    }
+}
+
+/// Weights of edges, or what C has for MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
+pub fn weights(weights: *mut c_int) -> *mut c_int {
+    if is!(weights, mpi_regatta_unweighted_) {
+        return std::ptr::without_provenance_mut(10);
+    }
+    if is!(weights, mpi_regatta_weights_empty_) {
+        return std::ptr::without_provenance_mut(11);
+    }
+    weights
+}
+
+/// The place of codes of errors, or a null pointer for MPI_ERRCODES_IGNORE.
+pub fn codes(codes: *mut c_int) -> *mut c_int {
+    match is!(codes, mpi_regatta_errcodes_ignore_) {
+        true => std::ptr::null_mut(),
+        false => codes,
+    }
+}
+
+/// Whether arguments of a program are MPI_ARGV_NULL, or those of programs MPI_ARGVS_NULL.
+pub fn is_no_arguments(text: *mut u8) -> bool {
+    is!(text, mpi_regatta_argv_null_) || is!(text, mpi_regatta_argvs_null_)
+}

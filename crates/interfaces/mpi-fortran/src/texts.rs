@@ -1,0 +1,108 @@
+//! CHARACTER arguments: of a length that comes with them, filled up with blanks.
+
+use std::ffi::{CString, c_char, c_int};
+
+use crate::SUCCESS;
+
+/// A text of the program's without the blanks at its end, for C. It ends at a zero, if there is one.
+///
+/// # Safety
+/// The text has this length.
+pub unsafe fn text(first: *const u8, length: usize) -> CString {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(first, length) };
+    of_bytes(bytes)
+}
+
+/// As above; for keys and values, which may have blanks in front too.
+///
+/// # Safety
+/// The text has this length.
+pub unsafe fn word(first: *const u8, length: usize) -> CString {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(first, length) };
+    of_bytes(bytes.trim_ascii_start())
+}
+
+fn of_bytes(bytes: &[u8]) -> CString {
+    let bytes = bytes.split(|it| *it == 0).next().unwrap_or_default();
+    let end = bytes
+        .iter()
+        .rposition(|it| *it != b' ')
+        .map_or(0, |it| it + 1);
+    CString::new(&bytes[..end]).unwrap_or_default()
+}
+
+/// The longest text that C's functions give: MPI_MAX_LIBRARY_VERSION_STRING.
+const LONGEST: usize = 8192;
+
+/// Room for a text from C.
+pub struct Room(Vec<u8>);
+
+impl Room {
+    /// Room for every text of the standard's.
+    pub fn new() -> Room {
+        Room::of(LONGEST)
+    }
+
+    /// Room for a text of this length.
+    pub fn of(length: usize) -> Room {
+        Room(vec![0; length + 1])
+    }
+
+    /// Where C writes it.
+    pub fn place(&mut self) -> *mut c_char {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// Gives it to the program, cut or filled up with blanks, if the call has succeeded.
+    ///
+    /// # Safety
+    /// The program's text has this length.
+    pub unsafe fn give(&self, result: c_int, first: *mut u8, length: usize) {
+        if result != SUCCESS {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        let to = unsafe { std::slice::from_raw_parts_mut(first, length) };
+        let text = self.0.split(|it| *it == 0).next().unwrap_or_default();
+        let count = text.len().min(length);
+        to[..count].copy_from_slice(&text[..count]);
+        to[count..].fill(b' ');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_at_the_end_are_none_of_a_text() {
+        let texts: [(&[u8], &str); 5] = [
+            (b"a b  ", "a b"),
+            (b"   ", ""),
+            (b"", ""),
+            (b" a", " a"),
+            (b"a\0b ", "a"),
+        ];
+        for (from, to) in texts {
+            assert_eq!(of_bytes(from).to_str(), Ok(to));
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_or_filled_up() {
+        let mut room = Room::of(3);
+        room.0[..3].copy_from_slice(b"abc");
+        let mut to = *b"?????";
+        // SAFETY: the array has these lengths.
+        unsafe { room.give(SUCCESS, to.as_mut_ptr(), 5) };
+        assert_eq!(&to, b"abc  ");
+        // SAFETY: as above.
+        unsafe { room.give(SUCCESS, to.as_mut_ptr(), 2) };
+        assert_eq!(&to, b"abc  ");
+        // SAFETY: as above.
+        unsafe { room.give(1, to.as_mut_ptr(), 5) };
+        assert_eq!(&to, b"abc  ");
+    }
+}
