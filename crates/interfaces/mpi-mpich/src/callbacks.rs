@@ -164,8 +164,17 @@ unsafe fn handle(of: &Adapted, object: Object, code: c_int) {
             Object::File(file) => handle_on(of.function, outer::File::outward(file), code),
             Object::Session(it) => handle_on(of.function, outer::Session::outward(it), code),
             Object::Win(win) => handle_on(of.function, outer::Win::outward(win), code),
-            // Communicators and sessions alone are made with a handler, and both are numbers here.
-            Object::Unmade(_) => handle_on(of.function, outer::Comm::outward(abi::COMM_NULL), code),
+            // There is no object whose handle could be told.
+            Object::Unmade(_) if of.of == Of::Session => {
+                handle_on(
+                    of.function,
+                    outer::Session::outward(abi::SESSION_NULL),
+                    code,
+                );
+            }
+            Object::Unmade(_) => {
+                handle_on(of.function, outer::Comm::outward(abi::COMM_NULL), code);
+            }
             Object::None => {}
         }
     }

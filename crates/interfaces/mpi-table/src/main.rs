@@ -3,19 +3,19 @@
 
 use std::io::Write;
 
-use regatta_mpi_table::{fortran_include, fortran_module, header, mpich};
+use regatta_mpi_table::{header, mpich};
 
 fn main() -> std::io::Result<()> {
     let name = std::env::args().nth(1);
     let text = match name.as_deref().unwrap_or("mpi.h") {
         "mpi.h" => header(),
-        "mpich" => mpich::header(),
-        "mpif.h" => fortran_include(),
-        "mpi.f90" => fortran_module("mpi"),
-        "mpi_f08.f90" => fortran_module("mpi_f08"),
+        "mpif.h" => regatta_mpi_table::fortran_include(),
+        "mpi.f90" => regatta_mpi_table::fortran_module("mpi"),
+        "mpi_f08.f90" => regatta_mpi_table::fortran_module("mpi_f08"),
+        "mpich.h" => mpich::header(),
         other => {
             let text = format!(
-                "there is no file {other}; there are mpi.h, mpich (its mpi.h), mpif.h, mpi.f90 and mpi_f08.f90"
+                "there is no file {other}; there are mpi.h, mpif.h, mpi.f90, mpi_f08.f90, and mpich.h: MPICH's mpi.h"
             );
             return Err(std::io::Error::other(text));
         }

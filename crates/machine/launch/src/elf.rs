@@ -41,6 +41,9 @@ pub(crate) fn needed(path: &Path) -> Option<Vec<String>> {
     linked(path).map(|linked| linked.needed)
 }
 
+/// Larger files are not searched for words: the answer is not worth it.
+const LARGEST: u64 = 256 << 20;
+
 /// Does the program's file contain all of these?
 pub(crate) fn contains(path: &Path, words: &[&[u8]]) -> bool {
     if path.metadata().is_ok_and(|it| it.len() > LARGEST) {
