@@ -17,8 +17,6 @@ const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
 /// Larger tables are none.
 const LARGEST_SECTION: usize = 1 << 20;
-/// Larger files are not searched: the answer is not worth it.
-const LARGEST: u64 = 256 << 20;
 /// A longer string is not read to its end.
 const LONGEST_STRING: usize = 4096;
 
