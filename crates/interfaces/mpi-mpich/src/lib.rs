@@ -10,6 +10,8 @@
     non_snake_case,
     non_upper_case_globals
 )]
+// One text makes the functions of both widths of a count.
+#![allow(clippy::useless_conversion)]
 
 mod arrays;
 mod callbacks;

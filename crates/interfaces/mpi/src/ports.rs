@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use regatta_sys as rg;
 
@@ -20,6 +21,9 @@ const TAGS: c_int = 0x1000_0000;
 const LAST: c_int = 0x0fff_ffff / 2;
 /// The tag of messages between the two ends of a socket.
 pub const JOIN: c_int = 2;
+
+/// Seconds after which a process that waits looks whether the port is still open: nobody tells it.
+const LOOK: f64 = 0.5;
 
 static NEXT: AtomicI32 = AtomicI32::new(0);
 static OPEN: Mutex<Option<HashSet<c_int>>> = Mutex::new(None);
@@ -182,17 +186,28 @@ pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>>
     let words = [&[number], words].concat();
     talk::send(talk::CHANNEL, port.task, port.tag(), &words)?;
     let answer = port.tag() + 1;
-    if let Some((_, theirs)) = talk::receive_within(talk::CHANNEL, port.task, answer, seconds)? {
-        return Ok(theirs);
-    }
-    match look(&asking, rg::TAKE)? {
-        Some(_) => Err(Error::new(
-            ERR_PORT,
-            format!(
+    let began = Instant::now();
+    loop {
+        let left = seconds - began.elapsed().as_secs_f64();
+        let patience = left.clamp(0.0, LOOK);
+        if let Some((_, theirs)) = talk::receive_within(talk::CHANNEL, port.task, answer, patience)?
+        {
+            return Ok(theirs);
+        }
+        let is_open = look(&entry("port", name.to_bytes()), 0)?.is_some();
+        if is_open && left > LOOK {
+            continue;
+        }
+        if look(&asking, rg::TAKE)?.is_none() {
+            return Ok(talk::receive(talk::CHANNEL, port.task, answer)?.1);
+        }
+        let text = match is_open {
+            true => format!(
                 "nobody has accepted at the port {name:?} within {seconds} s (the hint \"timeout\" says how long to wait)"
             ),
-        )),
-        None => Ok(talk::receive(talk::CHANNEL, port.task, answer)?.1),
+            false => format!("the port {name:?} was closed before anybody accepted there"),
+        };
+        return Err(Error::new(ERR_PORT, text));
     }
 }
 

@@ -88,7 +88,10 @@ unsafe fn register<Count>(
         let functions = Box::new(Functions {
             read,
             write,
-            extent: std::mem::transmute::<*const c_void, _>(extent_fn),
+            extent: std::mem::transmute::<
+                *const c_void,
+                unsafe extern "C" fn(*mut i32, *mut i64, *mut i64, *mut i32),
+            >(extent_fn),
             state: *extra_state,
         });
         let given = |function: *const c_void, ours: *const c_void| match function == none {

@@ -50,9 +50,17 @@ pub unsafe fn grequest_start(
     // SAFETY: the program's variables, and functions of these types.
     unsafe {
         let functions = Box::into_raw(Box::new(Functions {
-            query: std::mem::transmute::<*const c_void, _>(query_fn),
-            free: std::mem::transmute::<*const c_void, _>(free_fn),
-            cancel: std::mem::transmute::<*const c_void, _>(cancel_fn),
+            query: std::mem::transmute::<
+                *const c_void,
+                unsafe extern "C" fn(*mut i64, *mut [i32; 8], *mut i32),
+            >(query_fn),
+            free: std::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut i64, *mut i32)>(
+                free_fn,
+            ),
+            cancel: std::mem::transmute::<
+                *const c_void,
+                unsafe extern "C" fn(*mut i64, *mut i32, *mut i32),
+            >(cancel_fn),
             state: *extra_state,
         }));
         let mut made = Request::of(0x180);
