@@ -9,10 +9,10 @@
 //!
 //! All arguments of this process are checked before anything is sent.
 
-pub mod between;
-mod carried;
 pub mod describe;
 mod engine;
+mod execution;
+pub mod intercommunicator;
 pub mod memory;
 pub mod messages;
 pub mod neighbours;
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_sys as rg;
 
-pub use carried::{begin, keep, run, slowly};
+pub use execution::{begin, keep, run, slowly};
 pub use reduction::Reduction;
 
 use crate::abi::*;

@@ -4,18 +4,18 @@
 //! the library's. Those of an intercommunicator have the members of both sides: first the side whose processes were said to
 //! be low, then the other one.
 //!
-//! Messages need four numbers of a communicator, which they read in its *port* without a lock. Everything else asks for the
+//! Messages need four numbers of a communicator, which they read in its *route* without a lock. Everything else asks for the
 //! object.
 
-mod birth;
 mod duplication;
 mod inter;
+pub mod internal_messages;
 mod making;
 mod members;
-mod ports;
+mod parent;
 mod registry;
+mod routes;
 mod shrinking;
-pub mod talk;
 
 use std::ffi::{CString, c_int};
 use std::sync::atomic::AtomicU32;
@@ -23,15 +23,15 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
-pub use birth::{
-    TAG as BIRTH_TAG, VARIABLE as BIRTH_VARIABLE, application, message as birth_message,
-};
 pub use duplication::begin as begin_dup;
 pub use inter::{Sides, connect, create_inter, create_inter_from_groups, merge};
 pub use making::{Inherited, Made, create, create_from_group, create_group, dup, publish, split};
 pub use members::Members;
-pub use ports::{Port, port, status_of};
+pub use parent::{
+    TAG as PARENT_TAG, VARIABLE as PARENT_VARIABLE, application, message as parent_message,
+};
 pub use registry::{all, get, insert, remove};
+pub use routes::{Route, route, status_of};
 pub use shrinking::shrink;
 
 use crate::abi::*;
@@ -181,7 +181,7 @@ pub fn make_world() -> Result {
     checked(own)?;
     let own = Made::of_group(making::select(rg::ALL, &[own], making::UNTOLD)?)?;
     registry::insert_predefined(own.with_handle(COMM_SELF, Inherited::named(c"MPI_COMM_SELF")));
-    birth::meet_parents()
+    parent::meet_parents()
 }
 
 /// Forgets MPI_COMM_WORLD and MPI_COMM_SELF: MPI is being finalized. The attributes of the latter are deleted first.
@@ -195,5 +195,5 @@ pub fn leave_world() -> Result {
 
 /// The way to who has started this process, or MPI_COMM_NULL.
 pub fn parent() -> Comm {
-    birth::parent()
+    parent::parent()
 }

@@ -2,7 +2,7 @@
 //!
 //! A file is opened by all processes of a communicator, of which it has a duplicate for the library's own messages. Data go
 //! through a [`view`], as a [`representation`] has them, to and from the system ([`posix`]) by [`access`]: each process by itself,
-//! or all together ([`together`]). The pointer that all have in common is an entry of the job ([`shared`]).
+//! or all together ([`two_phase`]). The pointer that all have in common is an entry of the job ([`shared`]).
 //!
 //! Nothing of a file is kept in memory: what a call has written is in the system's hands when it returns. So accesses that
 //! the program begins and waits for later are done when they are begun: they cost a copy to or from the system's memory,
@@ -13,7 +13,7 @@ pub mod opening;
 pub mod posix;
 pub mod representation;
 pub mod shared;
-pub mod together;
+pub mod two_phase;
 pub mod view;
 
 use std::ffi::{c_int, c_void};
@@ -205,8 +205,8 @@ impl Open {
 
     /// All processes have given the same number.
     pub fn check_same(&self, number: i64, name: &str) -> Result {
-        let mine = together::words(number);
-        let all = crate::communicator::talk::allgather(self.comm.hidden, mine)?;
+        let mine = two_phase::words(number);
+        let all = crate::communicator::internal_messages::allgather(self.comm.hidden, mine)?;
         match all.iter().all(|&it| it == mine) {
             true => Ok(()),
             false => Err(Error::new(
@@ -218,7 +218,7 @@ impl Open {
 
     /// Waits for all processes.
     pub fn barrier(&self) -> Result {
-        crate::communicator::talk::barrier(self.comm.hidden)
+        crate::communicator::internal_messages::barrier(self.comm.hidden)
     }
 
     /// The first process does something to the file, and all hear of the outcome.
@@ -227,7 +227,8 @@ impl Open {
         if self.comm.rank == 0 {
             number = posix::number(&work(&self.posix));
         }
-        let told = crate::communicator::talk::broadcast(self.comm.hidden, 0, vec![number])?;
+        let told =
+            crate::communicator::internal_messages::broadcast(self.comm.hidden, 0, vec![number])?;
         match told.first() {
             Some(0) => Ok(()),
             number => Err(refused(

@@ -9,7 +9,7 @@
 
 pub mod abi;
 pub mod attributes;
-pub mod beside;
+pub mod blocking_collectives;
 pub mod calls;
 pub mod collective;
 pub mod communicator;

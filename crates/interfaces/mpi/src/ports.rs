@@ -13,7 +13,7 @@ use std::time::Instant;
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::talk;
+use crate::communicator::internal_messages;
 use crate::error::{Error, Result, checked};
 
 /// Tags of messages that ask to be connected; answers have the next one.
@@ -155,13 +155,14 @@ fn own_port(name: &CStr) -> Result<Port> {
 pub fn accept(name: &CStr, words: &[c_int]) -> Result<Vec<c_int>> {
     let port = own_port(name)?;
     loop {
-        let (from, theirs) = talk::receive(talk::CHANNEL, rg::ANY, port.tag())?;
+        let (from, theirs) =
+            internal_messages::receive(internal_messages::CHANNEL, rg::ANY, port.tag())?;
         let Some((&number, theirs)) = theirs.split_first() else {
             continue;
         };
         // It may not want to wait any more.
         if look(&asking(from, number), rg::TAKE)?.is_some() {
-            talk::send(talk::CHANNEL, from, port.tag() + 1, words)?;
+            internal_messages::send(internal_messages::CHANNEL, from, port.tag() + 1, words)?;
             return Ok(theirs.to_vec());
         }
     }
@@ -184,14 +185,18 @@ pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>>
     let asking = asking(own()?, number);
     checked(put(&asking, &[], rg::OVERWRITABLE))?;
     let words = [&[number], words].concat();
-    talk::send(talk::CHANNEL, port.task, port.tag(), &words)?;
+    internal_messages::send(internal_messages::CHANNEL, port.task, port.tag(), &words)?;
     let answer = port.tag() + 1;
     let began = Instant::now();
     loop {
         let left = seconds - began.elapsed().as_secs_f64();
         let patience = left.clamp(0.0, LOOK);
-        if let Some((_, theirs)) = talk::receive_within(talk::CHANNEL, port.task, answer, patience)?
-        {
+        if let Some((_, theirs)) = internal_messages::receive_within(
+            internal_messages::CHANNEL,
+            port.task,
+            answer,
+            patience,
+        )? {
             return Ok(theirs);
         }
         let is_open = look(&entry("port", name.to_bytes()), 0)?.is_some();
@@ -199,7 +204,9 @@ pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>>
             continue;
         }
         if look(&asking, rg::TAKE)?.is_none() {
-            return Ok(talk::receive(talk::CHANNEL, port.task, answer)?.1);
+            return Ok(
+                internal_messages::receive(internal_messages::CHANNEL, port.task, answer)?.1,
+            );
         }
         let text = match is_open {
             true => format!(

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Made, Sides, talk};
+use crate::communicator::{self, Communicator, Made, Sides, internal_messages};
 use crate::error::{Error, Result};
 use crate::info::Hints;
 
@@ -56,7 +56,7 @@ pub fn spawn(comm: &Communicator, root: c_int, commands: &[Command]) -> (Vec<c_i
 
 /// All processes hear of the codes.
 fn share(comm: &Communicator, root: c_int, codes: Vec<c_int>) -> Vec<c_int> {
-    talk::broadcast(comm.group, root, codes).unwrap_or_default()
+    internal_messages::broadcast(comm.group, root, codes).unwrap_or_default()
 }
 
 fn kill(task: c_int) {
@@ -92,7 +92,7 @@ fn start(command: &Command, application: c_int, all: &mut Started) {
     arguments.push(std::ptr::null());
     // SAFETY: it takes nothing.
     let own = unsafe { rg::rg_tid() };
-    let variable = CString::new(format!("{}={own}", communicator::BIRTH_VARIABLE));
+    let variable = CString::new(format!("{}={own}", communicator::PARENT_VARIABLE));
     let variable = variable.unwrap_or_default();
     let environment = [variable.as_ptr(), std::ptr::null()];
     let pointer = |key: &CStr| hints.get(key).map_or(std::ptr::null(), CStr::as_ptr);
@@ -133,8 +133,13 @@ fn start(command: &Command, application: c_int, all: &mut Started) {
 /// Tells each started process of its world, its parents, and which command it runs.
 fn tell(tasks: &[c_int], parents: &[c_int], applications: &[c_int]) -> Result {
     for (&task, &application) in tasks.iter().zip(applications) {
-        let words = communicator::birth_message(tasks, parents, application);
-        talk::send(talk::CHANNEL, task, communicator::BIRTH_TAG, &words)?;
+        let words = communicator::parent_message(tasks, parents, application);
+        internal_messages::send(
+            internal_messages::CHANNEL,
+            task,
+            communicator::PARENT_TAG,
+            &words,
+        )?;
     }
     Ok(())
 }

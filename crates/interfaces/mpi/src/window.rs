@@ -5,13 +5,13 @@
 //! process. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
 //! call is; of the third one, puts and accumulates are complete after a flush.
 //!
-//! Each accumulate, whichever way it comes, holds the target's word for accumulates on the [`board`] of its host, for all of its
+//! Each accumulate, whichever way it comes, holds the target's word for accumulates on the [`lock_table`] of its host, for all of its
 //! elements.
 
 pub mod accumulate;
-mod board;
 mod copying;
 mod epochs;
+mod lock_table;
 mod making;
 pub mod quick;
 mod segment;
@@ -56,7 +56,7 @@ pub struct Window {
     pub has_service: bool,
     /// The thread that serves this process' memory.
     server: Mutex<Option<std::thread::JoinHandle<()>>>,
-    board: board::Board,
+    locks: lock_table::LockTable,
     epochs: Mutex<Epochs>,
     /// Whether there is an epoch of MPI_Win_lock_all: then nothing else is to be looked at.
     all_locked: AtomicBool,

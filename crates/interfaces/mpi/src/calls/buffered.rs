@@ -10,7 +10,7 @@ use regatta_sys as rg;
 
 use super::send::check_tag;
 use crate::abi::*;
-use crate::communicator::{get, port};
+use crate::communicator::{get, route};
 use crate::datatype::Staging;
 use crate::error::{Error, Result, checked, not_null};
 use crate::process;
@@ -118,8 +118,8 @@ pub unsafe fn bsend(
     tag: c_int,
     comm: Comm,
 ) -> Result {
-    let port = port(comm)?;
-    let to = port.destination(dest)?;
+    let route = route(comm)?;
+    let to = route.destination(dest)?;
     check_tag(tag)?;
     // SAFETY: the caller's buffer.
     let from = unsafe { Staging::input(buf, count, datatype)? };
@@ -128,7 +128,7 @@ pub unsafe fn bsend(
     }
     check_room(comm, from.length())?;
     // SAFETY: so many bytes are there.
-    checked(unsafe { rg::rg_bsend(from.address(), from.length(), to, tag, port.group()) })
+    checked(unsafe { rg::rg_bsend(from.address(), from.length(), to, tag, route.group()) })
 }
 
 pub unsafe fn ibsend(

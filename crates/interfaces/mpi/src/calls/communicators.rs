@@ -3,25 +3,25 @@
 use std::ffi::{c_char, c_int};
 
 use crate::abi::*;
-use crate::communicator::{self, get, port};
+use crate::communicator::{self, get, route};
 use crate::error::{Error, Result, not_null};
 use crate::groups;
 use crate::info::{self, Hints};
 use crate::text;
 
 pub unsafe fn comm_rank(comm: Comm, rank: *mut c_int) -> Result {
-    let port = port(comm)?;
+    let route = route(comm)?;
     not_null(rank, "rank")?;
     // SAFETY: the caller's pointer.
-    unsafe { *rank = port.rank() };
+    unsafe { *rank = route.rank() };
     Ok(())
 }
 
 pub unsafe fn comm_size(comm: Comm, size: *mut c_int) -> Result {
-    let port = port(comm)?;
+    let route = route(comm)?;
     not_null(size, "size")?;
     // SAFETY: the caller's pointer.
-    unsafe { *size = port.size() };
+    unsafe { *size = route.size() };
     Ok(())
 }
 
@@ -145,7 +145,7 @@ unsafe fn free(comm: *mut Comm, waits: bool) -> Result {
     // SAFETY: the program's functions for its attributes.
     unsafe { found.attributes.delete_all(handle)? };
     if waits {
-        communicator::talk::barrier(found.group)?;
+        communicator::internal_messages::barrier(found.group)?;
     }
     communicator::remove(handle)?;
     // SAFETY: the caller's pointer.

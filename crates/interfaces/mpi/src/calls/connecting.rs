@@ -9,7 +9,7 @@ use regatta_sys as rg;
 use super::communicator_making::give;
 use super::processes::check_root;
 use crate::abi::*;
-use crate::communicator::{self, Inherited, Sides, get, talk};
+use crate::communicator::{self, Inherited, Sides, get, internal_messages};
 use crate::error::{Error, Result, checked, not_null};
 use crate::info::{self, Hints};
 use crate::ports;
@@ -187,8 +187,8 @@ pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
         return Ok(());
     }
     let made = communicator::connect(&own, 0, || {
-        talk::send(talk::CHANNEL, tid, ports::JOIN, &[])?;
-        talk::receive(talk::CHANNEL, tid, ports::JOIN)?;
+        internal_messages::send(internal_messages::CHANNEL, tid, ports::JOIN, &[])?;
+        internal_messages::receive(internal_messages::CHANNEL, tid, ports::JOIN)?;
         Ok(Sides::fresh(vec![tid]))
     })?;
     // SAFETY: the caller's pointer.

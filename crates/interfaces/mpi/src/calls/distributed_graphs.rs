@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::communicators::no_intra;
 use super::grids::{array, fill};
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, get, publish, talk};
+use crate::communicator::{self, Communicator, Inherited, get, internal_messages, publish};
 use crate::error::{Error, Result, not_null};
 use crate::info;
 use crate::topology::{Distributed, Topology};
@@ -145,7 +145,7 @@ pub unsafe fn dist_graph_create(
         weighted,
         ..Distributed::default()
     };
-    for list in talk::allgather_lists(comm.group, &told)? {
+    for list in internal_messages::allgather_lists(comm.group, &told)? {
         for edge in list.chunks_exact(3) {
             if edge[1] == comm.rank {
                 edges.sources.push(edge[0]);

@@ -8,7 +8,7 @@ use super::completion::wait_for;
 use super::receive::{irecv, wanted_tag};
 use super::send::{check_tag, isend};
 use crate::abi::*;
-use crate::communicator::{Port, port};
+use crate::communicator::{Route, route};
 use crate::datatype::{self, Block, Staging};
 use crate::error::{Result, checked, not_null};
 use crate::progress;
@@ -28,8 +28,8 @@ pub unsafe fn sendrecv(
     comm: Comm,
     status: *mut Status,
 ) -> Result {
-    let port = port(comm)?;
-    let (to, from) = (port.destination(dest)?, port.source(source)?);
+    let route = route(comm)?;
+    let (to, from) = (route.destination(dest)?, route.source(source)?);
     check_tag(sendtag)?;
     let tag = wanted_tag(recvtag)?;
     if let (Block::Plain { offset, length }, true) =
@@ -43,7 +43,7 @@ pub unsafe fn sendrecv(
         let into = datatype::address(recvbuf, at, room)?;
         let sent = (out.cast_const(), length, to, sendtag);
         // SAFETY: the caller's buffers and pointer.
-        return unsafe { plain(port, sent, (into, room, from, tag), status) };
+        return unsafe { plain(route, sent, (into, room, from, tag), status) };
     }
     let mut request = REQUEST_NULL;
     // SAFETY: the caller's buffers.
@@ -71,12 +71,12 @@ pub unsafe fn sendrecv(
 /// Both at once, of blocks in one piece: address, length, peer and tag of each.
 #[inline(always)]
 unsafe fn plain(
-    port: &Port,
+    route: &Route,
     (out, length, to, sendtag): (*const c_void, usize, c_int, c_int),
     (into, room, from, tag): (*mut c_void, usize, c_int, c_int),
     status: *mut Status,
 ) -> Result {
-    let (group, mut got) = (port.group(), rg::Status::default());
+    let (group, mut got) = (route.group(), rg::Status::default());
     // SAFETY: the caller's buffers; `got` is written.
     let code = unsafe {
         rg::rg_sendrecv(
@@ -85,7 +85,7 @@ unsafe fn plain(
     };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
         // SAFETY: the caller's pointer.
-        unsafe { port.status(&got).store(status) };
+        unsafe { route.status(&got).store(status) };
     }
     checked(code)
 }
@@ -106,7 +106,7 @@ pub unsafe fn isendrecv(
 ) -> Result {
     not_null(request, "request")?;
     // All of both halves is checked before one is begun.
-    port(comm)?.destination(dest)?;
+    route(comm)?.destination(dest)?;
     check_tag(sendtag)?;
     datatype::block(sendtype, sendcount)?;
     let (mut receive, mut send) = (REQUEST_NULL, REQUEST_NULL);
@@ -172,7 +172,7 @@ pub unsafe fn isendrecv_replace(
     request: *mut Request,
 ) -> Result {
     not_null(request, "request")?;
-    port(comm)?.destination(dest)?;
+    route(comm)?.destination(dest)?;
     check_tag(sendtag)?;
     // SAFETY: the caller's buffer, whose bytes are copied here.
     let copy: Vec<u8> = unsafe {

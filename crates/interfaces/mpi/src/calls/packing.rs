@@ -59,7 +59,7 @@ pub unsafe fn pack(
     position: OutCount,
     comm: Comm,
 ) -> Result {
-    communicator::port(comm)?;
+    communicator::route(comm)?;
     let of = committed(datatype)?;
     let length = of.packed_size(incount)?;
     of.check_buffer(inbuf, length)?;
@@ -82,7 +82,7 @@ pub unsafe fn unpack(
     datatype: Datatype,
     comm: Comm,
 ) -> Result {
-    communicator::port(comm)?;
+    communicator::route(comm)?;
     let of = committed(datatype)?;
     let length = of.packed_size(outcount)?;
     of.check_buffer(outbuf, length)?;
@@ -97,7 +97,7 @@ pub unsafe fn unpack(
 }
 
 pub unsafe fn pack_size(incount: i64, datatype: Datatype, comm: Comm, size: OutCount) -> Result {
-    communicator::port(comm)?;
+    communicator::route(comm)?;
     let length = committed(datatype)?.packed_size(incount)?;
     if size.is_null() {
         return Err(Error::new(ERR_ARG, "size is a null pointer"));

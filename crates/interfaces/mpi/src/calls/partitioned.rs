@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::send::check_tag;
 use crate::abi::*;
-use crate::communicator::{get, port};
+use crate::communicator::{get, route};
 use crate::datatype::{self, Block};
 use crate::error::{Error, Result, not_null};
 use crate::info;
@@ -44,7 +44,7 @@ pub unsafe fn psend_init(
     info: Info,
     request: *mut Request,
 ) -> Result {
-    let peer = port(comm)?.destination(dest)?;
+    let peer = route(comm)?.destination(dest)?;
     check_tag(tag)?;
     info::optional(info)?;
     not_null(request, "request")?;
@@ -76,12 +76,12 @@ pub unsafe fn precv_init(
     info: Info,
     request: *mut Request,
 ) -> Result {
-    let port = port(comm)?;
+    let route = route(comm)?;
     if dest == ANY_SOURCE {
         let text = "the source is MPI_ANY_SOURCE; partitioned receives have one source";
         return Err(Error::new(ERR_RANK, text));
     }
-    let peer = port.source(dest)?;
+    let peer = route.source(dest)?;
     check_tag(tag)?;
     info::optional(info)?;
     not_null(request, "request")?;

@@ -7,7 +7,7 @@ use super::completion::array;
 use super::receive::{irecv, wanted_tag};
 use super::send::{check_tag, irsend, isend, issend};
 use crate::abi::*;
-use crate::communicator::port;
+use crate::communicator::route;
 use crate::datatype::{self, Kept};
 use crate::error::{Error, Object, Result, not_null};
 use crate::progress;
@@ -188,7 +188,7 @@ fn of_send(
     tag: c_int,
     comm: Comm,
 ) -> Result<Arguments> {
-    port(comm)?.destination(dest)?;
+    route(comm)?.destination(dest)?;
     check_tag(tag)?;
     Ok(Arguments {
         buf: buf.cast_mut(),
@@ -209,7 +209,7 @@ pub unsafe fn recv_init(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    port(comm)?.source(source)?;
+    route(comm)?.source(source)?;
     wanted_tag(tag)?;
     let arguments = Arguments {
         buf,

@@ -7,7 +7,7 @@ use regatta_sys as rg;
 
 use super::receive::wanted_tag;
 use crate::abi::*;
-use crate::communicator::port;
+use crate::communicator::route;
 use crate::datatype::Staging;
 use crate::error::{Error, Object, Result, checked, not_null};
 use crate::objects::{Kind, Table};
@@ -30,8 +30,8 @@ pub unsafe fn iprobe(
     flag: *mut c_int,
     status: *mut Status,
 ) -> Result {
-    let port = port(comm)?;
-    let (from, tag) = (port.source(source)?, wanted_tag(tag)?);
+    let route = route(comm)?;
+    let (from, tag) = (route.source(source)?, wanted_tag(tag)?);
     not_null(flag, "flag")?;
     if !progress::is_idle() {
         progress::advance();
@@ -39,22 +39,22 @@ pub unsafe fn iprobe(
     let mut got = rg::Status::default();
     // SAFETY: the caller's pointers; `got` is written.
     unsafe {
-        checked(rg::rg_iprobe(from, tag, port.group(), flag, &mut got))?;
+        checked(rg::rg_iprobe(from, tag, route.group(), flag, &mut got))?;
         if *flag != 0 {
-            port.status(&got).store(status);
+            route.status(&got).store(status);
         }
     }
     Ok(())
 }
 
 pub unsafe fn probe(source: c_int, tag: c_int, comm: Comm, status: *mut Status) -> Result {
-    let port = port(comm)?;
-    let (from, wanted) = (port.source(source)?, wanted_tag(tag)?);
+    let route = route(comm)?;
+    let (from, wanted) = (route.source(source)?, wanted_tag(tag)?);
     let mut got = rg::Status::default();
     loop {
         if progress::is_idle() {
             // SAFETY: `got` is written.
-            checked(unsafe { rg::rg_probe(from, wanted, port.group(), &mut got) })?;
+            checked(unsafe { rg::rg_probe(from, wanted, route.group(), &mut got) })?;
             break;
         }
         let mut found = 0;
@@ -63,7 +63,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: Comm, status: *mut Status) 
             checked(rg::rg_iprobe(
                 from,
                 wanted,
-                port.group(),
+                route.group(),
                 &mut found,
                 &mut got,
             ))?;
@@ -75,7 +75,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: Comm, status: *mut Status) 
         std::thread::yield_now();
     }
     // SAFETY: the caller's pointer.
-    unsafe { port.status(&got).store(status) };
+    unsafe { route.status(&got).store(status) };
     Ok(())
 }
 
@@ -107,14 +107,14 @@ pub unsafe fn mprobe(
     loop {
         let mut flag = 0;
         if progress::is_idle() {
-            let port = port(comm)?;
-            let (from, wanted) = (port.source(source)?, wanted_tag(tag)?);
+            let route = route(comm)?;
+            let (from, wanted) = (route.source(source)?, wanted_tag(tag)?);
             let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
             // SAFETY: both are written.
-            checked(unsafe { rg::rg_mprobe(from, wanted, port.group(), &mut found, &mut got) })?;
+            checked(unsafe { rg::rg_mprobe(from, wanted, route.group(), &mut found, &mut got) })?;
             // SAFETY: the caller's pointers.
             unsafe {
-                port.status(&got).store(status);
+                route.status(&got).store(status);
                 return hand_out(found, comm, message);
             }
         }
@@ -135,8 +135,8 @@ pub unsafe fn improbe(
     message: *mut Message,
     status: *mut Status,
 ) -> Result {
-    let port = port(comm)?;
-    let (from, wanted) = (port.source(source)?, wanted_tag(tag)?);
+    let route = route(comm)?;
+    let (from, wanted) = (route.source(source)?, wanted_tag(tag)?);
     not_null(flag, "flag")?;
     not_null(message, "message")?;
     if !progress::is_idle() {
@@ -148,13 +148,13 @@ pub unsafe fn improbe(
         checked(rg::rg_improbe(
             from,
             wanted,
-            port.group(),
+            route.group(),
             flag,
             &mut found,
             &mut got,
         ))?;
         if *flag != 0 {
-            port.status(&got).store(status);
+            route.status(&got).store(status);
             hand_out(found, comm, message)?;
         }
     }

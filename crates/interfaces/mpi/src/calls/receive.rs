@@ -6,7 +6,7 @@ use std::sync::Arc;
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{Port, port};
+use crate::communicator::{Route, route};
 use crate::datatype::transfer::{self, Apart};
 use crate::datatype::{self, Block, Type};
 use crate::error::{Error, Result, checked, not_null};
@@ -39,24 +39,24 @@ pub unsafe fn recv(
     comm: Comm,
     status: *mut Status,
 ) -> Result {
-    let port = port(comm)?;
-    let from = port.source(source)?;
+    let route = route(comm)?;
+    let from = route.source(source)?;
     let tag = wanted_tag(tag)?;
     performance::receives();
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
         Block::Layout(of) => {
             // SAFETY: the caller's promise.
-            return unsafe { apart(&of, buf, count, (from, tag), port, status) };
+            return unsafe { apart(&of, buf, count, (from, tag), route, status) };
         }
     };
     let buf = datatype::address(buf, offset, length)?;
     let mut got = rg::Status::default();
     // SAFETY: the caller's buffer has room for so many bytes.
-    let code = unsafe { into_block(buf, length, (from, tag), port, &mut got) };
+    let code = unsafe { into_block(buf, length, (from, tag), route, &mut got) };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
         // SAFETY: the caller's pointer.
-        unsafe { port.status(&got).store(status) };
+        unsafe { route.status(&got).store(status) };
     }
     checked(code)
 }
@@ -67,16 +67,16 @@ unsafe fn into_block(
     buf: *mut c_void,
     length: usize,
     (from, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
     got: &mut rg::Status,
 ) -> c_int {
     if progress::is_idle() {
         // SAFETY: the caller's promise.
-        return unsafe { rg::rg_recv(buf, length, from, tag, port.group(), got) };
+        return unsafe { rg::rg_recv(buf, length, from, tag, route.group(), got) };
     }
     let mut request = rg::REQUEST_NULL;
     // SAFETY: as above, until the receive is complete, which is awaited here.
-    match unsafe { rg::rg_irecv(buf, length, from, tag, port.group(), &mut request) } {
+    match unsafe { rg::rg_irecv(buf, length, from, tag, route.group(), &mut request) } {
         rg::OK => progress::wait(request, got),
         code => code,
     }
@@ -89,19 +89,19 @@ unsafe fn apart(
     buf: *mut c_void,
     count: i64,
     (from, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
     status: *mut Status,
 ) -> Result {
     let mut got = rg::Status::default();
     let code = match transfer::views(of, buf, count)? {
         // SAFETY: the caller's promise.
-        Some(views) => unsafe { into_views(&views, (from, tag), port, &mut got) },
+        Some(views) => unsafe { into_views(&views, (from, tag), route, &mut got) },
         // SAFETY: the caller's promise; so many bytes have come to the memory.
         None => unsafe {
             let length = of.packed_size(count)?;
             let mut bytes = datatype::memory(length)?;
             let place = bytes.as_mut_ptr().cast();
-            let code = into_block(place, length, (from, tag), port, &mut got);
+            let code = into_block(place, length, (from, tag), route, &mut got);
             if code == rg::OK || code == rg::ERR_TRUNCATED {
                 of.unpack(bytes.as_ptr(), 0, length.min(got.length), buf);
             }
@@ -110,7 +110,7 @@ unsafe fn apart(
     };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
         // SAFETY: the caller's pointer.
-        unsafe { port.status(&got).store(status) };
+        unsafe { route.status(&got).store(status) };
     }
     checked(code)
 }
@@ -118,17 +118,17 @@ unsafe fn apart(
 unsafe fn into_views(
     views: &[rg::View],
     (from, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
     got: &mut rg::Status,
 ) -> c_int {
     let (first, n) = (views.as_ptr(), views.len() as c_int);
     if progress::is_idle() {
         // SAFETY: the caller's promise.
-        return unsafe { rg::rg_recvv(first, n, from, tag, port.group(), got) };
+        return unsafe { rg::rg_recvv(first, n, from, tag, route.group(), got) };
     }
     let mut request = rg::REQUEST_NULL;
     // SAFETY: as above, until the receive is complete, which is awaited here.
-    match unsafe { rg::rg_irecvv(first, n, from, tag, port.group(), &mut request) } {
+    match unsafe { rg::rg_irecvv(first, n, from, tag, route.group(), &mut request) } {
         rg::OK => progress::wait(request, got),
         code => code,
     }
@@ -143,8 +143,8 @@ pub unsafe fn irecv(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    let port = port(comm)?;
-    let from = port.source(source)?;
+    let route = route(comm)?;
+    let from = route.source(source)?;
     let tag = wanted_tag(tag)?;
     not_null(request, "request")?;
     performance::receives();
@@ -152,7 +152,7 @@ pub unsafe fn irecv(
         Block::Plain { offset, length } => (offset, length),
         Block::Layout(of) => {
             // SAFETY: the caller's promise.
-            let begun = unsafe { begin_apart(of, buf, count, (from, tag), port, comm)? };
+            let begun = unsafe { begin_apart(of, buf, count, (from, tag), route, comm)? };
             // SAFETY: the caller's pointer.
             unsafe { *request = begun };
             return Ok(());
@@ -161,7 +161,7 @@ pub unsafe fn irecv(
     let buf = datatype::address(buf, offset, length)?;
     let mut begun = rg::REQUEST_NULL;
     // SAFETY: the caller's buffer has room for so many bytes until the request is complete.
-    checked(unsafe { rg::rg_irecv(buf, length, from, tag, port.group(), &mut begun) })?;
+    checked(unsafe { rg::rg_irecv(buf, length, from, tag, route.group(), &mut begun) })?;
     // SAFETY: the caller's pointer.
     unsafe { *request = requests::plain(begun, comm)? };
     Ok(())
@@ -174,10 +174,10 @@ unsafe fn begin_apart(
     buf: *mut c_void,
     count: i64,
     (from, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
     comm: Comm,
 ) -> Result<Request> {
-    let group = port.group();
+    let group = route.group();
     if let Some(views) = transfer::views(&of, buf, count)? {
         let (first, n) = (views.as_ptr(), views.len() as c_int);
         let mut begun = rg::REQUEST_NULL;

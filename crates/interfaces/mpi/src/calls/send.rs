@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{Port, port};
+use crate::communicator::{Route, route};
 use crate::datatype::transfer::{self, Apart};
 use crate::datatype::{self, Block, Type};
 use crate::error::{Error, Result, checked, not_null};
@@ -73,18 +73,18 @@ unsafe fn blocking(
     tag: c_int,
     comm: Comm,
 ) -> Result {
-    let port = port(comm)?;
-    let to = port.destination(dest)?;
+    let route = route(comm)?;
+    let to = route.destination(dest)?;
     check_tag(tag)?;
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
         // SAFETY: the caller's promise.
-        Block::Layout(of) => return unsafe { apart(mode, &of, buf, count, (to, tag), port) },
+        Block::Layout(of) => return unsafe { apart(mode, &of, buf, count, (to, tag), route) },
     };
     performance::sent(length);
     let buf = datatype::address(buf, offset, length)?;
     // SAFETY: the caller's buffer has these bytes.
-    unsafe { of_block(&mode, buf, length, (to, tag), port) }
+    unsafe { of_block(&mode, buf, length, (to, tag), route) }
 }
 
 /// Sends bytes in one piece to this destination with this tag.
@@ -94,15 +94,15 @@ unsafe fn of_block(
     buf: *const c_void,
     length: usize,
     (to, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
 ) -> Result {
     if progress::is_idle() {
         // SAFETY: the caller's promise.
-        return checked(unsafe { (mode.send)(buf, length, to, tag, port.group()) });
+        return checked(unsafe { (mode.send)(buf, length, to, tag, route.group()) });
     }
     let mut request = rg::REQUEST_NULL;
     // SAFETY: the caller's promise, until the send is complete, which is awaited here.
-    checked(unsafe { (mode.start)(buf, length, to, tag, port.group(), &mut request) })?;
+    checked(unsafe { (mode.start)(buf, length, to, tag, route.group(), &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))
 }
 
@@ -114,7 +114,7 @@ unsafe fn apart(
     buf: *const c_void,
     count: i64,
     (to, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
 ) -> Result {
     performance::sent(of.packed_size(count)?);
     let few = match mode.has_views {
@@ -125,17 +125,17 @@ unsafe fn apart(
         // SAFETY: the caller's promise; the bytes stay until they are sent.
         return unsafe {
             let (bytes, length) = transfer::packed(of, buf, count)?;
-            of_block(&mode, bytes.as_ptr().cast(), length, (to, tag), port)
+            of_block(&mode, bytes.as_ptr().cast(), length, (to, tag), route)
         };
     };
     let (first, n) = (views.as_ptr(), views.len() as c_int);
     if progress::is_idle() {
         // SAFETY: the caller's promise.
-        return checked(unsafe { rg::rg_sendv(first, n, to, tag, port.group()) });
+        return checked(unsafe { rg::rg_sendv(first, n, to, tag, route.group()) });
     }
     let mut request = rg::REQUEST_NULL;
     // SAFETY: the caller's promise, until the send is complete, which is awaited here.
-    checked(unsafe { rg::rg_isendv(first, n, to, tag, port.group(), &mut request) })?;
+    checked(unsafe { rg::rg_isendv(first, n, to, tag, route.group(), &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))
 }
 
@@ -151,15 +151,15 @@ unsafe fn started(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    let port: &Port = port(comm)?;
-    let to = port.destination(dest)?;
+    let route: &Route = route(comm)?;
+    let to = route.destination(dest)?;
     check_tag(tag)?;
     not_null(request, "request")?;
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
         Block::Layout(of) => {
             // SAFETY: the caller's promise.
-            let begun = unsafe { begin_apart(mode, &of, buf, count, (to, tag), port, comm)? };
+            let begun = unsafe { begin_apart(mode, &of, buf, count, (to, tag), route, comm)? };
             // SAFETY: the caller's pointer.
             unsafe { *request = begun };
             return Ok(());
@@ -169,7 +169,7 @@ unsafe fn started(
     let buf = datatype::address(buf, offset, length)?;
     let mut begun = rg::REQUEST_NULL;
     // SAFETY: the caller's buffer has these bytes until the request is complete.
-    checked(unsafe { (mode.start)(buf, length, to, tag, port.group(), &mut begun) })?;
+    checked(unsafe { (mode.start)(buf, length, to, tag, route.group(), &mut begun) })?;
     // SAFETY: the caller's pointer.
     unsafe { *request = requests::plain(begun, comm)? };
     Ok(())
@@ -183,11 +183,11 @@ unsafe fn begin_apart(
     buf: *const c_void,
     count: i64,
     (to, tag): (c_int, c_int),
-    port: &Port,
+    route: &Route,
     comm: Comm,
 ) -> Result<Request> {
     performance::sent(of.packed_size(count)?);
-    let group = port.group();
+    let group = route.group();
     if mode.has_views
         && let Some(views) = transfer::views(of, buf, count)?
     {

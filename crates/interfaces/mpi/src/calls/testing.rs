@@ -8,7 +8,7 @@ use super::completion::{
     Outcome, array, nothing, operation_outcome, plain_outcome, store, summary,
 };
 use crate::abi::*;
-use crate::communicator::port;
+use crate::communicator::route;
 use crate::error::{Error, Result, checked, not_null};
 use crate::progress;
 use crate::requests::{State, slot};
@@ -62,10 +62,10 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
             checked(code)?;
             return Ok(Look::Pending);
         }
-        let port = port(slot.comm());
+        let route = route(slot.comm());
         let plain = || Status::of_message(got.source, got.tag, got.length as u64);
         return Ok(Look::Complete(
-            port.map_or_else(|_| plain(), |port| port.status(&got)),
+            route.map_or_else(|_| plain(), |route| route.status(&got)),
         ));
     }
     // Another thread that waits for it has it.

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::memory::{Buffer, Counts, Element, Memory, Part, even};
 use super::messages::{Content, Message};
-use super::{Collective, Kind, Reduction, Role, Side, between, next_tag, of_one_group, role};
+use super::{
+    Collective, Kind, Reduction, Role, Side, intercommunicator, next_tag, of_one_group, role,
+};
 use crate::abi::*;
 use crate::communicator::{Communicator, get};
 use crate::error::{Error, Result};
@@ -30,14 +32,14 @@ pub unsafe fn broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Result<Colle
     let comm = get(comm)?;
     let role = role(&comm, root)?;
     if role == Role::Outside {
-        return Ok(between::outside(comm));
+        return Ok(intercommunicator::outside(comm));
     }
     // SAFETY: the caller's promise.
     let memory = unsafe { buffer.memory("buffer", 1)? };
     if comm.remote.is_some() {
         return Ok(match role {
-            Role::Member(root) => between::from_one(comm, root, memory),
-            _ => between::to_all(comm, |_| memory.clone()),
+            Role::Member(root) => intercommunicator::from_one(comm, root, memory),
+            _ => intercommunicator::to_all(comm, |_| memory.clone()),
         });
     }
     let (gives, takes) = match role {
@@ -69,14 +71,14 @@ pub unsafe fn gather(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Res
     // SAFETY: the caller's promise.
     unsafe {
         match (role(&comm, root)?, &comm.remote) {
-            (Role::Outside, _) => Ok(between::outside(comm)),
+            (Role::Outside, _) => Ok(intercommunicator::outside(comm)),
             (Role::Root, Some(_)) => {
                 let takes = recv.memory("recvbuf", peers)?;
-                Ok(between::from_all(comm, |rank| takes.only(rank)))
+                Ok(intercommunicator::from_all(comm, |rank| takes.only(rank)))
             }
             (Role::Member(root), Some(_)) => {
                 let gives = send.memory("sendbuf", 1)?;
-                Ok(between::to_one(comm, root, gives))
+                Ok(intercommunicator::to_one(comm, root, gives))
             }
             (Role::Member(_), None) => {
                 let gives = Side::Memory(send.memory("sendbuf", 1)?);
@@ -159,14 +161,14 @@ pub unsafe fn scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Re
     // SAFETY: the caller's promise.
     unsafe {
         match (role(&comm, root)?, &comm.remote) {
-            (Role::Outside, _) => Ok(between::outside(comm)),
+            (Role::Outside, _) => Ok(intercommunicator::outside(comm)),
             (Role::Root, Some(_)) => {
                 let gives = send.memory("sendbuf", peers)?;
-                Ok(between::to_all(comm, |rank| gives.only(rank)))
+                Ok(intercommunicator::to_all(comm, |rank| gives.only(rank)))
             }
             (Role::Member(root), Some(_)) => {
                 let takes = recv.memory("recvbuf", 1)?;
-                Ok(between::from_one(comm, root, takes))
+                Ok(intercommunicator::from_one(comm, root, takes))
             }
             (Role::Member(_), None) => {
                 let takes = Side::Memory(recv.memory("recvbuf", 1)?);
@@ -199,7 +201,7 @@ pub unsafe fn allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collec
         let takes = recv.memory("recvbuf", comm.peers().len())?;
         if comm.remote.is_some() {
             let gives = send.memory("sendbuf", 1)?;
-            return Ok(between::exchange(
+            return Ok(intercommunicator::exchange(
                 comm,
                 |_| gives.clone(),
                 |rank| takes.only(rank),
@@ -224,7 +226,7 @@ pub unsafe fn alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collect
         let takes = recv.memory("recvbuf", peers)?;
         if comm.remote.is_some() {
             let gives = send.memory("sendbuf", peers)?;
-            return Ok(between::exchange(
+            return Ok(intercommunicator::exchange(
                 comm,
                 |rank| gives.only(rank),
                 |rank| takes.only(rank),
@@ -320,7 +322,7 @@ pub unsafe fn alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Collecti
             let text = "sendbuf and recvbuf are the same (MPI_IN_PLACE as sendbuf says that)";
             return Err(Error::new(ERR_BUFFER, text));
         }
-        Ok(between::exchange(
+        Ok(intercommunicator::exchange(
             comm,
             |rank| gives[rank].clone(),
             |rank| takes[rank].clone(),
@@ -386,17 +388,25 @@ pub unsafe fn reduce(comm: Comm, what: Reduced, root: c_int) -> Result<Collectiv
     let role = role(&comm, root)?;
     let between = comm.remote.is_some();
     if role == Role::Outside {
-        return Ok(between::outside(comm));
+        return Ok(intercommunicator::outside(comm));
     }
     let reduction = what.reduction()?;
     // SAFETY: the caller's promise.
     unsafe {
         let (gives, takes) = match role {
             Role::Root if between => {
-                return Ok(between::result_at_root(comm, what.takes(what.count)?));
+                return Ok(intercommunicator::result_at_root(
+                    comm,
+                    what.takes(what.count)?,
+                ));
             }
             Role::Member(root) if between => {
-                return Ok(between::reduced_for(comm, root, what.gives()?, reduction));
+                return Ok(intercommunicator::reduced_for(
+                    comm,
+                    root,
+                    what.gives()?,
+                    reduction,
+                ));
             }
             Role::Root => what.both(what.count)?,
             _ => (Side::Memory(what.gives()?), Side::Nothing),
@@ -416,7 +426,9 @@ pub unsafe fn allreduce(comm: Comm, what: Reduced) -> Result<Collective> {
     unsafe {
         if comm.remote.is_some() {
             let (gives, takes) = (what.gives()?, what.takes(what.count)?);
-            return Ok(between::reduced_for_all(comm, gives, takes, reduction, 0));
+            return Ok(intercommunicator::reduced_for_all(
+                comm, gives, takes, reduction, 0,
+            ));
         }
         let (gives, takes) = what.both(what.count)?;
         Ok(reduction_of(comm, Kind::Allreduce, gives, takes, reduction))
@@ -486,7 +498,7 @@ pub unsafe fn reduce_scatter(
             let (gives, takes) = (what.gives()?, what.takes(mine)?);
             let before: i64 = counts[..comm.rank as usize].iter().sum();
             let from = before as usize * gives.element.size;
-            return Ok(between::reduced_for_all(
+            return Ok(intercommunicator::reduced_for_all(
                 comm, gives, takes, reduction, from,
             ));
         }

@@ -9,17 +9,17 @@ use std::ffi::{c_int, c_void};
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{Port, port};
+use crate::communicator::{Route, route};
 use crate::datatype::builtin;
 use crate::operator;
 use crate::progress;
 
-/// The port of a communicator of one group, if no operation has to advance meanwhile; and this process' rank.
+/// The route of a communicator of one group, if no operation has to advance meanwhile; and this process' rank.
 #[inline(always)]
-fn place(comm: Comm) -> Option<(&'static Port, c_int)> {
-    let port = port(comm).ok()?;
-    let rank = port.rank_among_peers()?;
-    progress::is_idle().then_some((port, rank))
+fn place(comm: Comm) -> Option<(&'static Route, c_int)> {
+    let route = route(comm).ok()?;
+    let rank = route.rank_among_peers()?;
+    progress::is_idle().then_some((route, rank))
 }
 
 /// Bytes of elements of a predefined type.
@@ -36,16 +36,16 @@ fn is_memory(address: *const c_void) -> bool {
 }
 
 #[inline(always)]
-fn is_root(root: c_int, rank: c_int, port: &Port) -> Option<bool> {
-    (0..port.peers()).contains(&root).then_some(root == rank)
+fn is_root(root: c_int, rank: c_int, route: &Route) -> Option<bool> {
+    (0..route.peers()).contains(&root).then_some(root == rank)
 }
 
 /// MPI_Barrier.
 #[inline(always)]
 pub unsafe fn barrier(comm: Comm) -> Option<c_int> {
-    let (port, _) = place(comm)?;
+    let (route, _) = place(comm)?;
     // SAFETY: it takes no memory.
-    Some(unsafe { rg::rg_barrier(port.group()) })
+    Some(unsafe { rg::rg_barrier(route.group()) })
 }
 
 /// MPI_Bcast.
@@ -57,14 +57,14 @@ pub unsafe fn broadcast(
     root: c_int,
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, rank) = place(comm)?;
-    is_root(root, rank, port)?;
+    let (route, rank) = place(comm)?;
+    is_root(root, rank, route)?;
     let length = bytes((count, datatype))?;
     if !is_memory(buffer) {
         return None;
     }
     // SAFETY: the caller's buffer.
-    Some(unsafe { rg::rg_broadcast(buffer, length, root, port.group()) })
+    Some(unsafe { rg::rg_broadcast(buffer, length, root, route.group()) })
 }
 
 /// Bytes of a process' part, where what it sends and receives agree.
@@ -103,14 +103,14 @@ pub unsafe fn gather(
     root: c_int,
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, rank) = place(comm)?;
-    let length = match is_root(root, rank, port)? {
+    let (route, rank) = place(comm)?;
+    let length = match is_root(root, rank, route)? {
         true => part_of_all((sendbuf, send), (recvbuf, recv), rank)?,
         false if is_memory(sendbuf) => bytes(send)?,
         false => return None,
     };
     // SAFETY: the caller's buffers.
-    Some(unsafe { rg::rg_gather(sendbuf, length, recvbuf, root, port.group()) })
+    Some(unsafe { rg::rg_gather(sendbuf, length, recvbuf, root, route.group()) })
 }
 
 /// MPI_Scatter.
@@ -123,14 +123,14 @@ pub unsafe fn scatter(
     root: c_int,
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, rank) = place(comm)?;
-    let length = match is_root(root, rank, port)? {
+    let (route, rank) = place(comm)?;
+    let length = match is_root(root, rank, route)? {
         true => part_of_all((recvbuf, recv), (sendbuf, send), rank)?,
         false if is_memory(recvbuf) => bytes(recv)?,
         false => return None,
     };
     // SAFETY: the caller's buffers.
-    Some(unsafe { rg::rg_scatter(sendbuf, recvbuf, length, root, port.group()) })
+    Some(unsafe { rg::rg_scatter(sendbuf, recvbuf, length, root, route.group()) })
 }
 
 /// MPI_Allgather.
@@ -142,10 +142,10 @@ pub unsafe fn allgather(
     recv: (i64, Datatype),
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, rank) = place(comm)?;
+    let (route, rank) = place(comm)?;
     let length = part_of_all((sendbuf, send), (recvbuf, recv), rank)?;
     // SAFETY: the caller's buffers.
-    Some(unsafe { rg::rg_allgather(sendbuf, length, recvbuf, port.group()) })
+    Some(unsafe { rg::rg_allgather(sendbuf, length, recvbuf, route.group()) })
 }
 
 /// MPI_Alltoall.
@@ -157,10 +157,10 @@ pub unsafe fn alltoall(
     recv: (i64, Datatype),
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, _) = place(comm)?;
+    let (route, _) = place(comm)?;
     let length = part((sendbuf, send), (recvbuf, recv))?;
     // SAFETY: the caller's buffers.
-    Some(unsafe { rg::rg_alltoall(sendbuf, length, recvbuf, port.group()) })
+    Some(unsafe { rg::rg_alltoall(sendbuf, length, recvbuf, route.group()) })
 }
 
 /// Whether a process that gets a result has memory for that.
@@ -188,16 +188,16 @@ pub unsafe fn reduce(
     root: c_int,
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, rank) = place(comm)?;
+    let (route, rank) = place(comm)?;
     let (element, op, count) = reduction(op, datatype, count)?;
-    let right = match is_root(root, rank, port)? {
+    let right = match is_root(root, rank, route)? {
         true => has_both(sendbuf, recvbuf),
         false => is_memory(sendbuf),
     };
     if !right {
         return None;
     }
-    let group = port.group();
+    let group = route.group();
     // SAFETY: the caller's buffers.
     Some(unsafe { rg::rg_reduce(sendbuf, recvbuf, count, element, op, root, group) })
 }
@@ -212,13 +212,13 @@ pub unsafe fn allreduce(
     op: Op,
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, _) = place(comm)?;
+    let (route, _) = place(comm)?;
     let (element, op, count) = reduction(op, datatype, count)?;
     if !has_both(sendbuf, recvbuf) {
         return None;
     }
     // SAFETY: the caller's buffers.
-    Some(unsafe { rg::rg_allreduce(sendbuf, recvbuf, count, element, op, port.group()) })
+    Some(unsafe { rg::rg_allreduce(sendbuf, recvbuf, count, element, op, route.group()) })
 }
 
 /// MPI_Scan.
@@ -231,11 +231,11 @@ pub unsafe fn scan(
     op: Op,
     comm: Comm,
 ) -> Option<c_int> {
-    let (port, _) = place(comm)?;
+    let (route, _) = place(comm)?;
     let (element, op, count) = reduction(op, datatype, count)?;
     if !has_both(sendbuf, recvbuf) {
         return None;
     }
     // SAFETY: the caller's buffers.
-    Some(unsafe { rg::rg_scan(sendbuf, recvbuf, count, element, op, port.group()) })
+    Some(unsafe { rg::rg_scan(sendbuf, recvbuf, count, element, op, route.group()) })
 }

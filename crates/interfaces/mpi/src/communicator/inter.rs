@@ -9,7 +9,7 @@ use std::sync::Arc;
 use regatta_sys as rg;
 
 use super::making::{UNTOLD, dup_group, own_tag, select, split_group};
-use super::{Communicator, Made, Members, Remote, making, talk};
+use super::{Communicator, Made, Members, Remote, internal_messages, making};
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::groups;
@@ -87,7 +87,7 @@ pub fn connect(
     leader: c_int,
     ask: impl FnOnce() -> Result<Sides>,
 ) -> Result<Made> {
-    talk::barrier(comm.group)?;
+    internal_messages::barrier(comm.group)?;
     let mut failed = None;
     let mut words = Vec::new();
     if comm.rank == leader {
@@ -102,7 +102,7 @@ pub fn connect(
             }
         }
     }
-    let words = talk::broadcast(comm.group, leader, words)?;
+    let words = internal_messages::broadcast(comm.group, leader, words)?;
     match words[..] {
         [SUCCESS, tag, ref members @ ..] => {
             let own = dup_group(comm.group)?;
@@ -129,7 +129,7 @@ pub fn create_inter(
         let (bridge, to) = bridge.ok_or_else(nobody)?;
         let (own, to) = (bridge.base + bridge.rank, bridge.peer_base() + to);
         Sides::agree(comm, |words| {
-            talk::exchange(bridge.hidden, own, to, own_tag(tag), words)
+            internal_messages::exchange(bridge.hidden, own, to, own_tag(tag), words)
         })
     })
 }
@@ -148,14 +148,14 @@ pub fn create_inter_from_groups(
     let missing = || Error::new(ERR_GROUP, "this process is not in the local group");
     let side = making::create_from_group(local, tag)?.ok_or_else(missing)?;
     let remote = remote.map_or_else(Vec::new, |remote| remote.to_vec());
-    let remote = Members::from(talk::broadcast(side.group, leader, remote)?);
+    let remote = Members::from(internal_messages::broadcast(side.group, leader, remote)?);
     // Both sides are in this call when this is over: nobody is waited for without letting others advance.
     let all = match local[0] < remote.first().copied().unwrap_or_default() {
         true => groups::union(local, &remote),
         false => groups::union(&remote, local),
     };
     let own = local[side.rank as usize];
-    talk::assemble(talk::CHANNEL, &all, own, making::text_tag(tag))?;
+    internal_messages::assemble(internal_messages::CHANNEL, &all, own, making::text_tag(tag))?;
     let own = side.group;
     making::free(Some(side.hidden));
     join_sides(local.clone(), own, remote, making::text_tag(tag))
@@ -163,7 +163,7 @@ pub fn create_inter_from_groups(
 
 /// Both sides in one: the side that says so behind the other one, else the low one in front.
 pub fn merge(comm: &Communicator, high: bool) -> Result<Made> {
-    talk::barrier(comm.group)?;
+    internal_messages::barrier(comm.group)?;
     let group = split_group(comm.group, Some(0), c_int::from(high))?;
     let group = group.ok_or_else(|| Error::new(ERR_INTERN, "the engine has left a process out"))?;
     Made::of_group(group)
@@ -176,7 +176,7 @@ pub(super) fn split(
     colour: Option<c_int>,
     key: c_int,
 ) -> Result<Option<Made>> {
-    let rows = talk::allgather(comm.group, [colour.unwrap_or(-1), key])?;
+    let rows = internal_messages::allgather(comm.group, [colour.unwrap_or(-1), key])?;
     let chosen = |base: c_int, members: &Members| -> Vec<c_int> {
         let rows = &rows[base as usize..][..members.len()];
         let mut found: Vec<(c_int, c_int)> = rows

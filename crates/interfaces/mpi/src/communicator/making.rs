@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 
 use regatta_sys as rg;
 
-use super::{Communicator, Description, Members, Remote, inter, registry, talk};
+use super::{Communicator, Description, Members, Remote, inter, internal_messages, registry};
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::errhandler::Place;
@@ -175,7 +175,7 @@ pub(super) fn free(group: Option<rg::Group>) {
 
 /// A duplicate.
 pub fn dup(comm: &Communicator) -> Result<Made> {
-    talk::barrier(comm.group)?;
+    internal_messages::barrier(comm.group)?;
     let remote = match &comm.remote {
         None => None,
         Some(remote) => Some(Remote {
@@ -200,7 +200,7 @@ pub fn split(comm: &Communicator, colour: Option<c_int>, key: c_int) -> Result<O
     if let Some(remote) = &comm.remote {
         return inter::split(comm, remote, colour, key);
     }
-    talk::barrier(comm.group)?;
+    internal_messages::barrier(comm.group)?;
     let group = split_group(comm.group, colour, key)?;
     group.map(Made::of_group).transpose()
 }
@@ -247,7 +247,7 @@ pub fn create_group(comm: &Communicator, group: &Members, tag: c_int) -> Result<
     if !ranks.contains(&comm.rank) {
         return Ok(None);
     }
-    talk::assemble(comm.hidden, &ranks, comm.rank, own_tag(tag))?;
+    internal_messages::assemble(comm.hidden, &ranks, comm.rank, own_tag(tag))?;
     let group = select(comm.hidden, &ranks, own_tag(tag))?;
     Made::of_group(group).map(Some)
 }
@@ -258,7 +258,12 @@ pub fn create_from_group(group: &Members, tag: &CStr) -> Result<Option<Made>> {
     if own == UNDEFINED {
         return Ok(None);
     }
-    talk::assemble(talk::CHANNEL, group, group[own as usize], text_tag(tag))?;
+    internal_messages::assemble(
+        internal_messages::CHANNEL,
+        group,
+        group[own as usize],
+        text_tag(tag),
+    )?;
     Made::of_group(select(rg::ALL, group, text_tag(tag))?).map(Some)
 }
 

@@ -27,7 +27,7 @@ impl Members {
 
     /// The processes of MPI_COMM_WORLD.
     pub fn of_world() -> Result<Members> {
-        match super::birth::world()? {
+        match super::parent::world()? {
             Some(world) => Ok(world),
             None => Members::of_engine(rg::WORLD),
         }

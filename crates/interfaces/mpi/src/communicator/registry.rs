@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::{Communicator, ports};
+use super::{Communicator, routes};
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{self, Kind, MOST};
@@ -51,8 +51,8 @@ impl Registry {
 
 /// Adds MPI_COMM_WORLD or MPI_COMM_SELF.
 pub(super) fn insert_predefined(communicator: Communicator) {
-    let index = ports::index(communicator.handle).unwrap_or_default();
-    ports::at(index).open(&communicator);
+    let index = routes::index(communicator.handle).unwrap_or_default();
+    routes::at(index).open(&communicator);
     write().slot(index).communicator = Some(Arc::new(communicator));
 }
 
@@ -70,10 +70,10 @@ pub(super) fn reserve() -> Result<Comm> {
 
 /// Adds a communicator whose handle was reserved.
 pub(super) fn fill(communicator: Communicator) -> Arc<Communicator> {
-    let index = ports::index(communicator.handle).unwrap_or_default();
+    let index = routes::index(communicator.handle).unwrap_or_default();
     let communicator = Arc::new(communicator);
     let mut registry = write();
-    ports::at(index).open(&communicator);
+    routes::at(index).open(&communicator);
     registry.slot(index).communicator = Some(communicator.clone());
     communicator
 }
@@ -85,10 +85,10 @@ pub fn insert(make: impl FnOnce(Comm) -> Communicator) -> Result<Arc<Communicato
 
 /// The communicator with this handle.
 pub fn get(comm: Comm) -> Result<Arc<Communicator>> {
-    let found = ports::index(comm).and_then(|index| read().slots.get(index)?.communicator.clone());
+    let found = routes::index(comm).and_then(|index| read().slots.get(index)?.communicator.clone());
     match found {
         Some(found) if found.handle == comm => Ok(found),
-        _ => Err(ports::none(comm)),
+        _ => Err(routes::none(comm)),
     }
 }
 
@@ -96,8 +96,8 @@ pub fn get(comm: Comm) -> Result<Arc<Communicator>> {
 pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
     let found = get(comm)?;
     let mut registry = write();
-    let index = ports::index(comm).unwrap_or_default();
-    ports::at(index).close();
+    let index = routes::index(comm).unwrap_or_default();
+    routes::at(index).close();
     let slot = registry.slot(index);
     slot.generation = slot.generation.wrapping_add(1);
     slot.communicator = None;

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 
 use regatta_sys as rg;
 
-use super::{Communicator, Made, Members, Remote, making, talk};
+use super::{Communicator, Made, Members, Remote, internal_messages, making};
 use crate::abi::*;
 use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::groups;
@@ -21,7 +21,7 @@ const ABLE: c_int = 2;
 pub fn shrink(comm: &Communicator) -> Result<Made> {
     loop {
         // All are in this call when this is over: the engine's calls that follow let nothing else advance.
-        talk::agree(comm.group, &mut 0)?;
+        internal_messages::agree(comm.group, &mut 0)?;
         let survivors = survivors_of(comm.group)?;
         let made = made_of(comm, survivors);
         let mut flag = match &made {
@@ -29,7 +29,7 @@ pub fn shrink(comm: &Communicator) -> Result<Made> {
             Err(error) if error.class() == PROC_FAILED => ABLE,
             Err(_) => 0,
         };
-        let agreed = talk::agree(survivors, &mut flag);
+        let agreed = internal_messages::agree(survivors, &mut flag);
         if agreed.is_ok() && flag & MADE != 0 {
             return made;
         }

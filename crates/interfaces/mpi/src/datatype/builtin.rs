@@ -140,9 +140,24 @@ pub fn size(datatype: Datatype) -> Option<usize> {
     }
 }
 
+/// Behind the place in `BASICS` of each type of one element; 0: there is none of this number.
+static PLACES: [u8; 256] = places();
+
+const fn places() -> [u8; 256] {
+    let mut places = [0; 256];
+    let mut at = 0;
+    while at < BASICS.len() {
+        places[BASICS[at].datatype.0 - FIRST] = at as u8 + 1;
+        at += 1;
+    }
+    places
+}
+
 /// The predefined type of one element with this handle.
+#[inline]
 pub fn basic(datatype: Datatype) -> Option<&'static Basic> {
-    BASICS.iter().find(|it| it.datatype == datatype)
+    let place = *PLACES.get(datatype.0.wrapping_sub(FIRST))?;
+    BASICS.get(usize::from(place).wrapping_sub(1))
 }
 
 /// The two elements of a predefined pair.

@@ -8,7 +8,7 @@ use regatta_sys as rg;
 
 use super::{Type, memory};
 use crate::abi::*;
-use crate::communicator::port;
+use crate::communicator::route;
 use crate::error::{Error, Result, checked};
 use crate::requests::{self, Operation, State};
 
@@ -132,8 +132,8 @@ impl Operation for Apart {
         if let (Some(bytes), rg::OK | rg::ERR_TRUNCATED) = (bytes, code) {
             bytes.arrived(status);
         }
-        let mut told = match port(self.comm) {
-            Ok(port) => port.status(status),
+        let mut told = match route(self.comm) {
+            Ok(route) => route.status(status),
             // The communicator was freed meanwhile.
             Err(_) => Status::of_message(status.source, status.tag, status.length as u64),
         };

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use super::posix::Outcome;
 use super::representation::Representation;
 use super::view::{Run, View};
-use super::{Memory, Open, together};
+use super::{Memory, Open, two_phase};
 use crate::abi::*;
-use crate::communicator::talk;
+use crate::communicator::internal_messages;
 use crate::datatype::{Kept, Staging, committed};
 use crate::error::{Error, Result};
 
@@ -122,7 +122,7 @@ impl Transfer<'_> {
         let outcome = unsafe {
             match (atomic, all) {
                 (true, _) => self.atomic(),
-                (false, true) => together::access(self)?,
+                (false, true) => two_phase::access(self)?,
                 (false, false) => self.alone(),
             }
         };
@@ -247,7 +247,7 @@ pub unsafe fn access(
     }
     if place == Place::Shared && all && way == Way::Write {
         // A read after an ordered access finds the bytes of all processes.
-        talk::barrier(file.comm.hidden)?;
+        internal_messages::barrier(file.comm.hidden)?;
     }
     let mut status = Status::empty(ANY_SOURCE);
     status.set_bytes(native as u64);

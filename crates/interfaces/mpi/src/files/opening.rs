@@ -7,7 +7,7 @@ use super::posix::{self, Outcome, Posix, refused};
 use super::shared::Shared;
 use super::{Open, get, insert, remove};
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, talk};
+use crate::communicator::{self, Communicator, Inherited, internal_messages};
 use crate::errhandler::OF_NO_FILE;
 use crate::error::{Error, Result};
 use crate::info::Hints;
@@ -72,13 +72,13 @@ fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<Posix> {
         own = Some(open_one(name, amode, true));
     }
     let first = own.as_ref().map_or(0, posix::number);
-    let told = talk::broadcast(comm.hidden, 0, vec![first])?;
+    let told = internal_messages::broadcast(comm.hidden, 0, vec![first])?;
     let first = told.first().copied().unwrap_or(libc::EIO);
     if first != 0 {
         return Err(refused(name, "opening", first));
     }
     let own = own.unwrap_or_else(|| open_one(name, amode, false));
-    let all = talk::allgather(comm.hidden, [posix::number(&own)])?;
+    let all = internal_messages::allgather(comm.hidden, [posix::number(&own)])?;
     match all.iter().find(|it| it[0] != 0) {
         None => own.map_err(|number| refused(name, "opening", number)),
         Some(&[number]) => {
@@ -98,7 +98,7 @@ pub fn open(comm: &Communicator, name: &CStr, amode: c_int, hints: Hints) -> Res
     }
     // Errors of some processes alone are errors of all: nobody waits for them then.
     let checked = check_amode(amode);
-    let all = talk::allgather(comm.hidden, [amode, c_int::from(checked.is_ok())])?;
+    let all = internal_messages::allgather(comm.hidden, [amode, c_int::from(checked.is_ok())])?;
     checked?;
     if all.iter().any(|it| it[0] != amode) {
         let text = format!("amode is {amode} here, and another number on other processes");

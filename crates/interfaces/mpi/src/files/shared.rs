@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
-use super::together::{number, words};
-use crate::communicator::{Communicator, talk};
+use super::two_phase::{number, words};
+use crate::communicator::{Communicator, internal_messages};
 use crate::error::{Result, checked};
 
 /// Where the pointer is kept.
@@ -66,13 +66,13 @@ impl Shared {
             return Ok(Shared::Own(Mutex::new(position)));
         }
         let own = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let told = talk::broadcast(comm.hidden, 0, vec![own as c_int])?;
+        let told = internal_messages::broadcast(comm.hidden, 0, vec![own as c_int])?;
         let (first, number) = (comm.local[0], told.first().copied().unwrap_or(0));
         let name = CString::new(format!("mpi file {first}.{number}")).unwrap_or_default();
         if comm.rank == 0 {
             put(&name, position)?;
         }
-        talk::barrier(comm.hidden)?;
+        internal_messages::barrier(comm.hidden)?;
         Ok(Shared::Entry(name))
     }
 
@@ -103,7 +103,7 @@ impl Shared {
 
     /// All processes advance in the order of their ranks, each by so much: where this process' part begins.
     pub fn ordered(&self, comm: &Communicator, by: i64) -> Result<i64> {
-        let all = talk::allgather(comm.hidden, words(by))?;
+        let all = internal_messages::allgather(comm.hidden, words(by))?;
         let all: Vec<i64> = all.into_iter().map(number).collect();
         let total = all.iter().sum::<i64>();
         let mut begin = Ok(0);
@@ -111,7 +111,7 @@ impl Shared {
             begin = self.change(|before| before + total);
         }
         let told = begin.as_ref().copied().unwrap_or(-1);
-        let told = talk::broadcast(comm.hidden, 0, words(told).to_vec())?;
+        let told = internal_messages::broadcast(comm.hidden, 0, words(told).to_vec())?;
         begin?;
         let begin = number([told[0], told[1]]);
         let before: i64 = all[..comm.rank as usize].iter().sum();

@@ -6,7 +6,7 @@ use regatta_sys as rg;
 
 use super::{Operation, State};
 use crate::abi::*;
-use crate::communicator::port;
+use crate::communicator::route;
 use crate::error::{Result, checked};
 
 /// A request of the engine's whose bytes go where they are to be.
@@ -50,8 +50,8 @@ impl Operation for Single {
 
     fn completed(&mut self, _index: usize, status: &rg::Status, code: c_int) {
         self.request = [rg::REQUEST_NULL];
-        let mut status = match port(self.comm) {
-            Ok(port) => port.status(status),
+        let mut status = match route(self.comm) {
+            Ok(route) => route.status(status),
             Err(_) => Status::of_message(status.source, status.tag, status.length as u64),
         };
         let result = match code {

@@ -113,7 +113,7 @@ impl Update {
             // SAFETY: the caller's promise.
             return unsafe { self.held(window, place, pieces, input, old, None) };
         }
-        window.board().exclusively(place, window.comm.rank, || {
+        window.locks().exclusively(place, window.comm.rank, || {
             let mut done = 0;
             for &(at, length) in pieces {
                 let (there, length) = (at as *mut u8, length as usize);
@@ -145,8 +145,8 @@ impl Update {
         let length: usize = pieces.iter().map(|it| it.1 as usize).sum();
         let mut bytes = memory(length)?;
         let bytes = bytes.as_mut_ptr();
-        let board = window.board();
-        board.exclusively(place, window.comm.rank, || {
+        let locks = window.locks();
+        locks.exclusively(place, window.comm.rank, || {
             // SAFETY: the caller's promise; there is so much memory.
             unsafe {
                 transfer(process, pieces, bytes, Way::Here)?;
@@ -251,8 +251,8 @@ pub(super) unsafe fn swap_here(
     old: *mut u8,
     process: Option<c_int>,
 ) -> Result {
-    let board = window.board();
-    board.exclusively(place, window.comm.rank, || {
+    let locks = window.locks();
+    locks.exclusively(place, window.comm.rank, || {
         let pieces = [(at, size as u64)];
         // SAFETY: the caller's promise.
         unsafe {

@@ -246,7 +246,7 @@ impl Window {
     fn take_lock(&self, rank: c_int, exclusive: bool) -> Result {
         let target = &self.targets[rank as usize];
         match target.place {
-            Some(place) => self.board().lock(place, self.comm.rank, exclusive),
+            Some(place) => self.locks().lock(place, self.comm.rank, exclusive),
             None => service::lock(self, rank, exclusive),
         }
     }
@@ -255,7 +255,7 @@ impl Window {
         match self.targets[rank as usize].place {
             Some(place) => {
                 fence(Ordering::SeqCst);
-                self.board().unlock(place, self.comm.rank, exclusive);
+                self.locks().unlock(place, self.comm.rank, exclusive);
                 Ok(())
             }
             None => service::unlock(self, rank, exclusive),

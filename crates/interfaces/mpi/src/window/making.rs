@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use regatta_sys as rg;
 
-use super::board::{self, Board};
+use super::lock_table::{self, LockTable};
 use super::segment::{File, Segment};
 use super::{Epochs, Facts, Reach, Target, WINDOWS, Window, copying, service};
 use crate::abi::*;
 use crate::attributes::Attributes;
-use crate::beside::beside;
-use crate::communicator::{self, Communicator, Inherited, talk};
+use crate::blocking_collectives::beside;
+use crate::communicator::{self, Communicator, Inherited, internal_messages};
 use crate::errhandler::Place;
 use crate::error::{Error, Result, checked};
 use crate::info::Hints;
@@ -61,7 +61,7 @@ fn tell(group: rg::Group, wish: &Wish) -> Result<Vec<Told>> {
     let [low, high] = words(wish.size as u64);
     let [probe, probe_high] = words(&raw const PROBE as u64);
     let own = [low, high, wish.unit, process as c_int, probe, probe_high];
-    let all = talk::allgather(group, own)?;
+    let all = internal_messages::allgather(group, own)?;
     let all = all
         .into_iter()
         .map(|[low, high, unit, process, a, b]| Told {
@@ -79,7 +79,7 @@ fn value_of(process: c_int) -> u64 {
 
 /// Memory that the processes of a host share.
 struct Shared {
-    board: Board,
+    locks: LockTable,
     /// Where the memory of each local process begins.
     offsets: Vec<usize>,
     /// Whether it is this process' alone, because it cannot map what another one has made.
@@ -88,7 +88,7 @@ struct Shared {
 
 /// Bytes of a segment, and where the memory of each of these processes begins.
 fn plan(told: &[Told], local: &[c_int], wish: &Wish) -> Option<(usize, Vec<usize>)> {
-    let mut end = board::length(local.len(), told.len()).next_multiple_of(PAGE);
+    let mut end = lock_table::length(local.len(), told.len()).next_multiple_of(PAGE);
     let is_made = matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED);
     let apart = wish.hints.text(c"alloc_shared_noncontig") == Some("true");
     let mut offsets = Vec::new();
@@ -120,7 +120,7 @@ fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> 
         false => None,
     };
     let file = created.as_ref().map_or(-1, |(_, file)| file.0);
-    let files = talk::allgather(made.group, [file])?;
+    let files = internal_messages::allgather(made.group, [file])?;
     let segment = match created {
         Some((segment, _)) if local.len() == 1 => Some((segment, None)),
         Some((segment, file)) => Some((segment, Some(file))),
@@ -132,11 +132,11 @@ fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> 
         }
     };
     // The file stays open until all have mapped it.
-    let mapped = talk::allgather(made.group, [c_int::from(segment.is_some())])?;
+    let mapped = internal_messages::allgather(made.group, [c_int::from(segment.is_some())])?;
     let all_mapped = local.iter().all(|&rank| mapped[rank as usize] == [1]);
     if let (true, Some((segment, _))) = (all_mapped, segment) {
         return Ok(Shared {
-            board: Board::new(segment, local, made.local.clone()),
+            locks: LockTable::new(segment, local, made.local.clone()),
             offsets,
             alone: false,
         });
@@ -148,7 +148,7 @@ fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> 
     let own = vec![made.rank];
     let (length, offsets) = plan(told, &own, wish).ok_or_else(too_large)?;
     Ok(Shared {
-        board: Board::new(Segment::private(length)?, own, made.local.clone()),
+        locks: LockTable::new(Segment::private(length)?, own, made.local.clone()),
         offsets,
         alone: true,
     })
@@ -171,19 +171,19 @@ pub fn create(comm: &Communicator, wish: Wish) -> Result<Arc<Window>> {
     let local = local_ranks(&made);
     let hosts_apart = local.len() != told.len();
     let shared = share(&made, &told, local, &wish)?;
-    let own_place = shared.board.place(made.rank).unwrap_or(0);
+    let own_place = shared.locks.place(made.rank).unwrap_or(0);
     let is_made = matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED);
     let base = match is_made {
-        true => shared.board.segment.base() as usize + shared.offsets[own_place],
+        true => shared.locks.segment.base() as usize + shared.offsets[own_place],
         false => wish.base,
     };
-    let can_copy = shared.board.local.iter().all(|&rank| {
+    let can_copy = shared.locks.local.iter().all(|&rank| {
         let it = &told[rank as usize];
         is_made || copying::is_possible(it.process, it.probe, value_of(it.process))
     });
     let [low, high] = words(base as u64);
     let all = [low, high, can_copy.into(), shared.alone.into()];
-    let all = talk::allgather(made.group, all)?;
+    let all = internal_messages::allgather(made.group, all)?;
     let can_copy = all.iter().all(|it| it[2] != 0);
     let some_alone = told.len() > 1 && all.iter().any(|it| it[3] != 0);
     if wish.flavor == WIN_FLAVOR_SHARED && (hosts_apart || some_alone) {
@@ -195,11 +195,11 @@ pub fn create(comm: &Communicator, wish: Wish) -> Result<Arc<Window>> {
         .zip(&all)
         .zip(0..)
         .map(|((told, words), rank)| {
-            let place = shared.board.place(rank);
+            let place = shared.locks.place(rank);
             let reach = match place {
                 Some(_) if rank == made.rank => Reach::Mapped(base),
                 Some(place) if is_made => {
-                    Reach::Mapped(shared.board.segment.base() as usize + shared.offsets[place])
+                    Reach::Mapped(shared.locks.segment.base() as usize + shared.offsets[place])
                 }
                 Some(_) if can_copy => Reach::Copied(told.process),
                 _ => Reach::Asked,
@@ -215,7 +215,7 @@ pub fn create(comm: &Communicator, wish: Wish) -> Result<Arc<Window>> {
         })
         .collect();
     let has_service = told.len() > 1 && (hosts_apart || some_alone || !can_copy);
-    publish(made, wish, base, targets, shared.board, has_service)
+    publish(made, wish, base, targets, shared.locks, has_service)
 }
 
 fn target(
@@ -245,7 +245,7 @@ fn publish(
     wish: Wish,
     base: usize,
     targets: Vec<Target>,
-    board: Board,
+    locks: LockTable,
     has_service: bool,
 ) -> Result<Arc<Window>> {
     let facts = Facts {
@@ -266,7 +266,7 @@ fn publish(
             attributes: Attributes::new(),
             has_service,
             server: Mutex::new(None),
-            board,
+            locks,
             epochs: Mutex::default(),
             all_locked: AtomicBool::new(false),
             attached: Mutex::default(),
@@ -296,8 +296,8 @@ impl Window {
     }
 
     /// The words of processes of this host.
-    pub(super) fn board(&self) -> &Board {
-        &self.board
+    pub(super) fn locks(&self) -> &LockTable {
+        &self.locks
     }
 
     /// An empty message to a process of the window.

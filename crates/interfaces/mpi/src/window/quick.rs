@@ -70,7 +70,7 @@ pub unsafe fn update(
     };
     let place = window.targets[aim.rank as usize].place;
     window
-        .board()
+        .locks()
         .exclusively(place.unwrap_or(0), window.comm.rank, || {
             let there = at as *mut u8;
             // SAFETY: the caller's promise; the elements are within the target's memory.

@@ -395,22 +395,22 @@ impl Served {
 
     /// A flush, or a lock: the word of the reply.
     fn control(&mut self, window: &Window, source: c_int, what: u64) -> Result<u64> {
-        let board = window.board();
-        let place = board.place(window.comm.rank).unwrap_or(0);
+        let locks = window.locks();
+        let place = locks.place(window.comm.rank).unwrap_or(0);
         match what {
             FLUSH => Ok(self.errors.remove(&source).unwrap_or(SUCCESS) as u64),
             LOCK_ALONE | LOCK_TOGETHER => {
-                if board.try_lock(place, source, what == LOCK_ALONE) {
+                if locks.try_lock(place, source, what == LOCK_ALONE) {
                     return Ok(0);
                 }
                 self.refused = self.refused.wrapping_add(1);
                 if self.refused.is_multiple_of(64) {
-                    board.check_holders(place)?;
+                    locks.check_holders(place)?;
                 }
                 Ok(BUSY)
             }
             UNLOCK_ALONE | UNLOCK_TOGETHER => {
-                board.unlock(place, source, what == UNLOCK_ALONE);
+                locks.unlock(place, source, what == UNLOCK_ALONE);
                 Ok(0)
             }
             _ => Err(Error::new(ERR_INTERN, "the request is none")),
@@ -428,7 +428,7 @@ impl Served {
             let word = self.control(window, source, words[0])?;
             return Ok((word, Vec::new()));
         }
-        let place = window.board().place(window.comm.rank).unwrap_or(0);
+        let place = window.locks().place(window.comm.rank).unwrap_or(0);
         let pieces: Vec<(u64, u64)> = words[HEAD..]
             .chunks_exact(2)
             .map(|it| (it[0], it[1]))

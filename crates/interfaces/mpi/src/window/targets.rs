@@ -26,7 +26,7 @@ pub struct Target {
     pub rank: c_int,
     /// The way there.
     pub reach: Reach,
-    /// The place of its words on the board, if it is on this host.
+    /// The place of its words on the locks, if it is on this host.
     pub place: Option<usize>,
     /// Its address in the target.
     pub base: u64,

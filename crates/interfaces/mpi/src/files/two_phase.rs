@@ -14,7 +14,7 @@ use regatta_sys as rg;
 use super::access::{Transfer, Way};
 use super::posix::{Outcome, number as number_of};
 use super::view::Run;
-use crate::communicator::talk;
+use crate::communicator::internal_messages;
 use crate::error::{Result, checked};
 use crate::progress;
 
@@ -74,7 +74,7 @@ pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     let ([a, b], [c, d]) = (words(start), words(end));
     let possible = c_int::from(file.posix.is_regular() && !transfer.view.overlaps);
     let short = c_int::from(range.is_some() && transfer.view.piece < LONG);
-    let all = talk::allgather(file.comm.hidden, [a, b, c, d, possible, short])?;
+    let all = internal_messages::allgather(file.comm.hidden, [a, b, c, d, possible, short])?;
     let useful = all.iter().all(|it| it[4] != 0) && all.iter().any(|it| it[5] != 0);
     let ranges = all
         .iter()
@@ -115,7 +115,7 @@ unsafe fn in_rounds(transfer: &Transfer<'_>, division: &Division) -> Result<Outc
     }
     // Bytes that one process could not write or read are lost to others, who are told.
     let file = transfer.file;
-    let all = talk::allgather(file.comm.hidden, [number_of(&outcome)])?;
+    let all = internal_messages::allgather(file.comm.hidden, [number_of(&outcome)])?;
     Ok(match all.iter().find(|it| it[0] != 0) {
         Some(&[number]) => Err(number),
         None => Ok(moved),

@@ -26,7 +26,7 @@ const WANTS: u32 = 1;
 const HAS: u32 = 2;
 
 /// The words.
-pub struct Board {
+pub struct LockTable {
     /// The memory, whose first part they are.
     pub segment: Segment,
     /// The ranks of the processes that share it.
@@ -49,10 +49,10 @@ const SLEEP: libc::c_long = 50_000_000;
 /// Of one for a lock that is held for as long as an accumulate takes.
 const NAP: libc::c_long = 200_000;
 
-impl Board {
+impl LockTable {
     /// With these processes of all.
-    pub fn new(segment: Segment, local: Vec<c_int>, members: Members) -> Board {
-        Board {
+    pub fn new(segment: Segment, local: Vec<c_int>, members: Members) -> LockTable {
+        LockTable {
             segment,
             local,
             members,

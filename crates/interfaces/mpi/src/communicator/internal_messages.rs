@@ -1,4 +1,5 @@
-//! The library's own exchanges while it makes communicators. While they wait, everything else advances.
+//! The library's own messages and collectives: while it makes communicators, windows and files, connects processes, and starts them. While
+//! they wait, everything else advances.
 
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};

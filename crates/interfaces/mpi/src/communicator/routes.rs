@@ -1,6 +1,6 @@
-//! Ports: the facts of a communicator that messages need, readable without a lock: its group of the engine's, and which ranks there are.
+//! Routes: the facts of a communicator that messages need, readable without a lock: its group of the engine's, and which ranks there are.
 //!
-//! Ports are never freed, only used again. A program that frees a communicator while another thread sends through it breaks
+//! Routes are never freed, only used again. A program that frees a communicator while another thread sends through it breaks
 //! MPI's rules; it then gets an error, or sends through another communicator.
 
 use std::ffi::c_int;
@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::objects::{self, Kind, MOST};
 use crate::process;
 
-/// The port of a communicator.
+/// The route of a communicator.
 #[derive(Default)]
-pub struct Port {
+pub struct Route {
     /// The handle; 0 while there is no communicator here.
     handle: AtomicUsize,
     group: AtomicI32,
@@ -31,9 +31,9 @@ pub struct Port {
 
 const CHUNK: usize = 1024;
 
-static PORTS: [OnceLock<Box<[Port]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
+static ROUTES: [OnceLock<Box<[Route]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
 
-impl Port {
+impl Route {
     /// The group of the engine's for the program's messages.
     #[inline(always)]
     pub fn group(&self) -> rg::Group {
@@ -137,21 +137,22 @@ pub(super) fn index(comm: Comm) -> Option<usize> {
     }
 }
 
-/// The port in this place; it may have none.
-pub(super) fn at(index: usize) -> &'static Port {
-    let chunk = PORTS[index / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Port::default()).collect());
+/// The route in this place; it may have none.
+pub(super) fn at(index: usize) -> &'static Route {
+    let chunk =
+        ROUTES[index / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Route::default()).collect());
     &chunk[index % CHUNK]
 }
 
-/// The port of a communicator.
+/// The route of a communicator.
 #[inline(always)]
-pub fn port(comm: Comm) -> Result<&'static Port> {
+pub fn route(comm: Comm) -> Result<&'static Route> {
     let found = index(comm).and_then(|index| {
-        let port = PORTS[index / CHUNK].get()?.get(index % CHUNK)?;
-        (port.handle.load(Ordering::Acquire) == comm.0).then_some(port)
+        let route = ROUTES[index / CHUNK].get()?.get(index % CHUNK)?;
+        (route.handle.load(Ordering::Acquire) == comm.0).then_some(route)
     });
     match found {
-        Some(port) => Ok(port),
+        Some(route) => Ok(route),
         None => Err(none(comm)),
     }
 }
@@ -167,8 +168,8 @@ fn status_from(from: &rg::Status, base: c_int) -> Status {
 /// A status of the engine's as MPI has it, of an operation on a communicator that may have been freed since.
 #[inline(always)]
 pub fn status_of(comm: Comm, from: &rg::Status) -> Status {
-    match port(comm) {
-        Ok(port) => port.status(from),
+    match route(comm) {
+        Ok(route) => route.status(from),
         Err(_) => status_from(from, super::registry::retired_base(comm)),
     }
 }

@@ -8,7 +8,7 @@ use super::memory::Flat;
 use super::messages::{Content, VERDICT};
 use super::{Collective, Kind, OwnGroup, Side, messages};
 use crate::abi::*;
-use crate::beside::beside;
+use crate::blocking_collectives::beside;
 use crate::error::{Error, PROC_FAILED, Result, checked, not_null};
 use crate::progress;
 use crate::requests::{self, Operation, State};

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
-use super::{Inherited, Members, inter, making, publish, registry, talk};
+use super::{Inherited, Members, inter, internal_messages, making, publish, registry};
 use crate::abi::*;
 use crate::error::Result;
 
@@ -17,13 +17,13 @@ pub const TAG: c_int = 1;
 
 /// The content of the message.
 #[derive(Clone, Debug)]
-struct Birth {
+struct Origin {
     world: Members,
     parents: Members,
     application: c_int,
 }
 
-static BIRTH: Mutex<Option<Option<Birth>>> = Mutex::new(None);
+static ORIGIN: Mutex<Option<Option<Origin>>> = Mutex::new(None);
 static PARENT: AtomicUsize = AtomicUsize::new(COMM_NULL.0);
 
 /// The message for a process that is started.
@@ -35,10 +35,10 @@ pub fn message(world: &[c_int], parents: &[c_int], application: c_int) -> Vec<c_
 }
 
 /// The message for this process; none if the launcher has started it.
-fn birth() -> Result<Option<Birth>> {
-    let mut birth = BIRTH.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(birth) = &*birth {
-        return Ok(birth.clone());
+fn origin() -> Result<Option<Origin>> {
+    let mut origin = ORIGIN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(origin) = &*origin {
+        return Ok(origin.clone());
     }
     let said = std::env::var(VARIABLE).ok();
     let said = said.and_then(|text| text.parse::<c_int>().ok());
@@ -46,41 +46,44 @@ fn birth() -> Result<Option<Birth>> {
     let parent = unsafe { rg::rg_parent() };
     // The variable may come from a process between the two, which is no task.
     if said.is_none_or(|said| said != parent) {
-        *birth = Some(None);
+        *origin = Some(None);
         return Ok(None);
     }
-    let (_, words) = talk::receive(talk::CHANNEL, parent, TAG)?;
+    let (_, words) = internal_messages::receive(internal_messages::CHANNEL, parent, TAG)?;
     let (application, count) = match words[..] {
         [application, count, ..] => (application, count as usize),
         _ => (0, 0),
     };
     let (world, parents) = words.get(2..).unwrap_or(&[]).split_at(count);
-    let found = Birth {
+    let found = Origin {
         world: world.to_vec().into(),
         parents: parents.to_vec().into(),
         application,
     };
-    *birth = Some(Some(found.clone()));
+    *origin = Some(Some(found.clone()));
     Ok(Some(found))
 }
 
 /// The processes of MPI_COMM_WORLD, if who has started them says that.
 pub fn world() -> Result<Option<Members>> {
-    Ok(birth()?.map(|birth| birth.world))
+    Ok(origin()?.map(|origin| origin.world))
 }
 
 /// Which of the commands that were started together this process runs.
 pub fn application() -> c_int {
-    birth().ok().flatten().map_or(0, |birth| birth.application)
+    origin()
+        .ok()
+        .flatten()
+        .map_or(0, |origin| origin.application)
 }
 
 /// Makes the way to those who have started this world.
 pub fn meet_parents() -> Result {
-    let Some(birth) = birth()? else {
+    let Some(origin) = origin()? else {
         return Ok(());
     };
     let own = making::dup_group(registry::get(COMM_WORLD)?.group)?;
-    let made = inter::join_sides(birth.world, own, birth.parents, making::UNTOLD)?;
+    let made = inter::join_sides(origin.world, own, origin.parents, making::UNTOLD)?;
     let parent = publish(made, Inherited::named(c"MPI_COMM_PARENT"))?;
     PARENT.store(parent.handle.0, Ordering::Release);
     Ok(())
@@ -89,7 +92,7 @@ pub fn meet_parents() -> Result {
 /// That way, as long as it has not been freed.
 pub fn parent() -> Comm {
     let parent = Comm(PARENT.load(Ordering::Acquire));
-    match super::port(parent) {
+    match super::route(parent) {
         Ok(_) => parent,
         Err(_) => COMM_NULL,
     }
