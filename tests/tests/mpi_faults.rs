@@ -29,3 +29,25 @@ fn an_error_that_nobody_handles_ends_the_job_and_says_which_argument_was_wrong()
         .ended_with(6)
         .said("MPI_Send: the destination is 3; ranks here are 0 to 2");
 }
+
+#[test]
+fn a_communicator_of_a_group_with_a_failed_member_is_an_error_of_all() {
+    for processes in [2, 4] {
+        Job::of(processes, &mpi::program("faults"), &["from-group"])
+            .option("--on-failure=continue")
+            .run()
+            .ended_with(128 + 9);
+    }
+}
+
+#[test]
+fn an_error_handler_is_replaced_while_errors_are_handled() {
+    Job::of(1, &mpi::program("faults"), &["replacing"])
+        .run()
+        .passed();
+}
+
+#[test]
+fn receives_that_are_cancelled_and_freed_leave_nothing() {
+    Job::of(1, &mpi::program("faults"), &["freed"]).run().passed();
+}

@@ -176,6 +176,7 @@ static void communicators(void)
     int number, flag, ranks[2] = {0, 0}, range[1][3] = {{0, 0, 0}};
     char *text;
     SUCCEEDS(MPI_Comm_group(W, &world_group));
+    BAD(ARG, MPI_Comm_join(-1, &comm));
     BAD(COMM, MPI_Comm_rank(MPI_COMM_NULL, &number));
     BAD(ARG, MPI_Comm_rank(W, NULL));
     BAD(ARG, MPI_Comm_size(W, NULL));

@@ -1,7 +1,9 @@
 /* Going on after processes have failed: calls beyond the standard. The last process ends itself. */
 #include "mpi_check.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 static void shrink(void)
 {
@@ -60,10 +62,77 @@ static void fatal(void)
     MPI_Recv(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* A communicator of a group of which one has failed: all who live have the error, and none waits. */
+static void from_group(void)
+{
+    MPI_Group all;
+    MPI_Comm made = MPI_COMM_NULL;
+    int got;
+    SUCCEEDS(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    if (me == size - 1)
+        raise(SIGKILL);
+    CHECK(class_of(MPI_Recv(&got, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED);
+    int code = MPI_Comm_create_from_group(all, "some", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made);
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED && made == MPI_COMM_NULL);
+    SUCCEEDS(MPI_Group_free(&all));
+}
+
+static volatile int replaced;
+static MPI_Comm handled;
+
+static void count_error(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
+}
+
+static void *replace_handlers(void *none)
+{
+    while (!replaced) {
+        MPI_Errhandler handler;
+        MPI_Comm_create_errhandler(count_error, &handler);
+        MPI_Comm_set_errhandler(handled, handler);
+        MPI_Errhandler_free(&handler);
+    }
+    return none;
+}
+
+/* One thread replaces the error handler while another one has errors: each of them is handled by one that returns. */
+static void replacing(void)
+{
+    pthread_t other;
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_SELF, &handled));
+    SUCCEEDS(MPI_Comm_set_errhandler(handled, MPI_ERRORS_RETURN));
+    CHECK(pthread_create(&other, NULL, replace_handlers, NULL) == 0);
+    for (int i = 0; i < 20000; i++)
+        CHECK(class_of(MPI_Send(&me, 1, MPI_INT, 99, 0, handled)) == MPI_ERR_RANK);
+    replaced = 1;
+    pthread_join(other, NULL);
+    SUCCEEDS(MPI_Comm_free(&handled));
+}
+
+/* Receives that are cancelled and freed leave nothing behind. */
+static void freed(void)
+{
+    int got;
+    struct rusage before, after;
+    for (int i = 0; i < 200000; i++) {
+        MPI_Request request;
+        SUCCEEDS(MPI_Irecv(&got, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request));
+        SUCCEEDS(MPI_Cancel(&request));
+        SUCCEEDS(MPI_Request_free(&request));
+        if (i == 20000)
+            getrusage(RUSAGE_SELF, &before);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_maxrss < before.ru_maxrss + 8192);
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"shrink", shrink}, {"abort", abort_job}, {"fatal", fatal}, {NULL, NULL},
+        {"shrink", shrink}, {"abort", abort_job}, {"fatal", fatal}, {"from-group", from_group}, {"replacing", replacing},
+        {"freed", freed},   {NULL, NULL},
     };
     return play(argc, argv, scenarios);
 }

@@ -282,6 +282,16 @@ static void operators(void)
         SUCCEEDS(MPI_Get_accumulate(bytes, 0, MPI_BYTE, old, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
         FAILS(MPI_ERR_OP, MPI_Accumulate(bytes, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_OP_NULL, made.win));
         FAILS(MPI_ERR_TRUNCATE, MPI_Accumulate(bytes, 1, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
+        /* A type whose parts have no element is one of no element. */
+        MPI_Datatype none, apart, empty;
+        SUCCEEDS(MPI_Type_contiguous(0, MPI_LONG, &none));
+        SUCCEEDS(MPI_Type_create_resized(none, 0, 16, &apart));
+        SUCCEEDS(MPI_Type_contiguous(2, apart, &empty));
+        SUCCEEDS(MPI_Type_commit(&empty));
+        SUCCEEDS(MPI_Accumulate(bytes, 1, empty, next, at, 1, empty, MPI_SUM, made.win));
+        SUCCEEDS(MPI_Type_free(&none));
+        SUCCEEDS(MPI_Type_free(&apart));
+        SUCCEEDS(MPI_Type_free(&empty));
         SUCCEEDS(MPI_Win_unlock(next, made.win));
         /* With requests. */
         MPI_Request requests[4];

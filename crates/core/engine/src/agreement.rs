@@ -41,6 +41,7 @@
 
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
+use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -469,23 +470,18 @@ impl<T: Transport> Engine<T> {
 
     /// Forgets agreements that nobody needs any more.
     fn forget_agreements(&mut self) {
-        let mut forgotten = Vec::new();
-        for at in 0..self.agreements.len() {
-            let Some(floor) = self.agreements[at].outcome().map(|choice| choice.floor) else {
-                continue;
-            };
-            let context = self.agreements[at].context;
-            let needless = |one: &Agreement| {
-                let before = one.context == context && one.sequence + KEPT < floor;
-                before && one.taken && one.is_at_rest()
-            };
-            let needless = self.agreements.iter().filter(|one| needless(one));
-            forgotten.extend(needless.map(|one| one.number));
+        let mut floors = FxHashMap::default();
+        for one in &self.agreements {
+            if let Some(choice) = one.outcome() {
+                let floor = floors.entry(one.context).or_insert(choice.floor);
+                *floor = (*floor).max(choice.floor);
+            }
         }
-        if !forgotten.is_empty() {
-            self.agreements
-                .retain(|one| !forgotten.contains(&one.number));
-        }
+        self.agreements.retain(|one| {
+            let floor = floors.get(&one.context);
+            let before = floor.is_some_and(|&floor| one.sequence + KEPT < floor);
+            !(before && one.taken && one.is_at_rest())
+        });
     }
 
     fn run_agreement(&mut self, agreement: &mut Agreement) -> bool {

@@ -145,6 +145,12 @@ impl Place {
         *self.handler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The handler that is here now, with its function: another thread that sets another one frees this one only afterwards.
+    fn current(&self) -> Current {
+        let handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
+        Current::of(*handler)
+    }
+
     fn is_chosen(&self) -> bool {
         self.chosen.load(Ordering::Relaxed)
     }
@@ -173,6 +179,23 @@ impl Place {
         drop(place);
         self.chosen.store(true, Ordering::Relaxed);
         release(old)
+    }
+}
+
+/// An error handler about to be called.
+enum Current {
+    Returns,
+    Calls(Function),
+    /// One that ends the program; or none.
+    Ends,
+}
+
+impl Current {
+    fn of(handler: Errhandler) -> Current {
+        if handler == ERRORS_RETURN {
+            return Current::Returns;
+        }
+        made(handler).map_or(Current::Ends, |made| Current::Calls(made.function))
     }
 }
 
@@ -232,30 +255,28 @@ fn default() -> Option<(Object, Arc<dyn Handled>)> {
 #[cold]
 pub fn handle(object: Object, code: c_int, text: &str) -> c_int {
     if let Object::Unmade(handler) = object {
-        return handle_by(handler, object, code, text);
+        return handle_by(Current::of(handler), object, code, text);
     }
     let found = find(object);
     if let (None, Object::File(_)) = (&found, object) {
-        return handle_by(OF_NO_FILE.get(), object, code, text);
+        return handle_by(OF_NO_FILE.current(), object, code, text);
     }
     match found.or_else(default) {
-        Some((object, found)) => handle_by(found.errhandler().get(), object, code, text),
+        Some((object, found)) => handle_by(found.errhandler().current(), object, code, text),
         None => fatal(text, code),
     }
 }
 
 /// Calls the handler of this place, for an object of its kind.
 pub fn call(place: &Place, object: Object, code: c_int, text: &str) {
-    handle_by(place.get(), object, code, text);
+    handle_by(place.current(), object, code, text);
 }
 
-fn handle_by(handler: Errhandler, object: Object, code: c_int, text: &str) -> c_int {
-    if handler == ERRORS_RETURN {
-        return code;
-    }
-    let function = match made(handler) {
-        Ok(made) => made.function,
-        Err(_) => fatal(text, code),
+fn handle_by(handler: Current, object: Object, code: c_int, text: &str) -> c_int {
+    let function = match handler {
+        Current::Returns => return code,
+        Current::Calls(function) => function,
+        Current::Ends => fatal(text, code),
     };
     let mut code = code;
     // SAFETY: the program's function, with the object's handle and the code to read.

@@ -149,6 +149,10 @@ pub unsafe fn lookup_name(
 
 /// Both ends of a socket tell each other their task and the number of their process.
 fn introduce(fd: c_int) -> Result<[c_int; 2]> {
+    if fd < 0 {
+        let text = format!("fd is {fd}, which is no descriptor");
+        return Err(Error::new(ERR_ARG, text));
+    }
     // SAFETY: it takes nothing.
     let own = unsafe { rg::rg_tid() };
     checked(own)?;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
-use crate::error::{Result, checked};
+use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::progress;
 
 /// Words of a message's first part; the rest follows in a second one.
@@ -246,13 +246,21 @@ pub fn assemble(group: rg::Group, ranks: &[c_int], own: c_int, tag: c_int) -> Re
     };
     if own != first {
         send(group, first, tag, &[])?;
-        receive(group, first, tag)?;
-        return Ok(());
+        // A word says that not all have come.
+        return match receive(group, first, tag)?.1.is_empty() {
+            true => Ok(()),
+            false => Err(Error::new(
+                PROC_FAILED,
+                "a process that was to take part has failed",
+            )),
+        };
     }
-    for &other in others {
-        receive(group, other, tag)?;
-    }
-    others
+    let came = others
         .iter()
-        .try_for_each(|&other| send(group, other, tag, &[]))
+        .try_for_each(|&other| receive(group, other, tag).map(drop));
+    let word: &[c_int] = if came.is_ok() { &[] } else { &[1] };
+    let told = others.iter().map(|&other| send(group, other, tag, word));
+    // All are told, also when one of them has failed.
+    let told = told.fold(Ok(()), Result::and);
+    came.and(told)
 }

@@ -89,7 +89,11 @@ pub fn cancel(request: rg::Request) -> Result {
 /// Forgets a request of the engine's when it is complete, whoever sees that.
 pub fn detach(mut request: rg::Request) {
     unsafe extern "C" fn nothing(_status: *const rg::Status, _arg: *mut std::ffi::c_void) {}
-    if request != rg::REQUEST_NULL {
+    // One that is complete is forgotten at once: who has cancelled it may never look again.
+    let mut done = 0;
+    // SAFETY: a request of the engine's; the answer is written.
+    unsafe { rg::rg_test(&mut request, &mut done, std::ptr::null_mut()) };
+    if request != rg::REQUEST_NULL && done == 0 {
         // SAFETY: the function takes whatever comes; it needs no argument.
         unsafe { rg::rg_on_complete(&mut request, Some(nothing), std::ptr::null_mut()) };
     }

@@ -26,10 +26,13 @@ pub struct Update {
     reduction: Option<Reduction>,
 }
 
-/// The predefined type that a type consists of.
+/// The predefined type that a type consists of; of one without elements, of which it would.
 fn leaf(of: &Arc<Type>) -> Option<Arc<Type>> {
     if of.predefined_handle().is_some() {
         return Some(of.clone());
+    }
+    if of.size() == 0 {
+        return leaf(of.made().types.first()?);
     }
     let mut found: Option<Arc<Type>> = None;
     for part in of.made().types.iter().filter(|part| part.size() != 0) {
