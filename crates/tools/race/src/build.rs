@@ -13,7 +13,7 @@ use crate::discover::Competitor;
 use crate::network::Network;
 use crate::process::Supervisor;
 use crate::settings::Family;
-use crate::{interface, regatta_pvm};
+use crate::{interface, regatta_pvm, same_program};
 
 /// How long a compiler may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -85,7 +85,7 @@ impl Sources {
     pub fn compile(&self, supervisor: &Supervisor, competitor: &Competitor) -> Result<PathBuf> {
         let name = match competitor.family {
             Family::RegattaPvm => regatta_pvm::program(competitor),
-            _ => interface::program_source(competitor),
+            _ => same_program::source(competitor),
         };
         let flags = self.library_flags(competitor)?;
         let program = self.folder.join(format!("primitives-{name}"));
@@ -137,6 +137,10 @@ impl Sources {
     }
 
     fn library_flags(&self, competitor: &Competitor) -> Result<Vec<String>> {
+        if competitor.name == same_program::REGATTA_MPICH {
+            same_program::provide(&self.folder, competitor)?;
+            return Ok(Vec::new());
+        }
         match competitor.family {
             family if family.is_started_by_regatta() => self.regatta_flags(competitor),
             Family::RegattaPvm => regatta_pvm::flags(&self.folder, competitor),
@@ -196,7 +200,7 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
         Family::Regatta => &["libregatta"],
         Family::RegattaNx => &["libnx."],
         Family::RegattaExpress => &["libexpress."],
-        Family::RegattaMpi => &["libmpi_abi."],
+        Family::RegattaMpi => &["libmpi_abi.", "libmpi."],
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => {
             &["libmpi.", "libmpich.", "libmpi_abi."]
         }

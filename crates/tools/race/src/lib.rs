@@ -34,6 +34,7 @@ pub mod regatta_pvm;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod same_program;
 pub mod settings;
 pub mod speed;
 pub mod stats;

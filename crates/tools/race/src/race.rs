@@ -25,7 +25,7 @@ use crate::settings::Family;
 use crate::speed::Pair;
 use crate::stop::Stop;
 use crate::watchdog::Watchdog;
-use crate::{collect, machine, regatta_pvm, settings, stats, tree};
+use crate::{collect, machine, regatta_pvm, same_program, settings, stats, tree};
 
 /// A quick race ends its rounds of launches when this is over; at least [`FEWEST_ROUNDS`] are run.
 const QUICK: Duration = Duration::from_secs(80);
@@ -183,6 +183,11 @@ impl Race {
                 competitor
                     .variables
                     .push(regatta_pvm::loader(sources.folder()));
+            }
+            if competitor.name == same_program::REGATTA_MPICH {
+                competitor
+                    .variables
+                    .push(same_program::loader(sources.folder()));
             }
             if let Err(error) = &program {
                 self.notes

@@ -31,7 +31,7 @@ pub struct Look {
 
 type Known = (&'static str, &'static str, &'static str);
 
-const KNOWN: [Known; 15] = [
+const KNOWN: [Known; 16] = [
     (OURS, "Regatta", "#0d7fe0"),
     ("openmpi", "Open MPI", "#dd6416"),
     ("mpich", "MPICH", "#25935f"),
@@ -47,6 +47,7 @@ const KNOWN: [Known; 15] = [
     ("regatta-express", "Regatta as Express", "#3a9aa5"),
     ("regatta-mpi", "Regatta as MPI", "#5a6bb5"),
     ("mpich-abi", "MPICH, standard ABI", "#5c9a3f"),
+    ("regatta-mpich", "Regatta as MPICH", "#8a6fd1"),
 ];
 
 /// For environments without a colour of their own, in order of appearance.
