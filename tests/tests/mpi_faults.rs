@@ -49,5 +49,7 @@ fn an_error_handler_is_replaced_while_errors_are_handled() {
 
 #[test]
 fn receives_that_are_cancelled_and_freed_leave_nothing() {
-    Job::of(1, &mpi::program("faults"), &["freed"]).run().passed();
+    Job::of(1, &mpi::program("faults"), &["freed"])
+        .run()
+        .passed();
 }
