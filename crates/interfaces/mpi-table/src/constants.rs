@@ -1,5 +1,20 @@
 //! Constants.
 
+/// Kinds of handles. In C each is a pointer in the standard ABI and an int in MPICH's.
+pub(crate) const HANDLES: [&str; 11] = [
+    "Comm",
+    "Datatype",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+];
+
 /// A constant of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::constants::HANDLES;
 use crate::{Constant, Function, constants, extensions, functions, mpich};
 
 const STANDARD: &str = "\
@@ -52,19 +53,8 @@ typedef struct MPI_Status {
 typedef MPI_Status MPI_F08_status;
 ";
 
-/// Handles, each a pointer to a struct that nobody sees.
-const HANDLES: [&str; 17] = [
-    "Comm",
-    "Datatype",
-    "Errhandler",
-    "File",
-    "Group",
-    "Info",
-    "Message",
-    "Op",
-    "Request",
-    "Session",
-    "Win",
+/// Handles of the tool interface.
+const TOOL_HANDLES: [&str; 6] = [
     "T_enum",
     "T_cvar_handle",
     "T_pvar_handle",
@@ -123,7 +113,8 @@ fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
         Abi::Mpich => (MPICH, MPICH_STATUS),
     };
     let mut out = [head, NUMBERS, status].concat();
-    for handle in HANDLES {
+    // Each is a pointer to a struct that nobody sees.
+    for handle in HANDLES.into_iter().chain(TOOL_HANDLES) {
         // Handles of the tool interface are pointers in both.
         let _ = match abi == Abi::Mpich && handle != "File" && !handle.starts_with("T_") {
             true => writeln!(out, "typedef int MPI_{handle};"),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::rules::HANDLES;
 use crate::constants;
+use crate::constants::HANDLES;
 
 /// A constant of Fortran's.
 pub(super) struct Parameter {

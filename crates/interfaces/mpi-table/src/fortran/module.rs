@@ -6,8 +6,8 @@ use std::fmt::Write;
 use super::constants::{self, OWN, SUPPORT, block, declarations, parameters, sentinels};
 use super::declare::{Module, any, interface};
 use super::include::PROCEDURES;
-use super::rules::HANDLES;
 use super::{Routine, routines};
+use crate::constants::HANDLES;
 
 const MPI: &str = "\
 ! The module mpi: made by Regatta of its table of MPI's functions and constants.

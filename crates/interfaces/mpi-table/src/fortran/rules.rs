@@ -4,21 +4,6 @@ use crate::{Function, Parameter};
 
 const RULES: &str = include_str!("../../table/fortran.txt");
 
-/// Types of handles, as Fortran has them.
-pub(super) const HANDLES: [&str; 11] = [
-    "Comm",
-    "Datatype",
-    "Errhandler",
-    "File",
-    "Group",
-    "Info",
-    "Message",
-    "Op",
-    "Request",
-    "Session",
-    "Win",
-];
-
 /// The part of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {

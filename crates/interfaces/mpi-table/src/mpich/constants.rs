@@ -5,24 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::Constant;
+use crate::constants::HANDLES;
 
 /// A value that is exported data of the library.
 pub(crate) const EXTERN: &str = "extern";
-
-/// Kinds of handles that are ints in this ABI, and pointers in the standard one.
-pub(super) const HANDLES: [&str; 11] = [
-    "Comm",
-    "Datatype",
-    "Errhandler",
-    "File",
-    "Group",
-    "Info",
-    "Message",
-    "Op",
-    "Request",
-    "Session",
-    "Win",
-];
 
 /// All constants in the order of the standard ABI's, but for those that this ABI does not have.
 pub fn constants() -> Vec<Constant> {

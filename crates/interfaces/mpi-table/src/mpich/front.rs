@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::constants::HANDLES;
 use super::passage::{Passage, Table, outer_type};
 use super::roles::{changed, roles};
+use crate::constants::HANDLES;
 use crate::rust::{core_call, object};
 use crate::{Function, extensions, functions};
 
@@ -93,6 +93,7 @@ fn conversion(function: &Function) -> Option<String> {
 /// A function of the library's own.
 fn own_call(function: &Function, large: bool, module: &str) -> String {
     let arguments: Vec<_> = function.parameters.iter().map(|it| it.rust()).collect();
+    // Text of unsafe code: `finished` writes its SAFETY line above it in the library.
     let call = format!(
         "unsafe {{ own::{module}::{}({}) }}",
         own_name(function, large),

@@ -1,7 +1,7 @@
 //! How a parameter gets from a caller of this ABI to the core, and back.
 
-use super::constants::HANDLES;
 use super::roles::Role;
+use crate::constants::HANDLES;
 use crate::rust::rust_type;
 use crate::{Function, Parameter};
 
