@@ -101,7 +101,7 @@ pub fn extensions() -> Vec<Function> {
     parsed(&[(EXTENSIONS, text)])
 }
 
-/// Functions that the standard has removed, and that programs in Fortran still call.
+/// Functions that the standard has removed, and that programs in Fortran and those of MPICH's ABI still call.
 pub fn removed() -> Vec<Function> {
     let text = include_str!("../table/functions/removed.txt");
     parsed(&[(REMOVED, text)])

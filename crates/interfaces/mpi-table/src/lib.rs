@@ -6,7 +6,7 @@
 //! MPI_Count, `int~Aint` becomes MPI_Aint. Functions without such a parameter have no such form.
 //!
 //! `table/fortran.txt` says by the names of parameters what C's types leave open. `table/functions/removed.txt` has functions
-//! that only Fortran still has.
+//! that only Fortran and MPICH's ABI still have.
 //!
 //! A line of a constant is its type, its name and its value, which may be another constant's name; `#` begins a heading.
 #![forbid(unsafe_code)]

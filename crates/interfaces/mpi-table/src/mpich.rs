@@ -7,14 +7,14 @@ mod passage;
 mod roles;
 
 use crate::Function;
-use crate::functions::parsed;
+use crate::functions::{parsed, removed};
 
 pub(crate) use constants::EXTERN;
 pub use constants::{constants, handles_in_rust, values_in_rust};
 pub use front::front;
 pub use roles::roles_in_rust;
 
-/// The chapter of functions that this ABI has beyond the standard's: those that MPI has removed, and conversions of handles.
+/// The chapter of functions that this ABI alone has: conversions of handles and statuses.
 const CHAPTER: &str = "mpich";
 
 /// The text of `mpi.h`.
@@ -22,7 +22,12 @@ pub fn header() -> String {
     crate::header::header_of_mpich()
 }
 
-/// Functions beyond the standard's.
+/// Functions beyond the standard's: those that it has removed, and this ABI's own.
 pub fn functions() -> Vec<Function> {
-    parsed(&[(CHAPTER, include_str!("../table/mpich/functions.txt"))])
+    let mut all = removed();
+    all.extend(parsed(&[(
+        CHAPTER,
+        include_str!("../table/mpich/functions.txt"),
+    )]));
+    all
 }

@@ -43,7 +43,7 @@ pub fn front() -> String {
         }
     }
     for routine in routines() {
-        let by_hand = rules::by_hand(&routine.c_name());
+        let by_hand = rules::by_hand(&routine);
         if by_hand.is_none() {
             body(&mut out, &routine);
         }

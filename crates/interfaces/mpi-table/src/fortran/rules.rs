@@ -1,5 +1,6 @@
 //! The part that a parameter has in Fortran: by its type in C, and by the rules of `table/fortran.txt`.
 
+use super::Routine;
 use crate::{Function, Parameter};
 
 const RULES: &str = include_str!("../../table/fortran.txt");
@@ -75,8 +76,12 @@ pub(super) fn length(function: &Function, name: &str) -> Option<&'static str> {
     words[2..].iter().find(present).copied()
 }
 
-/// The module of the library that has this routine by hand.
-pub(super) fn by_hand(c_name: &str) -> Option<&'static str> {
+/// The module of the library that has this routine by hand: all that the standard has removed are in one.
+pub(super) fn by_hand(routine: &Routine) -> Option<&'static str> {
+    if routine.function.is_removed() {
+        return Some("removed");
+    }
+    let c_name = &*routine.c_name();
     let words = lines("hand").find(|words| words[2..].contains(&c_name));
     words.map(|words| words[1])
 }
@@ -89,6 +94,8 @@ pub(super) fn role(function: &Function, parameter: &Parameter, large: bool) -> R
     }
     let kind = parameter.form(large);
     let of = kind.strip_prefix("const ").unwrap_or(kind);
+    // Routines of MPI-1 have an INTEGER where C has an MPI_Aint.
+    let is_integer = function.is_removed();
     match of {
         "void*" if has("value", name) => Role::Value,
         "void*" if has("place", name) => Role::Place,
@@ -98,6 +105,9 @@ pub(super) fn role(function: &Function, parameter: &Parameter, large: bool) -> R
         "char*" => Role::TextOut,
         "char*[]" => Role::Texts,
         "char**[]" => Role::TextTable,
+        "Aint" if is_integer => Role::Int,
+        "Aint*" if is_integer => Role::IntOut,
+        "Aint[]" if is_integer => Role::Ints,
         "int" => Role::Int,
         "int*" => Role::IntOut,
         "int[]" => Role::Ints,
