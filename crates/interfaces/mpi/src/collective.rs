@@ -42,8 +42,8 @@ pub struct Collective {
     /// A group for this collective alone.
     own: Option<OwnGroup>,
     root: c_int,
-    gives: Side,
-    takes: Side,
+    gives: LocalData,
+    takes: LocalData,
     reduction: Option<Reduction>,
     sends: Vec<Message>,
     receives: Vec<Message>,
@@ -72,7 +72,7 @@ enum Kind {
 
 /// The elements that this process gives, or gets.
 #[derive(Debug)]
-enum Side {
+enum LocalData {
     /// Nothing.
     Nothing,
     /// The elements in the buffer for the other direction.
@@ -81,10 +81,10 @@ enum Side {
     Memory(Memory),
 }
 
-impl Side {
+impl LocalData {
     fn memory(&self) -> Option<&Memory> {
         match self {
-            Side::Memory(memory) => Some(memory),
+            LocalData::Memory(memory) => Some(memory),
             _ => None,
         }
     }
@@ -110,8 +110,8 @@ impl Collective {
             engine: None,
             own: None,
             root: 0,
-            gives: Side::Nothing,
-            takes: Side::Nothing,
+            gives: LocalData::Nothing,
+            takes: LocalData::Nothing,
             reduction: None,
             sends: Vec::new(),
             receives: Vec::new(),
@@ -120,7 +120,12 @@ impl Collective {
     }
 
     /// One that the engine does.
-    fn engine(comm: Arc<Communicator>, kind: Kind, gives: Side, takes: Side) -> Collective {
+    fn engine(
+        comm: Arc<Communicator>,
+        kind: Kind,
+        gives: LocalData,
+        takes: LocalData,
+    ) -> Collective {
         let group = comm.group;
         Collective {
             engine: Some((kind, group)),

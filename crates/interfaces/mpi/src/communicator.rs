@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use regatta_sys as rg;
 
 pub use duplication::begin as begin_dup;
-pub use inter::{Sides, connect, create_inter, create_inter_from_groups, merge};
+pub use inter::{LeaderExchange, connect, create_inter, create_inter_from_groups, merge};
 pub use making::{Inherited, Made, create, create_from_group, create_group, dup, publish, split};
 pub use members::Members;
 pub use parent::{
@@ -36,7 +36,7 @@ pub use shrinking::shrink;
 
 use crate::abi::*;
 use crate::attributes::Attributes;
-use crate::errhandler::{Handled, Place};
+use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Result, checked};
 use crate::info::Hints;
 use crate::process;
@@ -59,7 +59,7 @@ pub struct Communicator {
     /// The other side of an intercommunicator.
     pub remote: Option<Remote>,
     /// Its error handler.
-    pub errhandler: Place,
+    pub errhandler: HandlerSlot,
     /// Collectives that have gone by messages.
     pub sequence: AtomicU32,
     /// Its attributes.
@@ -150,7 +150,7 @@ impl Communicator {
 }
 
 impl Handled for Communicator {
-    fn errhandler(&self) -> &Place {
+    fn errhandler(&self) -> &HandlerSlot {
         &self.errhandler
     }
 }

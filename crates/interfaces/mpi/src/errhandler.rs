@@ -1,4 +1,4 @@
-//! Error handlers, and the place in each object for one.
+//! Error handlers, and the slot in each object for one.
 //!
 //! The handle of an error handler that a program has made lives until the program has freed it as often as it was given it
 //! (by making it, and by asking an object for its own), and no object has it any more.
@@ -117,28 +117,28 @@ impl Function {
     }
 }
 
-/// The place in an object for its error handler.
+/// The slot of an object for its error handler.
 #[derive(Debug)]
-pub struct Place {
+pub struct HandlerSlot {
     handler: Mutex<Errhandler>,
     /// Whether the program has set a handler here.
     chosen: AtomicBool,
 }
 
-impl Place {
+impl HandlerSlot {
     /// With one of the predefined handlers.
-    pub const fn new(predefined: Errhandler) -> Place {
-        Place {
+    pub const fn new(predefined: Errhandler) -> HandlerSlot {
+        HandlerSlot {
             handler: Mutex::new(predefined),
             chosen: AtomicBool::new(false),
         }
     }
 
     /// With a handler for this kind of object.
-    pub fn with(handler: Errhandler, of: Of) -> Result<Place> {
-        let place = Place::new(ERRORS_ARE_FATAL);
-        place.set(handler, of)?;
-        Ok(place)
+    pub fn with(handler: Errhandler, of: Of) -> Result<HandlerSlot> {
+        let slot = HandlerSlot::new(ERRORS_ARE_FATAL);
+        slot.set(handler, of)?;
+        Ok(slot)
     }
 
     fn get(&self) -> Errhandler {
@@ -174,9 +174,9 @@ impl Place {
             );
             return Err(Error::new(ERR_ERRHANDLER, text));
         }
-        let mut place = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *place, handler);
-        drop(place);
+        let mut current = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *current, handler);
+        drop(current);
         self.chosen.store(true, Ordering::Relaxed);
         release(old)
     }
@@ -199,13 +199,13 @@ impl Current {
     }
 }
 
-impl Clone for Place {
-    fn clone(&self) -> Place {
-        Place::new(self.give())
+impl Clone for HandlerSlot {
+    fn clone(&self) -> HandlerSlot {
+        HandlerSlot::new(self.give())
     }
 }
 
-impl Drop for Place {
+impl Drop for HandlerSlot {
     fn drop(&mut self) {
         let _ = release(self.get());
     }
@@ -213,12 +213,12 @@ impl Drop for Place {
 
 /// An object that has an error handler.
 pub trait Handled: Send + Sync {
-    /// Its place for the handler.
-    fn errhandler(&self) -> &Place;
+    /// Its slot.
+    fn errhandler(&self) -> &HandlerSlot;
 }
 
 /// The error handler of files that are opened, and of errors about no file.
-pub static OF_NO_FILE: Place = Place::new(ERRORS_RETURN);
+pub static OF_NO_FILE: HandlerSlot = HandlerSlot::new(ERRORS_RETURN);
 
 /// The object with this handle, and itself.
 fn find(object: Object) -> Option<(Object, Arc<dyn Handled>)> {
@@ -267,9 +267,9 @@ pub fn handle(object: Object, code: c_int, text: &str) -> c_int {
     }
 }
 
-/// Calls the handler of this place, for an object of its kind.
-pub fn call(place: &Place, object: Object, code: c_int, text: &str) {
-    handle_by(place.current(), object, code, text);
+/// Calls the handler of this slot, for an object of its kind.
+pub fn call(slot: &HandlerSlot, object: Object, code: c_int, text: &str) {
+    handle_by(slot.current(), object, code, text);
 }
 
 fn handle_by(handler: Current, object: Object, code: c_int, text: &str) -> c_int {

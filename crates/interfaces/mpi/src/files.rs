@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::*;
 use crate::communicator::{Communicator, Members};
-use crate::errhandler::{Handled, Place};
+use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Object, Result};
 use crate::info::Hints;
 use crate::objects::{Kind, Table};
@@ -43,7 +43,7 @@ pub struct Open {
     /// The processes, by the communicator that the program has named.
     pub members: Members,
     /// Its error handler.
-    pub errhandler: Place,
+    pub errhandler: HandlerSlot,
     /// Whether accesses are atomic.
     pub atomic: AtomicBool,
     /// In atomic mode one thread at a time accesses it: locks of files do not tell threads apart.
@@ -78,7 +78,7 @@ pub struct Split {
 static FILES: Table<Open> = Table::new(Kind::File);
 
 impl Handled for Open {
-    fn errhandler(&self) -> &Place {
+    fn errhandler(&self) -> &HandlerSlot {
         &self.errhandler
     }
 }
@@ -128,7 +128,7 @@ impl Open {
         posix: Posix,
         amode: c_int,
         comm: Communicator,
-        errhandler: Place,
+        errhandler: HandlerSlot,
         hints: Hints,
         shared: Shared,
     ) -> Result<Open> {

@@ -50,10 +50,10 @@ pub fn index(kind: Kind, handle: usize) -> Option<usize> {
 /// All objects of a kind.
 pub struct Table<T: ?Sized> {
     kind: Kind,
-    places: RwLock<Places<T>>,
+    entries: RwLock<Entries<T>>,
 }
 
-struct Places<T: ?Sized> {
+struct Entries<T: ?Sized> {
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
 }
@@ -68,7 +68,7 @@ impl<T: ?Sized> Table<T> {
     pub const fn new(kind: Kind) -> Table<T> {
         Table {
             kind,
-            places: RwLock::new(Places {
+            entries: RwLock::new(Entries {
                 slots: Vec::new(),
                 free: Vec::new(),
             }),
@@ -82,19 +82,19 @@ impl<T: ?Sized> Table<T> {
 
     /// Adds an object that knows its own handle.
     pub fn insert_with(&self, make: impl FnOnce(usize) -> Arc<T>) -> Option<usize> {
-        let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
-        let index = match places.free.pop() {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let index = match entries.free.pop() {
             Some(index) => index,
-            None if places.slots.len() < MOST => {
-                places.slots.push(Slot {
+            None if entries.slots.len() < MOST => {
+                entries.slots.push(Slot {
                     generation: 0,
                     object: None,
                 });
-                places.slots.len() - 1
+                entries.slots.len() - 1
             }
             None => return None,
         };
-        let slot = &mut places.slots[index];
+        let slot = &mut entries.slots[index];
         let handle = handle(self.kind, slot.generation, index);
         slot.object = Some(make(handle));
         Some(handle)
@@ -102,31 +102,31 @@ impl<T: ?Sized> Table<T> {
 
     /// The object, if the handle is right.
     pub fn get(&self, handle: usize) -> Option<Arc<T>> {
-        let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
-        places.find(self.kind, handle)?.object.clone()
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.find(self.kind, handle)?.object.clone()
     }
 
     /// Takes the object out; the handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
-        let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
-        places.find(self.kind, handle)?;
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        entries.find(self.kind, handle)?;
         let index = handle & (MOST - 1);
-        let slot = &mut places.slots[index];
+        let slot = &mut entries.slots[index];
         slot.generation = slot.generation.wrapping_add(1);
         let object = slot.object.take();
-        places.free.push(index);
+        entries.free.push(index);
         object
     }
 
     /// All objects that are there.
     pub fn all(&self) -> Vec<Arc<T>> {
-        let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
-        let objects = places.slots.iter().filter_map(|slot| slot.object.clone());
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let objects = entries.slots.iter().filter_map(|slot| slot.object.clone());
         objects.collect()
     }
 }
 
-impl<T: ?Sized> Places<T> {
+impl<T: ?Sized> Entries<T> {
     fn find(&self, kind: Kind, value: usize) -> Option<&Slot<T>> {
         let index = index(kind, value)?;
         let slot = self.slots.get(index)?;

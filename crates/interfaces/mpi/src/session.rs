@@ -7,7 +7,7 @@ use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::communicator::Members;
-use crate::errhandler::{Handled, Of, Place};
+use crate::errhandler::{Handled, HandlerSlot, Of};
 use crate::error::{Error, Result, checked};
 use crate::info::Hints;
 use crate::objects::{Kind, Table};
@@ -16,13 +16,13 @@ use crate::process;
 /// A session.
 pub struct Object {
     /// The error handler.
-    pub errhandler: Place,
+    pub errhandler: HandlerSlot,
     /// The level of thread support.
     pub level: c_int,
 }
 
 impl Handled for Object {
-    fn errhandler(&self) -> &Place {
+    fn errhandler(&self) -> &HandlerSlot {
         &self.errhandler
     }
 }
@@ -31,7 +31,7 @@ static SESSIONS: Table<Object> = Table::new(Kind::Session);
 
 /// Begins a session.
 pub fn begin(level: c_int, errhandler: Errhandler) -> Result<Session> {
-    let errhandler = Place::with(errhandler, Of::Session)?;
+    let errhandler = HandlerSlot::with(errhandler, Of::Session)?;
     process::begin_session(level)?;
     let session = SESSIONS.insert(Arc::new(Object { errhandler, level }));
     session

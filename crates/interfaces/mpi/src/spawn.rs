@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Made, Sides, internal_messages};
+use crate::communicator::{self, Communicator, LeaderExchange, Made, internal_messages};
 use crate::error::{Error, Result};
 use crate::info::Hints;
 
@@ -45,7 +45,7 @@ pub fn spawn(comm: &Communicator, root: c_int, commands: &[Command]) -> (Vec<c_i
             return Err(Error::new(ERR_SPAWN, text));
         }
         tell(&started.tasks, &comm.local, &started.applications)?;
-        Ok(Sides::fresh(started.tasks))
+        Ok(LeaderExchange::fresh(started.tasks))
     });
     let count = commands.iter().map(|it| it.count.max(0) as usize).sum();
     if comm.rank == root && codes.len() < count {

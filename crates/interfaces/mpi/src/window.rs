@@ -30,7 +30,7 @@ pub use targets::{Reach, Target};
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::communicator::Communicator;
-use crate::errhandler::{Handled, Place};
+use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Result};
 use crate::info::Hints;
 use crate::objects::{self, Kind, MOST, Table};
@@ -49,7 +49,7 @@ pub struct Window {
     /// Predefined attributes.
     pub facts: Facts,
     /// Its error handler.
-    pub errhandler: Place,
+    pub errhandler: HandlerSlot,
     /// Its attributes.
     pub attributes: Attributes<Win>,
     /// Whether some process is reached through its service.
@@ -301,7 +301,7 @@ impl Window {
 }
 
 impl Handled for Window {
-    fn errhandler(&self) -> &Place {
+    fn errhandler(&self) -> &HandlerSlot {
         &self.errhandler
     }
 }

@@ -19,7 +19,7 @@ use crate::session;
 
 /// The owner of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BufferOwner {
     Process,
     Comm(Comm),
     /// Communicators that were made of a session are not told from others: its buffer serves all that have no other one.
@@ -29,7 +29,7 @@ enum Place {
 /// A buffer that the program has attached.
 #[derive(Clone, Copy)]
 struct Attached {
-    to: Place,
+    owner: BufferOwner,
     address: usize,
     length: i64,
 }
@@ -40,31 +40,31 @@ fn attached() -> std::sync::MutexGuard<'static, Vec<Attached>> {
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn attach(to: Place, buffer: *mut c_void, length: i64) -> Result {
+fn attach(owner: BufferOwner, buffer: *mut c_void, length: i64) -> Result {
     process::require()?;
     if length < 0 {
         let text = format!("the size is {length}; it is 0 or more");
         return Err(Error::new(ERR_ARG, text));
     }
     let mut attached = attached();
-    if attached.iter().any(|it| it.to == to) {
+    if attached.iter().any(|it| it.owner == owner) {
         return Err(Error::new(
             ERR_BUFFER,
             "a buffer is attached already: detach it first",
         ));
     }
     attached.push(Attached {
-        to,
+        owner,
         address: buffer as usize,
         length,
     });
     Ok(())
 }
 
-unsafe fn detach(to: Place, buffer_addr: *mut c_void, size: OutCount) -> Result {
+unsafe fn detach(owner: BufferOwner, buffer_addr: *mut c_void, size: OutCount) -> Result {
     process::require()?;
     let mut attached = attached();
-    let Some(index) = attached.iter().position(|it| it.to == to) else {
+    let Some(index) = attached.iter().position(|it| it.owner == owner) else {
         return Err(Error::new(ERR_BUFFER, "no buffer is attached"));
     };
     let found = attached.swap_remove(index);
@@ -87,12 +87,14 @@ const OVERHEAD: i64 = 64;
 /// Whether a message of so many bytes has a place in a buffer.
 fn check_room(comm: Comm, bytes: usize) -> Result {
     let attached = attached();
-    let own = attached.iter().find(|it| it.to == Place::Comm(comm));
-    let process = || attached.iter().find(|it| it.to == Place::Process);
+    let own = attached
+        .iter()
+        .find(|it| it.owner == BufferOwner::Comm(comm));
+    let process = || attached.iter().find(|it| it.owner == BufferOwner::Process);
     let session = || {
         attached
             .iter()
-            .find(|it| matches!(it.to, Place::Session(_)))
+            .find(|it| matches!(it.owner, BufferOwner::Session(_)))
     };
     let found = own.or_else(process).or_else(session);
     let Some(found) = found else {
@@ -157,12 +159,12 @@ unsafe fn complete(comm: Comm, request: *mut Request) -> Result {
 }
 
 pub unsafe fn buffer_attach(buffer: *mut c_void, size: i64) -> Result {
-    attach(Place::Process, buffer, size)
+    attach(BufferOwner::Process, buffer, size)
 }
 
 pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result {
     // SAFETY: the caller's pointers.
-    unsafe { detach(Place::Process, buffer_addr, size) }
+    unsafe { detach(BufferOwner::Process, buffer_addr, size) }
 }
 
 pub unsafe fn buffer_flush() -> Result {
@@ -178,13 +180,13 @@ pub unsafe fn buffer_iflush(request: *mut Request) -> Result {
 
 pub unsafe fn comm_attach_buffer(comm: Comm, buffer: *mut c_void, size: i64) -> Result {
     get(comm)?;
-    attach(Place::Comm(comm), buffer, size)
+    attach(BufferOwner::Comm(comm), buffer, size)
 }
 
 pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: OutCount) -> Result {
     get(comm)?;
     // SAFETY: the caller's pointers.
-    unsafe { detach(Place::Comm(comm), buffer_addr, size) }
+    unsafe { detach(BufferOwner::Comm(comm), buffer_addr, size) }
 }
 
 pub unsafe fn comm_flush_buffer(comm: Comm) -> Result {
@@ -200,7 +202,7 @@ pub unsafe fn comm_iflush_buffer(comm: Comm, request: *mut Request) -> Result {
 
 pub unsafe fn session_attach_buffer(session: Session, buffer: *mut c_void, size: i64) -> Result {
     session::get(session)?;
-    attach(Place::Session(session), buffer, size)
+    attach(BufferOwner::Session(session), buffer, size)
 }
 
 pub unsafe fn session_detach_buffer(
@@ -210,7 +212,7 @@ pub unsafe fn session_detach_buffer(
 ) -> Result {
     session::get(session)?;
     // SAFETY: the caller's pointers.
-    unsafe { detach(Place::Session(session), buffer_addr, size) }
+    unsafe { detach(BufferOwner::Session(session), buffer_addr, size) }
 }
 
 pub unsafe fn session_flush_buffer(session: Session) -> Result {

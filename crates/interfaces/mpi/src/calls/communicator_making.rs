@@ -7,7 +7,7 @@ use regatta_sys as rg;
 use super::communicators::no_intra;
 use crate::abi::*;
 use crate::communicator::{self, Communicator, Inherited, Made, get, publish};
-use crate::errhandler::{Of, Place};
+use crate::errhandler::{HandlerSlot, Of};
 use crate::error::{Error, Object, Result, not_null};
 use crate::groups;
 use crate::info::{self, Hints};
@@ -219,13 +219,13 @@ pub unsafe fn comm_create_from_group(
         let members = groups::get(group)?;
         not_null(newcomm, "newcomm")?;
         let hints = info::optional(info)?;
-        let place = Place::with(errhandler, Of::Comm)?;
+        let slot = HandlerSlot::with(errhandler, Of::Comm)?;
         // SAFETY: the caller's text.
         let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
         let made = communicator::create_from_group(&members, tag)?;
         let inherited = Inherited {
             hints,
-            ..Inherited::handled_by(place)
+            ..Inherited::handled_by(slot)
         };
         // SAFETY: the caller's pointer.
         unsafe { give(made, inherited, newcomm) }

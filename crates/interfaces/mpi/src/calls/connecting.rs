@@ -9,7 +9,7 @@ use regatta_sys as rg;
 use super::communicator_making::give;
 use super::processes::check_root;
 use crate::abi::*;
-use crate::communicator::{self, Inherited, Sides, get, internal_messages};
+use crate::communicator::{self, Inherited, LeaderExchange, get, internal_messages};
 use crate::error::{Error, Result, checked, not_null};
 use crate::info::{self, Hints};
 use crate::ports;
@@ -79,7 +79,7 @@ unsafe fn connected(
         let hints = info::optional(info)?;
         // SAFETY: the caller's text, at the root.
         let port = unsafe { port_of(port_name)? };
-        Sides::agree(&comm, |words| ask(port, &hints, words))
+        LeaderExchange::agree(&comm, |words| ask(port, &hints, words))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
@@ -193,7 +193,7 @@ pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
     let made = communicator::connect(&own, 0, || {
         internal_messages::send(internal_messages::CHANNEL, tid, ports::JOIN, &[])?;
         internal_messages::receive(internal_messages::CHANNEL, tid, ports::JOIN)?;
-        Ok(Sides::fresh(vec![tid]))
+        Ok(LeaderExchange::fresh(vec![tid]))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&own), intercomm) }

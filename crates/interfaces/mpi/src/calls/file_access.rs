@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::abi::*;
 use crate::error::{Error, Result, not_null};
-use crate::files::access::{Place, Way, access};
+use crate::files::access::{Direction, Position, access};
 use crate::files::{Memory, Split, get};
 use crate::requests::{self, Single};
 
@@ -25,8 +25,8 @@ pub(crate) fn check_offset(offset: i64) -> Result {
 /// The memory and the status may be accessed.
 pub(crate) unsafe fn now(
     fh: File,
-    way: Way,
-    place: Place,
+    direction: Direction,
+    position: Position,
     all: bool,
     memory: Memory,
     status: *mut Status,
@@ -34,7 +34,7 @@ pub(crate) unsafe fn now(
     let file = get(fh)?;
     // SAFETY: the caller's promise.
     unsafe {
-        let done = access(&file, way, place, all, memory)?;
+        let done = access(&file, direction, position, all, memory)?;
         done.store(status);
     }
     Ok(())
@@ -46,8 +46,8 @@ pub(crate) unsafe fn now(
 /// The memory and the request may be accessed.
 pub(crate) unsafe fn later(
     fh: File,
-    way: Way,
-    place: Place,
+    direction: Direction,
+    position: Position,
     memory: Memory,
     request: *mut Request,
 ) -> Result {
@@ -55,7 +55,7 @@ pub(crate) unsafe fn later(
     not_null(request, "request")?;
     // SAFETY: the caller's promise.
     unsafe {
-        let done = access(&file, way, place, false, memory)?;
+        let done = access(&file, direction, position, false, memory)?;
         *request = requests::of_operation(Box::new(Single::complete(done)), COMM_SELF)?;
     }
     Ok(())
@@ -67,8 +67,8 @@ pub(crate) unsafe fn later(
 /// The memory may be accessed.
 pub(crate) unsafe fn begin(
     fh: File,
-    way: Way,
-    place: Place,
+    direction: Direction,
+    position: Position,
     memory: Memory,
     end: &'static str,
 ) -> Result {
@@ -78,7 +78,7 @@ pub(crate) unsafe fn begin(
         return Err(Error::new(ERR_IO, text));
     }
     // SAFETY: the caller's promise.
-    let status = unsafe { access(&file, way, place, true, memory)? };
+    let status = unsafe { access(&file, direction, position, true, memory)? };
     file.state().split = Some(Split {
         end,
         buffer: memory.buffer as usize,

@@ -6,7 +6,7 @@ use super::file_access::{check_offset, later, now};
 use crate::abi::*;
 use crate::error::Result;
 use crate::files::Memory;
-use crate::files::access::{Place, Way};
+use crate::files::access::{Direction, Position};
 
 pub unsafe fn file_read_at(
     fh: File,
@@ -23,7 +23,16 @@ pub unsafe fn file_read_at(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Read, Place::At(offset), false, memory, status) }
+    unsafe {
+        now(
+            fh,
+            Direction::Read,
+            Position::At(offset),
+            false,
+            memory,
+            status,
+        )
+    }
 }
 
 pub unsafe fn file_read_at_all(
@@ -41,7 +50,16 @@ pub unsafe fn file_read_at_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Read, Place::At(offset), true, memory, status) }
+    unsafe {
+        now(
+            fh,
+            Direction::Read,
+            Position::At(offset),
+            true,
+            memory,
+            status,
+        )
+    }
 }
 
 pub unsafe fn file_iread_at(
@@ -59,7 +77,7 @@ pub unsafe fn file_iread_at(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Read, Place::At(offset), memory, request) }
+    unsafe { later(fh, Direction::Read, Position::At(offset), memory, request) }
 }
 
 pub unsafe fn file_iread_at_all(
@@ -77,7 +95,7 @@ pub unsafe fn file_iread_at_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Read, Place::At(offset), memory, request) }
+    unsafe { later(fh, Direction::Read, Position::At(offset), memory, request) }
 }
 
 pub unsafe fn file_write_at(
@@ -95,7 +113,16 @@ pub unsafe fn file_write_at(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Write, Place::At(offset), false, memory, status) }
+    unsafe {
+        now(
+            fh,
+            Direction::Write,
+            Position::At(offset),
+            false,
+            memory,
+            status,
+        )
+    }
 }
 
 pub unsafe fn file_write_at_all(
@@ -113,7 +140,16 @@ pub unsafe fn file_write_at_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Write, Place::At(offset), true, memory, status) }
+    unsafe {
+        now(
+            fh,
+            Direction::Write,
+            Position::At(offset),
+            true,
+            memory,
+            status,
+        )
+    }
 }
 
 pub unsafe fn file_iwrite_at(
@@ -131,7 +167,7 @@ pub unsafe fn file_iwrite_at(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Write, Place::At(offset), memory, request) }
+    unsafe { later(fh, Direction::Write, Position::At(offset), memory, request) }
 }
 
 pub unsafe fn file_iwrite_at_all(
@@ -149,5 +185,5 @@ pub unsafe fn file_iwrite_at_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Write, Place::At(offset), memory, request) }
+    unsafe { later(fh, Direction::Write, Position::At(offset), memory, request) }
 }

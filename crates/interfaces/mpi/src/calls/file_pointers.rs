@@ -6,7 +6,7 @@ use super::file_access::{later, now};
 use crate::abi::*;
 use crate::error::Result;
 use crate::files::Memory;
-use crate::files::access::{Place, Way};
+use crate::files::access::{Direction, Position};
 
 pub unsafe fn file_read(
     fh: File,
@@ -21,7 +21,7 @@ pub unsafe fn file_read(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Read, Place::Own, false, memory, status) }
+    unsafe { now(fh, Direction::Read, Position::Own, false, memory, status) }
 }
 
 pub unsafe fn file_read_all(
@@ -37,7 +37,7 @@ pub unsafe fn file_read_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Read, Place::Own, true, memory, status) }
+    unsafe { now(fh, Direction::Read, Position::Own, true, memory, status) }
 }
 
 pub unsafe fn file_iread(
@@ -53,7 +53,7 @@ pub unsafe fn file_iread(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Read, Place::Own, memory, request) }
+    unsafe { later(fh, Direction::Read, Position::Own, memory, request) }
 }
 
 pub unsafe fn file_iread_all(
@@ -69,7 +69,7 @@ pub unsafe fn file_iread_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Read, Place::Own, memory, request) }
+    unsafe { later(fh, Direction::Read, Position::Own, memory, request) }
 }
 
 pub unsafe fn file_write(
@@ -85,7 +85,7 @@ pub unsafe fn file_write(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Write, Place::Own, false, memory, status) }
+    unsafe { now(fh, Direction::Write, Position::Own, false, memory, status) }
 }
 
 pub unsafe fn file_write_all(
@@ -101,7 +101,7 @@ pub unsafe fn file_write_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Write, Place::Own, true, memory, status) }
+    unsafe { now(fh, Direction::Write, Position::Own, true, memory, status) }
 }
 
 pub unsafe fn file_iwrite(
@@ -117,7 +117,7 @@ pub unsafe fn file_iwrite(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Write, Place::Own, memory, request) }
+    unsafe { later(fh, Direction::Write, Position::Own, memory, request) }
 }
 
 pub unsafe fn file_iwrite_all(
@@ -133,5 +133,5 @@ pub unsafe fn file_iwrite_all(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Write, Place::Own, memory, request) }
+    unsafe { later(fh, Direction::Write, Position::Own, memory, request) }
 }

@@ -6,7 +6,7 @@ use super::file_access::{later, now};
 use crate::abi::*;
 use crate::error::Result;
 use crate::files::Memory;
-use crate::files::access::{Place, Way};
+use crate::files::access::{Direction, Position};
 
 pub unsafe fn file_read_shared(
     fh: File,
@@ -21,7 +21,7 @@ pub unsafe fn file_read_shared(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Read, Place::Shared, false, memory, status) }
+    unsafe { now(fh, Direction::Read, Position::Shared, false, memory, status) }
 }
 
 pub unsafe fn file_read_ordered(
@@ -37,7 +37,7 @@ pub unsafe fn file_read_ordered(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Read, Place::Shared, true, memory, status) }
+    unsafe { now(fh, Direction::Read, Position::Shared, true, memory, status) }
 }
 
 pub unsafe fn file_iread_shared(
@@ -53,7 +53,7 @@ pub unsafe fn file_iread_shared(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Read, Place::Shared, memory, request) }
+    unsafe { later(fh, Direction::Read, Position::Shared, memory, request) }
 }
 
 pub unsafe fn file_write_shared(
@@ -69,7 +69,16 @@ pub unsafe fn file_write_shared(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Write, Place::Shared, false, memory, status) }
+    unsafe {
+        now(
+            fh,
+            Direction::Write,
+            Position::Shared,
+            false,
+            memory,
+            status,
+        )
+    }
 }
 
 pub unsafe fn file_write_ordered(
@@ -85,7 +94,7 @@ pub unsafe fn file_write_ordered(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { now(fh, Way::Write, Place::Shared, true, memory, status) }
+    unsafe { now(fh, Direction::Write, Position::Shared, true, memory, status) }
 }
 
 pub unsafe fn file_iwrite_shared(
@@ -101,5 +110,5 @@ pub unsafe fn file_iwrite_shared(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { later(fh, Way::Write, Place::Shared, memory, request) }
+    unsafe { later(fh, Direction::Write, Position::Shared, memory, request) }
 }

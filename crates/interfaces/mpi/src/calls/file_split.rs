@@ -6,7 +6,7 @@ use super::file_access::{begin, check_offset, end};
 use crate::abi::*;
 use crate::error::Result;
 use crate::files::Memory;
-use crate::files::access::{Place, Way};
+use crate::files::access::{Direction, Position};
 
 pub unsafe fn file_read_all_begin(
     fh: File,
@@ -20,7 +20,15 @@ pub unsafe fn file_read_all_begin(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { begin(fh, Way::Read, Place::Own, memory, "MPI_File_read_all_end") }
+    unsafe {
+        begin(
+            fh,
+            Direction::Read,
+            Position::Own,
+            memory,
+            "MPI_File_read_all_end",
+        )
+    }
 }
 
 pub unsafe fn file_read_all_end(fh: File, buf: *mut c_void, status: *mut Status) -> Result {
@@ -45,8 +53,8 @@ pub unsafe fn file_read_at_all_begin(
     unsafe {
         begin(
             fh,
-            Way::Read,
-            Place::At(offset),
+            Direction::Read,
+            Position::At(offset),
             memory,
             "MPI_File_read_at_all_end",
         )
@@ -73,8 +81,8 @@ pub unsafe fn file_read_ordered_begin(
     unsafe {
         begin(
             fh,
-            Way::Read,
-            Place::Shared,
+            Direction::Read,
+            Position::Shared,
             memory,
             "MPI_File_read_ordered_end",
         )
@@ -98,7 +106,15 @@ pub unsafe fn file_write_all_begin(
         datatype,
     };
     // SAFETY: the caller's pointers.
-    unsafe { begin(fh, Way::Write, Place::Own, memory, "MPI_File_write_all_end") }
+    unsafe {
+        begin(
+            fh,
+            Direction::Write,
+            Position::Own,
+            memory,
+            "MPI_File_write_all_end",
+        )
+    }
 }
 
 pub unsafe fn file_write_all_end(fh: File, buf: *const c_void, status: *mut Status) -> Result {
@@ -123,8 +139,8 @@ pub unsafe fn file_write_at_all_begin(
     unsafe {
         begin(
             fh,
-            Way::Write,
-            Place::At(offset),
+            Direction::Write,
+            Position::At(offset),
             memory,
             "MPI_File_write_at_all_end",
         )
@@ -151,8 +167,8 @@ pub unsafe fn file_write_ordered_begin(
     unsafe {
         begin(
             fh,
-            Way::Write,
-            Place::Shared,
+            Direction::Write,
+            Position::Shared,
             memory,
             "MPI_File_write_ordered_end",
         )

@@ -176,7 +176,7 @@ pub unsafe fn file_toint(file: File) -> c_int {
 /// The file's error handler, or that of files to be opened.
 pub(crate) fn with_errhandler<T>(
     file: File,
-    act: impl FnOnce(&crate::errhandler::Place) -> Result<T>,
+    act: impl FnOnce(&crate::errhandler::HandlerSlot) -> Result<T>,
 ) -> Result<T> {
     match file {
         FILE_NULL => act(&crate::errhandler::OF_NO_FILE),

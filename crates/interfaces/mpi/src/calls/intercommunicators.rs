@@ -6,7 +6,7 @@ use super::communicator_making::give;
 use super::communicators::{no_inter, no_intra};
 use crate::abi::*;
 use crate::communicator::{self, Communicator, Inherited, get};
-use crate::errhandler::{Of, Place};
+use crate::errhandler::{HandlerSlot, Of};
 use crate::error::{Error, Object, Result, not_null};
 use crate::groups;
 use crate::info;
@@ -76,7 +76,7 @@ pub unsafe fn intercomm_create_from_groups(
         not_null(newintercomm, "newintercomm")?;
         check_leader(local_leader, local.len())?;
         let hints = info::optional(info)?;
-        let place = Place::with(errhandler, Of::Comm)?;
+        let slot = HandlerSlot::with(errhandler, Of::Comm)?;
         // SAFETY: the caller's text.
         let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
         let remote = match groups::own_rank(&local)? {
@@ -90,7 +90,7 @@ pub unsafe fn intercomm_create_from_groups(
         let made = communicator::create_inter_from_groups(&local, local_leader, remote, tag)?;
         let inherited = Inherited {
             hints,
-            ..Inherited::handled_by(place)
+            ..Inherited::handled_by(slot)
         };
         // SAFETY: the caller's pointer.
         unsafe { give(Some(made), inherited, newintercomm) }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::memory::{Buffer, Counts, Element, Memory, Part, even};
 use super::messages::{Content, Message};
 use super::{
-    Collective, Kind, Reduction, Role, Side, intercommunicator, next_tag, of_one_group, role,
+    Collective, Kind, LocalData, Reduction, Role, intercommunicator, next_tag, of_one_group, role,
 };
 use crate::abi::*;
 use crate::communicator::{Communicator, get};
@@ -22,8 +22,8 @@ pub fn barrier(comm: Comm) -> Result<Collective> {
     Ok(Collective::engine(
         comm,
         Kind::Barrier,
-        Side::Nothing,
-        Side::Nothing,
+        LocalData::Nothing,
+        LocalData::Nothing,
     ))
 }
 
@@ -43,8 +43,8 @@ pub unsafe fn broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Result<Colle
         });
     }
     let (gives, takes) = match role {
-        Role::Root => (Side::Memory(memory), Side::Nothing),
-        _ => (Side::Nothing, Side::Memory(memory)),
+        Role::Root => (LocalData::Memory(memory), LocalData::Nothing),
+        _ => (LocalData::Nothing, LocalData::Memory(memory)),
     };
     Ok(rooted(comm, Kind::Broadcast, root, gives, takes))
 }
@@ -53,8 +53,8 @@ fn rooted(
     comm: Arc<Communicator>,
     kind: Kind,
     root: c_int,
-    gives: Side,
-    takes: Side,
+    gives: LocalData,
+    takes: LocalData,
 ) -> Collective {
     Collective {
         root,
@@ -81,22 +81,22 @@ pub unsafe fn gather(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Res
                 Ok(intercommunicator::to_one(comm, root, gives))
             }
             (Role::Member(_), None) => {
-                let gives = Side::Memory(send.memory("sendbuf", 1)?);
-                Ok(rooted(comm, kind, root, gives, Side::Nothing))
+                let gives = LocalData::Memory(send.memory("sendbuf", 1)?);
+                Ok(rooted(comm, kind, root, gives, LocalData::Nothing))
             }
             (Role::Root, None) => {
                 let takes = recv.memory("recvbuf", peers)?;
                 let gives = given(&send, 1, &takes, comm.rank as usize)?;
-                Ok(rooted(comm, kind, root, gives, Side::Memory(takes)))
+                Ok(rooted(comm, kind, root, gives, LocalData::Memory(takes)))
             }
         }
     }
 }
 
 /// The elements of a process that also gets some: as many as it gets from itself.
-unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> Result<Side> {
+unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> Result<LocalData> {
     if send.is_in_place() {
-        return Ok(Side::InPlace);
+        return Ok(LocalData::InPlace);
     }
     // SAFETY: the caller's promise.
     let gives = unsafe { send.memory("sendbuf", parts)? };
@@ -109,7 +109,7 @@ unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> Resu
     if parts == 1 {
         elsewhere((&gives, gave), (takes, got))?;
     }
-    Ok(Side::Memory(gives))
+    Ok(LocalData::Memory(gives))
 }
 
 /// A process gives itself as much as it takes.
@@ -171,23 +171,23 @@ pub unsafe fn scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Re
                 Ok(intercommunicator::from_one(comm, root, takes))
             }
             (Role::Member(_), None) => {
-                let takes = Side::Memory(recv.memory("recvbuf", 1)?);
-                Ok(rooted(comm, kind, root, Side::Nothing, takes))
+                let takes = LocalData::Memory(recv.memory("recvbuf", 1)?);
+                Ok(rooted(comm, kind, root, LocalData::Nothing, takes))
             }
             (Role::Root, None) => {
                 let gives = send.memory("sendbuf", peers)?;
                 let takes = match recv.is_in_place() {
-                    true => Side::InPlace,
+                    true => LocalData::InPlace,
                     false => {
                         let takes = recv.memory("recvbuf", 1)?;
                         distinct(&gives, &takes)?;
                         let (gave, got) = (gives.part(comm.rank as usize), takes.part(0));
                         fits(gave, got)?;
                         elsewhere((&takes, got), (&gives, gave))?;
-                        Side::Memory(takes)
+                        LocalData::Memory(takes)
                     }
                 };
-                Ok(rooted(comm, kind, root, Side::Memory(gives), takes))
+                Ok(rooted(comm, kind, root, LocalData::Memory(gives), takes))
             }
         }
     }
@@ -212,7 +212,7 @@ pub unsafe fn allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collec
             comm,
             Kind::Allgather,
             gives,
-            Side::Memory(takes),
+            LocalData::Memory(takes),
         ))
     }
 }
@@ -237,7 +237,7 @@ pub unsafe fn alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collect
             comm,
             Kind::Alltoall,
             gives,
-            Side::Memory(takes),
+            LocalData::Memory(takes),
         ))
     }
 }
@@ -369,15 +369,18 @@ impl Reduced {
     }
 
     /// Operands and result of a process that has both. In place the operands are where the result goes, all of them.
-    unsafe fn both(&self, count: i64) -> Result<(Side, Side)> {
+    unsafe fn both(&self, count: i64) -> Result<(LocalData, LocalData)> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_in_place() {
-                return Ok((Side::InPlace, Side::Memory(self.takes(self.count)?)));
+                return Ok((
+                    LocalData::InPlace,
+                    LocalData::Memory(self.takes(self.count)?),
+                ));
             }
             let (gives, takes) = (self.gives()?, self.takes(count)?);
             distinct(&gives, &takes)?;
-            Ok((Side::Memory(gives), Side::Memory(takes)))
+            Ok((LocalData::Memory(gives), LocalData::Memory(takes)))
         }
     }
 }
@@ -409,7 +412,7 @@ pub unsafe fn reduce(comm: Comm, what: Reduced, root: c_int) -> Result<Collectiv
                 ));
             }
             Role::Root => what.both(what.count)?,
-            _ => (Side::Memory(what.gives()?), Side::Nothing),
+            _ => (LocalData::Memory(what.gives()?), LocalData::Nothing),
         };
         Ok(Collective {
             reduction: Some(reduction),
@@ -438,8 +441,8 @@ pub unsafe fn allreduce(comm: Comm, what: Reduced) -> Result<Collective> {
 fn reduction_of(
     comm: Arc<Communicator>,
     kind: Kind,
-    gives: Side,
-    takes: Side,
+    gives: LocalData,
+    takes: LocalData,
     reduction: Reduction,
 ) -> Collective {
     Collective {
@@ -466,8 +469,11 @@ pub unsafe fn exscan(comm: Comm, what: Reduced) -> Result<Collective> {
         match (comm.rank, what.is_in_place()) {
             // Nothing comes to the first one. It says no less than the others what is wrong, or they would wait for it.
             (0, false) if what.send == what.recv.cast_const() => what.both(what.count)?,
-            (0, false) => (Side::Memory(what.gives()?), Side::Nothing),
-            (0, true) => (Side::Memory(what.takes(what.count)?), Side::Nothing),
+            (0, false) => (LocalData::Memory(what.gives()?), LocalData::Nothing),
+            (0, true) => (
+                LocalData::Memory(what.takes(what.count)?),
+                LocalData::Nothing,
+            ),
             _ => what.both(what.count)?,
         }
     };
@@ -506,9 +512,9 @@ pub unsafe fn reduce_scatter(
         let (gives, takes) = what.both(mine)?;
         let (gives, takes) = match (gives, takes) {
             // The result is the front alone.
-            (Side::InPlace, Side::Memory(whole)) if !whole.element.is_dense() => {
+            (LocalData::InPlace, LocalData::Memory(whole)) if !whole.element.is_dense() => {
                 let takes = what.takes(mine)?;
-                (Side::Memory(whole), Side::Memory(takes))
+                (LocalData::Memory(whole), LocalData::Memory(takes))
             }
             sides => sides,
         };

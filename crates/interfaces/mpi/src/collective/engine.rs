@@ -6,7 +6,7 @@ use std::ptr::null;
 use regatta_sys as rg;
 
 use super::memory::Flat;
-use super::{Collective, Kind, Side};
+use super::{Collective, Kind, LocalData};
 
 /// Calls the blocking form, or the one with a request.
 macro_rules! either {
@@ -32,11 +32,11 @@ impl Collective {
     ) -> c_int {
         let root = self.root;
         let given = match self.gives {
-            Side::InPlace if kind != Kind::Alltoall => rg::IN_PLACE as *const c_void,
+            LocalData::InPlace if kind != Kind::Alltoall => rg::IN_PLACE as *const c_void,
             _ => gives.address.cast_const(),
         };
         let taken = match (kind, &self.takes) {
-            (Kind::Scatter { .. }, Side::InPlace) => rg::IN_PLACE as *mut c_void,
+            (Kind::Scatter { .. }, LocalData::InPlace) => rg::IN_PLACE as *mut c_void,
             _ => takes.address,
         };
         if let Some(reduction) = &self.reduction {

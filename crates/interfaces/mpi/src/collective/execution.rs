@@ -6,7 +6,7 @@ use regatta_sys as rg;
 
 use super::memory::Flat;
 use super::messages::{Content, VERDICT};
-use super::{Collective, Kind, OwnGroup, Side, messages};
+use super::{Collective, Kind, LocalData, OwnGroup, messages};
 use crate::abi::*;
 use crate::blocking_collectives::beside;
 use crate::error::{Error, PROC_FAILED, Result, checked, not_null};
@@ -110,19 +110,19 @@ impl Collective {
     /// # Safety
     /// The buffers are those that the call asks for.
     unsafe fn flats(&self) -> Result<(Flat, Flat)> {
-        let in_place = matches!(self.gives, Side::InPlace);
+        let in_place = matches!(self.gives, LocalData::InPlace);
         // SAFETY: the caller's promise.
         unsafe {
             let gives = match (&self.gives, &self.takes, self.engine) {
-                (Side::Memory(memory), ..) => memory.give()?,
+                (LocalData::Memory(memory), ..) => memory.give()?,
                 // The engine does not exchange in place.
-                (Side::InPlace, Side::Memory(memory), Some((Kind::Alltoall, _))) => {
+                (LocalData::InPlace, LocalData::Memory(memory), Some((Kind::Alltoall, _))) => {
                     memory.copy()?
                 }
                 _ => Flat::NONE,
             };
             let takes = match (&self.takes, self.gives.memory()) {
-                (Side::Memory(memory), _) => memory.take(in_place)?,
+                (LocalData::Memory(memory), _) => memory.take(in_place)?,
                 (_, Some(memory)) if self.leads => memory.copy()?,
                 _ => Flat::NONE,
             };
@@ -135,7 +135,7 @@ impl Collective {
     /// # Safety
     /// As [`Collective::flats`].
     unsafe fn taken(&self, takes: &Flat) {
-        if let Side::Memory(memory) = &self.takes {
+        if let LocalData::Memory(memory) = &self.takes {
             // SAFETY: the caller's promise.
             unsafe { memory.taken(takes) };
         }

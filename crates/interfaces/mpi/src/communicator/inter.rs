@@ -43,19 +43,19 @@ pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -
     })
 }
 
-/// The words on which the leaders of two sides agree.
-pub struct Sides {
+/// The result of the exchange between the leaders of two sides.
+pub struct LeaderExchange {
     /// The other side's processes.
     pub others: Vec<c_int>,
     /// Tells calls of several threads apart that connect the same processes.
     pub tag: c_int,
 }
 
-impl Sides {
+impl LeaderExchange {
     /// Processes that nobody else connects with at the same time.
-    pub fn fresh(others: Vec<c_int>) -> Sides {
+    pub fn fresh(others: Vec<c_int>) -> LeaderExchange {
         let tag = UNTOLD;
-        Sides { others, tag }
+        LeaderExchange { others, tag }
     }
 
     /// Both leaders give their words to each other by `exchange`. The tag is the number that the leader of the low side has
@@ -63,12 +63,12 @@ impl Sides {
     pub fn agree(
         comm: &Communicator,
         exchange: impl FnOnce(&[c_int]) -> Result<Vec<c_int>>,
-    ) -> Result<Sides> {
+    ) -> Result<LeaderExchange> {
         let own = comm.group.id;
         let words = [&[own], &comm.local[..]].concat();
         let theirs = exchange(&words)?;
         match theirs.split_first() {
-            Some((&other, others)) => Ok(Sides {
+            Some((&other, others)) => Ok(LeaderExchange {
                 tag: match comm.local.first() < others.first() {
                     true => own,
                     false => other,
@@ -85,7 +85,7 @@ impl Sides {
 pub fn connect(
     comm: &Communicator,
     leader: c_int,
-    ask: impl FnOnce() -> Result<Sides>,
+    ask: impl FnOnce() -> Result<LeaderExchange>,
 ) -> Result<Made> {
     internal_messages::barrier(comm.group)?;
     let mut failed = None;
@@ -128,7 +128,7 @@ pub fn create_inter(
     connect(comm, leader, || {
         let (bridge, to) = bridge.ok_or_else(nobody)?;
         let (own, to) = (bridge.base + bridge.rank, bridge.peer_base() + to);
-        Sides::agree(comm, |words| {
+        LeaderExchange::agree(comm, |words| {
             internal_messages::exchange(bridge.hidden, own, to, own_tag(tag), words)
         })
     })

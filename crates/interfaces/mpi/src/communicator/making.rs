@@ -12,7 +12,7 @@ use regatta_sys as rg;
 use super::{Communicator, Description, Members, Remote, inter, internal_messages, registry};
 use crate::abi::*;
 use crate::attributes::Attributes;
-use crate::errhandler::Place;
+use crate::errhandler::HandlerSlot;
 use crate::error::{Error, Result, checked};
 use crate::groups;
 use crate::info::Hints;
@@ -37,7 +37,7 @@ pub struct Made {
 /// The parts of a new communicator beside its groups.
 pub struct Inherited {
     /// The error handler.
-    pub errhandler: Place,
+    pub errhandler: HandlerSlot,
     /// The attributes.
     pub attributes: Attributes<Comm>,
     /// The hints.
@@ -52,7 +52,7 @@ impl Inherited {
     /// Nothing but a name.
     pub fn named(name: &'static CStr) -> Inherited {
         Inherited {
-            errhandler: Place::new(ERRORS_ARE_FATAL),
+            errhandler: HandlerSlot::new(ERRORS_ARE_FATAL),
             attributes: Attributes::new(),
             hints: Hints::default(),
             topology: None,
@@ -61,7 +61,7 @@ impl Inherited {
     }
 
     /// This error handler.
-    pub fn handled_by(errhandler: Place) -> Inherited {
+    pub fn handled_by(errhandler: HandlerSlot) -> Inherited {
         Inherited {
             errhandler,
             ..Inherited::named(c"")

@@ -27,14 +27,14 @@ pub enum Layout {
         body: Arc<Layout>,
     },
     /// Runs of several lengths.
-    Runs(Box<[Place]>, usize),
+    Runs(Box<[RunStart]>, usize),
     /// Several layouts.
     List(Box<[Part]>, usize),
 }
 
 /// Where a run lies, and how many bytes come before it. Its length is told by the next one.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct RunStart {
     offset: isize,
     start: usize,
 }
@@ -130,9 +130,9 @@ impl Layout {
                         push(&mut flat, part.offset + offset, part.body.clone());
                     }
                 }
-                Layout::Runs(places, size) if places.len() <= FLAT => {
-                    for (place, length) in runs(places, *size) {
-                        push(&mut flat, place + offset, Arc::new(Layout::Run(length)));
+                Layout::Runs(starts, size) if starts.len() <= FLAT => {
+                    for (within, length) in runs(starts, *size) {
+                        push(&mut flat, within + offset, Arc::new(Layout::Run(length)));
                     }
                 }
                 _ => push(&mut flat, offset, body),
@@ -165,11 +165,11 @@ impl Layout {
                     body.walk(at + offsets[index], from, to, visit);
                 });
             }
-            Layout::Runs(places, size) => {
-                let first = places.partition_point(|it| it.start <= from);
-                for index in first.saturating_sub(1)..places.len() {
-                    let Place { offset, start } = places[index];
-                    let end = places.get(index + 1).map_or(*size, |next| next.start);
+            Layout::Runs(starts, size) => {
+                let first = starts.partition_point(|it| it.start <= from);
+                for index in first.saturating_sub(1)..starts.len() {
+                    let RunStart { offset, start } = starts[index];
+                    let end = starts.get(index + 1).map_or(*size, |next| next.start);
                     if start >= to {
                         break;
                     }
@@ -210,8 +210,8 @@ impl Layout {
                     }
                 }
             }
-            Layout::Runs(places, size) => {
-                for (offset, length) in runs(places, *size) {
+            Layout::Runs(starts, size) => {
+                for (offset, length) in runs(starts, *size) {
                     visit(Piece::one(at + offset, length));
                 }
             }
@@ -301,11 +301,11 @@ fn chunks(size: usize, from: usize, to: usize, mut each: impl FnMut(usize, usize
     }
 }
 
-fn runs(places: &[Place], size: usize) -> impl Iterator<Item = (isize, usize)> {
-    let ends = places.iter().skip(1).map(|next| next.start);
+fn runs(starts: &[RunStart], size: usize) -> impl Iterator<Item = (isize, usize)> {
+    let ends = starts.iter().skip(1).map(|next| next.start);
     let ends = ends.chain(std::iter::once(size));
-    let pairs = places.iter().zip(ends);
-    pairs.map(|(place, end)| (place.offset, end - place.start))
+    let pairs = starts.iter().zip(ends);
+    pairs.map(|(run, end)| (run.offset, end - run.start))
 }
 
 /// Adds a layout to a list; one that touches the last run prolongs it.
@@ -396,9 +396,9 @@ fn pack_list(list: Vec<Placed>) -> Placed {
     if !only_runs {
         return (0, Arc::new(Layout::List(parts, size)));
     }
-    let places = parts.iter().map(|it| Place {
+    let starts = parts.iter().map(|it| RunStart {
         offset: it.offset,
         start: it.start,
     });
-    (0, Arc::new(Layout::Runs(places.collect(), size)))
+    (0, Arc::new(Layout::Runs(starts.collect(), size)))
 }

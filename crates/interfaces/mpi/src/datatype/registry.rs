@@ -13,7 +13,7 @@ use crate::objects::{self, Kind, MOST, Table};
 
 /// Facts of a type that messages need.
 #[derive(Default)]
-struct Place {
+struct MessageFacts {
     /// The handle; 0 while there is none, or one that is not committed.
     handle: AtomicUsize,
     form: AtomicU8,
@@ -31,12 +31,13 @@ const DENSE: u8 = 2;
 const CHUNK: usize = 1024;
 
 static TYPES: Table<Type> = Table::new(Kind::Datatype);
-static PLACES: [OnceLock<Box<[Place]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
+static MESSAGE_FACTS: [OnceLock<Box<[MessageFacts]>>; MOST / CHUNK] =
+    [const { OnceLock::new() }; MOST / CHUNK];
 
-fn place(handle: usize) -> Option<&'static Place> {
+fn facts(handle: usize) -> Option<&'static MessageFacts> {
     let index = objects::index(Kind::Datatype, handle)?;
-    let chunk =
-        PLACES[index / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Place::default()).collect());
+    let chunk = MESSAGE_FACTS[index / CHUNK]
+        .get_or_init(|| (0..CHUNK).map(|_| MessageFacts::default()).collect());
     chunk.get(index % CHUNK)
 }
 
@@ -44,14 +45,14 @@ fn place(handle: usize) -> Option<&'static Place> {
 #[inline]
 pub(super) fn one_piece(datatype: Datatype, count: usize) -> Option<(isize, usize)> {
     let index = objects::index(Kind::Datatype, datatype.0)?;
-    let place = PLACES[index / CHUNK].get()?.get(index % CHUNK)?;
-    let right = place.handle.load(Ordering::Acquire) == datatype.0;
-    let form = place.form.load(Ordering::Relaxed);
+    let facts = MESSAGE_FACTS[index / CHUNK].get()?.get(index % CHUNK)?;
+    let right = facts.handle.load(Ordering::Acquire) == datatype.0;
+    let form = facts.form.load(Ordering::Relaxed);
     if !right || form == SCATTERED || form == PIECE && count > 1 {
         return None;
     }
-    let length = place.size.load(Ordering::Relaxed).checked_mul(count)?;
-    Some((place.offset.load(Ordering::Relaxed), length))
+    let length = facts.size.load(Ordering::Relaxed).checked_mul(count)?;
+    Some((facts.offset.load(Ordering::Relaxed), length))
 }
 
 /// Adds a type; its handle.
@@ -77,16 +78,16 @@ pub fn insert_with(make: impl FnOnce(Datatype) -> Type) -> Result<Datatype> {
 }
 
 fn open(handle: usize, of: &Type) {
-    let Some(place) = place(handle) else { return };
+    let Some(facts) = facts(handle) else { return };
     let form = match (of.one_piece(2), of.one_piece(1)) {
         (Some(_), _) => DENSE,
         (None, Some(_)) => PIECE,
         _ => SCATTERED,
     };
-    place.form.store(form, Ordering::Relaxed);
-    place.offset.store(of.map().offset, Ordering::Relaxed);
-    place.size.store(of.size() as usize, Ordering::Relaxed);
-    place.handle.store(handle, Ordering::Release);
+    facts.form.store(form, Ordering::Relaxed);
+    facts.offset.store(of.map().offset, Ordering::Relaxed);
+    facts.size.store(of.size() as usize, Ordering::Relaxed);
+    facts.handle.store(handle, Ordering::Release);
 }
 
 /// The datatype with this handle, committed or not.
@@ -149,8 +150,8 @@ pub unsafe fn free(datatype: Datatype) -> Result {
 }
 
 fn remove(datatype: Datatype) {
-    if let Some(place) = place(datatype.0) {
-        place.handle.store(0, Ordering::Release);
+    if let Some(facts) = facts(datatype.0) {
+        facts.handle.store(0, Ordering::Release);
     }
     TYPES.remove(datatype.0);
 }

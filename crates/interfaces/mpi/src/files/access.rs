@@ -13,17 +13,17 @@ use crate::communicator::internal_messages;
 use crate::datatype::{Kept, Staging, committed};
 use crate::error::{Error, Result};
 
-/// Which way data go.
+/// Whether an access reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Way {
+pub enum Direction {
     Read,
     Write,
 }
 
 /// Where in the view an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// At this offset in etypes.
     At(i64),
     /// At the process' own pointer.
@@ -39,8 +39,8 @@ pub struct Transfer<'a> {
     pub file: &'a Open,
     /// The view.
     pub view: &'a View,
-    /// Which way they go.
-    pub way: Way,
+    /// Whether they are read or written.
+    pub direction: Direction,
     /// The bytes of the view in front.
     pub from: usize,
     /// Where they are in memory.
@@ -58,9 +58,9 @@ impl Transfer<'_> {
         let data = self.data.wrapping_add(run.at);
         // SAFETY: the caller's promise.
         unsafe {
-            match self.way {
-                Way::Read => self.file.posix.read(data, run.length, run.offset),
-                Way::Write => {
+            match self.direction {
+                Direction::Read => self.file.posix.read(data, run.length, run.offset),
+                Direction::Write => {
                     let written = self.file.posix.write(data, run.length, run.offset);
                     written.map(|()| run.length)
                 }
@@ -100,9 +100,9 @@ impl Transfer<'_> {
         };
         let turn = &self.file.turn;
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = match self.way {
-            Way::Read => libc::F_RDLCK,
-            Way::Write => libc::F_WRLCK,
+        let kind = match self.direction {
+            Direction::Read => libc::F_RDLCK,
+            Direction::Write => libc::F_WRLCK,
         };
         let posix = &self.file.posix;
         posix.lock(kind as c_int, start, end - start)?;
@@ -126,19 +126,19 @@ impl Transfer<'_> {
                 (false, false) => self.alone(),
             }
         };
-        let act = match self.way {
-            Way::Read => "reading",
-            Way::Write => "writing",
+        let act = match self.direction {
+            Direction::Read => "reading",
+            Direction::Write => "writing",
         };
         self.file.checked(outcome, act)
     }
 }
 
 /// Checks an access; the type of its elements, and their bytes in the file.
-fn check(file: &Open, view: &View, way: Way, memory: Memory) -> Result<(Kept, usize)> {
-    match way {
-        Way::Read => file.check_readable()?,
-        Way::Write => file.check_writable()?,
+fn check(file: &Open, view: &View, direction: Direction, memory: Memory) -> Result<(Kept, usize)> {
+    match direction {
+        Direction::Read => file.check_readable()?,
+        Direction::Write => file.check_writable()?,
     }
     let of = committed(memory.datatype)?;
     let native = of.packed_size(memory.count)?;
@@ -169,26 +169,26 @@ unsafe fn transfer(
     let representation = &transfer.view.representation;
     // SAFETY: the caller's promise.
     unsafe {
-        match (representation, transfer.way) {
-            (Representation::Native(_), way) => {
-                let staging = match way {
-                    Way::Read => Staging::output(buffer, count, of.handle())?,
-                    Way::Write => Staging::input(buffer, count, of.handle())?,
+        match (representation, transfer.direction) {
+            (Representation::Native(_), direction) => {
+                let staging = match direction {
+                    Direction::Read => Staging::output(buffer, count, of.handle())?,
+                    Direction::Write => Staging::input(buffer, count, of.handle())?,
                 };
                 let data = staging.address().cast();
                 let moved = Transfer { data, ..transfer }.go(all)?;
-                if way == Way::Read {
+                if direction == Direction::Read {
                     staging.finish(moved);
                 }
                 Ok((moved, moved))
             }
-            (_, Way::Write) => {
+            (_, Direction::Write) => {
                 let mut bytes = representation.encode(buffer, count, of)?;
                 let data = bytes.as_mut_ptr();
                 let moved = Transfer { data, ..transfer }.go(all)?;
                 Ok((moved, of.of().packed_size(count)?))
             }
-            (_, Way::Read) => {
+            (_, Direction::Read) => {
                 let mut bytes = vec![0; transfer.length];
                 let data = bytes.as_mut_ptr();
                 let moved = Transfer { data, ..transfer }.go(all)?;
@@ -205,22 +205,22 @@ unsafe fn transfer(
 /// The memory's elements may be read or written.
 pub unsafe fn access(
     file: &Open,
-    way: Way,
-    place: Place,
+    direction: Direction,
+    position: Position,
     all: bool,
     memory: Memory,
 ) -> Result<Status> {
-    if place != Place::Shared {
+    if position != Position::Shared {
         file.check_not_sequential()?;
     }
     let view = file.view();
-    let (of, length) = check(file, &view, way, memory)?;
+    let (of, length) = check(file, &view, direction, memory)?;
     let etypes = (length / view.unit) as i64;
-    let offset = match place {
-        Place::At(offset) => offset,
-        Place::Own => file.state().position,
-        Place::Shared if all => file.shared.ordered(&file.comm, etypes)?,
-        Place::Shared => file.shared.change(|before| before + etypes)?,
+    let offset = match position {
+        Position::At(offset) => offset,
+        Position::Own => file.state().position,
+        Position::Shared if all => file.shared.ordered(&file.comm, etypes)?,
+        Position::Shared => file.shared.change(|before| before + etypes)?,
     };
     let from = view.bytes(offset)?;
     from.checked_add(length)
@@ -235,17 +235,17 @@ pub unsafe fn access(
     let bytes = Transfer {
         file,
         view: &view,
-        way,
+        direction,
         from,
         data: std::ptr::null_mut(),
         length,
     };
     // SAFETY: the caller's promise.
     let (moved, native) = unsafe { transfer(bytes, memory, &of, all)? };
-    if place == Place::Own {
+    if position == Position::Own {
         file.state().position = offset + (moved / view.unit) as i64;
     }
-    if place == Place::Shared && all && way == Way::Write {
+    if position == Position::Shared && all && direction == Direction::Write {
         // A read after an ordered access finds the bytes of all processes.
         internal_messages::barrier(file.comm.hidden)?;
     }

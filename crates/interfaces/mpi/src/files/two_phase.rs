@@ -11,7 +11,7 @@ use std::ffi::c_int;
 
 use regatta_sys as rg;
 
-use super::access::{Transfer, Way};
+use super::access::{Direction, Transfer};
 use super::posix::{Outcome, number as number_of};
 use super::view::Run;
 use crate::communicator::internal_messages;
@@ -106,9 +106,9 @@ unsafe fn in_rounds(transfer: &Transfer<'_>, division: &Division) -> Result<Outc
     for round in 0..division.rounds() {
         // SAFETY: the caller's promise.
         let this = unsafe {
-            match transfer.way {
-                Way::Write => write_round(transfer, division, round)?,
-                Way::Read => read_round(transfer, division, round)?,
+            match transfer.direction {
+                Direction::Write => write_round(transfer, division, round)?,
+                Direction::Read => read_round(transfer, division, round)?,
             }
         };
         outcome = outcome.and(this.map(|bytes| moved += bytes));

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::copying::{self, Way};
+use super::copying::{self, CopyDirection};
 use super::targets::Spot;
 use super::{Reach, Window, service};
 use crate::abi::*;
@@ -152,7 +152,7 @@ impl Update {
         locks.exclusively(place, window.comm.rank, || {
             // SAFETY: the caller's promise; there is so much memory.
             unsafe {
-                transfer(process, pieces, bytes, Way::Here)?;
+                transfer(process, pieces, bytes, CopyDirection::FromTarget)?;
                 if !old.is_null() {
                     std::ptr::copy_nonoverlapping(bytes, old, length);
                 }
@@ -160,7 +160,7 @@ impl Update {
                     return Ok(());
                 }
                 self.combine(input, bytes, length / self.size.max(1))?;
-                transfer(process, pieces, bytes, Way::There)
+                transfer(process, pieces, bytes, CopyDirection::ToTarget)
             }
         })
     }
@@ -171,20 +171,20 @@ unsafe fn transfer(
     process: Option<c_int>,
     pieces: &[(u64, u64)],
     bytes: *mut u8,
-    way: Way,
+    direction: CopyDirection,
 ) -> Result {
     if let Some(process) = process {
         // SAFETY: the caller's promise.
-        return unsafe { copying::copy(process, pieces, bytes, way) };
+        return unsafe { copying::copy(process, pieces, bytes, direction) };
     }
     let mut bytes = bytes;
     for &(address, length) in pieces {
         let (there, length) = (address as *mut u8, length as usize);
         // SAFETY: the caller's promise.
         unsafe {
-            match way {
-                Way::Here => std::ptr::copy_nonoverlapping(there, bytes, length),
-                Way::There => std::ptr::copy_nonoverlapping(bytes, there, length),
+            match direction {
+                CopyDirection::FromTarget => std::ptr::copy_nonoverlapping(there, bytes, length),
+                CopyDirection::ToTarget => std::ptr::copy_nonoverlapping(bytes, there, length),
             }
         }
         bytes = bytes.wrapping_add(length);
@@ -259,10 +259,10 @@ pub(super) unsafe fn swap_here(
         let pieces = [(at, size as u64)];
         // SAFETY: the caller's promise.
         unsafe {
-            transfer(process, &pieces, old, Way::Here)?;
+            transfer(process, &pieces, old, CopyDirection::FromTarget)?;
             let before = std::slice::from_raw_parts(old, size);
             match before == std::slice::from_raw_parts(compared, size) {
-                true => transfer(process, &pieces, given.cast_mut(), Way::There),
+                true => transfer(process, &pieces, given.cast_mut(), CopyDirection::ToTarget),
                 false => Ok(()),
             }
         }

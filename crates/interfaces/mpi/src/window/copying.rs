@@ -8,20 +8,25 @@ use crate::error::{Error, PROC_FAILED, Result};
 /// Pieces of a call.
 const AT_ONCE: usize = 512;
 
-/// Which way.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyDirection {
     /// From the other process to here.
-    Here,
+    FromTarget,
     /// From here to the other process.
-    There,
+    ToTarget,
 }
 
 /// Copies bytes at `own` from or to these pieces of a process.
 ///
 /// # Safety
 /// So many bytes at `own` may be read, or written.
-pub unsafe fn copy(process: c_int, pieces: &[(u64, u64)], own: *mut u8, way: Way) -> Result {
+pub unsafe fn copy(
+    process: c_int,
+    pieces: &[(u64, u64)],
+    own: *mut u8,
+    direction: CopyDirection,
+) -> Result {
     let mut own = own;
     for part in pieces.chunks(AT_ONCE) {
         let mut there: Vec<libc::iovec> = Vec::with_capacity(part.len());
@@ -35,7 +40,8 @@ pub unsafe fn copy(process: c_int, pieces: &[(u64, u64)], own: *mut u8, way: Way
         let mut done = 0;
         while done < length {
             // SAFETY: the caller's promise for this process; the system checks the other one's addresses.
-            let moved = unsafe { once(process, &mut there, own.add(done), length - done, way)? };
+            let moved =
+                unsafe { once(process, &mut there, own.add(done), length - done, direction)? };
             done += moved;
             skip(&mut there, moved);
         }
@@ -50,7 +56,7 @@ unsafe fn once(
     there: &mut [libc::iovec],
     own: *mut u8,
     length: usize,
-    way: Way,
+    direction: CopyDirection,
 ) -> Result<usize> {
     let here = libc::iovec {
         iov_base: own.cast(),
@@ -59,9 +65,13 @@ unsafe fn once(
     let count = there.len() as libc::c_ulong;
     // SAFETY: the caller's promise; both lists are as long as told.
     let moved = unsafe {
-        match way {
-            Way::Here => libc::process_vm_readv(process, &here, 1, there.as_ptr(), count, 0),
-            Way::There => libc::process_vm_writev(process, &here, 1, there.as_ptr(), count, 0),
+        match direction {
+            CopyDirection::FromTarget => {
+                libc::process_vm_readv(process, &here, 1, there.as_ptr(), count, 0)
+            }
+            CopyDirection::ToTarget => {
+                libc::process_vm_writev(process, &here, 1, there.as_ptr(), count, 0)
+            }
         }
     };
     match usize::try_from(moved) {
@@ -108,6 +118,13 @@ pub fn is_possible(process: c_int, address: u64, value: u64) -> bool {
     let mut got = 0u64;
     let pieces = [(address, size_of::<u64>() as u64)];
     // SAFETY: a word of this process is written.
-    let result = unsafe { copy(process, &pieces, (&raw mut got).cast(), Way::Here) };
+    let result = unsafe {
+        copy(
+            process,
+            &pieces,
+            (&raw mut got).cast(),
+            CopyDirection::FromTarget,
+        )
+    };
     result.is_ok() && got == value
 }

@@ -13,7 +13,7 @@ use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::blocking_collectives::beside;
 use crate::communicator::{self, Communicator, Inherited, internal_messages};
-use crate::errhandler::Place;
+use crate::errhandler::HandlerSlot;
 use crate::error::{Error, Result, checked};
 use crate::info::Hints;
 
@@ -262,7 +262,7 @@ fn publish(
             flavor: wish.flavor,
             targets,
             facts,
-            errhandler: Place::new(ERRORS_ARE_FATAL),
+            errhandler: HandlerSlot::new(ERRORS_ARE_FATAL),
             attributes: Attributes::new(),
             has_service,
             server: Mutex::new(None),

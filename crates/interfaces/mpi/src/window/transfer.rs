@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::copying::{self, Way};
+use super::copying::{self, CopyDirection};
 use super::targets::{Elements, Spot};
 use super::{Reach, Window, service};
 use crate::abi::*;
@@ -118,7 +118,7 @@ pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Resul
                 process,
                 &spot.pieces(0, length),
                 bytes.cast_mut(),
-                Way::There,
+                CopyDirection::ToTarget,
             )
         },
         // SAFETY: the caller's promise.
@@ -141,7 +141,12 @@ pub unsafe fn read(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
         }
         // SAFETY: the caller's promise.
         Reach::Copied(process) => unsafe {
-            copying::copy(process, &spot.pieces(0, length), bytes, Way::Here)
+            copying::copy(
+                process,
+                &spot.pieces(0, length),
+                bytes,
+                CopyDirection::FromTarget,
+            )
         },
         // SAFETY: the caller's promise.
         Reach::Asked => unsafe { service::get(window, spot, bytes) },
