@@ -7,8 +7,9 @@ fn main() {
         println!("cargo:rerun-if-changed={path}");
     }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo's folder"));
-    let front = regatta_mpi_table::fortran_front();
-    std::fs::write(out.join("front.rs"), front).expect("a file");
+    let write = |name: &str, text: String| std::fs::write(out.join(name), text).expect("a file");
+    write("front.rs", regatta_mpi_table::fortran_front());
+    write("handles.rs", regatta_mpi_table::fortran_handles());
     stand_in(&out);
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=dylib=mpi_abi");

@@ -62,19 +62,8 @@ macro_rules! handles {
     };
 }
 
-handles! {
-    Comm MPI_Comm_fromint MPI_Comm_toint;
-    Datatype MPI_Type_fromint MPI_Type_toint;
-    Errhandler MPI_Errhandler_fromint MPI_Errhandler_toint;
-    File MPI_File_fromint MPI_File_toint;
-    Group MPI_Group_fromint MPI_Group_toint;
-    Info MPI_Info_fromint MPI_Info_toint;
-    Message MPI_Message_fromint MPI_Message_toint;
-    Op MPI_Op_fromint MPI_Op_toint;
-    Request MPI_Request_fromint MPI_Request_toint;
-    Session MPI_Session_fromint MPI_Session_toint;
-    Win MPI_Win_fromint MPI_Win_toint;
-}
+// All kinds, made of the table.
+include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
 /// Most handles of an array for which no memory is allocated.
 const FEW: usize = 64;

@@ -21,10 +21,6 @@ pub trait Handle: Copy {
     fn outward(core: Self::Core) -> Self;
 }
 
-mod predefined {
-    include!(concat!(env!("OUT_DIR"), "/handles.rs"));
-}
-
 const DYNAMIC: u32 = 1 << 31;
 /// The bit above all of a core's handle: no handle has it.
 const UNKNOWN: usize = 1 << 32;
@@ -86,7 +82,7 @@ macro_rules! handles {
 
                 #[inline(always)]
                 fn inward(self) -> abi::$name {
-                    static INWARD: [(u32, u16); PLACES] = inward(predefined::$pairs);
+                    static INWARD: [(u32, u16); PLACES] = inward($pairs);
                     const MARK: u32 = DYNAMIC >> KIND_SHIFT | Kind::$name as u32;
                     if self.0 >> KIND_SHIFT == MARK {
                         return abi::$name((self.0 & !DYNAMIC) as usize);
@@ -115,23 +111,13 @@ macro_rules! handles {
         }
 
         static OUTWARD: Outward = Outward {
-            $($name: outward(predefined::$pairs),)*
+            $($name: outward($pairs),)*
         };
     };
 }
 
-handles! {
-    Comm COMM
-    Datatype DATATYPE
-    Errhandler ERRHANDLER
-    Group GROUP
-    Info INFO
-    Message MESSAGE
-    Op OP
-    Request REQUEST
-    Session SESSION
-    Win WIN
-}
+// Made of the table: all kinds but MPI_File.
+include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
 /// `MPI_File`, which is a pointer in this ABI too.
 #[repr(transparent)]
@@ -139,7 +125,7 @@ handles! {
 pub struct File(usize);
 
 /// MPI_FILE_NULL, here and in the core.
-const NO_FILE: (u32, u16) = predefined::FILE[0];
+const NO_FILE: (u32, u16) = FILE[0];
 
 impl File {
     pub fn from_int(value: c_int) -> File {

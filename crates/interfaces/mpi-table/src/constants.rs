@@ -15,6 +15,16 @@ pub(crate) const HANDLES: [&str; 11] = [
     "Win",
 ];
 
+/// Handles of the tool interface.
+pub(crate) const TOOL_HANDLES: [&str; 6] = [
+    "T_enum",
+    "T_cvar_handle",
+    "T_pvar_handle",
+    "T_pvar_session",
+    "T_event_registration",
+    "T_event_instance",
+];
+
 /// A constant of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {

@@ -12,7 +12,7 @@ mod module;
 mod rules;
 
 pub use include::include;
-pub use library::{front, names};
+pub use library::{front, handles, names};
 pub use module::module;
 
 use crate::{Function, Parameter, extensions, functions, removed};
@@ -64,8 +64,7 @@ impl Routine {
 pub(crate) fn routines() -> Vec<Routine> {
     let all = functions().into_iter().chain(extensions()).chain(removed());
     let all = all.filter(|it| {
-        let is_conversion = it.name.ends_with("_toint") || it.name.ends_with("_fromint");
-        !it.is_for_tools() && !is_conversion && !rules::has("none", it.name)
+        !it.is_for_tools() && it.conversion().is_none() && !rules::has("none", it.name)
     });
     let mut found = Vec::new();
     for function in all {

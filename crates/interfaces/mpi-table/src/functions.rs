@@ -1,5 +1,7 @@
 //! Functions and their parameters.
 
+use crate::constants::HANDLES;
+
 /// A function of MPI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
@@ -13,6 +15,15 @@ pub struct Function {
     pub chapter: &'static str,
     /// Whether its last parameters are any.
     pub variadic: bool,
+}
+
+/// A function between a handle and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conversion {
+    /// The number of a handle.
+    ToInt,
+    /// The handle with a number.
+    FromInt,
 }
 
 /// A parameter of a function.
@@ -34,7 +45,18 @@ impl Function {
 
     /// Whether what it returns is a value, and never the code of an error.
     pub fn returns_value(&self) -> bool {
-        self.returns != "int" || self.name.ends_with("_toint")
+        self.returns != "int" || self.conversion().is_some()
+    }
+
+    /// Whether it makes a number of a handle, or a handle of a number. Those of MPICH's ABI have other names.
+    pub(crate) fn conversion(&self) -> Option<Conversion> {
+        let (_, how) = self.name.rsplit_once('_')?;
+        let given = self.parameters.first()?.kind;
+        match how {
+            "toint" | "c2f" if HANDLES.contains(&given) => Some(Conversion::ToInt),
+            "fromint" | "f2c" if HANDLES.contains(&self.returns) => Some(Conversion::FromInt),
+            _ => None,
+        }
     }
 
     /// Whether it is of the tool interface, which has no error handlers.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::constants::HANDLES;
+use crate::constants::{HANDLES, TOOL_HANDLES};
 use crate::{Constant, Function, constants, extensions, functions, mpich};
 
 const STANDARD: &str = "\
@@ -52,16 +52,6 @@ typedef struct MPI_Status {
 } MPI_Status;
 typedef MPI_Status MPI_F08_status;
 ";
-
-/// Handles of the tool interface.
-const TOOL_HANDLES: [&str; 6] = [
-    "T_enum",
-    "T_cvar_handle",
-    "T_pvar_handle",
-    "T_pvar_session",
-    "T_event_registration",
-    "T_event_instance",
-];
 
 /// Types of functions that programs give: what they return, name, parameters.
 const CALLBACKS: &str = "\
@@ -115,8 +105,7 @@ fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
     let mut out = [head, NUMBERS, status].concat();
     // Each is a pointer to a struct that nobody sees.
     for handle in HANDLES.into_iter().chain(TOOL_HANDLES) {
-        // Handles of the tool interface are pointers in both.
-        let _ = match abi == Abi::Mpich && handle != "File" && !handle.starts_with("T_") {
+        let _ = match abi == Abi::Mpich && mpich::is_int(handle) {
             true => writeln!(out, "typedef int MPI_{handle};"),
             false => writeln!(out, "typedef struct MPI_ABI_{handle} *MPI_{handle};"),
         };

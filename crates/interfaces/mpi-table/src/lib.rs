@@ -20,8 +20,8 @@ mod rust;
 
 pub use constants::{Constant, constants};
 pub use fortran::{
-    front as fortran_front, include as fortran_include, module as fortran_module,
-    names as fortran_names,
+    front as fortran_front, handles as fortran_handles, include as fortran_include,
+    module as fortran_module, names as fortran_names,
 };
 pub use functions::{Function, Parameter, extensions, functions, removed};
 pub use header::header;

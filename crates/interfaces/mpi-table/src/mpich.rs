@@ -9,7 +9,7 @@ mod roles;
 use crate::Function;
 use crate::functions::{parsed, removed};
 
-pub(crate) use constants::EXTERN;
+pub(crate) use constants::{EXTERN, is_int};
 pub use constants::{constants, handles_in_rust, values_in_rust};
 pub use front::front;
 pub use roles::roles_in_rust;

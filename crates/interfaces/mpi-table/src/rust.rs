@@ -4,12 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::constants::{HANDLES, TOOL_HANDLES};
+use crate::functions::Conversion;
 use crate::{Function, Parameter, constants, extensions, functions};
 
-/// The constants, as items of a module. Those of functions that stand for callbacks, and of Fortran's statuses, are not
+/// The kinds of handles, for a macro `handles` that makes a type of each; the constants, as items of a module. Those of functions that stand for callbacks, and of Fortran's statuses, are not
 /// for Rust.
 pub fn constants_in_rust() -> String {
-    let mut out = String::new();
+    let mut out = format!(
+        "handles! {{ {} {} }}\n",
+        HANDLES.join(" "),
+        TOOL_HANDLES.join(" ")
+    );
     for constant in constants() {
         let name = constant.name.trim_start_matches("MPI_");
         let name = match name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -97,6 +103,15 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
     let head = format!(
         "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}{suffix}({parameters}) -> {returns}"
     );
+    if let Some(conversion) = function.conversion() {
+        let given = function.parameters[0].rust();
+        let body = match conversion {
+            Conversion::ToInt => format!("{given}.0 as c_int"),
+            Conversion::FromInt => format!("{returns}({given} as u32 as usize)"),
+        };
+        let _ = writeln!(out, "{head} {{\n{body}\n}}");
+        return;
+    }
     let object = object(function);
     let called = format!("{}{name}{suffix}", function.prefix());
     let Some(module) = module else {
@@ -106,7 +121,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
                 "// SAFETY: the caller keeps MPI's rules.\nunsupported({object}, \"{called}\")"
             ),
             "double" | "Aint" => "0 as _".to_owned(),
-            handle => format!("{handle}(0)"),
+            kind => panic!("{name}: nothing makes a {kind}"),
         };
         let _ = writeln!(out, "{head} {{\n{body}\n}}");
         return;

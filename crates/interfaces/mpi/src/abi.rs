@@ -14,11 +14,7 @@ macro_rules! handles {
     };
 }
 
-handles! {
-    Comm Datatype Errhandler File Group Info Message Op Request Session Win
-    T_enum T_cvar_handle T_pvar_handle T_pvar_session T_event_registration T_event_instance
-}
-
+// The handles and the constants, made of the table.
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 /// `MPI_Status`. The last words belong to the library: the length in bytes (two words), and whether it was cancelled.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::rules::{self, Role};
 use super::{Routine, routines};
+use crate::functions::Conversion;
 use crate::rust::rust_type;
 use crate::{Function, Parameter, extensions, functions};
 
@@ -28,13 +29,25 @@ pub fn names() -> Vec<String> {
     all.flat_map(|it| symbols(&it)).map(|it| it.0).collect()
 }
 
+/// The kinds of handles, for the macro of the library that makes a type of each: its name, and C's functions between it and
+/// its number.
+pub fn handles() -> String {
+    let mut out = "handles! {\n".to_owned();
+    for function in functions() {
+        if function.conversion() == Some(Conversion::FromInt) {
+            let (of, from) = (function.returns, function.name);
+            let to = from.replace("fromint", "toint");
+            let _ = writeln!(out, "{of} MPI_{from} MPI_{to};");
+        }
+    }
+    out + "}\n"
+}
+
 /// The code of the library: what C's functions are, and those of Fortran.
 pub fn front() -> String {
     let mut out = String::new();
     for function in functions().iter().chain(&extensions()) {
-        let is_conversion =
-            function.name.ends_with("_toint") || function.name.ends_with("_fromint");
-        if function.is_for_tools() || is_conversion {
+        if function.is_for_tools() || function.conversion().is_some() {
             continue;
         }
         c_function(&mut out, function, false);

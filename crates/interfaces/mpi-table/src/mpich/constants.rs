@@ -69,7 +69,13 @@ fn standard(name: &str) -> Constant {
     found.unwrap_or_else(|| panic!("no constant {name}"))
 }
 
-/// The predefined handles of each kind: pairs of the value here and the standard ABI's.
+/// Whether a handle is an int here, and no pointer as in the standard ABI. All of the tool interface are pointers.
+pub(crate) fn is_int(handle: &str) -> bool {
+    HANDLES.contains(&handle) && handle != "File"
+}
+
+/// The predefined handles of each kind: pairs of the value here and the standard ABI's. Then the kinds that are ints, for a macro
+/// `handles` that makes a type of each.
 pub fn handles_in_rust() -> String {
     let mut out = String::new();
     for kind in HANDLES {
@@ -83,9 +89,11 @@ pub fn handles_in_rust() -> String {
             .map(|(constant, value)| format!("({value}, {}), ", constant.value))
             .collect();
         let name = kind.to_uppercase();
-        let _ = writeln!(out, "pub const {name}: &[(u32, u16)] = &[{pairs}];");
+        let _ = writeln!(out, "const {name}: &[(u32, u16)] = &[{pairs}];");
     }
-    out
+    let ints = HANDLES.into_iter().filter(|kind| is_int(kind));
+    let ints = ints.map(|kind| format!("{kind} {}\n", kind.to_uppercase()));
+    out + "handles! {\n" + &ints.collect::<String>() + "}\n"
 }
 
 /// The constants of this ABI that the library itself has to know.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::passage::{Passage, Table, outer_type};
 use super::roles::{changed, roles};
-use crate::constants::HANDLES;
+use crate::functions::Conversion;
 use crate::rust::{core_call, object};
 use crate::{Function, extensions, functions};
 
@@ -77,17 +77,12 @@ fn called(function: &Function, large: bool) -> String {
 
 /// A handle and an int are the same number: so are the results of these functions and their parameters.
 fn conversion(function: &Function) -> Option<String> {
-    let (_, how) = function.name.rsplit_once('_')?;
-    let [parameter] = &function.parameters[..] else {
-        return None;
-    };
-    let name = parameter.rust();
-    let body = match (how, function.returns) {
-        ("toint" | "c2f", _) if HANDLES.contains(&parameter.kind) => format!("{name}.to_int()\n"),
-        ("fromint" | "f2c", kind) => format!("outer::{kind}::from_int({name})\n"),
-        _ => return None,
-    };
-    Some(body)
+    let name = function.parameters.first()?.rust();
+    let kind = function.returns;
+    Some(match function.conversion()? {
+        Conversion::ToInt => format!("{name}.to_int()\n"),
+        Conversion::FromInt => format!("outer::{kind}::from_int({name})\n"),
+    })
 }
 
 /// A function of the library's own.

@@ -162,11 +162,3 @@ pub unsafe fn comm_disconnect(comm: *mut Comm) -> Result {
     // SAFETY: the caller's pointer.
     unsafe { free(comm, true) }
 }
-
-pub unsafe fn comm_fromint(comm: c_int) -> Comm {
-    Comm(comm as usize)
-}
-
-pub unsafe fn comm_toint(comm: Comm) -> c_int {
-    comm.0 as c_int
-}

@@ -18,14 +18,6 @@ pub unsafe fn errhandler_free(errhandler: *mut Errhandler) -> Result {
     Ok(())
 }
 
-pub unsafe fn errhandler_fromint(errhandler: c_int) -> Errhandler {
-    Errhandler(errhandler as usize)
-}
-
-pub unsafe fn errhandler_toint(errhandler: Errhandler) -> c_int {
-    errhandler.0 as c_int
-}
-
 /// The sentence of an error that the program raises itself.
 pub(crate) fn raised(code: c_int) -> Result<String> {
     let text = codes::text(code)?;

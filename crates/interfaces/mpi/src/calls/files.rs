@@ -165,14 +165,6 @@ pub unsafe fn file_get_atomicity(fh: File, flag: *mut c_int) -> Result {
     Ok(())
 }
 
-pub unsafe fn file_fromint(file: c_int) -> File {
-    File(file as usize)
-}
-
-pub unsafe fn file_toint(file: File) -> c_int {
-    file.0 as c_int
-}
-
 /// The file's error handler, or that of files to be opened.
 pub(crate) fn with_errhandler<T>(
     file: File,

@@ -165,11 +165,3 @@ pub unsafe fn group_free(group: *mut Group) -> Result {
     }
     Ok(())
 }
-
-pub unsafe fn group_fromint(group: c_int) -> Group {
-    Group(group as usize)
-}
-
-pub unsafe fn group_toint(group: Group) -> c_int {
-    group.0 as c_int
-}

@@ -193,11 +193,3 @@ pub unsafe fn info_set(info: Info, key: *const c_char, value: *const c_char) -> 
     object.hints().set(key, value);
     Ok(())
 }
-
-pub unsafe fn info_fromint(info: c_int) -> Info {
-    Info(info as usize)
-}
-
-pub unsafe fn info_toint(info: Info) -> c_int {
-    info.0 as c_int
-}

@@ -56,11 +56,3 @@ pub unsafe fn reduce_local(
     unsafe { reduction.combine(inbuf, inoutbuf, count) };
     Ok(())
 }
-
-pub unsafe fn op_toint(op: Op) -> c_int {
-    op.0 as c_int
-}
-
-pub unsafe fn op_fromint(op: c_int) -> Op {
-    Op(op as u32 as usize)
-}

@@ -289,11 +289,3 @@ pub unsafe fn cancel(request: *mut Request) -> Result {
             .map_or(Ok(()), |inner| inner.cancel()),
     }
 }
-
-pub unsafe fn request_fromint(request: c_int) -> Request {
-    Request(request as usize)
-}
-
-pub unsafe fn request_toint(request: Request) -> c_int {
-    request.0 as c_int
-}

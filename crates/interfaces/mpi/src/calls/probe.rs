@@ -259,11 +259,3 @@ impl Operation for Unpacking {
         self.single.look()
     }
 }
-
-pub unsafe fn message_fromint(message: c_int) -> Message {
-    Message(message as usize)
-}
-
-pub unsafe fn message_toint(message: Message) -> c_int {
-    message.0 as c_int
-}

@@ -131,11 +131,3 @@ pub unsafe fn group_from_session_pset(
     }
     Ok(())
 }
-
-pub unsafe fn session_fromint(session: c_int) -> Session {
-    Session(session as usize)
-}
-
-pub unsafe fn session_toint(session: Session) -> c_int {
-    session.0 as c_int
-}

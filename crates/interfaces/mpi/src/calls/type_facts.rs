@@ -323,11 +323,3 @@ pub unsafe fn type_create_f90_integer(r: c_int, newtype: *mut Datatype) -> Resul
     unsafe { *newtype = found };
     Ok(())
 }
-
-pub unsafe fn type_toint(datatype: Datatype) -> c_int {
-    datatype.0 as c_int
-}
-
-pub unsafe fn type_fromint(datatype: c_int) -> Datatype {
-    Datatype(datatype as u32 as usize)
-}

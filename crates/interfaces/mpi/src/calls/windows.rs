@@ -261,11 +261,3 @@ pub unsafe fn win_get_info(win: Win, info_used: *mut Info) -> Result {
     unsafe { *info_used = info::make(hints)? };
     Ok(())
 }
-
-pub unsafe fn win_fromint(win: c_int) -> Win {
-    Win(win as usize)
-}
-
-pub unsafe fn win_toint(win: Win) -> c_int {
-    win.0 as c_int
-}
