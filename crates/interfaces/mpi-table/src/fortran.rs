@@ -63,9 +63,8 @@ impl Routine {
 /// All routines.
 pub(crate) fn routines() -> Vec<Routine> {
     let all = functions().into_iter().chain(extensions()).chain(removed());
-    let all = all.filter(|it| {
-        !it.is_for_tools() && it.conversion().is_none() && !rules::has("none", it.name)
-    });
+    let all =
+        all.filter(|it| !it.is_for_tools() && !it.is_conversion() && !rules::has("none", it.name));
     let mut found = Vec::new();
     for function in all {
         if function.has_large() {

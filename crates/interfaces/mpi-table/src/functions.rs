@@ -45,7 +45,12 @@ impl Function {
 
     /// Whether what it returns is a value, and never the code of an error.
     pub fn returns_value(&self) -> bool {
-        self.returns != "int" || self.conversion().is_some()
+        self.returns != "int" || self.is_conversion()
+    }
+
+    /// Whether it needs no function of the core: it is between a handle and its number.
+    pub fn is_conversion(&self) -> bool {
+        self.conversion().is_some()
     }
 
     /// Whether it makes a number of a handle, or a handle of a number. Those of MPICH's ABI have other names.

@@ -47,7 +47,7 @@ pub fn handles() -> String {
 pub fn front() -> String {
     let mut out = String::new();
     for function in functions().iter().chain(&extensions()) {
-        if function.is_for_tools() || function.conversion().is_some() {
+        if function.is_for_tools() || function.is_conversion() {
             continue;
         }
         c_function(&mut out, function, false);
