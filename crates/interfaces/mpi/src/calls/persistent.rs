@@ -27,7 +27,8 @@ struct Arguments {
 // SAFETY: the buffer is the caller's, for whichever thread starts the message.
 unsafe impl Send for Arguments {}
 
-type Begin = unsafe fn(&Arguments, &mut Request) -> Result;
+/// The call that begins a message, such as `isend`.
+type Begin = unsafe fn(*const c_void, i64, Datatype, c_int, c_int, Comm, *mut Request) -> Result;
 
 /// Keeps a message, which has been checked.
 unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Result {
@@ -36,11 +37,20 @@ unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Res
     // The program may free the type before it starts the message.
     let held = Kept::new(arguments.datatype, datatype::get(arguments.datatype)?);
     let again = move || {
-        let mut arguments = arguments;
-        arguments.datatype = held.handle();
+        let it = arguments;
         let mut begun = REQUEST_NULL;
         // SAFETY: the caller's buffer, from its start to its completion.
-        unsafe { begin(&arguments, &mut begun)? };
+        unsafe {
+            begin(
+                it.buf,
+                it.count,
+                held.handle(),
+                it.peer,
+                it.tag,
+                it.comm,
+                &mut begun,
+            )?;
+        }
         Ok(begun)
     };
     let kept = requests::of_operation(Box::new(Persistent::new(again)), arguments.comm)?;
@@ -60,7 +70,7 @@ pub unsafe fn send_init(
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { keep(arguments, begin_isend, request) }
+    unsafe { keep(arguments, isend, request) }
 }
 
 pub unsafe fn ssend_init(
@@ -74,7 +84,7 @@ pub unsafe fn ssend_init(
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { keep(arguments, begin_issend, request) }
+    unsafe { keep(arguments, issend, request) }
 }
 
 pub unsafe fn rsend_init(
@@ -88,7 +98,7 @@ pub unsafe fn rsend_init(
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { keep(arguments, begin_irsend, request) }
+    unsafe { keep(arguments, irsend, request) }
 }
 
 pub unsafe fn bsend_init(
@@ -102,82 +112,21 @@ pub unsafe fn bsend_init(
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { keep(arguments, begin_ibsend, request) }
+    unsafe { keep(arguments, ibsend, request) }
 }
 
-unsafe fn begin_isend(it: &Arguments, request: &mut Request) -> Result {
+/// Begins a receive, whose buffer is written to.
+unsafe fn begin_irecv(
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
     // SAFETY: the caller's promise.
-    unsafe {
-        isend(
-            it.buf,
-            it.count,
-            it.datatype,
-            it.peer,
-            it.tag,
-            it.comm,
-            request,
-        )
-    }
-}
-
-unsafe fn begin_issend(it: &Arguments, request: &mut Request) -> Result {
-    // SAFETY: the caller's promise.
-    unsafe {
-        issend(
-            it.buf,
-            it.count,
-            it.datatype,
-            it.peer,
-            it.tag,
-            it.comm,
-            request,
-        )
-    }
-}
-
-unsafe fn begin_irsend(it: &Arguments, request: &mut Request) -> Result {
-    // SAFETY: the caller's promise.
-    unsafe {
-        irsend(
-            it.buf,
-            it.count,
-            it.datatype,
-            it.peer,
-            it.tag,
-            it.comm,
-            request,
-        )
-    }
-}
-
-unsafe fn begin_ibsend(it: &Arguments, request: &mut Request) -> Result {
-    // SAFETY: the caller's promise.
-    unsafe {
-        ibsend(
-            it.buf,
-            it.count,
-            it.datatype,
-            it.peer,
-            it.tag,
-            it.comm,
-            request,
-        )
-    }
-}
-
-unsafe fn begin_irecv(it: &Arguments, request: &mut Request) -> Result {
-    // SAFETY: the caller's promise.
-    unsafe {
-        irecv(
-            it.buf,
-            it.count,
-            it.datatype,
-            it.peer,
-            it.tag,
-            it.comm,
-            request,
-        )
-    }
+    unsafe { irecv(buf.cast_mut(), count, datatype, source, tag, comm, request) }
 }
 
 fn of_send(
