@@ -94,6 +94,17 @@ pub struct Memory {
     pub datatype: Datatype,
 }
 
+impl Memory {
+    /// The elements of a buffer.
+    pub fn new(buffer: *mut c_void, count: i64, datatype: Datatype) -> Memory {
+        Memory {
+            buffer,
+            count,
+            datatype,
+        }
+    }
+}
+
 /// Adds a file; its handle.
 pub fn insert(file: Arc<Open>) -> Result<File> {
     let handle = FILES.insert(file).map(File);

@@ -17,11 +17,7 @@ pub unsafe fn file_read_at(
     status: *mut Status,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         now(
@@ -44,11 +40,7 @@ pub unsafe fn file_read_at_all(
     status: *mut Status,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         now(
@@ -71,11 +63,7 @@ pub unsafe fn file_iread_at(
     request: *mut Request,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Read, Position::At(offset), memory, request) }
 }
@@ -89,11 +77,7 @@ pub unsafe fn file_iread_at_all(
     request: *mut Request,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Read, Position::At(offset), memory, request) }
 }
@@ -107,11 +91,7 @@ pub unsafe fn file_write_at(
     status: *mut Status,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         now(
@@ -134,11 +114,7 @@ pub unsafe fn file_write_at_all(
     status: *mut Status,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         now(
@@ -161,11 +137,7 @@ pub unsafe fn file_iwrite_at(
     request: *mut Request,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Write, Position::At(offset), memory, request) }
 }
@@ -179,11 +151,7 @@ pub unsafe fn file_iwrite_at_all(
     request: *mut Request,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Write, Position::At(offset), memory, request) }
 }

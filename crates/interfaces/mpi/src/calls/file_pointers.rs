@@ -15,11 +15,7 @@ pub unsafe fn file_read(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Read, Position::Own, false, memory, status) }
 }
@@ -31,11 +27,7 @@ pub unsafe fn file_read_all(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Read, Position::Own, true, memory, status) }
 }
@@ -47,11 +39,7 @@ pub unsafe fn file_iread(
     datatype: Datatype,
     request: *mut Request,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Read, Position::Own, memory, request) }
 }
@@ -63,11 +51,7 @@ pub unsafe fn file_iread_all(
     datatype: Datatype,
     request: *mut Request,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Read, Position::Own, memory, request) }
 }
@@ -79,11 +63,7 @@ pub unsafe fn file_write(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Write, Position::Own, false, memory, status) }
 }
@@ -95,11 +75,7 @@ pub unsafe fn file_write_all(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Write, Position::Own, true, memory, status) }
 }
@@ -111,11 +87,7 @@ pub unsafe fn file_iwrite(
     datatype: Datatype,
     request: *mut Request,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Write, Position::Own, memory, request) }
 }
@@ -127,11 +99,7 @@ pub unsafe fn file_iwrite_all(
     datatype: Datatype,
     request: *mut Request,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Write, Position::Own, memory, request) }
 }

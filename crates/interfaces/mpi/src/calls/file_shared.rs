@@ -15,11 +15,7 @@ pub unsafe fn file_read_shared(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Read, Position::Shared, false, memory, status) }
 }
@@ -31,11 +27,7 @@ pub unsafe fn file_read_ordered(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Read, Position::Shared, true, memory, status) }
 }
@@ -47,11 +39,7 @@ pub unsafe fn file_iread_shared(
     datatype: Datatype,
     request: *mut Request,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Read, Position::Shared, memory, request) }
 }
@@ -63,11 +51,7 @@ pub unsafe fn file_write_shared(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         now(
@@ -88,11 +72,7 @@ pub unsafe fn file_write_ordered(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { now(fh, Direction::Write, Position::Shared, true, memory, status) }
 }
@@ -104,11 +84,7 @@ pub unsafe fn file_iwrite_shared(
     datatype: Datatype,
     request: *mut Request,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe { later(fh, Direction::Write, Position::Shared, memory, request) }
 }

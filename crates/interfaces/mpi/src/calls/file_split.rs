@@ -14,11 +14,7 @@ pub unsafe fn file_read_all_begin(
     count: i64,
     datatype: Datatype,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         begin(
@@ -44,11 +40,7 @@ pub unsafe fn file_read_at_all_begin(
     datatype: Datatype,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         begin(
@@ -72,11 +64,7 @@ pub unsafe fn file_read_ordered_begin(
     count: i64,
     datatype: Datatype,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf,
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         begin(
@@ -100,11 +88,7 @@ pub unsafe fn file_write_all_begin(
     count: i64,
     datatype: Datatype,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         begin(
@@ -130,11 +114,7 @@ pub unsafe fn file_write_at_all_begin(
     datatype: Datatype,
 ) -> Result {
     check_offset(offset)?;
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         begin(
@@ -158,11 +138,7 @@ pub unsafe fn file_write_ordered_begin(
     count: i64,
     datatype: Datatype,
 ) -> Result {
-    let memory = Memory {
-        buffer: buf.cast_mut(),
-        count,
-        datatype,
-    };
+    let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
         begin(
