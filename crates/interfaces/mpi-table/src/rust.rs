@@ -46,7 +46,8 @@ pub fn constants_in_rust() -> String {
     out
 }
 
-/// The functions that the core implements, each with its module: all `pub unsafe fn` in the files of this folder.
+/// The functions that the core implements, each with its module: all `pub unsafe fn` in the files of this folder. A macro makes the
+/// three forms of a collective, whose names stand on one such line, separated by commas.
 pub fn implemented(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("the folder of calls") {
@@ -56,17 +57,24 @@ pub fn implemented(folder: &Path) -> BTreeMap<String, String> {
         }
         let module = path.file_stem().expect("a name").to_string_lossy();
         let text = std::fs::read_to_string(&path).expect("a file of calls");
-        for line in text.lines() {
-            let name = line
-                .strip_prefix("pub unsafe fn ")
-                .or_else(|| line.strip_prefix("pub fn "));
-            if let Some((name, _)) = name.and_then(|name| name.split_once(['(', '<'])) {
-                let before = found.insert(name.to_owned(), module.clone().into_owned());
-                assert_eq!(before, None, "{name} is implemented twice");
-            }
+        for name in text.lines().flat_map(names) {
+            let before = found.insert(name.to_owned(), module.clone().into_owned());
+            assert_eq!(before, None, "{name} is implemented twice");
         }
     }
     found
+}
+
+/// The names of functions that this line of a file of calls begins.
+fn names(line: &str) -> impl Iterator<Item = &str> {
+    let is_in_macro = line.starts_with(' ');
+    let code = line.trim_start();
+    let rest = code
+        .strip_prefix("pub unsafe fn ")
+        .or_else(|| code.strip_prefix("pub fn "));
+    let named = rest.and_then(|rest| rest.split_once(['(', '<']));
+    let named = named.filter(|(names, _)| is_in_macro == names.contains(','));
+    named.into_iter().flat_map(|(names, _)| names.split(", "))
 }
 
 /// The functions of libmpi_abi.so: each under its name and its profiling name, calling the core.

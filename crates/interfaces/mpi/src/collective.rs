@@ -12,6 +12,7 @@
 pub mod describe;
 mod engine;
 mod execution;
+mod forms;
 pub mod intercommunicator;
 pub mod memory;
 pub mod messages;
@@ -26,6 +27,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use regatta_sys as rg;
 
 pub use execution::{begin, keep, run, slowly};
+pub(crate) use forms::forms;
 pub use reduction::Reduction;
 
 use crate::abi::*;
