@@ -17,7 +17,7 @@ pub use operation::{Operation, State};
 pub use pair::Pair;
 pub use persistent::Persistent;
 pub use single::{Single, cancel, detach};
-pub use slots::{Content, Slot, any_in, open, slot};
+pub use slots::{COMPLETE, Content, Slot, any_in, open, slot};
 
 use regatta_sys as rg;
 
@@ -28,6 +28,9 @@ use crate::progress;
 /// A request for one of the engine's.
 #[inline(always)]
 pub fn plain(request: rg::Request, comm: Comm) -> Result<Request> {
+    if request == rg::REQUEST_COMPLETE {
+        return Ok(COMPLETE);
+    }
     slots::take(|slot| slot.fill_plain(request, comm))
 }
 

@@ -1,6 +1,7 @@
 //! Waiting for one request, or for all of several; and what is left of a request that is complete.
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 use regatta_sys as rg;
 
@@ -178,17 +179,26 @@ unsafe fn wait_plain(
     failed: &mut Option<Error>,
 ) -> Result {
     let mut plain = [rg::REQUEST_NULL; AT_ONCE];
-    let mut got = [rg::Status::default(); AT_ONCE];
-    for (request, place) in all.iter().zip(&mut plain) {
-        *place = slot(*request)?.plain().unwrap_or(rg::REQUEST_NULL);
+    // Filling a kilobyte with zeros first would cost more than a message.
+    let mut got = [const { MaybeUninit::<rg::Status>::uninit() }; AT_ONCE];
+    for (index, request) in all.iter().enumerate() {
+        plain[index] = slot(*request)?.plain().unwrap_or(rg::REQUEST_NULL);
+        got[index].write(rg::Status::default());
     }
     let count = all.len() as c_int;
     // SAFETY: both arrays are as long.
-    let code = unsafe { rg::rg_waitall(count, plain.as_mut_ptr(), got.as_mut_ptr()) };
+    let code = unsafe { rg::rg_waitall(count, plain.as_mut_ptr(), got.as_mut_ptr().cast()) };
     if code == rg::ERR_CYCLE {
         return Err(Error::of_engine(code));
     }
     for (index, (request, got)) in all.iter_mut().zip(&got).enumerate() {
+        // SAFETY: written above.
+        let got = unsafe { got.assume_init_ref() };
+        if got.error == rg::OK && statuses.is_null() {
+            requests::release(*request);
+            *request = REQUEST_NULL;
+            continue;
+        }
         let slot = slot(*request)?;
         let outcome = plain_outcome(request, slot, got, got.error)?;
         // SAFETY: the caller's promise.

@@ -10,6 +10,7 @@ use super::Operation;
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{self, Kind, MOST};
+use crate::process;
 
 /// The slot of a request.
 #[derive(Default)]
@@ -31,6 +32,18 @@ pub enum Content<'a> {
     /// An operation, locked.
     Operation(MutexGuard<'a, Option<Box<dyn Operation>>>),
 }
+
+/// All sends that were complete when they were started have this request: it costs nothing, and nobody has to give it back.
+pub const COMPLETE: Request = Request(objects::handle(Kind::Request, 0, MOST - 1));
+
+static COMPLETE_SLOT: Slot = Slot {
+    handle: AtomicUsize::new(COMPLETE.0),
+    generation: AtomicU32::new(0),
+    plain: AtomicU64::new(rg::REQUEST_COMPLETE.id),
+    is_plain: AtomicBool::new(true),
+    comm: AtomicUsize::new(COMM_WORLD.0),
+    operation: Mutex::new(None),
+};
 
 impl Slot {
     /// The communicator whose error handler is called.
@@ -113,7 +126,8 @@ impl Kept {
         self.0.extend(free.slots.drain(from..));
         if self.0.is_empty() {
             let first = free.made;
-            if first == MOST {
+            // The last place is that of COMPLETE.
+            if first + KEPT / 2 == MOST {
                 return Err(Error::new(ERR_NO_MEM, "there are too many requests"));
             }
             SLOTS[first / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Slot::default()).collect());
@@ -164,12 +178,19 @@ pub(super) fn take(fill: impl FnOnce(&Slot)) -> Result<Request> {
 /// Empties the slot of a request. Of two threads that do it only one does.
 #[inline(always)]
 pub(super) fn give_back(request: Request) {
-    let Ok(slot) = slot(request) else { return };
-    let mine = slot
-        .handle
-        .compare_exchange(request.0, 0, Ordering::Acquire, Ordering::Relaxed);
-    if mine.is_err() {
+    if request == COMPLETE {
         return;
+    }
+    let Ok(slot) = slot(request) else { return };
+    if process::has_many_threads() {
+        let mine = slot
+            .handle
+            .compare_exchange(request.0, 0, Ordering::Acquire, Ordering::Relaxed);
+        if mine.is_err() {
+            return;
+        }
+    } else {
+        slot.handle.store(0, Ordering::Relaxed);
     }
     if !slot.is_plain.load(Ordering::Relaxed) {
         *slot.operation() = None;
@@ -212,6 +233,9 @@ pub fn open() -> usize {
 /// The slot of a request.
 #[inline(always)]
 pub fn slot(request: Request) -> Result<&'static Slot> {
+    if request == COMPLETE {
+        return Ok(&COMPLETE_SLOT);
+    }
     let found = objects::index(Kind::Request, request.0).and_then(at);
     match found {
         Some(slot) if slot.handle.load(Ordering::Acquire) == request.0 => Ok(slot),
