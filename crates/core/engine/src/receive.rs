@@ -192,8 +192,7 @@ impl<T: Transport> Engine<T> {
         {
             return None;
         }
-        let first = self.posted.is_empty() && is_silent(&mut self.transport, source);
-        if !first && !self.posted.continues(context, source, tag) {
+        if !self.posted.is_empty() && !self.posted.continues(context, source, tag) {
             return None;
         }
         let select = Select {

@@ -247,9 +247,7 @@ pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> O
     }
     let (from, context) = process.address_now(group, from)?;
     let engine = &mut process.engine;
-    engine
-        .start_receive_now(from, context, tag, into)
-        .or_else(|| engine.post_now(from, context, tag, into))
+    engine.post_now(from, context, tag, into)
 }
 
 /// Start a receive.

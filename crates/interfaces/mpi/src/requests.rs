@@ -19,10 +19,12 @@ pub use persistent::Persistent;
 pub use single::{Single, cancel, detach};
 pub use slots::{COMPLETE, Content, Slot, any_in, open, slot};
 
+use std::ffi::c_int;
+
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::error::Result;
+use crate::error::{Result, checked};
 use crate::progress;
 
 /// A request for one of the engine's.
@@ -32,6 +34,21 @@ pub fn plain(request: rg::Request, comm: Comm) -> Result<Request> {
         return Ok(COMPLETE);
     }
     slots::take(|slot| slot.fill_plain(request, comm))
+}
+
+/// Makes a request of the engine's, which the engine has just written where one of MPI's is to be, one of MPI's; or says why there is none.
+///
+/// # Safety
+/// `request` may be read and written.
+#[inline(never)]
+pub unsafe fn begun(code: c_int, comm: Comm, request: *mut Request) -> Result {
+    checked(code)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let begun = *request.cast::<rg::Request>();
+        *request = plain(begun, comm)?;
+    }
+    Ok(())
 }
 
 /// A request for an operation, which begins to advance.

@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::communicator::status_of;
 use crate::error::{Error, Object, Result, checked, not_null};
 use crate::progress;
-use crate::requests::{self, Slot, State, slot};
+use crate::requests::{self, COMPLETE, Slot, State, slot};
 
 /// The outcome of a request that is complete: its status, and its own error.
 pub(crate) type Outcome = (Status, Result);
@@ -44,6 +44,10 @@ pub(crate) unsafe fn array<'a>(count: c_int, requests: *mut Request) -> Result<&
 pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     if *request == REQUEST_NULL {
         return Ok(nothing());
+    }
+    if *request == COMPLETE {
+        *request = REQUEST_NULL;
+        return Ok((Status::empty(PROC_NULL), Ok(())));
     }
     let slot = slot(*request)?;
     let Some(mut plain) = slot.plain() else {
@@ -135,6 +139,11 @@ pub unsafe fn waitall(
     let mut failed = None;
     let mut index = 0;
     while index < all.len() {
+        if all[index] == COMPLETE && array_of_statuses.is_null() {
+            all[index] = REQUEST_NULL;
+            index += 1;
+            continue;
+        }
         index += match plain_at_front(&all[index..]) {
             0 | 1 => {
                 let outcome = wait_for(&mut all[index])?;
