@@ -214,9 +214,7 @@ impl<T: Transport> Engine<T> {
             return None;
         }
         let into = &self.requests.get(id).views;
-        let length = self
-            .transport
-            .accept_matching(source, context, tag, into)?;
+        let length = self.transport.accept_matching(source, context, tag, into)?;
         self.posted.take_oldest();
         self.requests.settle_at(id);
         Some(Status {

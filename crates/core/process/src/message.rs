@@ -11,8 +11,8 @@ use regatta_memory::views::Views;
 use crate::deadlock_detector::DeadlockDetector;
 pub use crate::state::{ANY, NONE};
 use crate::state::{Callback, Process, enter, inside_or, quick};
-pub use regatta_memory::ring::INLINE as LINE;
 use crate::wait::{Awaited, wait_for, wake_other_threads};
+pub use regatta_memory::ring::INLINE as LINE;
 
 /// Looks of a blocking receive before it becomes a request: about as long as an answer takes.
 pub(crate) const LOOKS: u32 = 1000;
