@@ -125,6 +125,7 @@ constants! {
         handle("RG_ALL", ALL.id),
         handle("RG_CHANNEL(7)", channel(7).id),
         handle("RG_REQUEST_NULL", REQUEST_NULL.id as i64),
+        handle("RG_REQUEST_COMPLETE", REQUEST_COMPLETE.id as i64),
         handle("RG_MESSAGE_NULL", MESSAGE_NULL.id as i64),
         handle("RG_MESSAGE_NONE", MESSAGE_NONE.id as i64),
         Constant::number("RG_BYTES(24)", bytes(24)),
@@ -143,6 +144,8 @@ pub const WORLD: Group = Group { id: 0 };
 pub const ALL: Group = channel(0);
 /// `RG_REQUEST_NULL` of `regatta.h`: no request.
 pub const REQUEST_NULL: Request = Request { id: 0 };
+/// `RG_REQUEST_COMPLETE` of `regatta.h`: an operation that was complete when it was started.
+pub const REQUEST_COMPLETE: Request = Request { id: 1 << 63 };
 /// `RG_MESSAGE_NULL` of `regatta.h`: no message.
 pub const MESSAGE_NULL: Message = Message { id: 0 };
 /// `RG_MESSAGE_NONE` of `regatta.h`: the empty message of nobody.

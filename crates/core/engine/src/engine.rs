@@ -6,7 +6,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::agreement::Agreement;
 use crate::arrival::Body;
 use crate::bulk::{Incoming, Outgoing};
-use crate::completed_send::Tickets;
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::making::Making;
@@ -48,7 +47,6 @@ pub struct Engine<T: Transport> {
     pub(crate) buffered: usize,
     pub(crate) credits: ReceiptCredits,
     pub(crate) requests: Requests,
-    pub(crate) sent: Tickets,
     /// Frames that found no room, by destination; a peer is in it only while it has some.
     pub(crate) queued: FxHashMap<Peer, Queue>,
     pub(crate) outgoing: Vec<Outgoing<T>>,
@@ -97,7 +95,6 @@ impl<T: Transport> Engine<T> {
             buffered: 0,
             credits: ReceiptCredits::default(),
             requests: Requests::new(),
-            sent: Tickets::new(),
             queued: FxHashMap::default(),
             outgoing: Vec::new(),
             incoming: Vec::new(),
@@ -298,9 +295,6 @@ impl<T: Transport> Engine<T> {
         if handle == Handle::SENT {
             return Ok(true);
         }
-        if Tickets::claims(handle) {
-            return self.sent.is_out(handle).then_some(true).ok_or(STALE);
-        }
         let id = self.find(handle)?;
         Ok(self.requests.is_done(id))
     }
@@ -309,10 +303,6 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     pub fn finish(&mut self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
         if handle == Handle::SENT {
-            return Ok(Some((Status::EMPTY, None)));
-        }
-        if Tickets::claims(handle) {
-            self.sent.use_up(handle)?;
             return Ok(Some((Status::EMPTY, None)));
         }
         let id = self.find(handle)?;
@@ -327,7 +317,7 @@ impl<T: Transport> Engine<T> {
         if !self.is_done(handle)? {
             return Ok(None);
         }
-        if handle == Handle::SENT || Tickets::claims(handle) {
+        if handle == Handle::SENT {
             return Ok(Some((Status::EMPTY, None)));
         }
         let request = self.requests.get(self.find(handle)?);
@@ -342,10 +332,7 @@ impl<T: Transport> Engine<T> {
     /// Have a callback number handed out by [`Engine::take_called`] at completion. The handle is
     /// then used up.
     pub fn on_complete(&mut self, handle: Handle, number: u64) -> Result<()> {
-        if Tickets::claims(handle) {
-            self.sent.use_up(handle)?;
-        }
-        if handle == Handle::SENT || Tickets::claims(handle) {
+        if handle == Handle::SENT {
             self.requests.called.push((number, Status::EMPTY, None));
             return Ok(());
         }

@@ -11,7 +11,6 @@
 //! | `request` | operations that are not complete yet |
 //! | `engine` | the state, and progress |
 //! | `send`, `receive` | starting operations; their fast paths |
-//! | `completed_send` | handles of sends that were complete at once |
 //! | `arrival` | what each kind of frame does |
 //! | `bulk` | large messages |
 //! | `queue` | frames that have found no room yet |
@@ -36,7 +35,6 @@ mod agreement;
 mod arrival;
 mod bulk;
 mod collective;
-mod completed_send;
 mod contributions;
 mod engine;
 mod error;

@@ -7,7 +7,6 @@ use regatta_memory::views::Views;
 use regatta_wire::Kind;
 
 use crate::arrival::{Body, charge};
-use crate::completed_send::Tickets;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Select, TagSelect, Waiting};
@@ -193,8 +192,7 @@ impl<T: Transport> Engine<T> {
         {
             return None;
         }
-        let first = self.posted.is_empty() && is_silent(&mut self.transport, source);
-        if !first && !self.posted.continues(context, source, tag) {
+        if !self.posted.is_empty() && !self.posted.continues(context, source, tag) {
             return None;
         }
         let select = Select {
@@ -210,40 +208,41 @@ impl<T: Transport> Engine<T> {
     /// If this is the oldest posted receive and its message has come: that is settled. A look at
     /// one ring, where `progress` looks at all.
     #[inline(always)]
-    fn settle_oldest(&mut self, handle: Handle) -> bool {
-        let Some((source, context, tag, id)) = self.posted.oldest() else {
-            return false;
-        };
+    fn settle_oldest(&mut self, handle: Handle) -> Option<Status> {
+        let (source, context, tag, id) = self.posted.oldest()?;
         if !self.requests.is_plain(handle, id) {
-            return false;
+            return None;
         }
         let into = &self.requests.get(id).views;
-        let come = self.transport.accept_matching(source, context, tag, into);
-        if come.is_none() {
-            return false;
-        }
+        let length = self.transport.accept_matching(source, context, tag, into)?;
         self.posted.take_oldest();
         self.requests.settle_at(id);
-        true
+        Some(Status {
+            source: source as i32,
+            tag,
+            length,
+            context,
+        })
     }
 
-    /// Finish a request that is complete without error, not asking how; if it is not complete,
-    /// look for its message a few times. False: it is not, or the handle is stale, and nothing has
-    /// happened.
+    /// Finish a request that is complete without error; if it is not complete, look for its message
+    /// a few times. `None`: it is not, or the handle is stale, and nothing has happened.
     #[inline(always)]
-    pub fn settle(&mut self, handle: Handle) -> bool {
+    pub fn settle(&mut self, handle: Handle) -> Option<Status> {
         /// Looks between two of `progress`, which sees to everything else.
         const LOOKS: u32 = 8;
         const PATIENCE: usize = 16;
-        if handle == Handle::SENT || self.requests.settle(handle) {
-            return true;
+        if handle == Handle::SENT {
+            return Some(Status::EMPTY);
         }
-        if Tickets::claims(handle) {
-            return self.sent.take_back(handle);
+        let done = self.requests.settle(handle);
+        if done.is_some() {
+            return done;
         }
         for _ in 0..LOOKS {
-            if self.settle_oldest(handle) {
-                return true;
+            let come = self.settle_oldest(handle);
+            if come.is_some() {
+                return come;
             }
             // One look takes the line from the core that is about to write it. When many messages
             // are awaited it is faster to let some come.
@@ -251,7 +250,7 @@ impl<T: Transport> Engine<T> {
                 std::hint::spin_loop();
             }
         }
-        false
+        None
     }
 
     /// Start a receive. The memory belongs to the engine until the request is complete.

@@ -9,13 +9,14 @@ use regatta_memory::views::Views;
 use crate::error::Error;
 use crate::transport::Peer;
 
-/// A request, as callers hold it. Never 0, except for [`Handle::SENT`].
+/// A request, as callers hold it. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub u64);
 
 impl Handle {
-    /// A send that was complete when it was started: there is nothing to remember about it.
-    pub const SENT: Handle = Handle(0);
+    /// An operation that was complete when it was started, as most small sends are: there is nothing to remember about it,
+    /// and it is complete whenever somebody asks. No generation of a request reaches this bit.
+    pub const SENT: Handle = Handle(1 << 63);
 }
 
 /// Source of an operation with nobody.
@@ -142,22 +143,26 @@ impl Requests {
         self.release(id);
     }
 
-    /// Release a request that is complete without error; its status is not wanted.
+    /// Release a request that is complete without error. Its status is read field by field, as it was written.
     #[inline(always)]
-    pub(crate) fn settle(&mut self, handle: Handle) -> bool {
+    pub(crate) fn settle(&mut self, handle: Handle) -> Option<Status> {
         let id = (handle.0 as u32).wrapping_sub(1);
-        let Some(slot) = self.slots.get_mut(id as usize) else {
-            return false;
-        };
+        let slot = self.slots.get_mut(id as usize)?;
         if slot.generation != (handle.0 >> 32) as u32
             || slot.stage != Stage::Done
             || slot.error.is_some()
             || !matches!(slot.views, Views::Block(..))
         {
-            return false;
+            return None;
         }
+        let status = Status {
+            source: slot.status.source,
+            tag: slot.status.tag,
+            length: slot.status.length,
+            context: slot.status.context,
+        };
         self.settle_at(id);
-        true
+        Some(status)
     }
 
     /// Release the request in slot `id`, which is complete without error, or as good as that.

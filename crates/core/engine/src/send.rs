@@ -46,6 +46,19 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// As above, of a message that fits into a line of a ring.
+    #[inline(always)]
+    pub fn send_line_now(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> bool {
+        if to == self.me
+            || !self.queued.is_empty()
+            || !self.gone.is_empty()
+            || self.losses_seen != self.transport.losses()
+        {
+            return false;
+        }
+        self.transport.send_line(to, context, tag, message)
+    }
+
     #[cold]
     fn refuse(&mut self, fault: crate::transport::Fault) -> bool {
         self.condemn(fault);

@@ -4,7 +4,6 @@
 //! it was in: callers free that memory next.
 
 use crate::arrival::Body;
-use crate::completed_send::Tickets;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
@@ -19,10 +18,6 @@ impl<T: Transport> Engine<T> {
         if handle == Handle::SENT {
             return Ok(false);
         }
-        if Tickets::claims(handle) {
-            let known = self.sent.is_out(handle);
-            return known.then_some(false).ok_or(Error::Handle("request"));
-        }
         let found = self.requests.find_called(handle);
         let id = found.ok_or(Error::Handle("request"))?;
         let Stage::Posted(number) = self.requests.get(id).stage else {
@@ -36,7 +31,7 @@ impl<T: Transport> Engine<T> {
     /// Nobody will ask for this request any more, and its memory goes. A message that has not been sent is
     /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
     pub fn forget(&mut self, handle: Handle) {
-        if handle == Handle::SENT || self.sent.take_back(handle) {
+        if handle == Handle::SENT {
             return;
         }
         let Ok(id) = self.find(handle) else { return };

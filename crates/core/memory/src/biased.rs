@@ -110,23 +110,27 @@ impl<T> Biased<T> {
         None
     }
 
-    /// Run `work` on the value if the lock is biased to this thread. `None` otherwise: take the
-    /// lock in the ordinary way. For the shortest paths: there is no guard to move about.
+    /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths:
+    /// this guard has nothing to choose from when it ends.
     #[inline(always)]
-    pub fn quick<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub fn enter_now(&self) -> Option<Inside<'_, T>> {
         if self.owner.load(Ordering::Relaxed) != thread_pointer() {
             return None;
         }
         self.inside.store(true, Ordering::Relaxed);
         // Partner: the membarrier in `ask_out`.
         compiler_fence(Ordering::SeqCst);
-        let _leave = Leave(&self.inside);
-        if self.revoked.load(Ordering::Acquire) {
-            return None;
-        }
-        // SAFETY: biased to this thread and not revoked, so nobody else is inside; `work` cannot
-        // come back here, because the lock's users never call out while they are inside.
-        Some(work(unsafe { &mut *self.value.get() }))
+        let inside = Inside {
+            lock: self,
+            _not_send: std::marker::PhantomData,
+        };
+        (!self.revoked.load(Ordering::Acquire)).then_some(inside)
+    }
+
+    /// Run `work` on the value if the lock is biased to this thread, as above.
+    #[inline(always)]
+    pub fn quick<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.enter_now().map(|mut inside| work(&mut inside))
     }
 
     #[cold]
@@ -245,13 +249,34 @@ impl<T> Biased<T> {
     }
 }
 
-/// Leaves the biased lock, also when the work inside unwinds.
-struct Leave<'a>(&'a AtomicBool);
+/// Access of the thread that the lock is biased to; gives the lock back when dropped, also when the work inside unwinds. The lock's users
+/// never call out while they are inside, so there is no second one.
+pub struct Inside<'a, T> {
+    lock: &'a Biased<T>,
+    _not_send: std::marker::PhantomData<*mut ()>,
+}
 
-impl Drop for Leave<'_> {
+impl<T> Drop for Inside<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.lock.inside.store(false, Ordering::Release);
+    }
+}
+
+impl<T> Deref for Inside<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: biased to this thread and not revoked, so nobody else is inside.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Inside<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 

@@ -39,6 +39,22 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { core::ptr::copy_nonoverlapping(from, to, len) }
 }
 
+/// Copy what goes into a line of a ring, most often a word.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+pub unsafe fn copy_to_line(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: as this function's.
+    unsafe {
+        if len == size_of::<u64>() {
+            let word = from.cast::<u64>().read_unaligned();
+            return to.cast::<u64>().write_unaligned(word);
+        }
+        copy(from, to, len);
+    }
+}
+
 /// Copy at most 32 bytes without a call: two words that may overlap cover any such length.
 ///
 /// # Safety

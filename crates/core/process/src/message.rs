@@ -10,8 +10,9 @@ use regatta_memory::views::Views;
 
 use crate::deadlock_detector::DeadlockDetector;
 pub use crate::state::{ANY, NONE};
-use crate::state::{Callback, Process, enter, quick};
+use crate::state::{Callback, Process, enter, inside_or, quick};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
+pub use regatta_memory::ring::INLINE as LINE;
 
 /// Looks of a blocking receive before it becomes a request: about as long as an answer takes.
 pub(crate) const LOOKS: u32 = 1000;
@@ -72,22 +73,14 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     sent.is_some()
 }
 
-/// As above, with a handle for callers that keep it as a plain number.
+/// As above, of a message that fits into a line of a ring: [`LINE`] bytes. For small sends, whose cost it is.
 #[inline(always)]
-pub fn start_send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> Option<Handle> {
-    quick(|process| {
-        let (to, context) = process.address_now(group, to)?;
-        let sent = tag >= 0 && process.engine.send_now(to, context, tag, message);
-        sent.then(|| process.engine.ticket())
-    })
-}
-
-/// A handle to be kept as a plain number: good once, also if the operation is over already.
-pub fn number(handle: Handle) -> Result<Handle> {
-    match handle {
-        Handle::SENT => Ok(enter()?.engine.ticket()),
-        other => Ok(other),
-    }
+pub fn send_line_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
+    inside_or!(process, false);
+    let Some((to, context)) = process.address_now(group, to) else {
+        return false;
+    };
+    tag >= 0 && process.engine.send_line_now(to, context, tag, message)
 }
 
 /// Send; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
@@ -165,28 +158,27 @@ pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
 /// has happened; `receive` waits for it or says why not.
 #[inline(always)]
 pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
-    quick(|process| {
-        if tag < 0 {
-            return None;
+    inside_or!(process, None);
+    if tag < 0 {
+        return None;
+    }
+    let (from, context) = process.address_now(group, from)?;
+    let looks = if process.pace.spins() { LOOKS } else { 1 };
+    for look in 0..looks {
+        let got = process.engine.receive_now(from, context, tag, into);
+        if got.is_some() {
+            return got;
         }
-        let (from, context) = process.address_now(group, from)?;
-        let looks = if process.pace.spins() { LOOKS } else { 1 };
-        for look in 0..looks {
-            let got = process.engine.receive_now(from, context, tag, into);
-            if got.is_some() {
-                return got;
-            }
-            if process.engine.must_start(from) {
-                // It may be the message itself, which has come between the two looks.
-                return process.engine.receive_now(from, context, tag, into);
-            }
-            if look == 0 {
-                process.engine.prepare(from);
-            }
-            std::hint::spin_loop();
+        if process.engine.must_start(from) {
+            // It may be the message itself, which has come between the two looks.
+            return process.engine.receive_now(from, context, tag, into);
         }
-        None
-    })
+        if look == 0 {
+            process.engine.prepare(from);
+        }
+        std::hint::spin_loop();
+    }
+    None
 }
 
 /// Receive; blocks until a message has come. The error is the operation's own and comes with the
@@ -249,16 +241,13 @@ pub(crate) fn just(seen: &Status) -> Select {
 /// waited for. `None`: nothing has happened.
 #[inline(always)]
 pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
-    quick(|process| {
-        if tag < 0 {
-            return None;
-        }
-        let (from, context) = process.address_now(group, from)?;
-        let engine = &mut process.engine;
-        engine
-            .start_receive_now(from, context, tag, into)
-            .or_else(|| engine.post_now(from, context, tag, into))
-    })
+    inside_or!(process, None);
+    if tag < 0 {
+        return None;
+    }
+    let (from, context) = process.address_now(group, from)?;
+    let engine = &mut process.engine;
+    engine.post_now(from, context, tag, into)
 }
 
 /// Start a receive.
@@ -436,23 +425,44 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
 /// Finish requests that are complete without error, from the first on; how many.
 #[inline(always)]
 pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
-    let settled = quick(|process| {
-        let mut settled = 0;
-        // An operation that is not complete soon is left to the waiting policy.
-        let mut looks = if process.pace.spins() { LOOKS / 10 } else { 0 };
-        for handle in handles {
-            while !process.engine.settle(handle) {
-                if looks == 0 {
-                    return Some(settled);
-                }
-                looks -= 1;
-                process.engine.progress();
+    settle_each(handles, |_, _, _| ())
+}
+
+/// As above, and the status of each is passed to `told` with its place.
+#[inline(always)]
+pub fn settle_told(
+    handles: impl Iterator<Item = Handle>,
+    mut told: impl FnMut(usize, Status),
+) -> usize {
+    settle_each(handles, |process, index, status| {
+        told(index, process.in_ranks(status))
+    })
+}
+
+#[inline(always)]
+fn settle_each(
+    handles: impl Iterator<Item = Handle>,
+    mut each: impl FnMut(&Process, usize, Status),
+) -> usize {
+    inside_or!(process, 0);
+    let mut settled = 0;
+    // An operation that is not complete soon is left to the waiting policy.
+    let mut looks = if process.pace.spins() { LOOKS / 10 } else { 0 };
+    for handle in handles {
+        let status = loop {
+            if let Some(status) = process.engine.settle(handle) {
+                break status;
             }
-            settled += 1;
-        }
-        Some(settled)
-    });
-    settled.unwrap_or(0)
+            if looks == 0 {
+                return settled;
+            }
+            looks -= 1;
+            process.engine.progress();
+        };
+        each(process, settled, status);
+        settled += 1;
+    }
+    settled
 }
 
 /// As `wait`, for blocking calls: after an error of waiting itself the operation must not go on,

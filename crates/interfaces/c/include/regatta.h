@@ -155,8 +155,11 @@ typedef struct {
 } rg_request;
 #ifdef __cplusplus
 #define RG_REQUEST_NULL (rg_request{0})
+#define RG_REQUEST_COMPLETE (rg_request{UINT64_C(1) << 63})
 #else
 #define RG_REQUEST_NULL ((rg_request){0})
+/* All operations that were complete when they were started, as most small sends are, have this request. It is never stale. */
+#define RG_REQUEST_COMPLETE ((rg_request){UINT64_C(1) << 63})
 #endif
 
 /* Blocks until the buffer may be reused: at once while Regatta has room to hold the message,

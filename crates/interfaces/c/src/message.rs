@@ -51,7 +51,7 @@ fn send(views: Result<Views>, to: c_int, tag: c_int, group: RgGroup, mode: Mode)
 /// Give a started operation's handle to the caller.
 #[inline(always)]
 pub(crate) fn started(result: Result<process::Handle>, place: *mut RgRequest) -> c_int {
-    let handle = match result.and_then(process::number) {
+    let handle = match result {
         Ok(handle) => handle,
         Err(error) => return fail(&error),
     };
@@ -110,6 +110,20 @@ fn start_receive(
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_send(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    if sent_in_line(buf, len, to, tag, group) {
+        return OK;
+    }
+    send_otherwise(buf, len, to, tag, group)
+}
+
+#[inline(never)]
+extern "C" fn send_otherwise(
     buf: *const c_void,
     len: usize,
     to: c_int,
@@ -244,6 +258,20 @@ extern "C" fn rg_bsend(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
+    if sent_in_line(buf, len, to, tag, group) {
+        return OK;
+    }
+    bsend_otherwise(buf, len, to, tag, group)
+}
+
+#[inline(never)]
+extern "C" fn bsend_otherwise(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
     if is_block(buf, len) && process::send_now(&block_checked(buf, len), to, tag, group.id()) {
         return OK;
     }
@@ -366,15 +394,39 @@ extern "C" fn rg_isend(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
+    if !request.is_null() && sent_in_line(buf, len, to, tag, group) {
+        // SAFETY: the C contract: a request pointer is valid or NULL.
+        unsafe { (*request).id = process::Handle::SENT.0 };
+        return OK;
+    }
+    isend_otherwise(buf, len, to, tag, group, request)
+}
+
+#[inline(never)]
+extern "C" fn isend_otherwise(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
     if is_block(buf, len)
         && !request.is_null()
-        && let Some(handle) = process::start_send_now(&block_checked(buf, len), to, tag, group.id())
+        && process::send_now(&block_checked(buf, len), to, tag, group.id())
     {
         // SAFETY: the C contract: a request pointer is valid or NULL.
-        unsafe { (*request).id = handle.0 };
+        unsafe { (*request).id = process::Handle::SENT.0 };
         return OK;
     }
     start_send(block(buf, len), to, tag, group, Mode::Standard, request)
+}
+
+/// Sends a small message at once, if that is possible. False: nothing has happened.
+#[inline(always)]
+fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
+    let is_small = len <= process::LINE && !(buf.is_null() && len > 0);
+    is_small && process::send_line_now(&block_checked(buf, len), to, tag, group.id())
 }
 
 #[unsafe(no_mangle)]

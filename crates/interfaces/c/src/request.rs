@@ -8,8 +8,17 @@ use crate::error::{OK, answer, argument, code, fail};
 use crate::memory::{RgRequest, RgStatus, output, reserve};
 use crate::message::{report, report_result};
 
-// RG_REQUEST_NULL is the engine's handle of what is over.
-const _: () = assert!(Handle::SENT.0 == 0);
+// RG_REQUEST_COMPLETE is the engine's handle of what is over.
+const _: () = assert!(Handle::SENT.0 == 1 << 63);
+
+/// The engine's handle; of RG_REQUEST_NULL that of what is over.
+#[inline(always)]
+fn handle(request: &RgRequest) -> Handle {
+    match request.id {
+        0 => Handle::SENT,
+        id => Handle(id),
+    }
+}
 
 /// The requests of an array call.
 fn array<'a>(n: c_int, requests: *mut RgRequest) -> Result<&'a mut [RgRequest]> {
@@ -41,13 +50,25 @@ extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
     if request.id == 0 {
         return report(&Status::EMPTY, None, status);
     }
-    if status.is_null() && process::settle(std::iter::once(Handle(request.id))) == 1 {
+    if settle(std::slice::from_ref(request), status) == 1 {
         request.id = 0;
         return OK;
     }
-    let result = process::wait(Handle(request.id));
+    let result = process::wait(handle(request));
     used_up(request, &result);
     report_result(result, status)
+}
+
+/// Finishes requests that are complete without error, or soon are, from the first on; how many. They do not become null here.
+#[inline(always)]
+fn settle(requests: &[RgRequest], statuses: *mut RgStatus) -> usize {
+    let open = requests.iter().map(|request| handle(request));
+    match statuses.is_null() {
+        true => process::settle(open),
+        false => process::settle_told(open, |index, status| {
+            report(&status, None, at(statuses, index));
+        }),
+    }
 }
 
 /// A request that has been completed is null; after any other error it stays as it is.
@@ -68,7 +89,7 @@ extern "C" fn rg_test(request: *mut RgRequest, done: *mut c_int, status: *mut Rg
         *done = 1;
         return report(&Status::EMPTY, None, status);
     }
-    match process::test(Handle(request.id)) {
+    match process::test(handle(request)) {
         Ok(Some((told, error))) => {
             *done = 1;
             request.id = 0;
@@ -92,7 +113,7 @@ extern "C" fn rg_look(request: RgRequest, done: *mut c_int, status: *mut RgStatu
     if request.id == 0 {
         return report(&Status::EMPTY, None, status);
     }
-    match process::look_at(Handle(request.id)) {
+    match process::look_at(handle(&request)) {
         Ok(Some((told, error))) => report(&told, error.as_ref(), status),
         Ok(None) => {
             *done = 0;
@@ -111,24 +132,21 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
         Ok(requests) => requests,
         Err(error) => return fail(&error),
     };
-    let mut settled = 0;
-    if statuses.is_null() {
-        let open = requests.iter().map(|request| Handle(request.id));
-        settled = process::settle(open);
-        for request in &mut requests[..settled] {
-            request.id = 0;
-        }
+    let settled = settle(requests, statuses);
+    let (over, open) = requests.split_at_mut(settled);
+    for request in over {
+        request.id = 0;
     }
-    if settled == requests.len() {
+    if open.is_empty() {
         return OK;
     }
-    finish_all(requests, statuses)
+    finish_all(open, at(statuses, settled))
 }
 
 /// Wait for each; the first error is the call's.
 fn finish_all(requests: &mut [RgRequest], statuses: *mut RgStatus) -> c_int {
     let mut first: Option<Error> = None;
-    let open = requests.iter().map(|request| Handle(request.id));
+    let open = requests.iter().map(|request| handle(request));
     let mut finished = 0;
     let result = process::wait_all(open, |index, status, error| {
         finished = index + 1;
@@ -161,7 +179,7 @@ extern "C" fn rg_testall(
         Err(error) => return fail(&error),
     };
     let open = requests.iter().filter(|request| request.id != 0);
-    match process::all_done(open.map(|request| Handle(request.id))) {
+    match process::all_done(open.map(|request| handle(request))) {
         Ok(all) => {
             *done = all as c_int;
             if all {
@@ -175,10 +193,10 @@ extern "C" fn rg_testall(
 }
 
 fn handles(requests: &[RgRequest]) -> Result<Vec<Option<Handle>>> {
-    let handle = |request: &RgRequest| (request.id != 0).then_some(Handle(request.id));
+    let open = |request: &RgRequest| (request.id != 0).then_some(handle(request));
     let mut list = Vec::new();
     reserve(&mut list, requests.len())?;
-    list.extend(requests.iter().map(handle));
+    list.extend(requests.iter().map(open));
     Ok(list)
 }
 
@@ -267,7 +285,7 @@ extern "C" fn rg_on_complete(
     };
     let arg = Argument(arg);
     let result = process::on_complete(
-        Handle(request.id),
+        handle(request),
         Box::new(move |status, error| {
             let arg = arg;
             let told = RgStatus {
@@ -289,7 +307,7 @@ extern "C" fn rg_cancel(request: RgRequest, cancelled: *mut c_int) -> c_int {
     if request.id == 0 {
         return fail(&Error::Handle("request"));
     }
-    match process::cancel(Handle(request.id)) {
+    match process::cancel(handle(&request)) {
         Ok(done) => {
             if let Ok(place) = output(cancelled, "cancelled") {
                 *place = done as c_int;

@@ -14,7 +14,7 @@ mod making;
 mod members;
 mod parent;
 mod registry;
-mod routes;
+pub(crate) mod routes;
 mod shrinking;
 
 use std::ffi::{CString, c_int};

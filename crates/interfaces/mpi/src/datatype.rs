@@ -56,6 +56,13 @@ pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
     }
 }
 
+/// The bytes of `count` elements, if their type is one of the standard's: `block` has all others, and says why not.
+#[inline(always)]
+pub fn block_now(datatype: Datatype, count: i64) -> Option<usize> {
+    let size = builtin::size(datatype)?;
+    (count >= 0).then(|| size.wrapping_mul(count as usize))
+}
+
 #[inline(never)]
 fn other_block(datatype: Datatype, count: i64) -> Result<Block> {
     // Programs of other MPIs say that nothing needs no type.

@@ -36,7 +36,7 @@ pub const FIRST: usize = 0x1000;
 pub const MOST: usize = 1 << INDEX;
 
 /// The handle of the object of a kind in this place.
-pub fn handle(kind: Kind, generation: u32, index: usize) -> usize {
+pub const fn handle(kind: Kind, generation: u32, index: usize) -> usize {
     let generation = generation as usize & ((1 << GENERATION) - 1);
     ((kind as usize) << GENERATION | generation) << INDEX | index
 }

@@ -65,6 +65,12 @@ pub fn thread_level() -> c_int {
     LEVEL.load(Ordering::Relaxed)
 }
 
+/// Whether several threads may be in calls at once.
+#[inline(always)]
+pub fn has_many_threads() -> bool {
+    thread_level() == THREAD_MULTIPLE
+}
+
 /// The name of a level of thread support.
 pub fn level_name(level: c_int) -> &'static str {
     match level {

@@ -4,37 +4,59 @@
 //! holds the engine's request, and no more is to be done. All others are [`Operation`]s: state machines that are told which
 //! of the engine's requests they wait for are complete.
 //!
-//! Slots are never freed, only used again; a handle is compared with its slot's at each use. To take a slot and to give
-//! it back costs no lock: each thread keeps some free ones.
+//! Places are never freed, only used again; a handle is compared with its place's at each use. A plain request stands in the place that the
+//! engine's has; for operations each thread keeps some free places, so neither needs a lock.
 
 mod operation;
 mod pair;
 mod persistent;
+mod plain;
 mod single;
 mod slots;
 
 pub use operation::{Operation, State};
 pub use pair::Pair;
 pub use persistent::Persistent;
+pub use plain::COMPLETE;
 pub use single::{Single, cancel, detach};
 pub use slots::{Content, Slot, any_in, open, slot};
+
+use std::ffi::c_int;
 
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::error::Result;
+use crate::error::{Result, checked};
 use crate::progress;
 
 /// A request for one of the engine's.
 #[inline(always)]
 pub fn plain(request: rg::Request, comm: Comm) -> Result<Request> {
-    slots::take(|slot| slot.fill_plain(request, comm))
+    match plain::open(request, comm) {
+        Some(opened) => Ok(opened),
+        None => of_operation(Box::new(Single::new(request, comm)), comm),
+    }
+}
+
+/// Makes a request of the engine's, which the engine has just written where one of MPI's is to be, one of MPI's; or says why there is none.
+///
+/// # Safety
+/// `request` may be read and written.
+#[inline(always)]
+pub unsafe fn begun(code: c_int, comm: Comm, request: *mut Request) -> Result {
+    checked(code)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let begun = *request.cast::<rg::Request>();
+        *request = plain(begun, comm)?;
+    }
+    Ok(())
 }
 
 /// A request for an operation, which begins to advance.
 pub fn of_operation(operation: Box<dyn Operation>, comm: Comm) -> Result<Request> {
     let stages = operation.has_stages();
-    let request = slots::take(|slot| slot.fill(operation, comm))?;
+    let request = slots::take(operation, comm)?;
     if stages {
         progress::add(request);
     }
@@ -59,5 +81,18 @@ pub fn dissolve(request: Request) -> Result<Box<dyn Operation>> {
 /// Forgets a request that is complete, or that nobody wants to hear of any more.
 pub fn release(request: Request) {
     progress::remove(request);
+    plain::close(request);
     slots::give_back(request);
+}
+
+/// The engine's request, of a plain one.
+#[inline(always)]
+pub fn plain_of(request: Request) -> Option<rg::Request> {
+    plain::find(request).map(|(found, _)| found)
+}
+
+/// Forgets a plain request that is complete.
+#[inline(always)]
+pub fn release_plain(request: Request) {
+    plain::close(request);
 }

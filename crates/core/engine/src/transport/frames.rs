@@ -8,6 +8,8 @@
 //! accepted; then its memory is the sender's to use again.
 
 use regatta_memory::held::Held;
+#[cfg(doc)]
+use regatta_memory::ring::INLINE;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
@@ -33,6 +35,12 @@ pub trait Frames {
     }
     /// Send a frame whole, or say `false`: no room now.
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
+    /// As `send`, of an eager frame whose payload fits into a line of a ring ([`INLINE`] bytes), if that can be done at once. False: nothing
+    /// has happened, and `send` does it or says why not. The fast path of every small send.
+    #[inline(always)]
+    fn send_line(&mut self, _to: Peer, _context: u32, _tag: i32, _payload: &Views) -> bool {
+        false
+    }
     /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of our own.
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault>;
     /// The oldest frame from a peer that has not been accepted.

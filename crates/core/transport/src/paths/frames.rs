@@ -34,6 +34,11 @@ impl Frames for Paths {
         }
     }
 
+    #[inline(always)]
+    fn send_line(&mut self, to: Peer, context: u32, tag: i32, payload: &Views) -> bool {
+        self.shm.send_line(to, context, tag, payload)
+    }
+
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
         // SAFETY: the body is only read, before this call ends.
         let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };

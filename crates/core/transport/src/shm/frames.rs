@@ -32,6 +32,18 @@ impl Frames for Shm {
         self.write(to, frame, payload)
     }
 
+    #[inline(always)]
+    fn send_line(&mut self, to: Peer, context: u32, tag: i32, payload: &Views) -> bool {
+        let Some(Some(channel)) = self.outs.get_mut(to as usize) else {
+            return false;
+        };
+        let sent = channel.send_line(context, tag, payload);
+        if sent {
+            channel.bell().ring(self.fencing);
+        }
+        sent
+    }
+
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
         // SAFETY: the body is only read, before this call ends.
         let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };

@@ -1,6 +1,7 @@
 //! Waiting for one request, or for all of several; and what is left of a request that is complete.
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 use regatta_sys as rg;
 
@@ -8,7 +9,7 @@ use crate::abi::*;
 use crate::communicator::status_of;
 use crate::error::{Error, Object, Result, checked, not_null};
 use crate::progress;
-use crate::requests::{self, Slot, State, slot};
+use crate::requests::{self, COMPLETE, Slot, State, slot};
 
 /// The outcome of a request that is complete: its status, and its own error.
 pub(crate) type Outcome = (Status, Result);
@@ -44,6 +45,10 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     if *request == REQUEST_NULL {
         return Ok(nothing());
     }
+    if *request == COMPLETE {
+        *request = REQUEST_NULL;
+        return Ok((Status::empty(PROC_NULL), Ok(())));
+    }
     let slot = slot(*request)?;
     let Some(mut plain) = slot.plain() else {
         progress::wait_operation(*request)?;
@@ -63,7 +68,7 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
 #[inline(always)]
 pub(crate) fn plain_outcome(
     request: &mut Request,
-    slot: &Slot,
+    slot: Slot,
     got: &rg::Status,
     code: c_int,
 ) -> Result<Outcome> {
@@ -80,7 +85,7 @@ pub(crate) fn plain_outcome(
         }
         code => code,
     };
-    requests::release(*request);
+    requests::release_plain(*request);
     *request = REQUEST_NULL;
     Ok((
         status,
@@ -134,8 +139,14 @@ pub unsafe fn waitall(
     let mut failed = None;
     let mut index = 0;
     while index < all.len() {
-        index += match plain_at_front(&all[index..]) {
-            0 | 1 => {
+        if all[index] == COMPLETE && array_of_statuses.is_null() {
+            all[index] = REQUEST_NULL;
+            index += 1;
+            continue;
+        }
+        let mut plain = Plain::default();
+        index += match plain.gather(&all[index..]) {
+            0 => {
                 let outcome = wait_for(&mut all[index])?;
                 // SAFETY: the caller's array of as many statuses, or none.
                 unsafe { store(outcome, array_of_statuses, index, &mut failed) };
@@ -144,7 +155,7 @@ pub unsafe fn waitall(
             // SAFETY: as above.
             many => unsafe {
                 let part = &mut all[index..index + many];
-                wait_plain(part, array_of_statuses, index, &mut failed)?;
+                plain.wait(part, array_of_statuses, index, &mut failed)?;
                 many
             },
         };
@@ -152,49 +163,77 @@ pub unsafe fn waitall(
     summary(failed)
 }
 
-/// How many requests at the front are plain ones, while nothing else has to advance.
-#[inline(always)]
-fn plain_at_front(all: &[Request]) -> usize {
-    if !progress::is_idle() {
-        return 0;
-    }
-    let plain = |request: &Request| slot(*request).is_ok_and(|slot| slot.plain().is_some());
-    let front = &all[..all.len().min(AT_ONCE)];
-    front
-        .iter()
-        .position(|request| !plain(request))
-        .unwrap_or(front.len())
+/// Plain requests that are waited for all at once. Nothing is written here that is not needed: to fill a kilobyte with zeros first would cost
+/// more than a message.
+struct Plain {
+    requests: [MaybeUninit<rg::Request>; AT_ONCE],
+    statuses: [MaybeUninit<rg::Status>; AT_ONCE],
 }
 
-/// Waits for plain requests, all at once.
-///
-/// # Safety
-/// The statuses are those of all requests of the call, of which these begin at `first`; or none.
-#[inline(always)]
-unsafe fn wait_plain(
-    all: &mut [Request],
-    statuses: *mut Status,
-    first: usize,
-    failed: &mut Option<Error>,
-) -> Result {
-    let mut plain = [rg::REQUEST_NULL; AT_ONCE];
-    let mut got = [rg::Status::default(); AT_ONCE];
-    for (request, place) in all.iter().zip(&mut plain) {
-        *place = slot(*request)?.plain().unwrap_or(rg::REQUEST_NULL);
+impl Default for Plain {
+    #[inline(always)]
+    fn default() -> Plain {
+        Plain {
+            requests: [const { MaybeUninit::uninit() }; AT_ONCE],
+            statuses: [const { MaybeUninit::uninit() }; AT_ONCE],
+        }
     }
-    let count = all.len() as c_int;
-    // SAFETY: both arrays are as long.
-    let code = unsafe { rg::rg_waitall(count, plain.as_mut_ptr(), got.as_mut_ptr()) };
-    if code == rg::ERR_CYCLE {
-        return Err(Error::of_engine(code));
+}
+
+impl Plain {
+    /// Takes the plain requests at the front, while nothing else has to advance; how many.
+    #[inline(always)]
+    fn gather(&mut self, all: &[Request]) -> usize {
+        if !progress::is_idle() {
+            return 0;
+        }
+        let mut many = 0;
+        for (request, place) in all.iter().zip(&mut self.requests) {
+            let Some(plain) = requests::plain_of(*request) else {
+                break;
+            };
+            place.write(plain);
+            many += 1;
+        }
+        many
     }
-    for (index, (request, got)) in all.iter_mut().zip(&got).enumerate() {
-        let slot = slot(*request)?;
-        let outcome = plain_outcome(request, slot, got, got.error)?;
-        // SAFETY: the caller's promise.
-        unsafe { store(outcome, statuses, first + index, failed) };
+
+    /// Waits for those that were gathered.
+    ///
+    /// # Safety
+    /// `all` are the requests that were gathered. The statuses are those of all requests of the call, of which these begin at `first`; or none.
+    #[inline(always)]
+    unsafe fn wait(
+        &mut self,
+        all: &mut [Request],
+        statuses: *mut Status,
+        first: usize,
+        failed: &mut Option<Error>,
+    ) -> Result {
+        let count = all.len() as c_int;
+        let (plain, got) = (self.requests.as_mut_ptr(), self.statuses.as_mut_ptr());
+        // SAFETY: both arrays are as long.
+        let code = unsafe { rg::rg_waitall(count, plain.cast(), got.cast()) };
+        for (index, request) in all.iter_mut().enumerate() {
+            // SAFETY: written by `gather`.
+            if unsafe { self.requests[index].assume_init() } != rg::REQUEST_NULL {
+                // Only the wait is over: this request goes on.
+                return Err(Error::of_engine(code));
+            }
+            // SAFETY: a request that has become null has a status.
+            let got = unsafe { self.statuses[index].assume_init_ref() };
+            if got.error == rg::OK && statuses.is_null() {
+                requests::release_plain(*request);
+                *request = REQUEST_NULL;
+                continue;
+            }
+            let slot = slot(*request)?;
+            let outcome = plain_outcome(request, slot, got, got.error)?;
+            // SAFETY: the caller's promise.
+            unsafe { store(outcome, statuses, first + index, failed) };
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Writes the status of one of several requests, with its error; the first error is kept.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::{Route, route};
+use crate::communicator::{Route, route, routes};
 use crate::datatype::transfer::{self, Apart};
 use crate::datatype::{self, Block, Type};
 use crate::error::{Error, Result, checked, not_null};
@@ -134,7 +134,37 @@ unsafe fn into_views(
     }
 }
 
+/// As for sends: most receives have a type of the standard's and name one source and one tag.
+#[inline(always)]
 pub unsafe fn irecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: *mut Request,
+) -> Result {
+    if let Some(length) = datatype::block_now(datatype, count)
+        && let Some((from, group)) = routes::peer_now(comm, source)
+        && tag >= 0
+        && !buf.is_null()
+        && !request.is_null()
+        && !performance::is_counting()
+    {
+        // SAFETY: the caller's buffer has room for so many bytes until the request is complete; a request of the engine's fits where one of
+        // MPI's does.
+        unsafe {
+            let code = rg::rg_irecv(buf, length, from, tag, group, request.cast());
+            return requests::begun(code, comm, request);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { irecv_otherwise(buf, count, datatype, source, tag, comm, request) }
+}
+
+#[inline(never)]
+unsafe fn irecv_otherwise(
     buf: *mut c_void,
     count: i64,
     datatype: Datatype,

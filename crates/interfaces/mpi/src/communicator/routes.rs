@@ -157,6 +157,16 @@ pub fn route(comm: Comm) -> Result<&'static Route> {
     }
 }
 
+/// The rank of a peer in the engine's group, and that group, if all is right: `route` and its functions say why not.
+#[inline(always)]
+pub fn peer_now(comm: Comm, rank: c_int) -> Option<(c_int, rg::Group)> {
+    let index = index(comm)?;
+    let route = ROUTES[index / CHUNK].get()?.get(index % CHUNK)?;
+    let is_open = route.handle.load(Ordering::Acquire) == comm.0;
+    let is_rank = (rank as u32) < route.peers() as u32;
+    (is_open && is_rank).then(|| (route.base() + rank, route.group()))
+}
+
 #[inline(always)]
 fn status_from(from: &rg::Status, base: c_int) -> Status {
     match from.source {

@@ -1,54 +1,53 @@
 //! The slots of requests.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use regatta_sys as rg;
 
-use super::Operation;
+use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{self, Kind, MOST};
 
-/// The slot of a request.
-#[derive(Default)]
+/// An operation, while there is one.
+type Held = Mutex<Option<Box<dyn Operation>>>;
+
+/// A request, as it is found by its handle.
+#[derive(Clone, Copy)]
 pub struct Slot {
-    /// The handle; 0 while there is no request here.
-    handle: AtomicUsize,
-    generation: AtomicU32,
-    /// The engine's request, of a plain one.
-    plain: AtomicU64,
-    is_plain: AtomicBool,
-    comm: AtomicUsize,
-    operation: Mutex<Option<Box<dyn Operation>>>,
+    plain: Option<rg::Request>,
+    comm: Comm,
+    operation: &'static Held,
 }
 
+/// Plain requests have no operation.
+static NO_OPERATION: Held = Mutex::new(None);
+
 /// The content of a slot.
-pub enum Content<'a> {
+pub enum Content {
     /// A request of the engine's.
     Plain(rg::Request),
     /// An operation, locked.
-    Operation(MutexGuard<'a, Option<Box<dyn Operation>>>),
+    Operation(MutexGuard<'static, Option<Box<dyn Operation>>>),
 }
 
 impl Slot {
     /// The communicator whose error handler is called.
+    #[inline(always)]
     pub fn comm(&self) -> Comm {
-        Comm(self.comm.load(Ordering::Relaxed))
+        self.comm
     }
 
     /// The engine's request, if it is a plain one.
     #[inline(always)]
     pub fn plain(&self) -> Option<rg::Request> {
-        let id = self.plain.load(Ordering::Relaxed);
-        self.is_plain
-            .load(Ordering::Relaxed)
-            .then_some(rg::Request { id })
+        self.plain
     }
 
     /// The operation, if nobody is at it.
-    pub fn try_operation(&self) -> Option<MutexGuard<'_, Option<Box<dyn Operation>>>> {
+    pub fn try_operation(&self) -> Option<MutexGuard<'static, Option<Box<dyn Operation>>>> {
         match self.operation.try_lock() {
             Ok(guard) => Some(guard),
             Err(std::sync::TryLockError::Poisoned(error)) => Some(error.into_inner()),
@@ -57,49 +56,49 @@ impl Slot {
     }
 
     /// The operation, as soon as nobody else is at it.
-    pub fn operation(&self) -> MutexGuard<'_, Option<Box<dyn Operation>>> {
+    pub fn operation(&self) -> MutexGuard<'static, Option<Box<dyn Operation>>> {
         self.operation
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Either.
-    pub fn content(&self) -> Content<'_> {
+    pub fn content(&self) -> Content {
         match self.plain() {
             Some(request) => Content::Plain(request),
             None => Content::Operation(self.operation()),
         }
     }
-
-    #[inline(always)]
-    pub(super) fn fill_plain(&self, request: rg::Request, comm: Comm) {
-        self.plain.store(request.id, Ordering::Relaxed);
-        self.is_plain.store(true, Ordering::Relaxed);
-        self.comm.store(comm.0, Ordering::Relaxed);
-    }
-
-    pub(super) fn fill(&self, operation: Box<dyn Operation>, comm: Comm) {
-        *self.operation() = Some(operation);
-        self.is_plain.store(false, Ordering::Relaxed);
-        self.comm.store(comm.0, Ordering::Relaxed);
-    }
 }
 
-const CHUNK: usize = 1024;
+/// The place of an operation.
+#[derive(Default)]
+struct Place {
+    /// The handle; 0 while there is no request here.
+    handle: AtomicUsize,
+    generation: AtomicU32,
+    comm: AtomicUsize,
+    operation: Held,
+}
 
-static SLOTS: [OnceLock<Box<[Slot]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
-/// Free slots that no thread keeps.
+/// The first place of plain requests: those of operations come before it.
+pub const FIRST_PLAIN: usize = MOST / 2;
+const CHUNK: usize = 1024;
+const CHUNKS: usize = FIRST_PLAIN / CHUNK;
+
+static PLACES: [OnceLock<Box<[Place]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+/// Free places that no thread keeps.
 static FREE: Mutex<Free> = Mutex::new(Free {
-    slots: Vec::new(),
+    places: Vec::new(),
     made: 0,
 });
 
 struct Free {
-    slots: Vec<u32>,
+    places: Vec<u32>,
     made: usize,
 }
 
-/// Free slots of a thread.
+/// Free places of a thread.
 struct Kept(Vec<u32>);
 
 /// Most that a thread keeps, and half of that is what it takes and gives at a time.
@@ -109,14 +108,14 @@ impl Kept {
     #[cold]
     fn refill(&mut self) -> Result {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let from = free.slots.len().saturating_sub(KEPT / 2);
-        self.0.extend(free.slots.drain(from..));
+        let from = free.places.len().saturating_sub(KEPT / 2);
+        self.0.extend(free.places.drain(from..));
         if self.0.is_empty() {
             let first = free.made;
-            if first == MOST {
+            if first == FIRST_PLAIN {
                 return Err(Error::new(ERR_NO_MEM, "there are too many requests"));
             }
-            SLOTS[first / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Slot::default()).collect());
+            PLACES[first / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Place::default()).collect());
             free.made += KEPT / 2;
             // The lowest is taken first.
             self.0
@@ -128,14 +127,14 @@ impl Kept {
     #[cold]
     fn spill(&mut self) {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        free.slots.extend(self.0.drain(..KEPT / 2));
+        free.places.extend(self.0.drain(..KEPT / 2));
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        free.slots.append(&mut self.0);
+        free.places.append(&mut self.0);
     }
 }
 
@@ -143,9 +142,8 @@ thread_local! {
     static MINE: RefCell<Kept> = const { RefCell::new(Kept(Vec::new())) };
 }
 
-/// Takes a free slot, and fills it.
-#[inline(always)]
-pub(super) fn take(fill: impl FnOnce(&Slot)) -> Result<Request> {
+/// Takes a free place for an operation.
+pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request> {
     let index = MINE.with_borrow_mut(|mine| {
         if mine.0.is_empty() {
             mine.refill()?;
@@ -153,32 +151,38 @@ pub(super) fn take(fill: impl FnOnce(&Slot)) -> Result<Request> {
         Ok(mine.0.pop().unwrap_or_default())
     })?;
     let index = index as usize;
-    let slot = at(index).ok_or_else(|| none(REQUEST_NULL))?;
-    fill(slot);
-    let generation = slot.generation.load(Ordering::Relaxed);
+    let place = at(index).ok_or_else(|| none(REQUEST_NULL))?;
+    *place
+        .operation
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner) = Some(operation);
+    place.comm.store(comm.0, Ordering::Relaxed);
+    let generation = place.generation.load(Ordering::Relaxed);
     let handle = objects::handle(Kind::Request, generation, index);
-    slot.handle.store(handle, Ordering::Release);
+    place.handle.store(handle, Ordering::Release);
     Ok(Request(handle))
 }
 
-/// Empties the slot of a request. Of two threads that do it only one does.
-#[inline(always)]
+/// Empties the place of an operation. Of two threads that do it only one does.
 pub(super) fn give_back(request: Request) {
-    let Ok(slot) = slot(request) else { return };
-    let mine = slot
+    let Some((index, place)) = place(request) else {
+        return;
+    };
+    let mine = place
         .handle
         .compare_exchange(request.0, 0, Ordering::Acquire, Ordering::Relaxed);
     if mine.is_err() {
         return;
     }
-    if !slot.is_plain.load(Ordering::Relaxed) {
-        *slot.operation() = None;
-    }
-    let generation = slot.generation.load(Ordering::Relaxed);
-    slot.generation
+    *place
+        .operation
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner) = None;
+    let generation = place.generation.load(Ordering::Relaxed);
+    place
+        .generation
         .store(generation.wrapping_add(1), Ordering::Relaxed);
-    let index = request.0 & (MOST - 1);
-    // In a thread that ends there may be none any more: then the slot stays empty.
+    // In a thread that ends there may be none any more: then the place stays empty.
     let _ = MINE.try_with(|mine| {
         let mut mine = mine.borrow_mut();
         mine.0.push(index as u32);
@@ -189,33 +193,54 @@ pub(super) fn give_back(request: Request) {
 }
 
 #[inline(always)]
-fn at(index: usize) -> Option<&'static Slot> {
-    SLOTS[index / CHUNK].get()?.get(index % CHUNK)
+fn at(index: usize) -> Option<&'static Place> {
+    PLACES.get(index / CHUNK)?.get()?.get(index % CHUNK)
+}
+
+#[inline(always)]
+fn place(request: Request) -> Option<(usize, &'static Place)> {
+    let index = objects::index(Kind::Request, request.0)?;
+    let place = at(index)?;
+    (place.handle.load(Ordering::Acquire) == request.0).then_some((index, place))
+}
+
+/// The communicators of all requests that there are.
+fn comms() -> impl Iterator<Item = Comm> {
+    let chunks = PLACES.iter().map_while(OnceLock::get);
+    let places = chunks.flat_map(|chunk| chunk.iter());
+    let operations = places
+        .filter(|place| place.handle.load(Ordering::Acquire) != 0)
+        .map(|place| Comm(place.comm.load(Ordering::Relaxed)));
+    operations.chain(plain::comms())
 }
 
 /// Whether there are requests in this communicator.
 pub fn any_in(comm: Comm) -> bool {
-    let chunks = SLOTS.iter().map_while(OnceLock::get);
-    let mut slots = chunks.flat_map(|chunk| chunk.iter());
-    slots.any(|slot| slot.handle.load(Ordering::Acquire) != 0 && slot.comm() == comm)
+    comms().any(|it| it == comm)
 }
 
 /// How many requests there are.
 pub fn open() -> usize {
-    let chunks = SLOTS.iter().map_while(OnceLock::get);
-    let slots = chunks.flat_map(|chunk| chunk.iter());
-    slots
-        .filter(|slot| slot.handle.load(Ordering::Acquire) != 0)
-        .count()
+    comms().count()
 }
 
 /// The slot of a request.
 #[inline(always)]
-pub fn slot(request: Request) -> Result<&'static Slot> {
-    let found = objects::index(Kind::Request, request.0).and_then(at);
-    match found {
-        Some(slot) if slot.handle.load(Ordering::Acquire) == request.0 => Ok(slot),
-        _ => Err(none(request)),
+pub fn slot(request: Request) -> Result<Slot> {
+    if let Some((request, comm)) = plain::find(request) {
+        return Ok(Slot {
+            plain: Some(request),
+            comm,
+            operation: &NO_OPERATION,
+        });
+    }
+    match place(request) {
+        Some((_, place)) => Ok(Slot {
+            plain: None,
+            comm: Comm(place.comm.load(Ordering::Relaxed)),
+            operation: &place.operation,
+        }),
+        None => Err(none(request)),
     }
 }
 

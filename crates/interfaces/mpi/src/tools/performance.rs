@@ -66,10 +66,16 @@ pub static ALL: [Variable; 5] = [
     },
 ];
 
+/// Whether anybody counts.
+#[inline(always)]
+pub fn is_counting() -> bool {
+    COUNTING.load(Ordering::Relaxed)
+}
+
 /// A message of so many bytes is sent.
 #[inline(always)]
 pub fn sent(bytes: usize) {
-    if COUNTING.load(Ordering::Relaxed) {
+    if is_counting() {
         count_sent(bytes);
     }
 }
