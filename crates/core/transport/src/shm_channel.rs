@@ -11,8 +11,8 @@ use regatta_memory::bell::Bell;
 use regatta_memory::copy::copy_to_line;
 use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
-use regatta_memory::prefetch::{prefetch_to_read, prefetch_to_write};
-use regatta_memory::ring::{Consumer, Header, INLINE, Lines, Producer};
+use regatta_memory::prefetch::prefetch_to_write;
+use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
 use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
@@ -25,9 +25,6 @@ use regatta_segment::ring_memory::{IN_WIDE, PayloadBuffer, RingMemory, WIDE, WID
 /// Payloads for whose like memory is asked for while a task waits. Of shorter ones it is not worth its while; longer ones are copied by the
 /// string instruction, which takes 1.3 of the time where the lines are here already.
 const ASKED_FOR: RangeInclusive<usize> = 512..=2048;
-
-const STREAK: u32 = 2;
-const AHEAD: u32 = 4;
 
 /// Reads a line's header.
 #[inline(always)]
@@ -71,7 +68,6 @@ pub(crate) struct In {
     narrow: Buffer,
     /// Known since the first payload that lay there.
     wide: Option<Buffer>,
-    streak: u32,
     /// The sender's bell, for when it sleeps for want of room.
     bell: NonNull<Bell>,
 }
@@ -329,7 +325,6 @@ impl In {
             let channel = In {
                 narrow: Buffer::new(memory.narrow()),
                 wide: None,
-                streak: 0,
                 memory,
                 consumer: Consumer::new(),
                 bell: NonNull::from(job.bell(source)),
@@ -407,15 +402,7 @@ impl In {
         tag: i32,
         into: &Views,
     ) -> Option<(usize, bool)> {
-        let Some((line, header)) = self.consumer.peek(&self.memory).ok()? else {
-            self.streak = 0;
-            return None;
-        };
-        self.streak = self.streak.wrapping_add(1);
-        if self.streak >= STREAK {
-            let ahead = (line + AHEAD) & (self.memory.count() - 1);
-            prefetch_to_read(self.memory.word(ahead, 0).cast(), 64);
-        }
+        let (line, header) = self.consumer.peek(&self.memory).ok()??;
         let length = header.length as usize;
         let wanted = context as u64 | (tag as u32 as u64) << 32;
         // SAFETY: word 1 of a line inside the segment; written before the header was published.
