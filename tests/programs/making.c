@@ -158,11 +158,31 @@ static void death(void)
     printf("went on %d\n", me);
 }
 
+/* Task 0 has as many groups as it can have. A split in which it joins something fails for all, those of other colours too. */
+static void full(void)
+{
+    enum { MOST = 1 << 15 };
+    static rg_group own[MOST];
+    rg_group made;
+    int self = me, count = 0, code = RG_OK;
+    while (me == 0 && code == RG_OK)
+        code = rg_group_select(RG_WORLD, 1, &self, &own[count++]);
+    CHECK(me != 0 || code == RG_ERR_MEMORY);
+    FAILS(rg_group_split(RG_WORLD, me, 0, &made), RG_ERR_MEMORY, "task 0 had no memory or no place");
+    OK(rg_group_split(RG_WORLD, me == 0 ? RG_NONE : 1, 0, &made));
+    if (me != 0)
+        apart(&made, 1, 0);
+    for (int i = 0; i < count - 1; i++)
+        OK(rg_group_free(own[i]));
+    OK(rg_group_split(RG_WORLD, 1, 0, &made));
+    apart(&made, 1, 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"threads", threads, false}, {"tagged", tagged, false}, {"idup", idup, false},
-        {"death", death, false},     {NULL, NULL, false},
+        {"death", death, false},     {"full", full, false},     {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

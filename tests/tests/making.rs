@@ -37,3 +37,8 @@ fn no_group_is_made_with_a_dead_task() {
         }
     }
 }
+
+#[test]
+fn a_split_fails_for_all_if_a_member_has_no_place_for_it() {
+    run(3, &["full"]);
+}

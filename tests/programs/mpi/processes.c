@@ -85,10 +85,24 @@ static void spawn_several(void)
 static void spawn_nothing(void)
 {
     MPI_Comm children;
-    int codes[2] = {0, 0};
-    FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn("no such program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                        &children, codes));
+    /* A number that is an error's code by either interface, and another one's. */
+    enum { GUARD = 15 };
+    int codes[] = {0, 0, GUARD, GUARD};
+    /* Arguments of the others mean nothing, but root and communicator. */
+    int root = me == 0;
+    FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn("no such program", MPI_ARGV_NULL, root ? 2 : 4, MPI_INFO_NULL, 0,
+                                        MPI_COMM_WORLD, &children, codes));
     CHECK(class_of(codes[0]) == MPI_ERR_SPAWN && class_of(codes[1]) == MPI_ERR_SPAWN);
+    CHECK(codes[2] == GUARD && codes[3] == GUARD);
+    char *commands[] = {"no such program"};
+    int counts[] = {2};
+    MPI_Info infos[] = {MPI_INFO_NULL};
+    codes[0] = codes[1] = 0;
+    FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn_multiple(root ? 1 : 4, root ? commands : NULL, MPI_ARGVS_NULL,
+                                                 root ? counts : NULL, root ? infos : NULL, 0, MPI_COMM_WORLD,
+                                                 &children, codes));
+    CHECK(class_of(codes[0]) == MPI_ERR_SPAWN && class_of(codes[1]) == MPI_ERR_SPAWN);
+    CHECK(codes[2] == GUARD && codes[3] == GUARD);
     FAILS(MPI_ERR_ROOT, MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &children,
                                        codes));
 }

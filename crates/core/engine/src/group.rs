@@ -250,6 +250,8 @@ pub(crate) struct Groups<B: CollectiveBuffers> {
     /// Stands for every channel.
     all: Group<B>,
     generations: Vec<u16>,
+    /// All places before this one are taken.
+    first_free: usize,
     by_context: FxHashMap<u32, usize>,
     /// Places of groups that are being made.
     reserved: FxHashSet<usize>,
@@ -286,6 +288,7 @@ impl<B: CollectiveBuffers> Groups<B> {
             ))],
             all,
             generations: vec![0],
+            first_free: 1,
             by_context: FxHashMap::from_iter([(0, 0)]),
             reserved: FxHashSet::default(),
             accepted: FxHashSet::default(),
@@ -355,8 +358,9 @@ impl<B: CollectiveBuffers> Groups<B> {
     /// A place for a group that is to be made, and the id that this will have.
     pub(crate) fn reserve(&mut self) -> Option<GroupId> {
         let is_free = |slot: &usize| self.list[*slot].is_none() && !self.reserved.contains(slot);
-        let slot = (0..self.list.len()).find(is_free);
+        let slot = (self.first_free..self.list.len()).find(is_free);
         let slot = slot.unwrap_or(self.list.len());
+        self.first_free = slot;
         if slot >= SLOTS {
             return None;
         }
@@ -365,6 +369,7 @@ impl<B: CollectiveBuffers> Groups<B> {
             self.generations.push(0);
         }
         self.reserved.insert(slot);
+        self.first_free = slot + 1;
         let id = self.generations[slot] as usize * SLOTS + slot;
         Some(GroupId(id as i32))
     }
@@ -373,13 +378,23 @@ impl<B: CollectiveBuffers> Groups<B> {
         Error::Memory(format!("all {SLOTS} groups are in use"))
     }
 
+    /// How many further groups there are places for.
+    pub(crate) fn room(&self) -> usize {
+        SLOTS - self.by_context.len() - self.reserved.len()
+    }
+
     /// The place of a group that was not made is free, and its id is none.
     pub(crate) fn release(&mut self, id: GroupId) {
         if let Some(slot) = self.slot(id) {
             self.reserved.remove(&slot);
-            self.list[slot] = None;
-            self.generations[slot] = (self.generations[slot] + 1) & 0x7fff;
+            self.vacate(slot);
         }
+    }
+
+    fn vacate(&mut self, slot: usize) {
+        self.list[slot] = None;
+        self.generations[slot] = (self.generations[slot] + 1) & 0x7fff;
+        self.first_free = self.first_free.min(slot);
     }
 
     fn slot(&self, id: GroupId) -> Option<usize> {
@@ -627,9 +642,7 @@ impl<T: Transport> Engine<T> {
         for (buffer, members) in buffers.into_iter().filter(|&(buffer, _)| buffer != 0) {
             self.transport.leave_collective_buffer(buffer, members);
         }
-        let slot = id.0 as usize % SLOTS;
-        self.groups.list[slot] = None;
-        self.groups.generations[slot] = (self.groups.generations[slot] + 1) & 0x7fff;
+        self.groups.vacate(id.0 as usize % SLOTS);
         self.groups.by_context.remove(&context);
         Ok(())
     }

@@ -64,7 +64,7 @@ pub use collective::{Parts, Reduction};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
-pub use making::Call;
+pub use making::{Call, no_place};
 pub use matched::Message;
 pub use matching::{Select, TagSelect};
 pub use receive::Look;

@@ -141,6 +141,13 @@ impl Making {
     }
 }
 
+/// The error for all members of a group that one of them cannot have.
+pub fn no_place(peer: Peer) -> Error {
+    Error::Memory(format!(
+        "task {peer} had no memory or no place for the new group"
+    ))
+}
+
 /// A number for a list of members.
 fn sum(members: &[Peer]) -> u64 {
     let fold = |sum: u64, &peer: &Peer| {
@@ -158,6 +165,11 @@ impl<T: Transport> Engine<T> {
         let group = self.group_mut(id)?;
         group.made = group.made.wrapping_add(1);
         Ok(Call::Numbered(group.made))
+    }
+
+    /// How many further groups this task has places for.
+    pub fn room_for_groups(&self) -> usize {
+        self.groups.room()
     }
 
     /// Start to make a group of these members, which all make this call of `old`. The group can be used when the request is complete,
@@ -380,10 +392,7 @@ impl<T: Transport> Engine<T> {
             Word::Made(context, buffer) if context == making.context => {
                 self.fill_group(making.group, members, context, buffer)
             }
-            Word::Full(peer) => Err(making.obstacle.take().unwrap_or_else(|| {
-                let what = format!("task {peer} had no memory or no place for the new group");
-                Error::Memory(what)
-            })),
+            Word::Full(peer) => Err(making.obstacle.take().unwrap_or_else(|| no_place(peer))),
             Word::Gone(peer) => Err(self.said_to_be_gone(peer)),
             _ => Err(Error::State(
                 "a member's word about a new group makes no sense",

@@ -1,6 +1,6 @@
 //! Making groups.
 
-use regatta_engine::{Call, Error, GroupId, Handle, Parts, Result, Shrinking};
+use regatta_engine::{Call, Error, GroupId, Handle, Parts, Result, Shrinking, no_place};
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashSet;
@@ -90,10 +90,25 @@ fn made((group, handle): (GroupId, Handle)) -> Result<GroupId> {
     }
 }
 
-/// Members with equal colour, by (key, rank). A negative colour joins nothing.
+/// In place of a colour: this member has no place for a group.
+const FULL: i64 = i64::MIN;
+/// Places that a member of a split needs: interfaces that have two groups for each communicator duplicate the new one, and would
+/// find out then, with its members alone, that there is none.
+const PLACES: usize = 2;
+
+/// Members with equal colour, by (key, rank). A negative colour joins nothing. If a member that joins something has no place for it,
+/// that is an error for all of them: who goes on would wait for who does not.
 pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
-    let call = enter()?.engine.next_call(group)?;
-    let words = exchange(group, (colour as i64, key as i64))?;
+    let (call, full) = {
+        let mut held = enter()?;
+        let full = colour >= 0 && held.engine.room_for_groups() < PLACES;
+        (held.engine.next_call(group)?, full)
+    };
+    let word = if full { FULL } else { colour as i64 };
+    let words = exchange(group, (word, key as i64))?;
+    if let Some(rank) = words.iter().position(|word| word.0 == FULL) {
+        return Err(no_place(enter()?.peer(group, rank as i32)?));
+    }
     if colour < 0 {
         return Ok(None);
     }

@@ -130,11 +130,11 @@ pub(crate) fn quick<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R
 /// becomes part of the caller's code, where a function of its own would cost it a dozen stores.
 macro_rules! inside_or {
     ($process:ident, $otherwise:expr) => {
-        let Some(mut inside) = $crate::state::PROCESS.enter_now() else {
-            return $otherwise;
-        };
-        let Some($process) = inside.as_mut() else {
-            return $otherwise;
+        let mut inside = $crate::state::PROCESS.enter_now();
+        let running = inside.as_mut().and_then(|inside| inside.as_mut());
+        let $process = match running {
+            Some(process) => process,
+            None => return $otherwise,
         };
     };
 }

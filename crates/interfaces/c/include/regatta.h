@@ -322,7 +322,7 @@ int rg_group_select(rg_group group, int n, const int *ranks, rg_group *out);
  * tag. It has nothing to do with the tags of messages. */
 int rg_group_select_tagged(rg_group group, int n, const int *ranks, int tag, rg_group *out);
 /* Members of `group` with equal `colour`, ordered by (key, rank). Every member of `group` calls;
- * colour RG_NONE joins nothing and gets {-1}. */
+ * colour RG_NONE joins nothing and gets {-1}. A member that joins and has no place for a group is an error for all. */
 int rg_group_split(rg_group group, int colour, int key, rg_group *out);
 /* The survivors of `group`, in rank order. Every survivor calls. Of two that have given each other up
  * (--unreachable) one is left out: RG_ERR_STATE. */

@@ -62,7 +62,7 @@ extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
 /// Finishes requests that are complete without error, or soon are, from the first on; how many. They do not become null here.
 #[inline(always)]
 fn settle(requests: &[RgRequest], statuses: *mut RgStatus) -> usize {
-    let open = requests.iter().map(|request| handle(request));
+    let open = requests.iter().map(handle);
     match statuses.is_null() {
         true => process::settle(open),
         false => process::settle_told(open, |index, status| {
@@ -146,7 +146,7 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
 /// Wait for each; the first error is the call's.
 fn finish_all(requests: &mut [RgRequest], statuses: *mut RgStatus) -> c_int {
     let mut first: Option<Error> = None;
-    let open = requests.iter().map(|request| handle(request));
+    let open = requests.iter().map(handle);
     let mut finished = 0;
     let result = process::wait_all(open, |index, status, error| {
         finished = index + 1;
@@ -179,7 +179,7 @@ extern "C" fn rg_testall(
         Err(error) => return fail(&error),
     };
     let open = requests.iter().filter(|request| request.id != 0);
-    match process::all_done(open.map(|request| handle(request))) {
+    match process::all_done(open.map(handle)) {
         Ok(all) => {
             *done = all as c_int;
             if all {

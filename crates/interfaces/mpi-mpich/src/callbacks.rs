@@ -92,10 +92,17 @@ pub unsafe extern "C" fn delete<H: Handle>(
 type Operator = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut outer::Datatype);
 type LargeOperator = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut outer::Datatype);
 
+type Combining = unsafe fn(&AdaptedOperator, *mut c_void, *mut c_void, i64, abi::Datatype);
+
 /// The core's form of an operator's function.
-pub fn operator(function: usize, large: bool) -> UserFunction {
+pub fn operator(given: UserFunction) -> UserFunction {
+    let (call, function): (Combining, usize) = match given {
+        UserFunction::Small(function) => (combine, function.map_or(0, |it| it as usize)),
+        UserFunction::Large(function) => (combine_large, function.map_or(0, |it| it as usize)),
+        adapted @ UserFunction::Adapted(_) => return adapted,
+    };
     UserFunction::Adapted(AdaptedOperator {
-        call: if large { combine_large } else { combine },
+        call,
         function,
         extra: 0,
     })
@@ -241,8 +248,8 @@ pub struct Representation {
 type Conversion<C> =
     unsafe extern "C" fn(*mut c_void, outer::Datatype, C, *mut c_void, i64, *mut c_void) -> c_int;
 
-/// Reads with the program's function; `C` is the type of a count.
-pub unsafe extern "C" fn read<C>(
+/// Reads or writes with the program's function; `C` is the type of a count.
+pub unsafe extern "C" fn convert<C, const WRITES: bool>(
     buffer: *mut c_void,
     datatype: abi::Datatype,
     count: C,
@@ -253,32 +260,7 @@ pub unsafe extern "C" fn read<C>(
     // SAFETY: the core gives back the representation's functions, and calls this one only if it is there.
     let code = unsafe {
         let of = &*of.cast::<Representation>();
-        let function: Conversion<C> = transmute(of.read);
-        function(
-            buffer,
-            outer::Datatype::outward(datatype),
-            count,
-            file,
-            position,
-            of.extra,
-        )
-    };
-    code::inward(code)
-}
-
-/// Writes with the program's function.
-pub unsafe extern "C" fn write<C>(
-    buffer: *mut c_void,
-    datatype: abi::Datatype,
-    count: C,
-    file: *mut c_void,
-    position: i64,
-    of: *mut c_void,
-) -> c_int {
-    // SAFETY: as above.
-    let code = unsafe {
-        let of = &*of.cast::<Representation>();
-        let function: Conversion<C> = transmute(of.write);
+        let function: Conversion<C> = transmute(if WRITES { of.write } else { of.read });
         function(
             buffer,
             outer::Datatype::outward(datatype),

@@ -1,4 +1,6 @@
-//! How many elements the arrays of datatypes of a collective have.
+//! How many elements the arrays of a collective have.
+
+use std::ffi::c_int;
 
 use regatta_mpi::abi::Comm;
 use regatta_mpi::communicator::get;
@@ -16,4 +18,12 @@ pub fn neighbours(comm: Comm) -> (i64, i64) {
     };
     let (sources, destinations) = topology.neighbours(comm.rank);
     (sources.len() as i64, destinations.len() as i64)
+}
+
+/// As many as the root says, in its process; elsewhere its arrays mean nothing, and may not be there.
+pub fn at_root(comm: Comm, root: c_int, count: c_int) -> i64 {
+    match get(comm).is_ok_and(|comm| comm.rank == root) {
+        true => count.into(),
+        false => 0,
+    }
 }

@@ -135,7 +135,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
         return;
     };
     let arguments = function.parameters.iter().map(|it| it.passed(large));
-    let call = core_call(function, large, module, arguments);
+    let call = call_of(function, large, &format!("calls::{module}"), arguments);
     let reason = "// SAFETY: the caller keeps MPI's rules.";
     let _ = match function.returns {
         "int" if function.is_for_tools() => writeln!(
@@ -150,8 +150,8 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
     };
 }
 
-/// A call of the core's function, with these arguments.
-pub(crate) fn core_call(
+/// A call of the function in a module, with these arguments.
+pub(crate) fn call_of(
     function: &Function,
     large: bool,
     module: &str,
@@ -162,7 +162,7 @@ pub(crate) fn core_call(
         .collect();
     // Text of unsafe code: its SAFETY line is written above it in the library.
     format!(
-        "unsafe {{ calls::{module}::{}({}) }}",
+        "unsafe {{ {module}::{}({}) }}",
         function.rust_name(),
         arguments.join(", ")
     )

@@ -19,7 +19,7 @@ use regatta_sys as rg;
 pub use user::{create, free, is_commutative};
 
 use crate::abi::*;
-use crate::datatype::builtin::{self, Basic, Kind};
+use crate::datatype::builtin::{self, BASICS, Basic, Kind};
 use crate::datatype::{self, Kept, Type, fortran};
 use crate::error::{Error, Result};
 
@@ -225,14 +225,32 @@ pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
     })
 }
 
-/// As above, for elements of a type that has always been there; of others, and without a check.
-#[inline]
-pub fn of_predefined(op: Op, datatype: Datatype) -> Option<Kernel> {
-    let basic = builtin::basic(datatype)?;
-    match op {
-        REPLACE | NO_OP => kernels::Kept::of(op).kernel(basic.size),
-        _ => kernels::kernel(op, basic),
+/// The number of the first predefined operator, and behind the last one how far it is from there.
+const FIRST: usize = 0x20;
+const ALL: usize = 16;
+
+/// For each predefined type of one element the kernels of all predefined operators, those of windows too.
+static KERNELS: [[Option<Kernel>; ALL]; BASICS.len()] = kernels();
+
+const fn kernels() -> [[Option<Kernel>; ALL]; BASICS.len()] {
+    let mut kernels = [[None; ALL]; BASICS.len()];
+    let mut at = 0;
+    while at < BASICS.len() * ALL {
+        let (op, basic) = (Op(FIRST + at % ALL), &BASICS[at / ALL]);
+        kernels[at / ALL][at % ALL] = match op {
+            REPLACE | NO_OP => kernels::Kept::of(op).kernel(basic.size),
+            _ => kernels::kernel(op, basic),
+        };
+        at += 1;
     }
+    kernels
+}
+
+/// As above, for elements of a type that has always been there: a look at a table.
+#[inline(always)]
+pub fn of_predefined(op: Op, datatype: Datatype) -> Option<Kernel> {
+    let kernels = KERNELS.get(builtin::place(datatype))?;
+    *kernels.get(op.0.wrapping_sub(FIRST))?
 }
 
 /// The name of a predefined operator.
@@ -267,7 +285,7 @@ pub fn none(op: Op) -> Error {
 }
 
 /// Whether a number of this type has the format of the machine's long double.
-fn is_long_double(basic: &Basic) -> bool {
+const fn is_long_double(basic: &Basic) -> bool {
     matches!(
         basic.datatype,
         LONG_DOUBLE | C_LONG_DOUBLE_COMPLEX | CXX_LONG_DOUBLE_COMPLEX

@@ -20,7 +20,8 @@ pub mod targets;
 pub mod transfer;
 
 use std::ffi::{CString, c_int};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use epochs::{Epochs, check_assert};
@@ -58,8 +59,8 @@ pub struct Window {
     server: Mutex<Option<std::thread::JoinHandle<()>>>,
     locks: lock_table::LockTable,
     epochs: Mutex<Epochs>,
-    /// Whether there is an epoch of MPI_Win_lock_all: then nothing else is to be looked at.
-    all_locked: AtomicBool,
+    /// Which targets the epochs let this process reach, as far as one number tells it: a look at it takes no lock.
+    open_to: AtomicI32,
     /// Memory that the program has attached: where it begins, and its length.
     attached: Mutex<Vec<(usize, usize)>>,
     /// Requests to services that have a reply.
@@ -86,18 +87,24 @@ static WINDOWS: Table<Window> = Table::new(Kind::Win);
 
 const CHUNK: usize = 256;
 
-/// The windows again, to be found without a lock; null where there is none.
+/// The windows again, to be found without a lock; null where there is none. The first of them, which is all that most programs
+/// have, are a step nearer.
+static NEAR: [AtomicPtr<Window>; CHUNK] = [const { AtomicPtr::new(null_mut()) }; CHUNK];
 static PLACES: [OnceLock<Box<[AtomicPtr<Window>]>>; MOST / CHUNK] =
     [const { OnceLock::new() }; MOST / CHUNK];
 
+#[inline(always)]
 fn place(win: Win) -> Option<&'static AtomicPtr<Window>> {
     let index = objects::index(Kind::Win, win.0)?;
-    PLACES[index / CHUNK].get()?.get(index % CHUNK)
+    match index < CHUNK {
+        true => Some(&NEAR[index]),
+        false => PLACES[index / CHUNK].get()?.get(index % CHUNK),
+    }
 }
 
 /// The window with this handle, which stays until it is freed. As with communicators, a program that frees it while another
 /// thread uses it breaks MPI's rules.
-#[inline]
+#[inline(always)]
 pub fn get(win: Win) -> Result<&'static Window> {
     let found = place(win).map(|place| place.load(Ordering::Acquire));
     // SAFETY: the window is in the table as long as its place leads to it.
@@ -115,10 +122,14 @@ pub fn held(win: Win) -> Result<Arc<Window>> {
 
 /// Lets a window be found.
 fn open(window: &Arc<Window>) {
-    if let Some(index) = objects::index(Kind::Win, window.handle.0) {
+    if let Some(index) = objects::index(Kind::Win, window.handle.0)
+        && index >= CHUNK
+    {
         let empty = || (0..CHUNK).map(|_| AtomicPtr::default()).collect();
-        let chunk = PLACES[index / CHUNK].get_or_init(empty);
-        chunk[index % CHUNK].store(Arc::as_ptr(window).cast_mut(), Ordering::Release);
+        PLACES[index / CHUNK].get_or_init(empty);
+    }
+    if let Some(place) = place(window.handle) {
+        place.store(Arc::as_ptr(window).cast_mut(), Ordering::Release);
     }
 }
 
@@ -137,7 +148,7 @@ fn none(win: Win) -> Error {
 /// The handle of a window leads nowhere from now on.
 pub fn remove(win: Win) {
     if let Some(place) = place(win) {
-        place.store(std::ptr::null_mut(), Ordering::Release);
+        place.store(null_mut(), Ordering::Release);
     }
     WINDOWS.remove(win.0);
 }
@@ -153,10 +164,6 @@ impl Window {
     /// The processes of the window.
     pub fn size(&self) -> c_int {
         self.comm.size()
-    }
-
-    fn epochs(&self) -> MutexGuard<'_, Epochs> {
-        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn described(&self) -> MutexGuard<'_, (CString, Hints)> {

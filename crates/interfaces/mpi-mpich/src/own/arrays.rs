@@ -46,37 +46,19 @@ unsafe fn outward(buffer_addr: *mut c_void) {
     unsafe { place.write_unaligned(attached::outward(place.read_unaligned())) };
 }
 
-pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> Result {
+pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result {
     // SAFETY: the caller's pointers, here and below.
     unsafe {
-        buffered::buffer_detach(buffer_addr, OutCount::Small(size))?;
+        buffered::buffer_detach(buffer_addr, size)?;
         outward(buffer_addr);
     }
     Ok(())
 }
 
-pub unsafe fn buffer_detach_c(buffer_addr: *mut c_void, size: *mut i64) -> Result {
+pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: OutCount) -> Result {
     // SAFETY: as above.
     unsafe {
-        buffered::buffer_detach(buffer_addr, OutCount::Large(size))?;
-        outward(buffer_addr);
-    }
-    Ok(())
-}
-
-pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: *mut c_int) -> Result {
-    // SAFETY: as above.
-    unsafe {
-        buffered::comm_detach_buffer(comm.inward(), buffer_addr, OutCount::Small(size))?;
-        outward(buffer_addr);
-    }
-    Ok(())
-}
-
-pub unsafe fn comm_detach_buffer_c(comm: Comm, buffer_addr: *mut c_void, size: *mut i64) -> Result {
-    // SAFETY: as above.
-    unsafe {
-        buffered::comm_detach_buffer(comm.inward(), buffer_addr, OutCount::Large(size))?;
+        buffered::comm_detach_buffer(comm.inward(), buffer_addr, size)?;
         outward(buffer_addr);
     }
     Ok(())
@@ -85,24 +67,11 @@ pub unsafe fn comm_detach_buffer_c(comm: Comm, buffer_addr: *mut c_void, size: *
 pub unsafe fn session_detach_buffer(
     session: Session,
     buffer_addr: *mut c_void,
-    size: *mut c_int,
+    size: OutCount,
 ) -> Result {
     // SAFETY: as above.
     unsafe {
-        buffered::session_detach_buffer(session.inward(), buffer_addr, OutCount::Small(size))?;
-        outward(buffer_addr);
-    }
-    Ok(())
-}
-
-pub unsafe fn session_detach_buffer_c(
-    session: Session,
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> Result {
-    // SAFETY: as above.
-    unsafe {
-        buffered::session_detach_buffer(session.inward(), buffer_addr, OutCount::Large(size))?;
+        buffered::session_detach_buffer(session.inward(), buffer_addr, size)?;
         outward(buffer_addr);
     }
     Ok(())

@@ -61,14 +61,8 @@ pub unsafe fn keyval_create(
     keyval: *mut c_int,
     extra: *mut c_void,
 ) -> Result {
-    create!(
-        Comm,
-        communicator_attributes::comm_create_keyval,
-        copy,
-        delete,
-        keyval,
-        extra
-    )
+    // SAFETY: functions of a communicator's, as above.
+    unsafe { comm_create_keyval(copy, delete, keyval, extra) }
 }
 
 pub unsafe fn type_create_keyval(

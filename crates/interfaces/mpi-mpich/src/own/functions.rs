@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use regatta_mpi::abi::{self, ERR_ARG};
+use regatta_mpi::abi::{self, Conversion, ERR_ARG, UserFunction};
 use regatta_mpi::calls::{file_views, generalized, operators};
 use regatta_mpi::errhandler::{self, Of};
 use regatta_mpi::error::{Error, Result, not_null};
@@ -11,25 +11,12 @@ use crate::callbacks::{self, Generalized, Representation};
 use crate::outer::{Errhandler, Handle, Op, Request, Status};
 use crate::places::Place;
 
-unsafe fn create_operator(function: usize, large: bool, commute: c_int, op: *mut Op) -> Result {
+pub unsafe fn op_create(user_fn: UserFunction, commute: c_int, op: *mut Op) -> Result {
     let mut op = Place::out(op);
     // SAFETY: the caller's place.
-    let result =
-        unsafe { operators::op_create(callbacks::operator(function, large), commute, op.pass()) };
+    let result = unsafe { operators::op_create(callbacks::operator(user_fn), commute, op.pass()) };
     op.give();
     result
-}
-
-pub unsafe fn op_create(user_fn: abi::User_function, commute: c_int, op: *mut Op) -> Result {
-    let function = user_fn.map_or(0, |function| function as usize);
-    // SAFETY: the caller's place.
-    unsafe { create_operator(function, false, commute, op) }
-}
-
-pub unsafe fn op_create_c(user_fn: abi::User_function_c, commute: c_int, op: *mut Op) -> Result {
-    let function = user_fn.map_or(0, |function| function as usize);
-    // SAFETY: the caller's place.
-    unsafe { create_operator(function, true, commute, op) }
 }
 
 unsafe fn create_handler(of: Of, function: usize, errhandler: *mut Errhandler) -> Result {
@@ -120,61 +107,38 @@ pub unsafe fn grequest_start(
     result
 }
 
-/// A representation stays until the program ends, and so does this.
-fn representation(
-    read: usize,
-    write: usize,
+/// The address of a program's function, and the one here that calls it.
+fn conversion<const WRITES: bool>(given: Conversion) -> (usize, Conversion) {
+    match given {
+        Conversion::Small(function) => (
+            function.map_or(0, |function| function as usize),
+            Conversion::Small(function.map(|_| callbacks::convert::<c_int, WRITES> as _)),
+        ),
+        Conversion::Large(function) => (
+            function.map_or(0, |function| function as usize),
+            Conversion::Large(function.map(|_| callbacks::convert::<i64, WRITES> as _)),
+        ),
+    }
+}
+
+/// A representation stays until the program ends, and so do its functions' addresses.
+pub unsafe fn register_datarep(
+    datarep: *const c_char,
+    read: Conversion,
+    write: Conversion,
     extent: abi::Datarep_extent_function,
     extra: *mut c_void,
-) -> (abi::Datarep_extent_function, *mut c_void) {
+) -> Result {
+    let (own_read, read) = conversion::<false>(read);
+    let (own_write, write) = conversion::<true>(write);
     let own = Box::leak(Box::new(Representation {
-        read,
-        write,
+        read: own_read,
+        write: own_write,
         extent: extent.map_or(0, |function| function as usize),
         extra,
     }));
     let extent: abi::Datarep_extent_function = extent.map(|_| callbacks::extent as _);
-    (extent, std::ptr::from_mut(own).cast())
-}
-
-pub unsafe fn register_datarep(
-    datarep: *const c_char,
-    read: abi::Datarep_conversion_function,
-    write: abi::Datarep_conversion_function,
-    extent: abi::Datarep_extent_function,
-    extra: *mut c_void,
-) -> Result {
-    let address = |it: abi::Datarep_conversion_function| it.map_or(0, |it| it as usize);
-    let (extent, own) = representation(address(read), address(write), extent, extra);
+    let own = std::ptr::from_mut(own).cast();
     // SAFETY: the caller's text, and functions that call the program's.
-    unsafe {
-        file_views::register_datarep(
-            datarep,
-            abi::Conversion::Small(read.map(|_| callbacks::read as _)),
-            abi::Conversion::Small(write.map(|_| callbacks::write as _)),
-            extent,
-            own,
-        )
-    }
-}
-
-pub unsafe fn register_datarep_c(
-    datarep: *const c_char,
-    read: abi::Datarep_conversion_function_c,
-    write: abi::Datarep_conversion_function_c,
-    extent: abi::Datarep_extent_function,
-    extra: *mut c_void,
-) -> Result {
-    let address = |it: abi::Datarep_conversion_function_c| it.map_or(0, |it| it as usize);
-    let (extent, own) = representation(address(read), address(write), extent, extra);
-    // SAFETY: as above.
-    unsafe {
-        file_views::register_datarep(
-            datarep,
-            abi::Conversion::Large(read.map(|_| callbacks::read as _)),
-            abi::Conversion::Large(write.map(|_| callbacks::write as _)),
-            extent,
-            own,
-        )
-    }
+    unsafe { file_views::register_datarep(datarep, read, write, extent, own) }
 }

@@ -31,15 +31,19 @@ fn address(array: *const c_int, translated: &[c_int]) -> *const c_int {
     }
 }
 
-unsafe fn distributed(
-    numbers: [c_int; 3],
-    sizes: Ints,
-    [distribs, dargs, psizes]: [*const c_int; 3],
-    ordered: c_int,
-    [oldtype, newtype]: [*mut Datatype; 2],
+pub unsafe fn type_create_darray(
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    gsizes: Ints,
+    distribs: *const c_int,
+    dargs: *const c_int,
+    psizes: *const c_int,
+    order: c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
     large: bool,
 ) -> Result {
-    let [size, rank, ndims] = numbers;
     let mut newtype = Place::out(newtype);
     // SAFETY: the caller's arrays have an element for each dimension.
     let result = unsafe {
@@ -49,72 +53,18 @@ unsafe fn distributed(
             size,
             rank,
             ndims,
-            sizes,
+            gsizes,
             address(distribs, &kinds),
             address(dargs, &arguments),
             psizes,
-            order::inward(ordered),
-            (*oldtype).inward(),
+            order::inward(order),
+            oldtype.inward(),
             newtype.pass(),
             large,
         )
     };
     newtype.give();
     result
-}
-
-pub unsafe fn type_create_darray(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    gsizes: *const c_int,
-    distribs: *const c_int,
-    dargs: *const c_int,
-    psizes: *const c_int,
-    order: c_int,
-    mut oldtype: Datatype,
-    newtype: *mut Datatype,
-) -> Result {
-    let sizes = Ints::Small(gsizes);
-    let types = [&raw mut oldtype, newtype];
-    // SAFETY: the caller's arrays and place.
-    unsafe {
-        distributed(
-            [size, rank, ndims],
-            sizes,
-            [distribs, dargs, psizes],
-            order,
-            types,
-            false,
-        )
-    }
-}
-
-pub unsafe fn type_create_darray_c(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    gsizes: *const i64,
-    distribs: *const c_int,
-    dargs: *const c_int,
-    psizes: *const c_int,
-    order: c_int,
-    mut oldtype: Datatype,
-    newtype: *mut Datatype,
-) -> Result {
-    let sizes = Ints::Large(gsizes);
-    let types = [&raw mut oldtype, newtype];
-    // SAFETY: the caller's arrays and place.
-    unsafe {
-        distributed(
-            [size, rank, ndims],
-            sizes,
-            [distribs, dargs, psizes],
-            order,
-            types,
-            true,
-        )
-    }
 }
 
 /// Translates the numbers of a type's making: its order comes last, and a distributed array's distributions before.
@@ -152,18 +102,32 @@ unsafe fn numbers_outward(datatype: abi::Datatype, integers: *mut c_int) -> Resu
     Ok(())
 }
 
-/// A place for as many datatypes as there is room for, or as there are, if that is less.
-fn room(datatype: abi::Datatype, most: i64) -> Vec<abi::Datatype> {
+/// The contents of a type. The core writes the datatypes into an array here, if the caller has one; it has room for as many as the
+/// caller's, or as there are, if that is less.
+unsafe fn contents(
+    datatype: Datatype,
+    most: i64,
+    integers: *mut c_int,
+    to: *mut Datatype,
+    core: impl FnOnce(abi::Datatype, *mut abi::Datatype) -> Result,
+) -> Result {
+    let datatype = datatype.inward();
     let found = datatype::get(datatype).map_or(0, |found| found.made().types.len());
-    vec![abi::DATATYPE_NULL; found.min(usize::try_from(most).unwrap_or(0))]
-}
-
-/// Gives the caller the datatypes.
-unsafe fn types_outward(types: &[abi::Datatype], to: *mut Datatype) {
-    for (index, &of) in types.iter().enumerate() {
+    let length = found.min(usize::try_from(most).unwrap_or(0));
+    let mut types = vec![abi::DATATYPE_NULL; length];
+    core(
+        datatype,
+        match to.is_null() {
+            true => std::ptr::null_mut(),
+            false => types.as_mut_ptr(),
+        },
+    )?;
+    for (index, of) in types.into_iter().enumerate() {
         // SAFETY: the caller's array has room for them.
         unsafe { *to.add(index) = Datatype::outward(of) };
     }
+    // SAFETY: the core has written them.
+    unsafe { numbers_outward(datatype, integers) }
 }
 
 pub unsafe fn type_get_contents(
@@ -175,25 +139,26 @@ pub unsafe fn type_get_contents(
     array_of_addresses: *mut i64,
     array_of_datatypes: *mut Datatype,
 ) -> Result {
-    let datatype = datatype.inward();
-    let mut types = room(datatype, max_datatypes.into());
-    let place = match array_of_datatypes.is_null() {
-        true => std::ptr::null_mut(),
-        false => types.as_mut_ptr(),
-    };
-    // SAFETY: the caller's arrays.
+    let most = max_datatypes.into();
+    // SAFETY: the caller's arrays, here and below.
     unsafe {
-        type_facts::type_get_contents(
+        contents(
             datatype,
-            max_integers,
-            max_addresses,
-            max_datatypes,
+            most,
             array_of_integers,
-            array_of_addresses,
-            place,
-        )?;
-        types_outward(&types, array_of_datatypes);
-        numbers_outward(datatype, array_of_integers)
+            array_of_datatypes,
+            |of, types| {
+                type_facts::type_get_contents(
+                    of,
+                    max_integers,
+                    max_addresses,
+                    max_datatypes,
+                    array_of_integers,
+                    array_of_addresses,
+                    types,
+                )
+            },
+        )
     }
 }
 
@@ -208,26 +173,26 @@ pub unsafe fn type_get_contents_c(
     array_of_large_counts: *mut i64,
     array_of_datatypes: *mut Datatype,
 ) -> Result {
-    let datatype = datatype.inward();
-    let mut types = room(datatype, max_datatypes);
-    let place = match array_of_datatypes.is_null() {
-        true => std::ptr::null_mut(),
-        false => types.as_mut_ptr(),
-    };
-    // SAFETY: the caller's arrays.
+    // SAFETY: as above.
     unsafe {
-        type_facts::type_get_contents_c(
+        contents(
             datatype,
-            max_integers,
-            max_addresses,
-            max_large_counts,
             max_datatypes,
             array_of_integers,
-            array_of_addresses,
-            array_of_large_counts,
-            place,
-        )?;
-        types_outward(&types, array_of_datatypes);
-        numbers_outward(datatype, array_of_integers)
+            array_of_datatypes,
+            |of, types| {
+                type_facts::type_get_contents_c(
+                    of,
+                    max_integers,
+                    max_addresses,
+                    max_large_counts,
+                    max_datatypes,
+                    array_of_integers,
+                    array_of_addresses,
+                    array_of_large_counts,
+                    types,
+                )
+            },
+        )
     }
 }

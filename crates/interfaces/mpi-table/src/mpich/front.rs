@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::passage::{Passage, Table, outer_type};
 use super::roles::{changed, roles};
 use crate::functions::Conversion;
-use crate::rust::{core_call, object};
+use crate::rust::{call_of, object};
 use crate::{Function, extensions, functions};
 
 /// Where a function is implemented: by module, in the core and in this library.
@@ -15,7 +15,7 @@ type Modules = BTreeMap<String, String>;
 const REASON: &str = "// SAFETY: the caller keeps MPI's rules.";
 
 /// The functions as Rust. `core` are those that the core implements, `own` those that the library itself does, by
-/// their names in small letters (with `_c`, of the form for large counts): they get the caller's values.
+/// their names in small letters: they get the caller's values.
 pub fn front(core: &Modules, own: &Modules) -> String {
     let mut out = String::new();
     let mut left = own.clone();
@@ -28,10 +28,10 @@ pub fn front(core: &Modules, own: &Modules) -> String {
         .chain(extensions())
         .chain(super::functions());
     for function in all {
+        let own = left.remove(&function.rust_name());
         for &large in function.forms() {
-            let own = left.remove(&own_name(&function, large));
-            let body = match own {
-                Some(module) => own_call(&function, large, &module),
+            let body = match &own {
+                Some(module) => own_call(&function, large, module),
                 None => match (conversion(&function), core.get(&function.rust_name())) {
                     (Some(body), _) => body,
                     (None, Some(module)) => translated(&table, &function, large, module),
@@ -46,10 +46,6 @@ pub fn front(core: &Modules, own: &Modules) -> String {
     }
     assert!(left.is_empty(), "no functions of MPI: {left:?}");
     out
-}
-
-fn own_name(function: &Function, large: bool) -> String {
-    format!("{}{}", function.rust_name(), if large { "_c" } else { "" })
 }
 
 fn head(function: &Function, large: bool, prefix: &str) -> String {
@@ -87,15 +83,9 @@ fn conversion(function: &Function) -> Option<String> {
 
 /// A function of the library's own.
 fn own_call(function: &Function, large: bool, module: &str) -> String {
-    let arguments: Vec<_> = function.parameters.iter().map(|it| it.rust()).collect();
-    // Text of unsafe code: `finished` writes its SAFETY line above it in the library.
-    let call = format!(
-        "unsafe {{ own::{module}::{}({}) }}",
-        own_name(function, large),
-        arguments.join(", ")
-    );
-    let object = own_object(function);
-    finished(function, &call, &object, large)
+    let arguments = function.parameters.iter().map(|it| it.passed(large));
+    let call = call_of(function, large, &format!("own::{module}"), arguments);
+    finished(function, &call, &own_object(function), large)
 }
 
 /// The object of a call whose parameters are the caller's.
@@ -127,7 +117,7 @@ fn translated(table: &Table, function: &Function, large: bool, module: &str) -> 
         .map(|it| table.passage(function, it, large))
         .collect();
     let arguments = passages.iter().map(|it| it.argument.clone());
-    let call = core_call(function, large, module, arguments);
+    let call = call_of(function, large, &format!("calls::{module}"), arguments);
     // Lengths of arrays may depend on any parameter, so arrays come after all handles.
     let (arrays, others): (Vec<_>, Vec<_>) =
         passages.iter().partition(|it| it.before.contains("::of("));

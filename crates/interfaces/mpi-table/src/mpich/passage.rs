@@ -46,7 +46,7 @@ impl Table {
     ) -> Passage {
         let name = parameter.rust();
         let plain = || Passage {
-            argument: parameter.passed(large),
+            argument: argument(parameter, large),
             ..Passage::default()
         };
         if let Some(role) = self.roles.iter().find(|it| it.has(function, parameter)) {
@@ -135,6 +135,18 @@ impl Table {
     }
 }
 
+/// How the core gets a parameter that needs no translation before the call.
+fn argument(parameter: &Parameter, large: bool) -> String {
+    match parameter.name {
+        // The core alone knows how many there are.
+        "array_of_errcodes" => format!(
+            "Codes {{ at: {}, outward: roles::code::outward }}",
+            parameter.rust()
+        ),
+        _ => parameter.passed(large),
+    }
+}
+
 /// Something that is made of a pointer, passed as another one, and gives results back unless the caller's are constant.
 fn array_passage(name: &str, constant: bool, made: &str) -> Passage {
     Passage {
@@ -164,6 +176,7 @@ fn length(function: &Function, parameter: &Parameter) -> &'static str {
         "sendtypes" if neighbours => "peers::neighbours(comm).1",
         "recvtypes" if neighbours => "peers::neighbours(comm).0",
         "sendtypes" | "recvtypes" => "peers::count(comm)",
+        "array_of_info" => "peers::at_root(comm, root, count)",
         _ => {
             let counts = ["count", "incount"];
             let count = function

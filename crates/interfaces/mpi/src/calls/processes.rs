@@ -27,6 +27,19 @@ pub(crate) fn check_root(comm: &Communicator, root: c_int) -> Result {
     }
 }
 
+/// The caller's place for a code of each process that was to be started, and the codes that another ABI has for them.
+pub struct Codes {
+    pub at: *mut c_int,
+    pub outward: fn(c_int) -> c_int,
+}
+
+impl From<*mut c_int> for Codes {
+    fn from(at: *mut c_int) -> Codes {
+        let outward = |code| code;
+        Codes { at, outward }
+    }
+}
+
 /// Texts that end with a null pointer; none if there is no array.
 unsafe fn texts(array: *mut *mut c_char) -> Vec<CString> {
     let mut texts = Vec::new();
@@ -71,12 +84,14 @@ unsafe fn start(
     root: c_int,
     commands: &[Command],
     intercomm: *mut Comm,
-    codes: *mut c_int,
+    codes: Codes,
 ) -> Result {
     let (found, made) = spawn::spawn(comm, root, commands);
-    if !codes.is_null() {
-        // SAFETY: the caller's array has an element for each process that was to be started.
-        unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), codes, found.len()) };
+    if !codes.at.is_null() {
+        for (at, code) in found.into_iter().enumerate() {
+            // SAFETY: the caller's array has an element for each process that was to be started.
+            unsafe { *codes.at.add(at) = (codes.outward)(code) };
+        }
     }
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made?), Inherited::of(comm), intercomm) }
@@ -90,7 +105,7 @@ pub unsafe fn comm_spawn(
     root: c_int,
     comm: Comm,
     intercomm: *mut Comm,
-    array_of_errcodes: *mut c_int,
+    array_of_errcodes: impl Into<Codes>,
 ) -> Result {
     let comm = get(comm)?;
     check_root(&comm, root)?;
@@ -101,7 +116,7 @@ pub unsafe fn comm_spawn(
             true => vec![self::command(command, argv, maxprocs, info)?],
             false => Vec::new(),
         };
-        start(&comm, root, &commands, intercomm, array_of_errcodes)
+        start(&comm, root, &commands, intercomm, array_of_errcodes.into())
     }
 }
 
@@ -114,7 +129,7 @@ pub unsafe fn comm_spawn_multiple(
     root: c_int,
     comm: Comm,
     intercomm: *mut Comm,
-    array_of_errcodes: *mut c_int,
+    array_of_errcodes: impl Into<Codes>,
 ) -> Result {
     let comm = get(comm)?;
     check_root(&comm, root)?;
@@ -145,7 +160,7 @@ pub unsafe fn comm_spawn_multiple(
         }
     }
     // SAFETY: the caller's pointer and array.
-    unsafe { start(&comm, root, &commands, intercomm, array_of_errcodes) }
+    unsafe { start(&comm, root, &commands, intercomm, array_of_errcodes.into()) }
 }
 
 pub unsafe fn comm_get_parent(parent: *mut Comm) -> Result {

@@ -43,6 +43,26 @@ unsafe fn apply(
     unsafe { own.with_packed(|bytes| accumulate::update(window, spot, update, bytes, old)) }
 }
 
+/// As `accumulate`, of elements that are not predefined, or not in mapped memory; or there is something wrong.
+#[inline(never)]
+unsafe fn accumulate_any(
+    window: &Window,
+    aim: Aim,
+    op: Op,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+) -> Result {
+    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
+    let update = asked(op, aim.datatype, aim.count)?;
+    let Some(spot) = spot(window, aim)? else {
+        return Ok(());
+    };
+    // SAFETY: the caller's buffer.
+    unsafe { apply(window, &spot, update.as_ref(), Some(&own), null_mut()) }
+}
+
+#[inline(always)]
 pub unsafe fn accumulate(
     origin_addr: *const c_void,
     origin_count: i64,
@@ -55,7 +75,7 @@ pub unsafe fn accumulate(
     win: Win,
 ) -> Result {
     let window = get(win)?;
-    let aim = Aim {
+    let aim = || Aim {
         rank: target_rank,
         displacement: target_disp,
         count: target_count,
@@ -63,23 +83,46 @@ pub unsafe fn accumulate(
     };
     let is_alike = origin_datatype == target_datatype && origin_count == target_count;
     // SAFETY: the caller's buffer.
-    if is_alike && unsafe { quick::update(window, aim, op, origin_addr, null_mut())? } {
+    if is_alike && unsafe { quick::update(window, aim(), op, origin_addr, null_mut())? } {
         return Ok(());
     }
-    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
-    let update = asked(op, target_datatype, target_count)?;
-    let found = spot(
-        window,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-    )?;
-    let Some(spot) = found else { return Ok(()) };
     // SAFETY: the caller's buffer.
-    unsafe { apply(window, &spot, update.as_ref(), Some(&own), null_mut()) }
+    unsafe {
+        accumulate_any(
+            window,
+            aim(),
+            op,
+            origin_addr,
+            origin_count,
+            origin_datatype,
+        )
+    }
 }
 
+/// As `get_accumulate`, as above.
+#[inline(never)]
+unsafe fn get_accumulate_any(
+    window: &Window,
+    aim: Aim,
+    op: Op,
+    (origin_addr, origin_count, origin_datatype): (*const c_void, i64, Datatype),
+    (result_addr, result_count, result_datatype): (*mut c_void, i64, Datatype),
+) -> Result {
+    let own = match op {
+        NO_OP => None,
+        _ => Some(Buffer::new(origin_addr, origin_count, origin_datatype)?),
+    };
+    let result = Buffer::new(result_addr, result_count, result_datatype)?;
+    let update = asked(op, aim.datatype, aim.count)?;
+    let Some(spot) = spot(window, aim)? else {
+        return Ok(());
+    };
+    check_lengths(result.elements.length(), spot.elements.length())?;
+    // SAFETY: the caller's buffers.
+    unsafe { result.fill(|old| apply(window, &spot, update.as_ref(), own.as_ref(), old)) }
+}
+
+#[inline(always)]
 pub unsafe fn get_accumulate(
     origin_addr: *const c_void,
     origin_count: i64,
@@ -95,7 +138,7 @@ pub unsafe fn get_accumulate(
     win: Win,
 ) -> Result {
     let window = get(win)?;
-    let aim = Aim {
+    let aim = || Aim {
         rank: target_rank,
         displacement: target_disp,
         count: target_count,
@@ -107,27 +150,14 @@ pub unsafe fn get_accumulate(
         && (op == NO_OP || gives_alike)
         && !result_addr.is_null()
         // SAFETY: the caller's buffers.
-        && unsafe { quick::update(window, aim, op, origin_addr, result_addr)? }
+        && unsafe { quick::update(window, aim(), op, origin_addr, result_addr)? }
     {
         return Ok(());
     }
-    let own = match op {
-        NO_OP => None,
-        _ => Some(Buffer::new(origin_addr, origin_count, origin_datatype)?),
-    };
-    let result = Buffer::new(result_addr, result_count, result_datatype)?;
-    let update = asked(op, target_datatype, target_count)?;
-    let found = spot(
-        window,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-    )?;
-    let Some(spot) = found else { return Ok(()) };
-    check_lengths(result.elements.length(), spot.elements.length())?;
+    let origin = (origin_addr, origin_count, origin_datatype);
+    let result = (result_addr, result_count, result_datatype);
     // SAFETY: the caller's buffers.
-    unsafe { result.fill(|old| apply(window, &spot, update.as_ref(), own.as_ref(), old)) }
+    unsafe { get_accumulate_any(window, aim(), op, origin, result) }
 }
 
 /// The type of one element, which has to be a predefined one.
@@ -142,6 +172,7 @@ fn check_predefined(datatype: Datatype) -> Result {
     }
 }
 
+#[inline(always)]
 pub unsafe fn fetch_and_op(
     origin_addr: *const c_void,
     result_addr: *mut c_void,
@@ -199,8 +230,19 @@ pub unsafe fn compare_and_swap(
             return Err(Error::new(ERR_BUFFER, format!("{name} is a null pointer")));
         }
     }
-    let found = spot(window, target_rank, target_disp, 1, datatype)?;
-    let Some(spot) = found else { return Ok(()) };
+    let aim = Aim {
+        rank: target_rank,
+        displacement: target_disp,
+        count: 1,
+        datatype,
+    };
+    // SAFETY: the caller's elements.
+    if unsafe { quick::swap(window, aim, origin_addr, compare_addr, result_addr)? } {
+        return Ok(());
+    }
+    let Some(spot) = spot(window, aim)? else {
+        return Ok(());
+    };
     let (given, compared) = (origin_addr.cast(), compare_addr.cast());
     // SAFETY: the caller's elements.
     unsafe { accumulate::swap(window, &spot, given, compared, result_addr.cast()) }

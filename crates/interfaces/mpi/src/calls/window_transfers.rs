@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_void};
 use crate::abi::*;
 use crate::error::{Result, not_null};
 use crate::requests::{self, Single};
-use crate::window;
-use crate::window::quick::Aim;
+use crate::window::quick::{self, Aim};
 use crate::window::transfer::{Buffer, check_lengths, read, spot, write};
+use crate::window::{self, Window};
 
 /// A request that is complete.
 pub(crate) unsafe fn complete(request: *mut Request) -> Result {
@@ -17,6 +17,25 @@ pub(crate) unsafe fn complete(request: *mut Request) -> Result {
     Ok(())
 }
 
+/// As `put`, of elements that are not predefined, or not in mapped memory; or there is something wrong.
+#[inline(never)]
+unsafe fn put_any(
+    window: &Window,
+    aim: Aim,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+) -> Result {
+    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
+    let Some(spot) = spot(window, aim)? else {
+        return Ok(());
+    };
+    check_lengths(own.elements.length(), spot.elements.length())?;
+    // SAFETY: the caller's buffer.
+    unsafe { own.with_packed(|bytes| write(window, &spot, bytes)) }
+}
+
+#[inline(always)]
 pub unsafe fn put(
     origin_addr: *const c_void,
     origin_count: i64,
@@ -28,35 +47,40 @@ pub unsafe fn put(
     win: Win,
 ) -> Result {
     let window = window::get(win)?;
-    let aim = Aim {
+    let aim = || Aim {
         rank: target_rank,
         displacement: target_disp,
         count: target_count,
         datatype: target_datatype,
     };
-    if origin_datatype == target_datatype
-        && origin_count == target_count
-        && !origin_addr.is_null()
-        && let Some((at, length)) = aim.mapped(window)
-    {
-        // SAFETY: the caller's buffer, and memory of the target's in the window.
-        unsafe { std::ptr::copy(origin_addr.cast::<u8>(), at as *mut u8, length) };
+    let is_alike = origin_datatype == target_datatype && origin_count == target_count;
+    // SAFETY: the caller's buffer.
+    if is_alike && unsafe { quick::put(window, aim(), origin_addr) } {
         return Ok(());
     }
-    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
-    let found = spot(
-        window,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-    )?;
-    let Some(spot) = found else { return Ok(()) };
-    check_lengths(own.elements.length(), spot.elements.length())?;
     // SAFETY: the caller's buffer.
-    unsafe { own.with_packed(|bytes| write(window, &spot, bytes)) }
+    unsafe { put_any(window, aim(), origin_addr, origin_count, origin_datatype) }
 }
 
+/// As `get`, as above.
+#[inline(never)]
+unsafe fn get_any(
+    window: &Window,
+    aim: Aim,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: Datatype,
+) -> Result {
+    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
+    let Some(spot) = spot(window, aim)? else {
+        return Ok(());
+    };
+    check_lengths(own.elements.length(), spot.elements.length())?;
+    // SAFETY: the caller's buffer.
+    unsafe { own.fill(|bytes| read(window, &spot, bytes)) }
+}
+
+#[inline(always)]
 pub unsafe fn get(
     origin_addr: *mut c_void,
     origin_count: i64,
@@ -68,33 +92,19 @@ pub unsafe fn get(
     win: Win,
 ) -> Result {
     let window = window::get(win)?;
-    let aim = Aim {
+    let aim = || Aim {
         rank: target_rank,
         displacement: target_disp,
         count: target_count,
         datatype: target_datatype,
     };
-    if origin_datatype == target_datatype
-        && origin_count == target_count
-        && !origin_addr.is_null()
-        && let Some((at, length)) = aim.mapped(window)
-    {
-        // SAFETY: the caller's buffer, and memory of the target's in the window.
-        unsafe { std::ptr::copy(at as *const u8, origin_addr.cast::<u8>(), length) };
+    let is_alike = origin_datatype == target_datatype && origin_count == target_count;
+    // SAFETY: the caller's buffer.
+    if is_alike && unsafe { quick::get(window, aim(), origin_addr) } {
         return Ok(());
     }
-    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
-    let found = spot(
-        window,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-    )?;
-    let Some(spot) = found else { return Ok(()) };
-    check_lengths(own.elements.length(), spot.elements.length())?;
     // SAFETY: the caller's buffer.
-    unsafe { own.fill(|bytes| read(window, &spot, bytes)) }
+    unsafe { get_any(window, aim(), origin_addr, origin_count, origin_datatype) }
 }
 
 pub unsafe fn rput(

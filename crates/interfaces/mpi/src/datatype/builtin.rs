@@ -153,11 +153,17 @@ const fn places() -> [u8; 256] {
     places
 }
 
+/// The place in `BASICS` of the type with this handle; one beyond them of others.
+#[inline(always)]
+pub fn place(datatype: Datatype) -> usize {
+    let place = PLACES.get(datatype.0.wrapping_sub(FIRST));
+    usize::from(place.copied().unwrap_or(0)).wrapping_sub(1)
+}
+
 /// The predefined type of one element with this handle.
 #[inline]
 pub fn basic(datatype: Datatype) -> Option<&'static Basic> {
-    let place = *PLACES.get(datatype.0.wrapping_sub(FIRST))?;
-    BASICS.get(usize::from(place).wrapping_sub(1))
+    BASICS.get(place(datatype))
 }
 
 /// The two elements of a predefined pair.

@@ -107,7 +107,7 @@ macro_rules! complex {
 }
 
 /// The kernel of an operator for such elements, if it is for them.
-pub(super) fn kernel(op: Op, basic: &Basic) -> Option<Kernel> {
+pub(super) const fn kernel(op: Op, basic: &Basic) -> Option<Kernel> {
     match (basic.kind, basic.size) {
         (Kind::Signed, 1) => integers!(op, i8),
         (Kind::Signed, 2) => integers!(op, i16),
@@ -130,13 +130,13 @@ pub(super) fn kernel(op: Op, basic: &Basic) -> Option<Kernel> {
         (Kind::Logical, 8) => truth!(op, u64),
         (Kind::Logical, 16) => truth!(op, u128),
         // The standard leaves letters out. Other libraries take MPI_CHAR as the small integer that it is in C.
-        (Kind::Letter, 1) if basic.datatype == CHAR => integers!(op, i8),
+        (Kind::Letter, 1) if matches!(basic.datatype, CHAR) => integers!(op, i8),
         (Kind::Bytes, 1) if matches!(op, BAND | BOR | BXOR) => bits_and_truth!(op, u8),
         _ => None,
     }
 }
 
-fn extended(op: Op) -> Option<Kernel> {
+const fn extended(op: Op) -> Option<Kernel> {
     use long_double::{Number, add, greater, multiply};
     match op {
         SUM => kernel!(Number, add),
@@ -147,7 +147,7 @@ fn extended(op: Op) -> Option<Kernel> {
     }
 }
 
-fn extended_complex(op: Op) -> Option<Kernel> {
+const fn extended_complex(op: Op) -> Option<Kernel> {
     use long_double::{Number, add, multiply, negative};
     match op {
         SUM => kernel!([Number; 2], |[a, b], [c, d]| [add(a, c), add(b, d)]),
@@ -169,7 +169,7 @@ pub(super) enum Kept {
 }
 
 impl Kept {
-    pub(super) fn of(op: Op) -> Kept {
+    pub(super) const fn of(op: Op) -> Kept {
         match op {
             REPLACE => Kept::New,
             _ => Kept::Old,
@@ -177,7 +177,7 @@ impl Kept {
     }
 
     /// The kernel for elements of so many bytes.
-    pub(super) fn kernel(self, size: usize) -> Option<Kernel> {
+    pub(super) const fn kernel(self, size: usize) -> Option<Kernel> {
         match (self, size) {
             (Kept::Old, _) => kernel!(u8, |_, old| old),
             (Kept::New, 1) => kernel!(u8, |new, _| new),

@@ -1,7 +1,9 @@
 //! Epochs: when which targets may be reached.
 
 use std::ffi::c_int;
-use std::sync::atomic::{Ordering, fence};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicI32, Ordering, fence};
+use std::sync::{MutexGuard, PoisonError};
 
 use regatta_sys as rg;
 
@@ -33,6 +35,48 @@ enum Access {
     Locked(Vec<(c_int, Option<bool>)>),
     /// To all, whether with locks.
     All(bool),
+}
+
+/// No target, or the epochs have to be asked.
+pub(super) const NOBODY: c_int = c_int::MAX;
+/// All of them, in an epoch of MPI_Win_lock_all.
+const ALL_LOCKED: c_int = -2;
+/// All of them, in an epoch between fences in which something was accessed.
+const ALL_FENCED: c_int = -4;
+
+/// The epochs of a window, for one thread at a time. The window's number of what they let it reach is right when this is gone.
+struct Held<'a> {
+    epochs: MutexGuard<'a, Epochs>,
+    open_to: &'a AtomicI32,
+}
+
+impl Deref for Held<'_> {
+    type Target = Epochs;
+
+    fn deref(&self) -> &Epochs {
+        &self.epochs
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Epochs {
+        &mut self.epochs
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let open_to = match &self.epochs.access {
+            Access::All(_) => ALL_LOCKED,
+            Access::Fence(true) => ALL_FENCED,
+            Access::Locked(locks) => match locks[..] {
+                [(rank @ 0.., _)] => rank,
+                _ => NOBODY,
+            },
+            Access::None | Access::Fence(false) | Access::Started(_) => NOBODY,
+        };
+        self.open_to.store(open_to, Ordering::Relaxed);
+    }
 }
 
 fn wrong(text: impl Into<String>) -> Error {
@@ -74,15 +118,24 @@ impl Epochs {
 }
 
 impl Window {
+    fn epochs(&self) -> Held<'_> {
+        Held {
+            epochs: self.epochs.lock().unwrap_or_else(PoisonError::into_inner),
+            open_to: &self.open_to,
+        }
+    }
+
     /// The target may be reached now.
     #[inline]
     pub fn check_access(&self, rank: c_int) -> Result {
-        match self.all_locked.load(Ordering::Relaxed) {
+        let open_to = self.open_to.load(Ordering::Relaxed);
+        match open_to == rank || open_to <= ALL_LOCKED {
             true => Ok(()),
             false => self.check_epoch(rank),
         }
     }
 
+    #[inline(never)]
     fn check_epoch(&self, rank: c_int) -> Result {
         let mut epochs = self.epochs();
         let right = match &mut epochs.access {
@@ -104,10 +157,17 @@ impl Window {
     }
 
     /// The target is locked.
+    #[inline]
     pub fn check_passive(&self, rank: c_int) -> Result {
-        if self.all_locked.load(Ordering::Relaxed) {
-            return Ok(());
+        let open_to = self.open_to.load(Ordering::Relaxed);
+        match open_to == rank || open_to == ALL_LOCKED {
+            true => Ok(()),
+            false => self.check_lock(rank),
         }
+    }
+
+    #[inline(never)]
+    fn check_lock(&self, rank: c_int) -> Result {
         let right = match &self.epochs().access {
             Access::Locked(locks) => rank == PROC_NULL || locks.iter().any(|it| it.0 == rank),
             Access::All(_) => true,
@@ -340,7 +400,6 @@ impl Window {
         }
         fence(Ordering::SeqCst);
         self.epochs().access = Access::All(taken);
-        self.all_locked.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -351,7 +410,6 @@ impl Window {
             return Err(wrong("no epoch of MPI_Win_lock_all is open"));
         };
         epochs.access = Access::None;
-        self.all_locked.store(false, Ordering::Relaxed);
         drop(epochs);
         let mut result = self.flush_all();
         for rank in 0..self.size() {

@@ -152,22 +152,35 @@ impl LockTable {
         }
     }
 
-    /// Holds the lock of accumulates of a process while this acts. Where nobody else has it, that costs one instruction in one piece.
-    #[inline]
+    /// Holds the lock of accumulates of a process while this acts.
     pub fn exclusively<T>(
         &self,
         place: usize,
         own: c_int,
         act: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
+        self.begin_accumulate(place, own)?;
+        let result = act();
+        self.end_accumulate(place);
+        result
+    }
+
+    /// Takes the lock of accumulates of a process. Where nobody else has it, that costs one instruction in one piece.
+    #[inline(always)]
+    pub fn begin_accumulate(&self, place: usize, own: c_int) -> Result {
         let word = self.word(place, ACCUMULATE);
         let held = EXCLUSIVE | own as u32;
         let taken = word.compare_exchange(0, held, Ordering::Acquire, Ordering::Relaxed);
-        if let Err(other) = taken {
-            self.await_accumulate(place, held, other)?;
+        match taken {
+            Ok(_) => Ok(()),
+            Err(other) => self.await_accumulate(place, held, other),
         }
-        let result = act();
-        word.store(0, Ordering::Release);
+    }
+
+    /// Gives it back.
+    #[inline(always)]
+    pub fn end_accumulate(&self, place: usize) {
+        self.word(place, ACCUMULATE).store(0, Ordering::Release);
         // Somebody may begin to sleep between the two, and sleeps for `NAP`: an order that excludes it would cost as much as the lock.
         if self
             .word(place, ACCUMULATE + SLEEPERS)
@@ -176,7 +189,6 @@ impl LockTable {
         {
             self.wake(place, ACCUMULATE);
         }
-        result
     }
 
     #[cold]

@@ -1,14 +1,14 @@
 //! Making windows.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use regatta_sys as rg;
 
 use super::lock_table::{self, LockTable};
 use super::segment::{File, Segment};
-use super::{Epochs, Facts, Reach, Target, WINDOWS, Window, copying, service};
+use super::{Epochs, Facts, Reach, Target, WINDOWS, Window, copying, epochs, service};
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::blocking_collectives::beside;
@@ -268,7 +268,7 @@ fn publish(
             server: Mutex::new(None),
             locks,
             epochs: Mutex::default(),
-            all_locked: AtomicBool::new(false),
+            open_to: AtomicI32::new(epochs::NOBODY),
             attached: Mutex::default(),
             replies: AtomicU32::new(0),
             described: Mutex::new((c"".to_owned(), wish.hints)),

@@ -1,17 +1,20 @@
 //! Transfers and accumulates of predefined elements in mapped memory: no allocation, no object but the window, and no lock but that of
 //! accumulates at a target.
 //!
-//! Calls with other arguments, wrong ones among them, take the general way.
+//! Calls with other arguments, wrong ones among them, take the general way. These functions become part of the calls themselves:
+//! a handful of bytes costs about as much as two further calls with all their arguments.
 
 use std::ffi::{c_int, c_void};
 
+use super::targets::Target;
 use super::{Reach, Window};
 use crate::abi::*;
 use crate::datatype::builtin;
 use crate::error::Result;
 use crate::operator;
 
-/// The elements of a target that a call names.
+/// The elements of a target that a call names. A call makes one for the quick way and another one for the general way, which gets it in
+/// memory: so that of the quick way is in registers.
 #[derive(Clone, Copy)]
 pub struct Aim {
     /// The target.
@@ -24,10 +27,16 @@ pub struct Aim {
     pub datatype: Datatype,
 }
 
+/// Elements in this process' memory, which may be reached now.
+struct Mapped<'a> {
+    target: &'a Target,
+    at: *mut u8,
+    length: usize,
+}
+
 impl Aim {
-    /// Address and length of the elements in this process' memory, if they may be reached now.
-    #[inline]
-    pub fn mapped(self, window: &Window) -> Option<(usize, usize)> {
+    #[inline(always)]
+    fn mapped(self, window: &Window) -> Option<Mapped<'_>> {
         let size = builtin::size(self.datatype)?;
         let target = window.targets.get(usize::try_from(self.rank).ok()?)?;
         let Reach::Mapped(base) = target.reach else {
@@ -43,15 +52,67 @@ impl Aim {
         if !fits || window.check_access(self.rank).is_err() {
             return None;
         }
-        Some((base + offset as usize, length as usize))
+        Some(Mapped {
+            target,
+            at: (base + offset as usize) as *mut u8,
+            length: length as usize,
+        })
     }
+}
+
+/// Copies bytes, which may overlap; those of an element or two without a call.
+///
+/// # Safety
+/// As of `std::ptr::copy`.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match length {
+            8 => to
+                .cast::<u64>()
+                .write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to
+                .cast::<u32>()
+                .write_unaligned(from.cast::<u32>().read_unaligned()),
+            _ => std::ptr::copy(from, to, length),
+        }
+    }
+}
+
+/// Elements go to a target; `false` if nothing was done.
+///
+/// # Safety
+/// `input` has as many elements, unless it is null.
+#[inline(always)]
+pub unsafe fn put(window: &Window, aim: Aim, input: *const c_void) -> bool {
+    let Some(found) = aim.mapped(window).filter(|_| !input.is_null()) else {
+        return false;
+    };
+    // SAFETY: the caller's buffer, and memory of the target's in the window.
+    unsafe { copy(input.cast(), found.at, found.length) };
+    true
+}
+
+/// Elements come from a target; `false` if nothing was done.
+///
+/// # Safety
+/// `output` has room for as many elements, unless it is null.
+#[inline(always)]
+pub unsafe fn get(window: &Window, aim: Aim, output: *mut c_void) -> bool {
+    let Some(found) = aim.mapped(window).filter(|_| !output.is_null()) else {
+        return false;
+    };
+    // SAFETY: the caller's buffer, and memory of the target's in the window.
+    unsafe { copy(found.at, output.cast(), found.length) };
+    true
 }
 
 /// Updates elements; `false` if nothing was done. What was there goes to `old`, if that is not null.
 ///
 /// # Safety
 /// `input` has as many elements, unless it is null; `old` has room for them.
-#[inline]
+#[inline(always)]
 pub unsafe fn update(
     window: &Window,
     aim: Aim,
@@ -65,23 +126,64 @@ pub unsafe fn update(
     if input.is_null() && op != NO_OP {
         return Ok(false);
     }
-    let Some((at, length)) = aim.mapped(window) else {
+    let Some(found) = aim.mapped(window) else {
         return Ok(false);
     };
-    let place = window.targets[aim.rank as usize].place;
-    window
-        .locks()
-        .exclusively(place.unwrap_or(0), window.comm.rank, || {
-            let there = at as *mut u8;
-            // SAFETY: the caller's promise; the elements are within the target's memory.
-            unsafe {
-                if !old.is_null() {
-                    std::ptr::copy(there, old.cast(), length);
-                }
-                if op != NO_OP {
-                    kernel(input.cast(), there, aim.count as usize);
-                }
-            }
-            Ok(true)
-        })
+    let (locks, place) = (window.locks(), found.target.place.unwrap_or(0));
+    locks.begin_accumulate(place, window.comm.rank)?;
+    // SAFETY: the caller's promise; the elements are within the target's memory.
+    unsafe {
+        if !old.is_null() {
+            copy(found.at, old.cast(), found.length);
+        }
+        if op != NO_OP {
+            kernel(input.cast(), found.at, aim.count as usize);
+        }
+    }
+    locks.end_accumulate(place);
+    Ok(true)
+}
+
+/// The bits of an element of four or eight bytes.
+#[inline(always)]
+unsafe fn bits(at: *const u8, length: usize) -> u64 {
+    // SAFETY: the caller's element.
+    unsafe {
+        match length {
+            4 => at.cast::<u32>().read_unaligned().into(),
+            _ => at.cast::<u64>().read_unaligned(),
+        }
+    }
+}
+
+/// Replaces an element of four or eight bytes if it has a value; `false` if nothing was done. What was there goes to `old`.
+///
+/// # Safety
+/// All three are of an element's size.
+#[inline(always)]
+pub unsafe fn swap(
+    window: &Window,
+    aim: Aim,
+    given: *const c_void,
+    compared: *const c_void,
+    old: *mut c_void,
+) -> Result<bool> {
+    let Some(found) = aim.mapped(window) else {
+        return Ok(false);
+    };
+    if !matches!(found.length, 4 | 8) {
+        return Ok(false);
+    }
+    let (locks, place) = (window.locks(), found.target.place.unwrap_or(0));
+    locks.begin_accumulate(place, window.comm.rank)?;
+    // SAFETY: the caller's promise; the element is within the target's memory.
+    unsafe {
+        let is_alike = bits(found.at, found.length) == bits(compared.cast(), found.length);
+        copy(found.at, old.cast(), found.length);
+        if is_alike {
+            copy(given.cast(), found.at, found.length);
+        }
+    }
+    locks.end_accumulate(place);
+    Ok(true)
 }

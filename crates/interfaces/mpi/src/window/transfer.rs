@@ -1,8 +1,9 @@
 //! Puts and gets.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use super::copying::{self, CopyDirection};
+use super::quick::Aim;
 use super::targets::{Elements, Spot};
 use super::{Reach, Window, service};
 use crate::abi::*;
@@ -83,19 +84,13 @@ pub fn check_lengths(own: usize, theirs: usize) -> Result {
 }
 
 /// The elements that a call names in the memory of a target, which may be reached now; nothing of MPI_PROC_NULL.
-pub fn spot(
-    window: &Window,
-    rank: c_int,
-    displacement: i64,
-    count: i64,
-    datatype: Datatype,
-) -> Result<Option<Spot<'_>>> {
-    let Some(target) = window.target(rank)? else {
+pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
+    let Some(target) = window.target(aim.rank)? else {
         return Ok(None);
     };
-    let elements = Elements::new(datatype, count)?;
-    let spot = Spot::new(target, displacement, elements)?;
-    window.check_access(rank)?;
+    let elements = Elements::new(aim.datatype, aim.count)?;
+    let spot = Spot::new(target, aim.displacement, elements)?;
+    window.check_access(aim.rank)?;
     Ok(Some(spot))
 }
 
