@@ -50,6 +50,20 @@ fn whatever_a_process_waits_for_ends_when_the_communicator_is_revoked() {
 }
 
 #[test]
+fn whatever_is_made_of_a_communicator_ends_when_that_is_revoked() {
+    for (processes, seed) in [(2, "1"), (4, "2")] {
+        job(processes, &["making", "-1", seed]).run().passed();
+    }
+}
+
+#[test]
+fn a_failure_while_the_shared_pointer_of_a_file_moves_keeps_nobody_waiting() {
+    for (victim, seed) in failures().filter(|(victim, _)| victim != "7") {
+        survived(job(3, &["pointer", &victim, &seed]));
+    }
+}
+
+#[test]
 fn the_world_can_be_revoked() {
     for processes in [1, 2, 4] {
         job(processes, &["world", "-1"]).run().passed();
@@ -71,7 +85,7 @@ fn all_that_holds_between_hosts() {
                 survived(job(4, &[scenario, victim, "5"]).across(hosts));
             }
         }
-        for scenario in ["blocked", "world", "sides"] {
+        for scenario in ["blocked", "world", "sides", "making"] {
             job(4, &[scenario, "-1"]).across(hosts).run().passed();
         }
     }

@@ -112,6 +112,7 @@ pub(crate) struct Making {
     /// None: nobody wants it any more; the others do.
     request: Option<u32>,
     members: Vec<Peer>,
+    rank: u32,
     tree: Tree,
     frame: Frame,
     /// The call and the members, as each message has them.
@@ -129,6 +130,12 @@ pub(crate) struct Making {
 impl Making {
     fn peer(&self, rank: u32) -> Peer {
         self.members[rank as usize]
+    }
+
+    /// This task has agreed, and has not heard what has come of it: the others may have the group.
+    fn may_be_made(&self) -> bool {
+        let has_agreed = self.answer == Word::Accepted && self.waiting.is_empty();
+        self.context != 0 && has_agreed && self.tree.parent.is_some()
     }
 
     /// The next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
@@ -192,6 +199,7 @@ impl<T: Transport> Engine<T> {
             },
             name: [call.word(), sum(&members)],
             members,
+            rank,
             context: 0,
             refused: 0,
             answer: Word::Accepted,
@@ -226,6 +234,10 @@ impl<T: Transport> Engine<T> {
             self.groups.release(making.group);
             if let Some(request) = making.request {
                 self.requests.complete(request, Some(Error::Revoked));
+            }
+            if making.may_be_made() {
+                let rank = making.rank as usize;
+                self.note_revoked(making.context, making.members, rank, false);
             }
         }
     }

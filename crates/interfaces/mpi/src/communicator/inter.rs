@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use regatta_sys as rg;
 
-use super::making::{UNTOLD, dup_group, own_tag, select, split_group};
+use super::making::{UNTOLD, dup_group, own_tag, select, split_group, with_parts};
 use super::{Communicator, Made, Members, Remote, internal_messages, making};
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -200,13 +200,13 @@ pub(super) fn split(
         others.len() as c_int + index
     };
     let group = split_group(comm.group, colour, place)?;
-    let own = split_group(remote.own, colour, index)?;
+    let own = with_parts(group.as_slice(), split_group(remote.own, colour, index))?;
     let (Some(group), Some(own)) = (group, own) else {
         return Ok(None);
     };
     Ok(Some(Made {
         group,
-        hidden: dup_group(group)?,
+        hidden: with_parts(&[group, own], dup_group(group))?,
         rank: index,
         base: if low { 0 } else { others.len() as c_int },
         remote: Some(Remote {

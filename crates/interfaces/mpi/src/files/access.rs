@@ -220,7 +220,7 @@ pub unsafe fn access(
         Place::At(offset) => offset,
         Place::Own => file.state().position,
         Place::Shared if all => file.shared.ordered(&file.comm, etypes)?,
-        Place::Shared => file.shared.change(|before| before + etypes)?,
+        Place::Shared => file.shared.advance(etypes)?,
     };
     let from = view.bytes(offset)?;
     from.checked_add(length)
