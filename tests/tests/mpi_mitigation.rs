@@ -80,7 +80,7 @@ fn two_sides_are_revoked_and_go_on_together() {
 #[test]
 fn all_that_holds_between_hosts() {
     for hosts in ["alpha:2,beta:2", "alpha:1,beta:3"] {
-        for scenario in ["agree", "collective", "revoker"] {
+        for scenario in ["agree", "agree-later", "collective", "revoker"] {
             for victim in ["0", "1", "3"] {
                 survived(job(4, &[scenario, victim, "5"]).across(hosts));
             }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::Instant;
+
 use proptest::prelude::*;
 use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Presence, Settings};
 use regatta_memory::views::Views;
@@ -222,6 +224,70 @@ fn a_death_is_an_error_until_all_have_acknowledged_it() {
         .acknowledge(GroupId::WORLD)
         .expect("a group");
     assert_eq!(call(&mut fleet, 3), None);
+}
+
+/// One answers the leader and dies, and another one has heard of that when it answers; the leader has not. That one survives all the same.
+#[test]
+fn who_hears_of_a_death_before_the_leader_does_survives() {
+    for sizes in [Sizes::TINY, ROOMY] {
+        let mut fleet = Fleet::new(4, sizes, flags(2, 4, 1), 0);
+        for _ in 0..20 {
+            [0, 1, 2].iter().for_each(|&peer| fleet.turn(peer));
+        }
+        fleet.net.part(1, 3);
+        for _ in 0..40 {
+            [0, 2, 3].iter().for_each(|&peer| fleet.turn(peer));
+        }
+        assert!(
+            fleet.agreed[0].is_empty(),
+            "it is not known yet that 1 is gone"
+        );
+        fleet.net.lose(1, Presence::Dead);
+        fleet.run(&[0, 2, 3], "1 has died");
+        for peer in [0, 2, 3] {
+            let errors = fleet.agreed[peer].iter().map(|(_, error)| error.clone());
+            let errors: Vec<_> = errors.collect();
+            assert_eq!(errors, vec![Some(Error::Dead(1)); 2], "{peer}");
+        }
+        fleet.check("1 has died");
+    }
+}
+
+/// The least time of a call that is begun while so many agreements that are over are kept.
+fn time_to_begin(kept: usize) -> f64 {
+    let mut fleet = Fleet::new(3, ROOMY, Vec::new(), 0);
+    let mut under_way = Vec::new();
+    for peer in 0..3 {
+        for _ in 0..kept {
+            let agreed = fleet.engines[peer].start_agree(GroupId::WORLD, -1, room(4));
+            under_way.push((peer, agreed.expect("a group")));
+        }
+    }
+    for _ in 0..PATIENCE {
+        for engine in &mut fleet.engines {
+            engine.progress();
+        }
+        under_way.retain(|&(peer, handle)| {
+            let outcome = fleet.engines[peer].finish(handle);
+            outcome.expect("a live handle").is_none()
+        });
+    }
+    assert!(under_way.is_empty() && fleet.engines[0].agreements() == kept);
+    // The others do not call: nothing is decided, and nothing forgotten.
+    let times = (0..20).map(|_| {
+        let began = Instant::now();
+        let agreed = fleet.engines[0].start_agree(GroupId::WORLD, -1, room(4));
+        agreed.expect("a group");
+        began.elapsed().as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// Agreements that are begun at the same time are kept until a later one. To look which can be forgotten is one look at each.
+#[test]
+fn to_forget_agreements_takes_a_look_at_each() {
+    let (few, many) = (time_to_begin(100), time_to_begin(400));
+    assert!(many < 9.0 * few, "{few} s with 100 and {many} s with 400");
 }
 
 /// One that has left is no failure, and nobody waits for it.
