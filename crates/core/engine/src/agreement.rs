@@ -41,23 +41,25 @@
 //! group it has decided all, and the choice has the lowest of these numbers, the floor: nobody asks for those before it any more. There
 //! is none (0) while a member that does not survive is there for somebody.
 //!
+//! When the group is freed all are forgotten (`closing`).
+//!
 //! Members that left in good order count as gone.
 
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashMap;
 
+use crate::closing;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::group::GroupId;
 use crate::making;
 use crate::matching::{Select, TagSelect};
 use crate::request::Handle;
-use crate::revoke;
 use crate::send::Mode;
 use crate::transport::{Peer, Presence, Transport};
 
-/// Tags of agreements, on the collectives' context: beyond those of collectives and of revocations.
+/// Tags of agreements, on the collectives' context: beyond those of collectives, of revocations, and of the ends of groups.
 pub(crate) const TAGS: i32 = 0x5000_0000;
 const COUNT: u64 = 0x0fff_ffff;
 const _: () = assert!(TAGS + (COUNT as i32) < making::TAGS);
@@ -205,6 +207,11 @@ impl Agreement {
     /// And nothing of it is on its way.
     fn is_at_rest(&self) -> bool {
         self.is_over() && self.receiving.is_empty()
+    }
+
+    /// And the caller has the outcome.
+    pub(crate) fn is_done_with(&self) -> bool {
+        self.taken && self.is_at_rest()
     }
 
     /// This member's part, for a leader.
@@ -462,7 +469,7 @@ impl<T: Transport> Engine<T> {
     /// Is this what members of an agreement, or of a group that is made, tell each other? It is taken in even where the buffer
     /// for messages is full: it is little, and others wait for the answer.
     pub(crate) fn is_agreement(context: u32, tag: i32) -> bool {
-        context % 2 == 1 && (revoke::TAG..=making::TAGS + making::COUNT).contains(&tag)
+        context % 2 == 1 && (closing::TAG..=making::TAGS + making::COUNT).contains(&tag)
     }
 
     /// Which ranks are there, this one aside.
@@ -515,7 +522,7 @@ impl<T: Transport> Engine<T> {
         self.agreements.retain(|one| {
             let floor = floors.get(&one.context);
             let before = floor.is_some_and(|&floor| one.sequence + KEPT < floor);
-            !(before && one.taken && one.is_at_rest())
+            !(before && one.is_done_with())
         });
     }
 

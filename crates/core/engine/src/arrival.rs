@@ -4,6 +4,7 @@ use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
+use crate::closing::Closings;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
@@ -106,6 +107,10 @@ impl<T: Transport> Engine<T> {
         self.stirred = true;
         if tag == revoke::TAG {
             self.revocations.hear(context, peer);
+            return false;
+        }
+        if Closings::is_word(tag) {
+            self.closings.hear(context, peer, tag);
             return false;
         }
         self.agreement_came = true;
