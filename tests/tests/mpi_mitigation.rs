@@ -57,6 +57,13 @@ fn whatever_is_made_of_a_communicator_ends_when_that_is_revoked() {
 }
 
 #[test]
+fn sides_that_are_connected_end_when_the_communicator_of_one_is_revoked() {
+    for processes in [2, 5] {
+        job(processes, &["connecting", "-1"]).run().passed();
+    }
+}
+
+#[test]
 fn a_failure_while_the_shared_pointer_of_a_file_moves_keeps_nobody_waiting() {
     for (victim, seed) in failures().filter(|(victim, _)| victim != "7") {
         survived(job(3, &["pointer", &victim, &seed]));

@@ -436,6 +436,40 @@ static void making(void)
         unlink(file_name);
 }
 
+/* Two sides are connected again and again until the communicator of one is revoked: the processes of neither wait for ever. */
+static void connecting(void)
+{
+    int low = me < size / 2;
+    be_patient();
+    for (int round = 0; round < 60; round++) {
+        MPI_Comm side, both;
+        pthread_t thread;
+        int code;
+        SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, low, me, &side));
+        SUCCEEDS(MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        int revokes = me == round % size;
+        if (revokes)
+            CHECK(pthread_create(&thread, NULL, revoke_soon, &side) == 0);
+        do {
+            HERE;
+            code = MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 3, &both);
+            if (code == MPI_SUCCESS) {
+                SUCCEEDS(MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN));
+                HERE;
+                SUCCEEDS(MPI_Barrier(both));
+                SUCCEEDS(MPI_Comm_free(&both));
+            }
+        } while (code == MPI_SUCCESS);
+        CHECK(class_of(code) == MPIX_ERR_REVOKED);
+        if (revokes)
+            CHECK(pthread_join(thread, NULL) == 0);
+        SUCCEEDS(MPI_Comm_free(&side));
+        HERE;
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
 /* One fails while all move the pointer that they share of a file: the others go on moving it, and close the file. */
 static void pointer(void)
 {
@@ -625,6 +659,7 @@ int main(int argc, char **argv)
     static const struct scenario scenarios[] = {
         {"agree", agree},     {"agree-later", agree_later}, {"collective", collective}, {"blocked", blocked}, {"world", world},
         {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {"making", making},       {"pointer", pointer},
+        {"connecting", connecting},
         {NULL, NULL},
     };
     if (argc > 2)

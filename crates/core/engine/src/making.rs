@@ -12,6 +12,8 @@
 //! or Gone or Full(who)  ───────────────>  it is not, for all
 //! ```
 //!
+//! A member that is gone never comes back: so all that have not agreed end at once, whether or not all others have called.
+//!
 //! *Why it ends.* Nothing is held while it waits, so groups that are made in different orders by different members do not wait for
 //! each other. Groups that are made at the same time are in each other's way only if the same context was proposed for both; after a
 //! refusal those that are proposed for different groups lie apart. Each member answers each proposal once, and then hears one word: so nothing is left behind that a later making
@@ -278,11 +280,25 @@ impl<T: Transport> Engine<T> {
                 return Some(true);
             }
         }
-        let parent = making.tree.parent.filter(|_| making.waiting.is_empty());
-        let Some(parent) = parent else {
+        if !making.waiting.is_empty() {
+            let Some(gone) = self.gone_member(making) else {
+                return Some(false);
+            };
+            making.waiting.clear();
+            making.answer = making.answer.and(gone);
+            return self.answered(making);
+        }
+        let Some(parent) = making.tree.parent else {
             return Some(false);
         };
         match self.hear(making, making.peer(parent)) {
+            None if making.context == 0 => {
+                let Some(gone) = self.gone_member(making) else {
+                    return Some(false);
+                };
+                self.end_making(making, gone);
+                return None;
+            }
             None => return Some(false),
             Some(Word::Propose(context)) => {
                 self.propose(making, context);
@@ -296,6 +312,15 @@ impl<T: Transport> Engine<T> {
             }
         }
         Some(true)
+    }
+
+    /// A member that is gone. Then there will be no group of these members, and nobody needs to wait for others, which may know that and not
+    /// have called; but the last word is awaited by those that have agreed.
+    fn gone_member(&self, making: &Making) -> Option<Word> {
+        let is_lost = |&&peer: &&Peer| {
+            self.is_gone(peer) && !self.may_have_unread(peer, making.frame.context)
+        };
+        making.members.iter().find(is_lost).copied().map(Word::Gone)
     }
 
     /// The next word of a member to this task; `Gone` if there will be none.
