@@ -50,6 +50,27 @@ fn whatever_a_process_waits_for_ends_when_the_communicator_is_revoked() {
 }
 
 #[test]
+fn whatever_is_made_of_a_communicator_ends_when_that_is_revoked() {
+    for (processes, seed) in [(2, "1"), (4, "2")] {
+        job(processes, &["making", "-1", seed]).run().passed();
+    }
+}
+
+#[test]
+fn sides_that_are_connected_end_when_the_communicator_of_one_is_revoked() {
+    for processes in [2, 5] {
+        job(processes, &["connecting", "-1"]).run().passed();
+    }
+}
+
+#[test]
+fn a_failure_while_the_shared_pointer_of_a_file_moves_keeps_nobody_waiting() {
+    for (victim, seed) in failures().filter(|(victim, _)| victim != "7") {
+        survived(job(3, &["pointer", &victim, &seed]));
+    }
+}
+
+#[test]
 fn the_world_can_be_revoked() {
     for processes in [1, 2, 4] {
         job(processes, &["world", "-1"]).run().passed();
@@ -66,12 +87,12 @@ fn two_sides_are_revoked_and_go_on_together() {
 #[test]
 fn all_that_holds_between_hosts() {
     for hosts in ["alpha:2,beta:2", "alpha:1,beta:3"] {
-        for scenario in ["agree", "collective", "revoker"] {
+        for scenario in ["agree", "agree-later", "collective", "revoker"] {
             for victim in ["0", "1", "3"] {
                 survived(job(4, &[scenario, victim, "5"]).across(hosts));
             }
         }
-        for scenario in ["blocked", "world", "sides"] {
+        for scenario in ["blocked", "world", "sides", "making"] {
             job(4, &[scenario, "-1"]).across(hosts).run().passed();
         }
     }

@@ -5,6 +5,8 @@
 #include "mpi_check.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
@@ -315,6 +317,196 @@ static void blocked(void)
     }
 }
 
+static char file_name[200];
+
+/* A file of this job alone. */
+static void name_file(void)
+{
+    const char *folder = getenv("TMPDIR");
+    long number = getpid();
+    SUCCEEDS(MPI_Bcast(&number, 1, MPI_LONG, 0, MPI_COMM_WORLD));
+    snprintf(file_name, sizeof file_name, "%s/mitigation.%ld", folder ? folder : "/tmp", number);
+}
+
+/* Something is made of a communicator, used by all that have it, and given back. The first error of these. */
+static int make_of(int kind, MPI_Comm comm)
+{
+    static int number;
+    int code, freed = MPI_SUCCESS, zero = 0, all = size, range[1][3] = {{0, size - 1, 1}};
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Request request;
+    MPI_Group group, part;
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_File file = MPI_FILE_NULL;
+    void *memory;
+    switch (kind) {
+    case 0:
+        code = MPI_Comm_split(comm, 0, -me, &made);
+        break;
+    case 1:
+        code = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, me, MPI_INFO_NULL, &made);
+        break;
+    case 2:
+        SUCCEEDS(MPI_Comm_group(comm, &group));
+        SUCCEEDS(MPI_Group_range_incl(group, 1, range, &part));
+        code = MPI_Comm_create_group(comm, part, number++ % 100, &made);
+        SUCCEEDS(MPI_Group_free(&part));
+        SUCCEEDS(MPI_Group_free(&group));
+        break;
+    case 3:
+        code = MPI_Cart_create(comm, 1, &all, &zero, 0, &made);
+        break;
+    case 4:
+        code = MPI_Comm_dup(comm, &made);
+        break;
+    case 5:
+        code = MPI_Comm_idup(comm, &made, &request);
+        if (code == MPI_SUCCESS)
+            code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        break;
+    case 6:
+        code = MPI_Win_allocate(64, 1, MPI_INFO_NULL, comm, &memory, &window);
+        if (code == MPI_SUCCESS) {
+            SUCCEEDS(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN));
+            code = MPI_Win_fence(0, window);
+            freed = MPI_Win_free(&window);
+        }
+        return code == MPI_SUCCESS ? freed : code;
+    default:
+        code = MPI_File_open(comm, file_name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        if (code == MPI_SUCCESS) {
+            code = MPI_File_set_size(file, 100);
+            freed = MPI_File_close(&file);
+            CHECK(file == MPI_FILE_NULL);
+        }
+        return code == MPI_SUCCESS ? freed : code;
+    }
+    if (code != MPI_SUCCESS)
+        return code;
+    SUCCEEDS(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
+    code = MPI_Barrier(made);
+    SUCCEEDS(MPI_Comm_free(&made));
+    return code;
+}
+
+/* Revokes a communicator after some microseconds, whatever its process is at. */
+static void *revoke_soon(void *comm)
+{
+    double end = now() + draw(3000) * 1e-6;
+    while (now() < end)
+        sched_yield();
+    SUCCEEDS(MPIX_Comm_revoke(*(MPI_Comm *)comm));
+    return NULL;
+}
+
+/* All make something of a communicator, again and again, until one revokes it in the midst of that: nobody waits for ever. */
+static void making(void)
+{
+    enum { KINDS = 8, ROUNDS = 20 };
+    be_patient();
+    name_file();
+    for (int round = 0; round < KINDS * ROUNDS; round++) {
+        int code, kind = round % KINDS;
+        MPI_Comm comm, rest;
+        pthread_t thread;
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        SUCCEEDS(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        int revokes = me == round / KINDS % size;
+        if (revokes)
+            CHECK(pthread_create(&thread, NULL, revoke_soon, &comm) == 0);
+        do {
+            HERE;
+            code = make_of(kind, comm);
+        } while (code == MPI_SUCCESS);
+        if (class_of(code) != MPIX_ERR_REVOKED) {
+            fprintf(stderr, "process %d: kind %d\n", me, kind);
+            SUCCEEDS(code);
+        }
+        if (revokes)
+            CHECK(pthread_join(thread, NULL) == 0);
+        victim = -1;
+        HERE;
+        rest = go_on(comm, size);
+        SUCCEEDS(MPI_Comm_free(&rest));
+        SUCCEEDS(MPI_Comm_free(&comm));
+    }
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == 0)
+        unlink(file_name);
+}
+
+/* Two sides are connected again and again until the communicator of one is revoked: the processes of neither wait for ever. */
+static void connecting(void)
+{
+    int low = me < size / 2;
+    be_patient();
+    for (int round = 0; round < 60; round++) {
+        MPI_Comm side, both;
+        pthread_t thread;
+        int code;
+        SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, low, me, &side));
+        SUCCEEDS(MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        int revokes = me == round % size;
+        if (revokes)
+            CHECK(pthread_create(&thread, NULL, revoke_soon, &side) == 0);
+        do {
+            HERE;
+            code = MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 3, &both);
+            if (code == MPI_SUCCESS) {
+                SUCCEEDS(MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN));
+                HERE;
+                SUCCEEDS(MPI_Barrier(both));
+                SUCCEEDS(MPI_Comm_free(&both));
+            }
+        } while (code == MPI_SUCCESS);
+        CHECK(class_of(code) == MPIX_ERR_REVOKED);
+        if (revokes)
+            CHECK(pthread_join(thread, NULL) == 0);
+        SUCCEEDS(MPI_Comm_free(&side));
+        HERE;
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
+/* One fails while all move the pointer that they share of a file: the others go on moving it, and close the file. */
+static void pointer(void)
+{
+    enum { AFTER = 20 };
+    MPI_File file;
+    MPI_Group failed;
+    MPI_Offset end;
+    MPI_Comm rest;
+    int known = 0, written = 0, all = 0, rank;
+    be_patient();
+    name_file();
+    SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, file_name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == victim)
+        end_soon(20000);
+    for (int after = 0; after < AFTER; after += known > 0) {
+        HERE;
+        SUCCEEDS(MPI_File_write_shared(file, &me, 1, MPI_INT, MPI_STATUS_IGNORE));
+        written += (int)sizeof me;
+        SUCCEEDS(MPIX_Comm_get_failed(MPI_COMM_WORLD, &failed));
+        SUCCEEDS(MPI_Group_size(failed, &known));
+        SUCCEEDS(MPI_Group_free(&failed));
+    }
+    HERE;
+    SUCCEEDS(MPIX_Comm_shrink(MPI_COMM_WORLD, &rest));
+    SUCCEEDS(MPI_Allreduce(&written, &all, 1, MPI_INT, MPI_SUM, rest));
+    SUCCEEDS(MPI_File_get_position_shared(file, &end));
+    CHECK(end >= all && end % (int)sizeof me == 0);
+    HERE;
+    FAILS(MPIX_ERR_PROC_FAILED, MPI_File_close(&file));
+    CHECK(file == MPI_FILE_NULL);
+    SUCCEEDS(MPI_Comm_rank(rest, &rank));
+    if (rank == 0)
+        unlink(file_name);
+    SUCCEEDS(MPI_Comm_free(&rest));
+}
+
 /* MPI_COMM_WORLD is revoked: also of that, which has the quickest way, nothing is left but its survivors. */
 static void world(void)
 {
@@ -466,7 +658,9 @@ int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"agree", agree},     {"agree-later", agree_later}, {"collective", collective}, {"blocked", blocked}, {"world", world},
-        {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {NULL, NULL},
+        {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {"making", making},       {"pointer", pointer},
+        {"connecting", connecting},
+        {NULL, NULL},
     };
     if (argc > 2)
         victim = atoi(argv[2]);

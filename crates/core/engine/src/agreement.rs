@@ -33,9 +33,15 @@
 //! so to it (Want), since the leader may have been told by one of these. Of two that have given each
 //! other up one survives: the first in rank that all others of the survivors reach.
 //!
+//! A member that has died is not reached by those that have heard of it, and may have answered before: the leader, if it has not heard, cannot
+//! tell that from two that have given each other up. So it asks once more, in a later turn, when it finds two that do not reach each other:
+//! one that has died does not answer, and the leader hears of the death. Two that both answer are apart.
+//!
 //! *When one is forgotten.* Others may ask until all that live have decided. A member says with its State before which agreement of the
 //! group it has decided all, and the choice has the lowest of these numbers, the floor: nobody asks for those before it any more. There
 //! is none (0) while a member that does not survive is there for somebody.
+//!
+//! When the group is freed all are forgotten (`closing`).
 //!
 //! Members that left in good order count as gone.
 
@@ -43,17 +49,17 @@ use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashMap;
 
+use crate::closing;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::group::GroupId;
 use crate::making;
 use crate::matching::{Select, TagSelect};
 use crate::request::Handle;
-use crate::revoke;
 use crate::send::Mode;
 use crate::transport::{Peer, Presence, Transport};
 
-/// Tags of agreements, on the collectives' context: beyond those of collectives and of revocations.
+/// Tags of agreements, on the collectives' context: beyond those of collectives, of revocations, and of the ends of groups.
 pub(crate) const TAGS: i32 = 0x5000_0000;
 const COUNT: u64 = 0x0fff_ffff;
 const _: () = assert!(TAGS + (COUNT as i32) < making::TAGS);
@@ -140,6 +146,8 @@ pub(crate) struct Agreement {
     lead: Lead,
     /// The peers that each member reaches, of the members that have answered this task.
     reached: Vec<Vec<bool>>,
+    /// Pairs that did not reach each other when all had answered this task in its turn before.
+    apart: Vec<(usize, usize)>,
     /// Leaders whose turn was over when they asked, and members that want to be told.
     refused: Vec<usize>,
     wanting: Vec<usize>,
@@ -199,6 +207,11 @@ impl Agreement {
     /// And nothing of it is on its way.
     fn is_at_rest(&self) -> bool {
         self.is_over() && self.receiving.is_empty()
+    }
+
+    /// And the caller has the outcome.
+    pub(crate) fn is_done_with(&self) -> bool {
+        self.taken && self.is_at_rest()
     }
 
     /// This member's part, for a leader.
@@ -327,6 +340,34 @@ impl Agreement {
             self.turn += size;
         }
         self.lead = Lead::Not;
+        self.reached.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Whether a member has said that it reaches another one; of this task `there` says so.
+    fn reaches(&self, one: usize, other: usize, there: &[bool]) -> bool {
+        let reached = if one == self.rank {
+            there
+        } else {
+            &self.reached[one]
+        };
+        reached.get(other).is_some_and(|&reached| reached)
+    }
+
+    /// All have answered. Of two that did not reach each other before one may have died since: then all are to be asked once more.
+    fn has_new_pairs(&mut self, there: &[bool]) -> bool {
+        let ranks = (0..there.len()).filter(|&rank| there[rank] || rank == self.rank);
+        let ranks: Vec<usize> = ranks.collect();
+        let mut apart = Vec::new();
+        for (at, &one) in ranks.iter().enumerate() {
+            for &other in &ranks[..at] {
+                if !self.reaches(one, other, there) || !self.reaches(other, one, there) {
+                    apart.push((one, other));
+                }
+            }
+        }
+        let new = apart.iter().any(|pair| !self.apart.contains(pair));
+        self.apart = apart;
+        new
     }
 
     /// Another one leads, which may follow one that is gone for this task.
@@ -387,6 +428,7 @@ impl<T: Transport> Engine<T> {
             number,
             sequence,
             reached: vec![Vec::new(); members.len()],
+            apart: Vec::new(),
             members,
             rank,
             context,
@@ -427,7 +469,7 @@ impl<T: Transport> Engine<T> {
     /// Is this what members of an agreement, or of a group that is made, tell each other? It is taken in even where the buffer
     /// for messages is full: it is little, and others wait for the answer.
     pub(crate) fn is_agreement(context: u32, tag: i32) -> bool {
-        context % 2 == 1 && (revoke::TAG..=making::TAGS + making::COUNT).contains(&tag)
+        context % 2 == 1 && (closing::TAG..=making::TAGS + making::COUNT).contains(&tag)
     }
 
     /// Which ranks are there, this one aside.
@@ -480,7 +522,7 @@ impl<T: Transport> Engine<T> {
         self.agreements.retain(|one| {
             let floor = floors.get(&one.context);
             let before = floor.is_some_and(|&floor| one.sequence + KEPT < floor);
-            !(before && one.taken && one.is_at_rest())
+            !(before && one.is_done_with())
         });
     }
 
@@ -568,6 +610,10 @@ impl<T: Transport> Engine<T> {
                 agreement.lead = Lead::Asking(there);
             }
             Lead::Asking(waiting) if !waits(waiting) => {
+                if agreement.adopted.is_none() && agreement.has_new_pairs(&there) {
+                    agreement.begin_later(turn);
+                    return true;
+                }
                 let choice = match agreement.adopted.take() {
                     Some((_, choice)) => choice,
                     None => self.choose(agreement, &there),
@@ -588,14 +634,7 @@ impl<T: Transport> Engine<T> {
         let me = agreement.rank;
         let mut survives = vec![false; there.len()];
         survives[me] = true;
-        let reaches = |one: usize, other: usize| {
-            let reached = if one == me {
-                there
-            } else {
-                &agreement.reached[one]
-            };
-            reached.get(other).is_some_and(|&reached| reached)
-        };
+        let reaches = |one: usize, other: usize| agreement.reaches(one, other, there);
         for rank in (0..there.len()).filter(|&rank| there[rank]) {
             let mut others = (0..there.len()).filter(|&other| survives[other]);
             survives[rank] = others.all(|other| reaches(rank, other) && reaches(other, rank));

@@ -4,6 +4,7 @@ use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
+use crate::closing::Closings;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
@@ -87,7 +88,7 @@ impl<T: Transport> Engine<T> {
             return false;
         }
         let bytes = self.transport.accept_bytes(peer);
-        if Self::is_agreement(context, tag) && !self.agreement_arrived(context, tag) {
+        if Self::is_agreement(context, tag) && !self.agreement_arrived(peer, context, tag) {
             return true;
         }
         self.buffered += charge(bytes.len());
@@ -102,10 +103,14 @@ impl<T: Transport> Engine<T> {
 
     /// A message of agreements, or word of a revocation, has come. False: that is all there is to it.
     #[cold]
-    fn agreement_arrived(&mut self, context: u32, tag: i32) -> bool {
+    fn agreement_arrived(&mut self, peer: Peer, context: u32, tag: i32) -> bool {
         self.stirred = true;
         if tag == revoke::TAG {
-            self.revocations.hear(context);
+            self.revocations.hear(context, peer);
+            return false;
+        }
+        if Closings::is_word(tag) {
+            self.closings.hear(context, peer, tag);
             return false;
         }
         self.agreement_came = true;
@@ -205,7 +210,7 @@ impl<T: Transport> Engine<T> {
                 }
             }
             None => {
-                if Self::is_agreement(context, tag) && !self.agreement_arrived(context, tag) {
+                if Self::is_agreement(context, tag) && !self.agreement_arrived(peer, context, tag) {
                     return;
                 }
                 self.unexpected.push(Waiting {

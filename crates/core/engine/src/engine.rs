@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::agreement::Agreement;
 use crate::arrival::Body;
 use crate::bulk::{Incoming, Outgoing};
+use crate::closing::Closings;
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::making::Making;
@@ -61,6 +62,7 @@ pub struct Engine<T: Transport> {
     /// Agreements begun so far.
     pub(crate) agreed: u64,
     pub(crate) revocations: Revocations,
+    pub(crate) closings: Closings,
     /// There is something to do about agreements or revocations.
     pub(crate) stirred: bool,
     /// See [`Engine::is_whole`].
@@ -106,6 +108,7 @@ impl<T: Transport> Engine<T> {
             agreement_came: false,
             agreed: 0,
             revocations: Revocations::default(),
+            closings: Closings::default(),
             stirred: false,
             is_whole: true,
             open_world: world.1,
@@ -164,7 +167,8 @@ impl<T: Transport> Engine<T> {
     fn run_stirred(&mut self) -> bool {
         self.stirred = false;
         let moved = self.run_revocations();
-        moved | self.run_agreements()
+        let agreed = self.run_agreements();
+        moved | agreed | self.run_closings()
     }
 
     /// Is this a rank of the world for which nothing but its number counts?

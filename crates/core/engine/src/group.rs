@@ -636,12 +636,13 @@ impl<T: Transport> Engine<T> {
             ));
         }
         let group = self.group(id)?;
-        let context = group.context;
+        let (context, members, rank) = (group.context, group.peers(), group.rank as usize);
         let rooms = [Some(group), group.here.as_deref()].into_iter().flatten();
         let buffers: Vec<_> = rooms.map(|room| (room.buffer_name, room.size())).collect();
         for (buffer, members) in buffers.into_iter().filter(|&(buffer, _)| buffer != 0) {
             self.transport.leave_collective_buffer(buffer, members);
         }
+        self.close_agreements(context, members, rank);
         self.groups.vacate(id.0 as usize % SLOTS);
         self.groups.by_context.remove(&context);
         Ok(())

@@ -21,6 +21,7 @@
 //! | `making` | the members of a new group agree on its context |
 //! | `agreement` | the members of a group agree, whoever dies meanwhile |
 //! | `shrink`, `agree` | what on: a group of those that survive, a flag |
+//! | `closing` | agreements of groups that are freed are forgotten |
 //! | `revoke` | all that is done in a group ends |
 //! | `round` | small blocking collectives through shared memory |
 //! | `contributions` | what the members have contributed to a round |
@@ -34,6 +35,7 @@ mod agree;
 mod agreement;
 mod arrival;
 mod bulk;
+mod closing;
 mod collective;
 mod contributions;
 mod engine;

@@ -12,6 +12,8 @@
 //! or Gone or Full(who)  ───────────────>  it is not, for all
 //! ```
 //!
+//! A member that is gone never comes back: so all that have not agreed end at once, whether or not all others have called.
+//!
 //! *Why it ends.* Nothing is held while it waits, so groups that are made in different orders by different members do not wait for
 //! each other. Groups that are made at the same time are in each other's way only if the same context was proposed for both; after a
 //! refusal those that are proposed for different groups lie apart. Each member answers each proposal once, and then hears one word: so nothing is left behind that a later making
@@ -112,6 +114,7 @@ pub(crate) struct Making {
     /// None: nobody wants it any more; the others do.
     request: Option<u32>,
     members: Vec<Peer>,
+    rank: u32,
     tree: Tree,
     frame: Frame,
     /// The call and the members, as each message has them.
@@ -129,6 +132,12 @@ pub(crate) struct Making {
 impl Making {
     fn peer(&self, rank: u32) -> Peer {
         self.members[rank as usize]
+    }
+
+    /// This task has agreed, and has not heard what has come of it: the others may have the group.
+    fn may_be_made(&self) -> bool {
+        let has_agreed = self.answer == Word::Accepted && self.waiting.is_empty();
+        self.context != 0 && has_agreed && self.tree.parent.is_some()
     }
 
     /// The next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
@@ -204,6 +213,7 @@ impl<T: Transport> Engine<T> {
             },
             name: [call.word(), sum(&members)],
             members,
+            rank,
             context: 0,
             refused: 0,
             answer: Word::Accepted,
@@ -238,6 +248,10 @@ impl<T: Transport> Engine<T> {
             self.groups.release(making.group);
             if let Some(request) = making.request {
                 self.requests.complete(request, Some(Error::Revoked));
+            }
+            if making.may_be_made() {
+                let rank = making.rank as usize;
+                self.note_revoked(making.context, making.members, rank, false);
             }
         }
     }
@@ -278,11 +292,25 @@ impl<T: Transport> Engine<T> {
                 return Some(true);
             }
         }
-        let parent = making.tree.parent.filter(|_| making.waiting.is_empty());
-        let Some(parent) = parent else {
+        if !making.waiting.is_empty() {
+            let Some(gone) = self.gone_member(making) else {
+                return Some(false);
+            };
+            making.waiting.clear();
+            making.answer = making.answer.and(gone);
+            return self.answered(making);
+        }
+        let Some(parent) = making.tree.parent else {
             return Some(false);
         };
         match self.hear(making, making.peer(parent)) {
+            None if making.context == 0 => {
+                let Some(gone) = self.gone_member(making) else {
+                    return Some(false);
+                };
+                self.end_making(making, gone);
+                return None;
+            }
             None => return Some(false),
             Some(Word::Propose(context)) => {
                 self.propose(making, context);
@@ -296,6 +324,15 @@ impl<T: Transport> Engine<T> {
             }
         }
         Some(true)
+    }
+
+    /// A member that is gone. Then there will be no group of these members, and nobody needs to wait for others, which may know that and not
+    /// have called; but the last word is awaited by those that have agreed.
+    fn gone_member(&self, making: &Making) -> Option<Word> {
+        let is_lost = |&&peer: &&Peer| {
+            self.is_gone(peer) && !self.may_have_unread(peer, making.frame.context)
+        };
+        making.members.iter().find(is_lost).copied().map(Word::Gone)
     }
 
     /// The next word of a member to this task; `Gone` if there will be none.

@@ -18,14 +18,20 @@
 //! *Groups that are tied* are revoked together: the word about one is the word about all. Only this task knows that they are tied,
 //! so it tells the members of each.
 //!
-//! *Word that comes early.* A member can hear of it before its own making of the group is over. It keeps the context, which no other
-//! group will have.
+//! *Word that comes early.* A member can hear of it before its own making of the group is over. It keeps the context, and who said
+//! so.
+//!
+//! *Groups that some members do not get.* A new group is made of messages in the old one. If that is revoked meanwhile, some members may
+//! have the new group already, and others never will. A member that has agreed to the new group's context and gives up tells the others that
+//! the new group is revoked: so nobody waits there for one that is not in it. The context may have been refused by somebody, and be
+//! another group's there; of that the one that gives up is no member. So word counts only if it comes from a member.
 //!
 //! The word is an empty frame in the group's collective context, with a tag of its own. It is taken in where others have to
 //! wait for room, and goes ahead of frames that do.
 
 use regatta_wire::{Frame, Kind};
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 use crate::agreement;
 use crate::arrival::{Body, charge};
@@ -41,7 +47,7 @@ pub(crate) const TAG: i32 = agreement::TAGS - 1;
 
 /// In a group that is not larger everybody tells everybody.
 const SMALL: usize = 16;
-/// So many contexts are kept of groups that this task does not have. They are made soon, or never.
+/// So many words are kept of groups that this task does not have, the latest. They are made soon, or never.
 const EARLY: usize = 1 << 12;
 
 /// A group that is revoked, also when this task has freed it: others may have to be told.
@@ -59,27 +65,37 @@ struct Revocation {
 pub(crate) struct Revocations {
     list: Vec<Revocation>,
     contexts: FxHashSet<u32>,
-    /// Contexts of which word has come and was not looked at.
-    heard: Vec<u32>,
-    /// Contexts of groups that this task does not have, or not yet.
-    early: FxHashSet<u32>,
+    /// Contexts of which word has come and was not looked at, and from whom.
+    heard: Vec<(u32, Peer)>,
+    /// Words of groups that this task does not have, or not yet.
+    early: VecDeque<(u32, Peer)>,
     /// Somebody is gone: others may have become neighbours.
     lost: bool,
 }
 
 impl Revocations {
     /// Word of a peer.
-    pub(crate) fn hear(&mut self, context: u32) {
-        self.heard.push(context & !1);
+    pub(crate) fn hear(&mut self, context: u32, from: Peer) {
+        self.heard.push((context & !1, from));
+    }
+
+    /// The group of which this peer speaks is not there, or not yet.
+    fn keep(&mut self, context: u32, from: Peer) {
+        if self.early.len() >= EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back((context, from));
     }
 
     /// Word has come of a group that is only now there.
     pub(crate) fn made(&mut self, context: u32) -> bool {
-        let early = self.early.remove(&context);
-        if early {
-            self.heard.push(context);
+        let before = self.heard.len();
+        if !self.early.is_empty() {
+            let of_it = self.early.iter().filter(|(early, _)| *early == context);
+            self.heard.extend(of_it);
+            self.early.retain(|(early, _)| *early != context);
         }
-        early
+        self.heard.len() > before
     }
 
     /// A peer is gone.
@@ -154,14 +170,14 @@ impl<T: Transport> Engine<T> {
     pub(crate) fn run_revocations(&mut self) -> bool {
         let heard = std::mem::take(&mut self.revocations.heard);
         let moved = !heard.is_empty();
-        for context in heard {
+        for (context, from) in heard {
+            let is_member = |id| self.group(id).is_ok_and(|it| it.rank_of(from).is_some());
             match self.groups.id_of(context) {
-                Some(id) => self.revoke_tied(id, false),
+                Some(id) if is_member(id) => self.revoke_tied(id, false),
+                // A group that was to have this context, and will not be there.
+                Some(_) => {}
                 None if self.is_revoked_context(context) => {}
-                None if self.revocations.early.len() < EARLY => {
-                    self.revocations.early.insert(context);
-                }
-                None => {}
+                None => self.revocations.keep(context, from),
             }
         }
         if std::mem::take(&mut self.revocations.lost) {
@@ -186,17 +202,28 @@ impl<T: Transport> Engine<T> {
             if id == GroupId::WORLD {
                 self.open_world = 0;
             }
-            self.revocations.contexts.insert(context);
-            self.is_whole = false;
-            self.revocations.list.push(Revocation {
-                context,
-                told: vec![false; members.len()],
-                members,
-                rank,
-            });
-            self.tell_of_revocation(self.revocations.list.len() - 1, first);
-            self.end_all_of(context);
+            self.note_revoked(context, members, rank, first);
         }
+    }
+
+    /// A group with this context is revoked, also if this task has none and others may.
+    pub(crate) fn note_revoked(
+        &mut self,
+        context: u32,
+        members: Vec<Peer>,
+        rank: usize,
+        first: bool,
+    ) {
+        self.revocations.contexts.insert(context);
+        self.is_whole = false;
+        self.revocations.list.push(Revocation {
+            context,
+            told: vec![false; members.len()],
+            members,
+            rank,
+        });
+        self.tell_of_revocation(self.revocations.list.len() - 1, first);
+        self.end_all_of(context);
     }
 
     fn tell_of_revocation(&mut self, at: usize, all: bool) {

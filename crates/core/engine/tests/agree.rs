@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::Instant;
+
 use proptest::prelude::*;
 use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Presence, Settings};
 use regatta_memory::views::Views;
@@ -25,6 +27,7 @@ type Agreed = (i32, Option<Error>);
 
 struct Fleet {
     net: Net,
+    group: GroupId,
     engines: Vec<Engine<End>>,
     /// By call and task.
     flags: Vec<Vec<i32>>,
@@ -59,6 +62,35 @@ impl Fleet {
             under_way: (0..tasks).map(|_| None).collect(),
             agreed: vec![Vec::new(); tasks as usize],
             net,
+            group: GroupId::WORLD,
+        }
+    }
+
+    /// From now on they agree in another group of all.
+    fn make_group(&mut self) {
+        let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
+        for engine in &mut self.engines {
+            self.group = engine.add_group(all.clone(), 2, 0).expect("a group");
+        }
+    }
+
+    /// All that live free the group in this order; all agreements are forgotten after that.
+    fn free_group(&mut self, order: &[Peer], story: &str) {
+        for &peer in order {
+            if self.net.is_here(peer) {
+                let freed = self.engines[peer as usize].free_group(self.group);
+                freed.expect("a group");
+                self.engines[peer as usize].progress();
+            }
+        }
+        for _ in 0..100 {
+            for peer in self.living() {
+                self.engines[peer as usize].progress();
+            }
+        }
+        for peer in self.living() {
+            let kept = self.engines[peer as usize].agreements();
+            assert_eq!(kept, 0, "{story}: {peer} keeps some");
         }
     }
 
@@ -81,10 +113,10 @@ impl Fleet {
         }
         let Some((handle, into)) = self.under_way[at].take() else {
             if self.acknowledges > 0 && (call + at).is_multiple_of(self.acknowledges) {
-                engine.acknowledge(GroupId::WORLD).expect("a group");
+                engine.acknowledge(self.group).expect("a group");
             }
             let into = room(4);
-            let started = engine.start_agree(GroupId::WORLD, self.flags[call][at], into.clone());
+            let started = engine.start_agree(self.group, self.flags[call][at], into.clone());
             self.under_way[at] = Some((started.expect("a group"), into));
             return;
         };
@@ -224,6 +256,70 @@ fn a_death_is_an_error_until_all_have_acknowledged_it() {
     assert_eq!(call(&mut fleet, 3), None);
 }
 
+/// One answers the leader and dies, and another one has heard of that when it answers; the leader has not. That one survives all the same.
+#[test]
+fn who_hears_of_a_death_before_the_leader_does_survives() {
+    for sizes in [Sizes::TINY, ROOMY] {
+        let mut fleet = Fleet::new(4, sizes, flags(2, 4, 1), 0);
+        for _ in 0..20 {
+            [0, 1, 2].iter().for_each(|&peer| fleet.turn(peer));
+        }
+        fleet.net.part(1, 3);
+        for _ in 0..40 {
+            [0, 2, 3].iter().for_each(|&peer| fleet.turn(peer));
+        }
+        assert!(
+            fleet.agreed[0].is_empty(),
+            "it is not known yet that 1 is gone"
+        );
+        fleet.net.lose(1, Presence::Dead);
+        fleet.run(&[0, 2, 3], "1 has died");
+        for peer in [0, 2, 3] {
+            let errors = fleet.agreed[peer].iter().map(|(_, error)| error.clone());
+            let errors: Vec<_> = errors.collect();
+            assert_eq!(errors, vec![Some(Error::Dead(1)); 2], "{peer}");
+        }
+        fleet.check("1 has died");
+    }
+}
+
+/// The least time of a call that is begun while so many agreements that are over are kept.
+fn time_to_begin(kept: usize) -> f64 {
+    let mut fleet = Fleet::new(3, ROOMY, Vec::new(), 0);
+    let mut under_way = Vec::new();
+    for peer in 0..3 {
+        for _ in 0..kept {
+            let agreed = fleet.engines[peer].start_agree(GroupId::WORLD, -1, room(4));
+            under_way.push((peer, agreed.expect("a group")));
+        }
+    }
+    for _ in 0..PATIENCE {
+        for engine in &mut fleet.engines {
+            engine.progress();
+        }
+        under_way.retain(|&(peer, handle)| {
+            let outcome = fleet.engines[peer].finish(handle);
+            outcome.expect("a live handle").is_none()
+        });
+    }
+    assert!(under_way.is_empty() && fleet.engines[0].agreements() == kept);
+    // The others do not call: nothing is decided, and nothing forgotten.
+    let times = (0..20).map(|_| {
+        let began = Instant::now();
+        let agreed = fleet.engines[0].start_agree(GroupId::WORLD, -1, room(4));
+        agreed.expect("a group");
+        began.elapsed().as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// Agreements that are begun at the same time are kept until a later one. To look which can be forgotten is one look at each.
+#[test]
+fn to_forget_agreements_takes_a_look_at_each() {
+    let (few, many) = (time_to_begin(100), time_to_begin(400));
+    assert!(many < 9.0 * few, "{few} s with 100 and {many} s with 400");
+}
+
 /// One that has left is no failure, and nobody waits for it.
 #[test]
 fn a_departure_is_no_failure() {
@@ -246,6 +342,68 @@ fn agreements_that_are_over_are_forgotten() {
         let kept = fleet.engines[peer as usize].agreements();
         assert!(kept < 20, "{peer} has {kept}");
     }
+}
+
+/// When a group is freed none of its agreements is kept, whoever dies meanwhile.
+#[test]
+fn agreements_of_groups_that_are_freed_are_forgotten() {
+    for tasks in [1, 2, 5, 20] {
+        let mut fleet = Fleet::new(tasks, ROOMY, flags(5, tasks, 3), 0);
+        let order: Vec<Peer> = (0..tasks).collect();
+        fleet.make_group();
+        fleet.run(&order, "nobody dies");
+        assert!(fleet.engines[0].agreements() > 0);
+        fleet.free_group(&order, &format!("{tasks} tasks"));
+    }
+    let mut seen = [false; 2];
+    for sizes in [Sizes::TINY, ROOMY] {
+        for first in 0..100 {
+            for (fuses, order) in [
+                ([first, 1000], [2, 0, 3, 1]),
+                ([first, first + 2], [0, 1, 2, 3]),
+            ] {
+                let mut fleet = Fleet::new(4, sizes, flags(2, 4, 5), 0);
+                fleet.make_group();
+                fleet.net.die_after(0, fuses[0]);
+                fleet.net.die_after(1, fuses[1]);
+                let story = format!("{fuses:?}");
+                fleet.run(&[0, 1, 2, 3], &story);
+                seen[0] |= !fleet.net.is_here(0);
+                let before = fleet.living();
+                fleet.free_group(&order, &story);
+                seen[1] |= fleet.living() != before;
+            }
+        }
+    }
+    assert_eq!(
+        seen, [true; 2],
+        "somebody dies before and while it is freed"
+    );
+}
+
+/// The others keep agreements of a group that one has not freed: it may have to be told.
+#[test]
+fn agreements_are_kept_until_the_last_one_frees_the_group() {
+    let mut fleet = Fleet::new(3, ROOMY, flags(2, 3, 1), 0);
+    fleet.make_group();
+    fleet.run(&[0, 1, 2], "nobody dies");
+    let group = fleet.group;
+    let free = |fleet: &mut Fleet, peer: usize| {
+        fleet.engines[peer].free_group(group).expect("a group");
+        for _ in 0..20 {
+            fleet.engines.iter_mut().for_each(|engine| {
+                engine.progress();
+            });
+        }
+        fleet
+            .engines
+            .iter()
+            .filter(|it| it.agreements() > 0)
+            .count()
+    };
+    assert_eq!(free(&mut fleet, 2), 3);
+    assert_eq!(free(&mut fleet, 0), 3);
+    assert_eq!(free(&mut fleet, 1), 0);
 }
 
 /// Nobody waits for the call of one that has given it up, but for its engine.

@@ -178,6 +178,7 @@ impl Fleet {
         if !living.iter().any(|&peer| self.is_revoked(peer)) {
             return;
         }
+        let mut made = Vec::new();
         for peer in living {
             assert!(self.is_revoked(peer), "{story}: {peer} does not know");
             for handle in std::mem::take(&mut self.under_way[peer as usize]) {
@@ -187,16 +188,39 @@ impl Fleet {
                     self.judge(peer, &error);
                 }
             }
-            for (_, handle) in std::mem::take(&mut self.made[peer as usize]) {
+            for (call, (group, handle)) in std::mem::take(&mut self.made[peer as usize])
+                .into_iter()
+                .enumerate()
+            {
                 let outcome = self.engine(peer).finish(handle).expect("a live handle");
-                assert!(outcome.is_some(), "{story}: {peer} waits for a new group");
+                let (_, error) =
+                    outcome.unwrap_or_else(|| panic!("{story}: {peer} waits for a new group"));
+                made.push((call, peer, group, error));
             }
             let barrier = self.start(peer, Deed::Barrier);
             assert_eq!(barrier.expect_err("revoked"), Error::Revoked, "{story}");
-            let made = self.start(peer, Deed::Duplicate);
-            assert!(made.is_err(), "{story}");
+            let refused = self.start(peer, Deed::Duplicate);
+            assert!(refused.is_err(), "{story}");
         }
+        self.check_made(&made, story);
         self.go_on(story);
+    }
+
+    /// A group that some members have and others do not, because the old one was revoked, is revoked for those that have it.
+    fn check_made(&self, made: &[(usize, Peer, GroupId, Option<Error>)], story: &str) {
+        for (call, peer, group, _) in made.iter().filter(|it| it.3.is_none()) {
+            let lacks = |it: &&(usize, Peer, GroupId, Option<Error>)| {
+                it.0 == *call && it.3 == Some(Error::Revoked)
+            };
+            if let Some((_, other, ..)) = made.iter().find(lacks) {
+                let engine = &self.engines[*peer as usize];
+                assert_eq!(
+                    engine.is_revoked(*group),
+                    Ok(true),
+                    "{story}: {peer} waits for {other}"
+                );
+            }
+        }
     }
 
     /// The living agree in the group that is revoked, and the other group still works.
@@ -349,6 +373,52 @@ fn word_may_come_before_the_group_is_there() {
         assert_eq!(revoked, Ok(true), "{peer} has not heard");
     }
     assert!(seen, "it never came to that");
+}
+
+/// The old group is revoked when some members have the new one and others do not: those that have it hear that.
+#[test]
+fn a_group_that_not_all_get_is_revoked() {
+    let mut seen = 0;
+    for tasks in [2, 3, 4, 20] {
+        for turns in 0..12 {
+            let mut fleet = Fleet::new(tasks, ROOMY);
+            for peer in 0..tasks {
+                fleet.act(peer, Deed::Duplicate);
+            }
+            (0..turns).for_each(|_| fleet.progress());
+            fleet.engine(0).progress();
+            let has_it = |fleet: &mut Fleet, peer: Peer| {
+                let (_, handle) = fleet.made[peer as usize][0];
+                fleet.engine(peer).is_done(handle).expect("a live handle")
+            };
+            let have: Vec<bool> = (0..tasks).map(|peer| has_it(&mut fleet, peer)).collect();
+            seen += u32::from(have.contains(&true) && have.contains(&false));
+            let group = fleet.group;
+            // One that has nothing yet hears of it before the last word about the new group.
+            fleet.engine(tasks - 1).revoke(group).expect("a group");
+            fleet.end(&format!("{tasks} tasks, after {turns} turns"));
+        }
+    }
+    assert!(seen >= 4, "it came to that {seen} times");
+}
+
+/// Word of a context comes from a task that was to be in another group with that: nothing happens.
+#[test]
+fn word_counts_only_if_it_comes_from_a_member() {
+    let mut fleet = Fleet::new(3, ROOMY);
+    let own = |fleet: &mut Fleet, peer: Peer, members: Vec<Peer>| {
+        let made = fleet.engine(peer).add_group(members, 8, 0);
+        made.expect("a group")
+    };
+    let pair = own(&mut fleet, 0, vec![0, 1]);
+    own(&mut fleet, 1, vec![0, 1]);
+    let other = own(&mut fleet, 2, vec![2, 0]);
+    fleet.engine(2).revoke(other).expect("a group");
+    (0..20).for_each(|_| fleet.progress());
+    assert_eq!(fleet.engines[0].is_revoked(pair), Ok(false));
+    fleet.engine(1).revoke(pair).expect("a group");
+    (0..20).for_each(|_| fleet.progress());
+    assert_eq!(fleet.engines[0].is_revoked(pair), Ok(true));
 }
 
 #[test]

@@ -205,6 +205,18 @@ pub fn get(name: String, index: u32, flags: u32) -> Result<(u32, Vec<u8>)> {
     }
 }
 
+/// Add to the number that an entry is, in one step; the number before.
+pub fn add(name: String, index: u32, amount: i64) -> Result<i64> {
+    let amount = amount as u64;
+    let answer = ask(|id| Ask::Add {
+        id,
+        name,
+        index,
+        amount,
+    })?;
+    value(answer).map(|before| before as i64)
+}
+
 /// Delete an entry.
 pub fn delete(name: String, index: u32) -> Result<()> {
     value(ask(|id| Ask::Delete { id, name, index })?).map(|_| ())

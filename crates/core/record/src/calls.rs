@@ -195,6 +195,7 @@ pub const CALLS: &[(&str, Kind)] = &[
     ("rg_notify_cancel", Kind::Other),
     ("rg_put", Kind::Other),
     ("rg_get", Kind::Other),
+    ("rg_add", Kind::Other),
     ("rg_delete", Kind::Other),
     ("rg_names", Kind::Other),
     ("rg_join", Kind::Other),

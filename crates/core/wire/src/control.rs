@@ -129,6 +129,8 @@ messages! {
         27 Reach { task: u32, address: Option<SocketAddr>, silent: Option<u32> }
         /// End the job, and all its tasks, with this exit status.
         28 Abort { id: u32, status: u32 }
+        /// Add to the number that an entry is. The value: the number before.
+        29 Add { id: u32, name: String, index: u32, amount: u64 }
     }
 }
 
@@ -189,6 +191,7 @@ impl Ask {
             | Ask::Put { id, .. }
             | Ask::Get { id, .. }
             | Ask::Delete { id, .. }
+            | Ask::Add { id, .. }
             | Ask::Names { id, .. }
             | Ask::Join { id, .. }
             | Ask::Leave { id, .. }

@@ -652,6 +652,9 @@ int rg_put(const char *name, const void *value, size_t len, int index, int flags
  * is RG_ERR_TRUNCATED, and an entry that was to be taken is gone. */
 int rg_get(const char *name, int index, int flags, void *value, size_t capacity, size_t *len,
            int *found);
+/* Add to an entry of 8 bytes, the lowest first, in one step: nobody sees it in between, and whoever ends meanwhile has added or has
+ * not. Who may overwrite it may add. *before is what it was. RG_ERR_NAME if there is none. */
+int rg_add(const char *name, int index, int64_t amount, int64_t *before);
 int rg_delete(const char *name, int index);
 
 typedef struct {

@@ -84,6 +84,24 @@ unsafe extern "C" fn rg_get(
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn rg_add(
+    text: *const c_char,
+    index: c_int,
+    amount: i64,
+    before: *mut i64,
+) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let name = unsafe { name(text, "name") };
+    answer(name.and_then(|name| {
+        let found = process::add(name, index_from(index)?, amount)?;
+        if let Ok(before) = output(before, "before") {
+            *before = found;
+        }
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn rg_delete(text: *const c_char, index: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let name = unsafe { name(text, "name") };

@@ -307,6 +307,12 @@ impl Task {
         ours(process::get(name.into(), how.index, flags))
     }
 
+    /// Add to an entry that is a number of 8 bytes, the lowest first, in one step; the number before.
+    pub fn add(&self, name: &str, index: u32, amount: i64) -> Result<i64> {
+        raw::outside()?;
+        ours(process::add(name.into(), index, amount))
+    }
+
     /// Delete an entry.
     pub fn delete(&self, name: &str, index: u32) -> Result<()> {
         raw::outside()?;

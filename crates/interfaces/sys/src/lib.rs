@@ -540,6 +540,7 @@ unsafe extern "C" {
         len: *mut usize,
         found: *mut c_int,
     ) -> c_int;
+    pub fn rg_add(name: *const c_char, index: c_int, amount: i64, before: *mut i64) -> c_int;
     pub fn rg_delete(name: *const c_char, index: c_int) -> c_int;
     pub fn rg_names(
         pattern: *const c_char,

@@ -110,6 +110,14 @@ fn ask() -> impl Strategy<Value = Ask> {
                 flags,
                 value
             }),
+        (id, any::<String>(), any::<u32>(), any::<u64>()).prop_map(|(id, name, index, amount)| {
+            Ask::Add {
+                id,
+                name,
+                index,
+                amount,
+            }
+        }),
         (id, any::<String>(), any::<u32>()).prop_map(|(id, group, count)| Ask::Meet {
             id,
             group,

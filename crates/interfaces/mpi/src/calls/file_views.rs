@@ -48,7 +48,7 @@ pub unsafe fn file_set_view(
     // The pointer of all is set back when nobody accesses the file through the old view any more.
     file.barrier()?;
     if file.comm.rank == 0 {
-        file.shared.change(|_| 0)?;
+        file.shared.set(0)?;
     }
     let mut state = file.state();
     state.view = Arc::new(view);
@@ -173,7 +173,7 @@ pub unsafe fn file_seek_shared(fh: File, offset: i64, whence: c_int) -> Result {
     // All have read the pointer before it moves.
     file.barrier()?;
     if file.comm.rank == 0 {
-        file.shared.change(|_| to)?;
+        file.shared.set(to)?;
     }
     file.barrier()
 }

@@ -59,11 +59,14 @@ pub unsafe fn file_open(
 pub unsafe fn file_close(fh: *mut File) -> Result {
     without_file(not_null(fh, "fh"))?;
     // SAFETY: the caller's pointer.
-    unsafe {
-        opening::close(*fh)?;
-        *fh = FILE_NULL;
+    let handle = unsafe { *fh };
+    get(handle)?;
+    let closed = opening::close(handle);
+    if get(handle).is_err() {
+        // SAFETY: the caller's pointer.
+        unsafe { *fh = FILE_NULL };
     }
-    Ok(())
+    closed
 }
 
 pub unsafe fn file_delete(filename: *const c_char, info: Info) -> Result {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use regatta_sys as rg;
 
-use super::making::{UNTOLD, dup_group, own_tag, select, split_group};
+use super::making::{UNTOLD, dup_group, own_tag, select, split_group, with_parts};
 use super::{Communicator, Made, Members, Remote, internal_messages, making};
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -
     let rank = groups::own_rank(&local)?;
     Ok(Made {
         group,
-        hidden: dup_group(group)?,
+        hidden: with_parts(&[group], dup_group(group))?,
         rank,
         base: if low { 0 } else { remote.len() as c_int },
         remote: Some(Remote {
@@ -68,6 +68,7 @@ impl LeaderExchange {
         let words = [&[own], &comm.local[..]].concat();
         let theirs = exchange(&words)?;
         match theirs.split_first() {
+            Some((&class, [])) => Err(Error::new(class, "the other side has given up")),
             Some((&other, others)) => Ok(LeaderExchange {
                 tag: match comm.local.first() < others.first() {
                     true => own,
@@ -80,6 +81,15 @@ impl LeaderExchange {
     }
 }
 
+/// A new group of this communicator's side, which all its processes have: what follows does not end when the communicator is revoked, for
+/// the other side waits for all.
+fn side_of(comm: &Communicator) -> Result<rg::Group> {
+    internal_messages::barrier(comm.group)?;
+    let own = dup_group(comm.group)?;
+    with_parts(&[own], internal_messages::barrier(own))?;
+    Ok(own)
+}
+
 /// Connects this communicator's processes with others, whom the process with rank `leader` hears of: `ask` is called there
 /// alone. An error of it is everybody's.
 pub fn connect(
@@ -87,7 +97,34 @@ pub fn connect(
     leader: c_int,
     ask: impl FnOnce() -> Result<LeaderExchange>,
 ) -> Result<Made> {
-    internal_messages::barrier(comm.group)?;
+    connect_or(comm, leader, ask, |_| {})
+}
+
+/// As above. If this side comes to nothing before its leader has asked, that calls `decline` instead.
+fn connect_or(
+    comm: &Communicator,
+    leader: c_int,
+    ask: impl FnOnce() -> Result<LeaderExchange>,
+    decline: impl FnOnce(&Error),
+) -> Result<Made> {
+    let own = match side_of(comm) {
+        Ok(own) => own,
+        Err(error) => {
+            if comm.rank == leader {
+                decline(&error);
+            }
+            return Err(error);
+        }
+    };
+    connect_side(comm, own, leader, ask)
+}
+
+fn connect_side(
+    comm: &Communicator,
+    own: rg::Group,
+    leader: c_int,
+    ask: impl FnOnce() -> Result<LeaderExchange>,
+) -> Result<Made> {
     let mut failed = None;
     let mut words = Vec::new();
     if comm.rank == leader {
@@ -102,18 +139,21 @@ pub fn connect(
             }
         }
     }
-    let words = internal_messages::broadcast(comm.group, leader, words)?;
+    let words = with_parts(&[own], internal_messages::broadcast(own, leader, words))?;
     match words[..] {
         [SUCCESS, tag, ref members @ ..] => {
-            let own = dup_group(comm.group)?;
             let members = Members::from(members.to_vec());
-            join_sides(comm.local.clone(), own, members, tag)
+            with_parts(&[own], join_sides(comm.local.clone(), own, members, tag))
         }
-        _ => Err(failed.unwrap_or_else(|| {
-            let class = words.first().copied().unwrap_or(ERR_INTERN);
-            let text = format!("the process with rank {leader} could not connect the sides");
-            Error::new(class, text)
-        })),
+        _ => {
+            // All hear of that error, and not that the group is revoked.
+            making::free(Some(own));
+            Err(failed.unwrap_or_else(|| {
+                let class = words.first().copied().unwrap_or(ERR_INTERN);
+                let text = format!("the process with rank {leader} could not connect the sides");
+                Error::new(class, text)
+            }))
+        }
     }
 }
 
@@ -125,13 +165,14 @@ pub fn create_inter(
     bridge: Option<(Arc<Communicator>, c_int)>,
     tag: c_int,
 ) -> Result<Made> {
-    connect(comm, leader, || {
-        let (bridge, to) = bridge.ok_or_else(nobody)?;
+    let exchange = |words: &[c_int]| {
+        let (bridge, to) = bridge.as_ref().ok_or_else(nobody)?;
         let (own, to) = (bridge.base + bridge.rank, bridge.peer_base() + to);
-        LeaderExchange::agree(comm, |words| {
-            internal_messages::exchange(bridge.hidden, own, to, own_tag(tag), words)
-        })
-    })
+        internal_messages::exchange(bridge.hidden, own, to, own_tag(tag), words)
+    };
+    let ask = || LeaderExchange::agree(comm, exchange);
+    // The leader of the other side waits for a word. If it cannot be told it has an error of its own.
+    connect_or(comm, leader, ask, |error| drop(exchange(&[error.class()])))
 }
 
 fn nobody() -> Error {
@@ -200,13 +241,13 @@ pub(super) fn split(
         others.len() as c_int + index
     };
     let group = split_group(comm.group, colour, place)?;
-    let own = split_group(remote.own, colour, index)?;
+    let own = with_parts(group.as_slice(), split_group(remote.own, colour, index))?;
     let (Some(group), Some(own)) = (group, own) else {
         return Ok(None);
     };
     Ok(Some(Made {
         group,
-        hidden: dup_group(group)?,
+        hidden: with_parts(&[group, own], dup_group(group))?,
         rank: index,
         base: if low { 0 } else { others.len() as c_int },
         remote: Some(Remote {

@@ -13,7 +13,7 @@ use super::{Communicator, Description, Members, Remote, inter, internal_messages
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::errhandler::HandlerSlot;
-use crate::error::{Error, Result, checked};
+use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::groups;
 use crate::info::Hints;
 use crate::topology::Topology;
@@ -77,6 +77,11 @@ impl Inherited {
 impl Made {
     /// With a group of the engine's, and a hidden one of the same members.
     pub fn of_group(group: rg::Group) -> Result<Made> {
+        with_parts(&[group], Made::around(group))
+    }
+
+    /// As above, and whatever comes of it the group stays.
+    pub(super) fn around(group: rg::Group) -> Result<Made> {
         let local = Members::of_engine(group)?;
         // SAFETY: it takes a group by value.
         let rank = unsafe { rg::rg_rank(group) };
@@ -173,20 +178,41 @@ pub(super) fn free(group: Option<rg::Group>) {
     }
 }
 
+/// The rest of what was made after these groups. If it came to nothing they are given up: other processes may have the rest, and wait
+/// there for this one, so they hear that the groups are revoked. Of a failed process they hear without that.
+pub(super) fn with_parts<T>(groups: &[rg::Group], rest: Result<T>) -> Result<T> {
+    if let Err(error) = &rest {
+        for &group in groups.iter().filter(|&&group| group != rg::WORLD) {
+            if error.class() != PROC_FAILED {
+                // SAFETY: it takes a group by value.
+                unsafe { rg::rg_group_revoke(group) };
+            }
+            free(Some(group));
+        }
+    }
+    rest
+}
+
 /// A duplicate.
 pub fn dup(comm: &Communicator) -> Result<Made> {
     internal_messages::barrier(comm.group)?;
-    let remote = match &comm.remote {
-        None => None,
-        Some(remote) => Some(Remote {
-            members: remote.members.clone(),
-            base: remote.base,
-            own: dup_group(remote.own)?,
-        }),
-    };
+    let mut parts = Vec::new();
+    let sources = [
+        Some(comm.group),
+        Some(comm.group),
+        comm.remote.as_ref().map(|it| it.own),
+    ];
+    for source in sources.into_iter().flatten() {
+        parts.push(with_parts(&parts, dup_group(source))?);
+    }
+    let remote = comm.remote.as_ref().map(|remote| Remote {
+        members: remote.members.clone(),
+        base: remote.base,
+        own: parts[2],
+    });
     Ok(Made {
-        group: dup_group(comm.group)?,
-        hidden: dup_group(comm.group)?,
+        group: parts[0],
+        hidden: parts[1],
         local: comm.local.clone(),
         rank: comm.rank,
         base: comm.base,

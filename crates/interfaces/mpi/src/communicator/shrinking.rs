@@ -56,7 +56,7 @@ fn survivors_of(group: rg::Group) -> Result<rg::Group> {
 /// The communicator of these processes.
 fn made_of(comm: &Communicator, survivors: rg::Group) -> Result<Made> {
     let Some(remote) = &comm.remote else {
-        return Made::of_group(survivors);
+        return Made::around(survivors);
     };
     let all = Members::of_engine(survivors)?;
     let living = |side: &Members| -> Members {

@@ -220,7 +220,7 @@ pub unsafe fn access(
         Position::At(offset) => offset,
         Position::Own => file.state().position,
         Position::Shared if all => file.shared.ordered(&file.comm, etypes)?,
-        Position::Shared => file.shared.change(|before| before + etypes)?,
+        Position::Shared => file.shared.advance(etypes)?,
     };
     let from = view.bytes(offset)?;
     from.checked_add(length)

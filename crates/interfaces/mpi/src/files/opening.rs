@@ -121,16 +121,18 @@ pub fn open(comm: &Communicator, name: &CStr, amode: c_int, hints: Hints) -> Res
     insert(Arc::new(file))
 }
 
-/// Closes a file on all processes; the first deletes it, if that was said.
+/// Closes a file on all processes; the first deletes it, if that was said. If one of them does not come, the part of this process alone.
 pub fn close(handle: File) -> Result {
     let file = get(handle)?;
     if let Some(split) = &file.state().split {
         let text = format!("an access has begun that {} is to end first", split.end);
         return Err(Error::new(ERR_IO, text));
     }
-    file.barrier()?;
-    file.shared.forget(&file.comm);
+    let met = file.barrier();
     remove(handle);
+    // The others may still use the shared pointer if not all have come.
+    met?;
+    file.shared.forget(&file.comm);
     match file.amode & MODE_DELETE_ON_CLOSE {
         0 => Ok(()),
         _ => file.by_first("deletion", |posix| posix::delete(posix.name())),

@@ -1,7 +1,7 @@
 //! The pointer that all processes of a file have in common.
 //!
-//! It is an entry of the job, which is the same for tasks of all hosts and goes with the job. Whoever moves it takes the entry
-//! and puts a new one; others wait for that. A file of one process needs no entry.
+//! It is an entry of the job, which is the same for tasks of all hosts and goes with the job. It moves in one step: a process that
+//! ends meanwhile has moved it or has not, and nobody waits for it. A file of one process needs no entry.
 
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ pub enum Shared {
 const FLAGS: c_int = rg::PERSISTENT | rg::OVERWRITABLE;
 
 fn put(name: &CString, position: i64) -> Result {
-    let value = position.to_ne_bytes();
+    let value = position.to_le_bytes();
     let mut placed = 0;
     // SAFETY: the value has this length.
     checked(unsafe {
@@ -39,23 +39,11 @@ fn put(name: &CString, position: i64) -> Result {
     })
 }
 
-fn look(name: &CString, flags: c_int) -> Result<i64> {
-    let mut value = [0; 8];
-    let (mut length, mut found) = (0, 0);
-    let flags = flags | rg::AWAIT;
-    // SAFETY: the value has this length; the others are written.
-    checked(unsafe {
-        rg::rg_get(
-            name.as_ptr(),
-            0,
-            flags,
-            value.as_mut_ptr().cast(),
-            value.len(),
-            &mut length,
-            &mut found,
-        )
-    })?;
-    Ok(i64::from_ne_bytes(value))
+fn add(name: &CString, by: i64) -> Result<i64> {
+    let mut before = 0;
+    // SAFETY: a text that ends; the number is written.
+    checked(unsafe { rg::rg_add(name.as_ptr(), 0, by, &mut before) })?;
+    Ok(before)
 }
 
 impl Shared {
@@ -76,28 +64,33 @@ impl Shared {
         Ok(Shared::Entry(name))
     }
 
-    /// Moves the pointer: where it was.
-    pub fn change(&self, to: impl FnOnce(i64) -> i64) -> Result<i64> {
+    /// Moves the pointer on: where it was.
+    pub fn advance(&self, by: i64) -> Result<i64> {
         match self {
             Shared::Own(own) => {
                 let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
                 let before = *own;
-                *own = to(before);
+                *own = before.wrapping_add(by);
                 Ok(before)
             }
-            Shared::Entry(name) => {
-                let before = look(name, rg::TAKE)?;
-                put(name, to(before))?;
-                Ok(before)
-            }
+            Shared::Entry(name) => add(name, by),
         }
+    }
+
+    /// Moves the pointer here. Nobody else moves it meanwhile.
+    pub fn set(&self, to: i64) -> Result {
+        match self {
+            Shared::Own(own) => *own.lock().unwrap_or_else(PoisonError::into_inner) = to,
+            Shared::Entry(name) => put(name, to)?,
+        }
+        Ok(())
     }
 
     /// Where the pointer is.
     pub fn get(&self) -> Result<i64> {
         match self {
             Shared::Own(own) => Ok(*own.lock().unwrap_or_else(PoisonError::into_inner)),
-            Shared::Entry(name) => look(name, 0),
+            Shared::Entry(name) => add(name, 0),
         }
     }
 
@@ -108,7 +101,7 @@ impl Shared {
         let total = all.iter().sum::<i64>();
         let mut begin = Ok(0);
         if comm.rank == 0 {
-            begin = self.change(|before| before + total);
+            begin = self.advance(total);
         }
         let told = begin.as_ref().copied().unwrap_or(-1);
         let told = internal_messages::broadcast(comm.hidden, 0, words(told).to_vec())?;

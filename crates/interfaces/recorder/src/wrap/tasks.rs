@@ -26,6 +26,7 @@ wrap! {
     fn rg_put(name: *const c_char, value: *const c_void, len: usize, index: c_int, flags: c_int, placed: *mut c_int)
         note |span, _result| { span.bytes(len); }
     fn rg_get(name: *const c_char, index: c_int, flags: c_int, value: *mut c_void, capacity: usize, len: *mut usize, found: *mut c_int)
+    fn rg_add(name: *const c_char, index: c_int, amount: i64, before: *mut i64)
     fn rg_delete(name: *const c_char, index: c_int)
     fn rg_names(pattern: *const c_char, entries: *mut Entry, capacity: c_int, count: *mut c_int)
     fn rg_join(group: *const c_char, number: *mut c_int)

@@ -195,10 +195,7 @@ impl Names {
             .of(name)
             .find(|(at, _)| *at == index || first && *at > index);
         let Some((index, entry)) = found else {
-            return Err((
-                Why::Name,
-                format!("there is no entry {index} under {name:?}"),
-            ));
+            return Err(none(name, index));
         };
         if flags & flags::DELETE == 0 {
             return Ok((index, entry.value.clone()));
@@ -219,16 +216,39 @@ impl Names {
     pub(super) fn delete(&mut self, by: u32, name: &str, index: u32) -> Result<(), Refused> {
         let entry = self.entries.get(&(name.to_owned(), index));
         match entry {
-            None => Err((
-                Why::Name,
-                format!("there is no entry {index} under {name:?}"),
-            )),
+            None => Err(none(name, index)),
             Some(entry) if !may_change(entry, by) => Err(denied(name, index, entry)),
             Some(_) => {
                 self.remove(name, index);
                 Ok(())
             }
         }
+    }
+
+    /// Adds to the number that an entry is, which others never see in between; the number before.
+    pub(super) fn add(
+        &mut self,
+        by: u32,
+        name: &str,
+        index: u32,
+        amount: u64,
+    ) -> Result<u64, Refused> {
+        let Some(entry) = self.entries.get_mut(&(name.to_owned(), index)) else {
+            return Err(none(name, index));
+        };
+        if !may_change(entry, by) {
+            return Err(denied(name, index, entry));
+        }
+        let Ok(bytes) = <[u8; 8]>::try_from(&entry.value[..]) else {
+            let length = entry.value.len();
+            let sentence = format!(
+                "entry {index} under {name:?} is no number, which has 8 bytes; it has {length}"
+            );
+            return Err((Why::Argument, sentence));
+        };
+        let before = u64::from_le_bytes(bytes);
+        entry.value = before.wrapping_add(amount).to_le_bytes().to_vec();
+        Ok(before)
     }
 
     /// Answers tasks that have waited for an entry of this name, now that there is one. A task that may not take it is refused,
@@ -287,6 +307,11 @@ impl Names {
 
 fn may_change(entry: &Entry, by: u32) -> bool {
     entry.owner.is_none_or(|owner| owner == by) || entry.flags & flags::OVERWRITABLE != 0
+}
+
+fn none(name: &str, index: u32) -> Refused {
+    let sentence = format!("there is no entry {index} under {name:?}");
+    (Why::Name, sentence)
 }
 
 fn denied(name: &str, index: u32, entry: &Entry) -> Refused {
@@ -367,6 +392,27 @@ mod tests {
         assert!(matches!(taken, Some(Ok((0, value))) if value == [7]));
         let served = put(&mut names, 6, "y", flags::OVERWRITABLE);
         assert!(matches!(&served[..], [(0, 2, Ok((0, value)))] if *value == [7]));
+    }
+
+    #[test]
+    fn numbers_are_added_to() {
+        let mut names = Names::default();
+        let number = (-3_i64).to_le_bytes().to_vec();
+        let put = names.put(1, "n".to_owned(), None, flags::OVERWRITABLE, number);
+        put.unwrap();
+        assert_eq!(names.add(2, "n", 0, 5), Ok(-3_i64 as u64));
+        assert_eq!(names.add(1, "n", 0, 0), Ok(2));
+        let read = names.get(2, 1, "n".to_owned(), 0, 0);
+        assert!(matches!(read, Some(Ok((0, value))) if value == 2_u64.to_le_bytes()));
+        let put = names.put(1, "own".to_owned(), None, 0, vec![0; 8]);
+        put.unwrap();
+        let put = names.put(1, "text".to_owned(), None, 0, vec![0; 7]);
+        put.unwrap();
+        let why = |outcome: Result<u64, super::Refused>| outcome.expect_err("refused").0;
+        assert_eq!(why(names.add(2, "own", 0, 1)), Why::Denied);
+        assert_eq!(names.add(1, "own", 0, 1), Ok(0));
+        assert_eq!(why(names.add(1, "text", 0, 1)), Why::Argument);
+        assert_eq!(why(names.add(1, "n", 1, 1)), Why::Name);
     }
 
     #[test]

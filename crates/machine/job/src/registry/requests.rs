@@ -72,6 +72,15 @@ impl Registry {
                 let deleted = self.names.delete(by, &name, index);
                 self.reply(by, id, deleted.map(|()| 0));
             }
+            Ask::Add {
+                id,
+                name,
+                index,
+                amount,
+            } => {
+                let before = self.names.add(by, &name, index, amount);
+                self.reply(by, id, before);
+            }
             Ask::Names { id, pattern } => {
                 let names = self.names.matching(&pattern);
                 self.send(by, Tell::Names { id, names });

@@ -38,6 +38,12 @@ fn request() -> impl Strategy<Value = Ask> {
             index: 0,
             flags
         }),
+        (id.clone(), name(), id.clone()).prop_map(|(id, name, amount)| Ask::Add {
+            id,
+            name,
+            index: 0,
+            amount: amount.into(),
+        }),
         (id.clone(), name()).prop_map(|(id, group)| Ask::Join { id, group }),
         (id.clone(), name()).prop_map(|(id, group)| Ask::Leave { id, group }),
         (id.clone(), name(), 0..3_u32).prop_map(|(id, group, count)| Ask::Meet {
