@@ -143,7 +143,7 @@ fn points(work: &Work) -> Vec<(String, u64, Metric)> {
 }
 
 /// The samples of one launch for each point, in the metric's unit.
-fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
+pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
     let name = work.operation().to_owned();
     let measured = &outcome.measured;
     match work {
