@@ -22,6 +22,7 @@ use crate::progress::Progress;
 use crate::results::{Environment, OURS, Ratio, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
 use crate::settings::Family;
+use crate::share::{self, Share};
 use crate::speed::Pair;
 use crate::stop::Stop;
 use crate::watchdog::Watchdog;
@@ -125,6 +126,12 @@ impl Race {
             network => Some(Hosts::make(network, self.hosts)?),
         };
         self.notes.extend(made.as_ref().map(Hosts::describe));
+        let share = match self.network {
+            Network::Local => Share::take(),
+            _ => None,
+        };
+        self.notes
+            .extend(share.as_ref().map(|_| share::NOTE.to_owned()));
         let work = Folder::create(made.as_ref())?;
         let supervisor = Supervisor::new(stop);
         // Between hosts everything ends with the race's namespaces.
@@ -148,6 +155,7 @@ impl Race {
         let (outcomes, ratios) = self.launch_all(&runner, &groups);
         runner.supervisor.end_leftovers();
         drop(watchdog);
+        drop(share);
         let mut results = self.results(&runner, &groups, &outcomes, &libraries, started);
         results.ratios = ratios;
         Ok(results)
