@@ -71,7 +71,7 @@ const LARGEST_BUFFER: u64 = 64 << 20;
 /// How much time to spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Four minutes.
+    /// Four and a half minutes.
     Quick,
     /// In between.
     Normal,
