@@ -74,7 +74,7 @@ enum Wanted {
     All,
     /// The open ones among those that readers ask for first.
     AskedFirst,
-    /// Whatever is open.
+    /// All that are open.
     Open,
 }
 
