@@ -31,7 +31,7 @@ use crate::results::Ratio;
 use crate::run::{Outcome, Runner};
 use crate::settings::Family;
 use crate::stats::Verdict;
-use crate::table;
+use crate::{collect, table};
 use heat::Heat;
 use player::Point;
 use ratio::Looks;
@@ -104,8 +104,27 @@ struct Place {
 /// All that was measured of a point.
 #[derive(Debug, Default)]
 struct Record {
-    heats: Vec<Rounds>,
+    /// Each with its number among all heats.
+    heats: Vec<(usize, Rounds)>,
     seconds: f64,
+}
+
+impl Record {
+    /// The heats during which the machine was what it usually is, when these are enough; otherwise all. Libraries are hit differently when
+    /// cores get further apart, so heats of two kinds of machine have no common ratio. The choice never looks at times of libraries.
+    fn calm(&self, speeds: &[[f64; 2]]) -> Vec<&Rounds> {
+        let usual = collect::usual(speeds.iter().copied());
+        let is_calm = |number: usize| {
+            let speed = speeds.get(number);
+            speed.is_none_or(|speed| collect::is_usual(*speed, usual))
+        };
+        let calm = self.heats.iter().filter(|(number, _)| is_calm(*number));
+        let calm: Vec<&Rounds> = calm.map(|(_, rounds)| rounds).collect();
+        match calm.len() >= collect::ENOUGH {
+            true => calm,
+            false => self.heats.iter().map(|(_, rounds)| rounds).collect(),
+        }
+    }
 }
 
 /// Findings of a duet.
@@ -133,6 +152,8 @@ pub struct Duet<'a> {
     failures: BTreeMap<usize, u32>,
     /// How often each heat has been run.
     launches: BTreeMap<usize, u32>,
+    /// The machine's speed before and after each heat, as in [`Outcome::line_ns`].
+    speeds: Vec<[f64; 2]>,
     /// The points that readers ask for first.
     asked_first: BTreeSet<Place>,
 }
@@ -182,6 +203,7 @@ impl<'a> Duet<'a> {
             lengths: BTreeMap::new(),
             failures: BTreeMap::new(),
             launches: BTreeMap::new(),
+            speeds: Vec::new(),
             asked_first: BTreeSet::new(),
         }
     }
@@ -286,11 +308,11 @@ impl<'a> Duet<'a> {
             return Vec::new();
         };
         let others = (0..self.runner.competitors.len()).filter(|&other| other != self.ours);
+        let heats = record.calm(&self.speeds);
         let of = |other| {
             let pair =
                 |times: &BTreeMap<usize, f64>| Some(times.get(&self.ours)? / times.get(&other)?);
-            let launches: Vec<Vec<f64>> = record
-                .heats
+            let launches: Vec<Vec<f64>> = heats
                 .iter()
                 .map(|rounds| rounds.iter().filter_map(pair).collect())
                 .collect();
@@ -370,6 +392,8 @@ impl<'a> Duet<'a> {
             self.take_turns(&mut stage, &heat.place(point), round == 0);
         }
         let outcomes = stage.finish(round);
+        let speed = outcomes.first().map(|outcome| outcome.line_ns);
+        self.speeds.push(speed.unwrap_or_default());
         for outcome in &outcomes {
             if let Some(failure) = &outcome.failure {
                 *self.failures.entry(outcome.launch.group).or_default() += 1;
@@ -411,7 +435,7 @@ impl<'a> Duet<'a> {
             .map(|_| stage.round(point, &mut self.random))
             .collect();
         let record = self.records.entry(place.clone()).or_default();
-        record.heats.push(rounds);
+        record.heats.push((self.speeds.len(), rounds));
         record.seconds += started.elapsed().as_secs_f64();
     }
 }
@@ -452,6 +476,30 @@ mod tests {
             limit: Duration::from_secs(1),
             supervisor: Supervisor::new(&request),
         }
+    }
+
+    #[test]
+    fn heats_on_a_changed_machine_do_not_count_when_enough_others_are_left() {
+        let heat = |number: usize, us: f64| (number, vec![BTreeMap::from([(0, us)])]);
+        let times = |number: usize, speeds: &[[f64; 2]]| {
+            let record = Record {
+                heats: (0..number)
+                    .map(|heat_of| heat(heat_of, heat_of as f64))
+                    .collect(),
+                seconds: 0.0,
+            };
+            let calm = record.calm(speeds);
+            calm.iter().map(|rounds| rounds[0][&0]).collect::<Vec<_>>()
+        };
+        let (usual, slow, between) = ([57.0; 2], [250.0; 2], [57.0, 250.0]);
+        let speeds = [usual, slow, usual, between, usual];
+        assert_eq!(times(5, &speeds), [0.0, 2.0, 4.0]);
+        assert_eq!(
+            times(4, &speeds),
+            [0.0, 1.0, 2.0, 3.0],
+            "two are not enough"
+        );
+        assert_eq!(times(3, &[[0.0; 2]; 3]), [0.0, 1.0, 2.0], "nobody knows");
     }
 
     #[test]
