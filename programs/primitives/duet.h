@@ -5,7 +5,7 @@
  *     prepare OPERATION BYTES SECONDS   run it once with every byte checked; then find how many operations take so long
  *     slice OPERATION BYTES N           run N operations, and say how many microseconds one of them took
  *     end                               leave
- * It answers `ready N` and `took US`; its first words are `task RANK of TASKS`. With 0 seconds nothing is looked for, and N is 0.
+ * It answers `ready N` and `took US US ...`, one figure for each part of the slice; its first words are `task RANK of TASKS`. With 0 seconds nothing is looked for, and N is 0.
  *
  * Between two slices a task waits in read(2), outside its library: it uses no processor while others have their turn. A slice
  * begins with some operations that are not timed and a barrier, since the caches are the others' by then.
@@ -17,6 +17,9 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+
+/* A slice is timed in so many parts of equal length, or in as many as it has operations. */
+enum { DUET_PARTS = 16 };
 
 static FILE *duet_connect(const char *path)
 {
@@ -49,12 +52,22 @@ static long duet_length(const struct operation *op, size_t bytes, double seconds
     return each > 0 && seconds / each > 1 ? (long)(seconds / each) : 1;
 }
 
-/* Before the clock starts: an eighth of the slice, at least once. */
-static double duet_slice(const struct operation *op, size_t bytes, long n)
+/* Before the clock starts: an eighth of the slice, at least once. The parts follow each other without a barrier: an operation takes what it
+ * takes among its like, and a moment in which a task has no processor is in one part only. */
+static void duet_slice(const struct operation *op, size_t bytes, long n, FILE *driver)
 {
+    double us[DUET_PARTS];
+    long parts = n < DUET_PARTS ? n : DUET_PARTS;
     measure_batch(op, bytes, n / 8 + 1);
     meet();
-    return measure_batch(op, bytes, n) / (double)n / op->parts * 1e6;
+    for (long i = 0; i < parts; i++) {
+        long number = n * (i + 1) / parts - n * i / parts;
+        us[i] = measure_batch(op, bytes, number) / (double)number / op->parts * 1e6;
+    }
+    fputs("took", driver);
+    for (long i = 0; i < parts; i++)
+        fprintf(driver, " %.7g", us[i]);
+    fputs("\n", driver);
 }
 
 /* One line of the driver's; 0 at the end. */
@@ -73,7 +86,7 @@ static int duet_obey(FILE *driver, const struct operation *(*find)(const char *,
         fprintf(driver, "ready %ld\n", number > 0 ? duet_length(op, bytes, number) : 0);
     } else {
         meet();
-        fprintf(driver, "took %.9g\n", duet_slice(op, bytes, (long)number));
+        duet_slice(op, bytes, number > 1 ? (long)number : 1, driver);
     }
     fflush(driver);
     /* Between reading and writing, as the standard asks. */

@@ -165,6 +165,8 @@ impl Sources {
             format!("-Wl,-rpath,{}", links.display()),
         ];
         flags.extend(interface::provide(competitor, &links, &self.folder)?);
+        // The delay of a twin, if it has one.
+        flags.extend(competitor.flags[1..].iter().cloned());
         // A program of another interface needs it only by way of that.
         flags.extend(["-Wl,--as-needed", "-lregatta"].map(str::to_owned));
         Ok(flags)

@@ -71,7 +71,7 @@ struct Options {
     /// Number of hosts, unless the network is `local`
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=i64::from(hosts::MOST)))]
     hosts: u32,
-    /// At most four minutes
+    /// At most four and a half minutes
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// At least ten launches per point, each operation in launches of its own

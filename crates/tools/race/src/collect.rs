@@ -16,7 +16,7 @@ use crate::{mpi_operations, ping_pong, settings, stats};
 /// A machine this far from the race's median is another machine.
 pub const UNSTEADY: f64 = 0.25;
 /// Launches of a point that must be left when unsteady ones are left out.
-const ENOUGH: usize = 3;
+pub const ENOUGH: usize = 3;
 
 /// Which point: index of the group (environment, suite, tasks), operation, bytes, metric.
 type Key = (usize, String, u64, Metric);
@@ -29,25 +29,27 @@ struct Share {
 
 /// Median of the machine's speed over all launches, ns; 0 where it cannot be measured.
 pub fn usual_line_ns(outcomes: &[Outcome]) -> f64 {
-    let all: Vec<f64> = outcomes
-        .iter()
-        .flat_map(|o| o.line_ns)
-        .filter(|ns| *ns > 0.0)
-        .collect();
-    if all.is_empty() {
-        0.0
-    } else {
-        stats::median(&all)
+    usual(outcomes.iter().map(|outcome| outcome.line_ns))
+}
+
+/// The median of such measurements; 0 where there are none.
+pub fn usual(line_ns: impl Iterator<Item = [f64; 2]>) -> f64 {
+    let all: Vec<f64> = line_ns.flatten().filter(|ns| *ns > 0.0).collect();
+    match all.is_empty() {
+        true => 0.0,
+        false => stats::median(&all),
     }
 }
 
 /// Was the machine, before and after the launch, what it was for the whole race?
 pub fn steady(outcome: &Outcome, usual: f64) -> bool {
-    usual == 0.0
-        || outcome
-            .line_ns
-            .iter()
-            .all(|ns| (ns / usual - 1.0).abs() <= UNSTEADY)
+    is_usual(outcome.line_ns, usual)
+}
+
+/// Are these two measurements of the machine's speed what they usually are?
+pub fn is_usual(line_ns: [f64; 2], usual: f64) -> bool {
+    let near = |ns: &f64| (ns / usual - 1.0).abs() <= UNSTEADY;
+    usual == 0.0 || line_ns.iter().all(near)
 }
 
 /// All rows of a race, in the order of groups and operations.
@@ -143,7 +145,7 @@ fn points(work: &Work) -> Vec<(String, u64, Metric)> {
 }
 
 /// The samples of one launch for each point, in the metric's unit.
-fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
+pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
     let name = work.operation().to_owned();
     let measured = &outcome.measured;
     match work {

@@ -36,6 +36,7 @@ pub mod results;
 pub mod run;
 pub mod same_program;
 pub mod settings;
+pub mod share;
 pub mod speed;
 pub mod stats;
 pub mod stop;

@@ -19,17 +19,22 @@ use crate::plan::Ground;
 use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
 use crate::process::Supervisor;
 use crate::progress::Progress;
-use crate::results::{Environment, Ratio, Results, SCHEMA, Setting};
+use crate::results::{Environment, OURS, Ratio, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
 use crate::settings::Family;
+use crate::share::{self, Share};
 use crate::speed::Pair;
 use crate::stop::Stop;
 use crate::watchdog::Watchdog;
 use crate::{collect, machine, regatta_pvm, same_program, settings, stats, tree};
 
 /// A quick race ends its rounds of launches when this is over; at least [`FEWEST_ROUNDS`] are run.
-const QUICK: Duration = Duration::from_secs(80);
+const QUICK: Duration = Duration::from_secs(90);
 const FEWEST_ROUNDS: u32 = 3;
+/// In a quick race, an environment that has started or joined this often, and took this many times as long as ours each time, is known well
+/// enough: its launches are the longest of all.
+const WELL_KNOWN: usize = 5;
+const FAR_BEHIND: f64 = 3.0;
 /// A group whose launches failed so often is not launched again.
 const MOST_FAILURES: usize = 2;
 /// Of all launches, the share that may be launched again because the machine had changed.
@@ -121,6 +126,12 @@ impl Race {
             network => Some(Hosts::make(network, self.hosts)?),
         };
         self.notes.extend(made.as_ref().map(Hosts::describe));
+        let share = match self.network {
+            Network::Local => Share::take(),
+            _ => None,
+        };
+        self.notes
+            .extend(share.as_ref().map(|_| share::NOTE.to_owned()));
         let work = Folder::create(made.as_ref())?;
         let supervisor = Supervisor::new(stop);
         // Between hosts everything ends with the race's namespaces.
@@ -144,6 +155,7 @@ impl Race {
         let (outcomes, ratios) = self.launch_all(&runner, &groups);
         runner.supervisor.end_leftovers();
         drop(watchdog);
+        drop(share);
         let mut results = self.results(&runner, &groups, &outcomes, &libraries, started);
         results.ratios = ratios;
         Ok(results)
@@ -220,20 +232,22 @@ impl Race {
             outcomes: Vec::new(),
             failures: BTreeMap::new(),
         };
+        let quick = self.wishes.effort == Effort::Quick;
+        let mut last = None;
         for launch in order {
-            let late = self.wishes.effort == Effort::Quick && started.elapsed() > QUICK;
-            if late && launch.round >= FEWEST_ROUNDS {
-                self.notes.push(format!(
-                    "time was up after {} rounds of launches",
-                    launch.round
-                ));
-                break;
-            }
             if stop.is_asked() {
                 break;
             }
-            field.launch(launch, &mut progress);
+            let late = quick && launch.round >= FEWEST_ROUNDS && started.elapsed() > QUICK;
+            // A launch of `notify` takes no time to speak of.
+            if late && groups[launch.group].work != Work::Notify {
+                last.get_or_insert(launch.round);
+            } else if !(quick && field.is_far_behind(launch.group)) {
+                field.launch(launch, &mut progress);
+            }
         }
+        self.notes
+            .extend(last.map(|round| format!("time was up after {round} rounds of launches")));
         self.repeat(&mut field, &mut progress, started);
         if stop.is_asked() {
             self.notes.push(INTERRUPTED.to_owned());
@@ -457,6 +471,39 @@ impl Field<'_> {
         }
         progress.end(launch.group, &name, group.launches, outcome.seconds);
         self.outcomes.push(outcome);
+    }
+
+    /// Is this a start of jobs or tasks of which enough is known? Of this group and ours enough launches, the shortest of the one far beyond
+    /// the longest of the other.
+    fn is_far_behind(&self, index: usize) -> bool {
+        let group = &self.groups[index];
+        if !matches!(group.work, Work::JoinLeave | Work::Spawn) {
+            return false;
+        }
+        let is_ours = |other: &Group| {
+            (&other.work, other.tasks) == (&group.work, group.tasks)
+                && self.runner.competitors[other.competitor].name == OURS
+        };
+        let Some(ours) = self.groups.iter().position(is_ours) else {
+            return false;
+        };
+        let (times, ours) = (self.times(index), self.times(ours));
+        let shortest = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let longest = ours.iter().copied().fold(0.0, f64::max);
+        times.len().min(ours.len()) >= WELL_KNOWN && shortest > FAR_BEHIND * longest
+    }
+
+    /// The median time of each launch of a group that measures one thing.
+    fn times(&self, group: usize) -> Vec<f64> {
+        let of_group = |outcome: &&Outcome| outcome.launch.group == group;
+        let work = &self.groups[group].work;
+        let samples = |outcome: &Outcome| {
+            let all = collect::samples(work, outcome);
+            all.into_iter()
+                .map(|(_, _, _, times)| stats::median(&times))
+        };
+        let outcomes = self.outcomes.iter().filter(of_group);
+        outcomes.flat_map(samples).collect()
     }
 
     /// Wait while the machine is not what it usually was; false when patience has run out, or the race is to stop.

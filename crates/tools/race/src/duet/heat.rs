@@ -84,6 +84,11 @@ impl Heat {
         }
     }
 
+    /// The places of all its points.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.points.iter().map(|point| self.place(point))
+    }
+
     /// For people.
     pub(super) fn name(&self) -> String {
         let mut operations: Vec<&str> = self.points.iter().map(|p| p.operation.as_str()).collect();

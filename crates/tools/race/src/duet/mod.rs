@@ -5,8 +5,12 @@
 //! an order that is drawn anew for each *round*; whoever has no turn sleeps outside its library. The sample is the ratio of two slices
 //! of one round (duet benchmarking: Bulej and others, 2020). Heats are repeated, because a job's luck with its memory is part of the noise.
 //!
-//! *Order of spending.* Every heat is run as often as intervals need at least. Then only points that are open go on, until none is, or the
-//! time is up. A point is open while some peer's verdict is ([`ratio::judge`]); that it is judged after each heat is in the intervals.
+//! *A turn's time* is the median of its parts ([`Player::slice`](player::Player::slice)): a neighbour on a core only adds time, a few
+//! milliseconds at once, which is in some parts of a turn and not in the others.
+//!
+//! *Order of spending.* Every heat is run as often as intervals need at least. Then points that are open go on: first those a reader asks for
+//! first ([`headline`]), against the fastest peers there; then all, until none is open, or the time is up. A point is open while some peer's
+//! verdict is ([`ratio::judge`]); that it is judged after each heat is in the intervals.
 //! *Takes part:* environments of one host whose tasks can wait outside their library without using a processor. The others (PVM's
 //! daemons route messages) are launched in turn as before, and compared by their own intervals.
 
@@ -15,17 +19,19 @@ pub mod player;
 pub mod ratio;
 mod task;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::network::Network;
 use crate::plan::{Effort, Group, Wishes, Work};
 use crate::portability::targets;
 use crate::progress::Progress;
+use crate::report::headline;
 use crate::results::Ratio;
 use crate::run::{Outcome, Runner};
 use crate::settings::Family;
 use crate::stats::Verdict;
+use crate::{collect, table};
 use heat::Heat;
 use player::Point;
 use ratio::Looks;
@@ -35,8 +41,8 @@ use ratio::Looks;
 struct Pace {
     /// A slice, in seconds.
     slice: f64,
-    /// Rounds of a point in one heat.
-    rounds: u32,
+    /// Rounds of a point in one heat: of most points, of those with more than two tasks, and of those asked for first.
+    rounds: [u32; 3],
     /// How often each heat is run, at least and at most.
     heats: [u32; 2],
     /// All heats.
@@ -46,20 +52,36 @@ struct Pace {
 impl Pace {
     fn of(wishes: &Wishes) -> Pace {
         let (slice, rounds, heats, seconds) = match wishes.effort {
-            Effort::Quick => (0.004, 6, [3, 9], 130),
-            Effort::Normal => (0.006, 8, [4, 15], 600),
-            Effort::Full => (0.008, 10, [6, 30], 3600),
+            Effort::Quick => (0.002, [4, 2, 6], [3, 12], 165),
+            Effort::Normal => (0.006, [8; 3], [4, 15], 600),
+            Effort::Full => (0.008, [10; 3], [6, 30], 3600),
         };
         Pace {
             slice: wishes
                 .budget
-                .map_or(slice, |ms| ms * 1e-3 / f64::from(rounds)),
+                .map_or(slice, |ms| ms * 1e-3 / f64::from(rounds[0])),
             rounds,
             heats: wishes.launches.map_or(heats, |number| [number; 2]),
             budget: Duration::from_secs(seconds),
         }
     }
 }
+
+/// Which points of a heat go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// All: they have not been measured often enough to be judged.
+    All,
+    /// The open ones among those that readers ask for first.
+    AskedFirst,
+    /// All that are open.
+    Open,
+}
+
+/// A point that is asked for first has turns of so many operations at least, so that the median of its parts can pass over some.
+const FEWEST_OPERATIONS: u64 = 5;
+/// Peers whose times lie so near the fastest one's, as a share of them, may turn out to be the fastest.
+const NEAR: f64 = 0.9;
 
 /// Can this group's environment take turns with others?
 pub fn takes_part(group: &Group, family: Family, network: Network) -> bool {
@@ -82,8 +104,27 @@ struct Place {
 /// All that was measured of a point.
 #[derive(Debug, Default)]
 struct Record {
-    heats: Vec<Rounds>,
+    /// Each with its number among all heats.
+    heats: Vec<(usize, Rounds)>,
     seconds: f64,
+}
+
+impl Record {
+    /// The heats during which the machine was what it usually is, when these are enough; otherwise all. Libraries are hit differently when
+    /// cores get further apart, so heats of two kinds of machine have no common ratio. The choice never looks at times of libraries.
+    fn calm(&self, speeds: &[[f64; 2]]) -> Vec<&Rounds> {
+        let usual = collect::usual(speeds.iter().copied());
+        let is_calm = |number: usize| {
+            let speed = speeds.get(number);
+            speed.is_none_or(|speed| collect::is_usual(*speed, usual))
+        };
+        let calm = self.heats.iter().filter(|(number, _)| is_calm(*number));
+        let calm: Vec<&Rounds> = calm.map(|(_, rounds)| rounds).collect();
+        match calm.len() >= collect::ENOUGH {
+            true => calm,
+            false => self.heats.iter().map(|(_, rounds)| rounds).collect(),
+        }
+    }
 }
 
 /// Findings of a duet.
@@ -109,11 +150,37 @@ pub struct Duet<'a> {
     /// How many operations of a point are a slice, by environment.
     lengths: BTreeMap<(usize, Place), u64>,
     failures: BTreeMap<usize, u32>,
+    /// How often each heat has been run.
+    launches: BTreeMap<usize, u32>,
+    /// The machine's speed before and after each heat, as in [`Outcome::line_ns`].
+    speeds: Vec<[f64; 2]>,
+    /// The points that readers ask for first.
+    asked_first: BTreeSet<Place>,
 }
 
 /// Is the side of this ratio still to be found; or, where there is a bound on it, whether that is kept?
 fn is_open(ratio: &Ratio) -> bool {
     targets::is_open(ratio).unwrap_or(ratio.verdict == Verdict::Open)
+}
+
+/// The places of these heats that readers ask for first.
+fn asked_first(heats: &[Heat]) -> BTreeSet<Place> {
+    let places = || heats.iter().flat_map(Heat::places);
+    let most = places().map(|place| place.tasks).max().unwrap_or(0);
+    let smallest = |place: &Place| {
+        let alike = |other: &Place| {
+            (other.tasks, &other.point.operation) == (place.tasks, &place.point.operation)
+        };
+        let sizes = places().filter(alike).map(|other| other.point.bytes);
+        sizes.min() == Some(place.point.bytes)
+    };
+    let is_first = |place: &Place| {
+        let Point { operation, bytes } = &place.point;
+        headline::is_of_a_whole_suite(place.suite)
+            || (place.tasks == 2 && headline::is_of_a_pair(operation, *bytes))
+            || (place.tasks == most && headline::is_of_a_crowd(operation) && smallest(place))
+    };
+    places().filter(is_first).collect()
 }
 
 /// An environment that has failed so often takes part no more.
@@ -135,49 +202,93 @@ impl<'a> Duet<'a> {
             records: BTreeMap::new(),
             lengths: BTreeMap::new(),
             failures: BTreeMap::new(),
+            launches: BTreeMap::new(),
+            speeds: Vec::new(),
+            asked_first: BTreeSet::new(),
         }
     }
 
     /// Plays all heats of the groups with these indices.
     pub fn play(mut self, playing: &[usize], progress: &mut Progress) -> Played {
         let heats = Heat::all(self.groups, playing);
+        self.asked_first = asked_first(&heats);
         let mut played = Played::default();
         let began = Instant::now();
-        let [fewest, most] = self.pace.heats;
+        let [fewest, _] = self.pace.heats;
         progress.more(heats.len() * fewest as usize);
-        for round in 0..most {
-            let mut ran = false;
-            for heat in &heats {
-                let late = round >= fewest && began.elapsed() > self.pace.budget;
-                if late || self.runner.stop().is_asked() {
-                    continue;
-                }
-                let points = self.open_points(heat, round < fewest);
-                if !points.is_empty() {
-                    ran = true;
-                    played
-                        .outcomes
-                        .extend(self.run(heat, &points, round, progress));
-                }
-            }
-            if !ran {
-                break;
-            }
+        for _ in 0..fewest {
+            self.pass(&heats, Wanted::All, None, &mut played, progress);
+        }
+        let end = Some(began + self.pace.budget);
+        for wanted in [Wanted::AskedFirst, Wanted::Open] {
+            while self.pass(&heats, wanted, end, &mut played, progress) {}
         }
         played.ratios = self.ratios();
         played.notes.extend(self.open_note(&played.ratios));
         played
     }
 
+    /// Runs each heat that has wanted points once, as long as there is time; true if there was one.
+    fn pass(
+        &mut self,
+        heats: &[Heat],
+        wanted: Wanted,
+        end: Option<Instant>,
+        played: &mut Played,
+        progress: &mut Progress,
+    ) -> bool {
+        let mut ran = false;
+        for heat in heats {
+            let late = end.is_some_and(|end| Instant::now() > end);
+            if late || self.runner.stop().is_asked() {
+                return false;
+            }
+            let points = self.wanted_points(heat, wanted);
+            if !points.is_empty() {
+                ran = true;
+                let number = self.launches.entry(heat.number()).or_default();
+                *number += 1;
+                let round = *number - 1;
+                played
+                    .outcomes
+                    .extend(self.run(heat, &points, round, progress));
+            }
+        }
+        ran
+    }
+
     /// The points of a heat that are still to be measured.
-    fn open_points(&self, heat: &Heat, all: bool) -> Vec<Point> {
-        let is_open = |point: &&Point| {
-            all || self
-                .ratios_of(&heat.place(point))
-                .iter()
-                .any(|ratio| is_open(ratio) && !self.is_limit(&ratio.against))
+    fn wanted_points(&self, heat: &Heat, wanted: Wanted) -> Vec<Point> {
+        let [_, most] = self.pace.heats;
+        let goes_on = |point: &&Point| {
+            let place = heat.place(point);
+            let times = self
+                .records
+                .get(&place)
+                .map_or(0, |record| record.heats.len());
+            match wanted {
+                Wanted::All => true,
+                _ if times >= most as usize => false,
+                Wanted::AskedFirst => {
+                    self.asked_first.contains(&place) && self.is_headline_open(&place)
+                }
+                Wanted::Open => self
+                    .ratios_of(&place)
+                    .iter()
+                    .any(|ratio| is_open(ratio) && !self.is_limit(&ratio.against)),
+            }
         };
-        heat.points().iter().filter(is_open).cloned().collect()
+        heat.points().iter().filter(goes_on).cloned().collect()
+    }
+
+    /// Is the verdict open against the fastest peer, or one that may be the fastest?
+    fn is_headline_open(&self, place: &Place) -> bool {
+        let mut ratios = self.ratios_of(place);
+        ratios.retain(|ratio| table::is_peer(&ratio.against));
+        let fastest = ratios.iter().map(|ratio| ratio.median).fold(0.0, f64::max);
+        ratios
+            .iter()
+            .any(|ratio| ratio.median >= NEAR * fastest && is_open(ratio))
     }
 
     fn is_limit(&self, name: &str) -> bool {
@@ -197,11 +308,11 @@ impl<'a> Duet<'a> {
             return Vec::new();
         };
         let others = (0..self.runner.competitors.len()).filter(|&other| other != self.ours);
+        let heats = record.calm(&self.speeds);
         let of = |other| {
             let pair =
                 |times: &BTreeMap<usize, f64>| Some(times.get(&self.ours)? / times.get(&other)?);
-            let launches: Vec<Vec<f64>> = record
-                .heats
+            let launches: Vec<Vec<f64>> = heats
                 .iter()
                 .map(|rounds| rounds.iter().filter_map(pair).collect())
                 .collect();
@@ -281,6 +392,8 @@ impl<'a> Duet<'a> {
             self.take_turns(&mut stage, &heat.place(point), round == 0);
         }
         let outcomes = stage.finish(round);
+        let speed = outcomes.first().map(|outcome| outcome.line_ns);
+        self.speeds.push(speed.unwrap_or_default());
         for outcome in &outcomes {
             if let Some(failure) = &outcome.failure {
                 *self.failures.entry(outcome.launch.group).or_default() += 1;
@@ -296,6 +409,12 @@ impl<'a> Duet<'a> {
     fn take_turns(&mut self, stage: &mut heat::Stage<'_>, place: &Place, first: bool) {
         let point = &place.point;
         let started = Instant::now();
+        let [usual, of_many, asked] = self.pace.rounds;
+        let (number, fewest) = match self.asked_first.contains(place) {
+            true => (asked, FEWEST_OPERATIONS),
+            false if place.tasks > 2 => (of_many, 1),
+            false => (usual, 1),
+        };
         stage.prepare(
             point,
             self.pace.slice,
@@ -305,18 +424,18 @@ impl<'a> Duet<'a> {
                     .entry((competitor, place.clone()))
                     .or_insert(length);
                 if length > 0 {
-                    *known = length;
+                    *known = length.max(fewest);
                 }
                 *known
             },
             first,
         );
-        let rounds: Rounds = (0..self.pace.rounds)
+        let rounds: Rounds = (0..number)
             .take_while(|_| !self.runner.stop().is_asked())
             .map(|_| stage.round(point, &mut self.random))
             .collect();
         let record = self.records.entry(place.clone()).or_default();
-        record.heats.push(rounds);
+        record.heats.push((self.speeds.len(), rounds));
         record.seconds += started.elapsed().as_secs_f64();
     }
 }
@@ -357,6 +476,30 @@ mod tests {
             limit: Duration::from_secs(1),
             supervisor: Supervisor::new(&request),
         }
+    }
+
+    #[test]
+    fn heats_on_a_changed_machine_do_not_count_when_enough_others_are_left() {
+        let heat = |number: usize, us: f64| (number, vec![BTreeMap::from([(0, us)])]);
+        let times = |number: usize, speeds: &[[f64; 2]]| {
+            let record = Record {
+                heats: (0..number)
+                    .map(|heat_of| heat(heat_of, heat_of as f64))
+                    .collect(),
+                seconds: 0.0,
+            };
+            let calm = record.calm(speeds);
+            calm.iter().map(|rounds| rounds[0][&0]).collect::<Vec<_>>()
+        };
+        let (usual, slow, between) = ([57.0; 2], [250.0; 2], [57.0, 250.0]);
+        let speeds = [usual, slow, usual, between, usual];
+        assert_eq!(times(5, &speeds), [0.0, 2.0, 4.0]);
+        assert_eq!(
+            times(4, &speeds),
+            [0.0, 1.0, 2.0, 3.0],
+            "two are not enough"
+        );
+        assert_eq!(times(3, &[[0.0; 2]; 3]), [0.0, 1.0, 2.0], "nobody knows");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use rustix::event::PollFlags;
 
 use super::task::Task;
 use crate::process::{Finished, Running, Supervisor};
+use crate::stats::median;
 use crate::stop::Woken;
 
 /// How long the tasks of all jobs may take to leave once the race is to stop.
@@ -102,12 +103,19 @@ impl Player {
         Ok(numbers.into_iter().fold(0.0, f64::max) as u64)
     }
 
-    /// Has a turn of `number` operations; the microseconds of one, in the slowest task.
+    /// Has a turn of `number` operations; the microseconds of one, in the slowest task. Tasks time the parts of a turn, and the median
+    /// of these counts: a task that loses its processor for a moment lengthens one or two of them, and would lengthen the mean.
     pub fn slice(&mut self, point: &Point, number: u64) -> Result<f64> {
         self.say("slice", point, number as f64)?;
-        let slowest = self.numbers("took")?.into_iter().fold(0.0, f64::max);
-        match slowest > 0.0 && slowest.is_finite() {
-            true => Ok(slowest),
+        let tasks = self.lists("took")?;
+        let parts = tasks.first().map_or(0, Vec::len);
+        if tasks.iter().any(|times| times.len() != parts) {
+            bail!("its tasks have timed different numbers of parts");
+        }
+        let slowest = |part: usize| tasks.iter().map(|times| times[part]).fold(0.0, f64::max);
+        let middle = median(&(0..parts).map(slowest).collect::<Vec<_>>());
+        match middle > 0.0 && middle.is_finite() {
+            true => Ok(middle),
             false => bail!("its tasks say that nothing took any time"),
         }
     }
@@ -143,13 +151,24 @@ impl Player {
         Ok(all)
     }
 
-    fn numbers(&mut self, word: &str) -> Result<Vec<f64>> {
-        let parse = |text: String| {
+    /// The numbers that each task says.
+    fn lists(&mut self, word: &str) -> Result<Vec<Vec<f64>>> {
+        let parse = |text: &str| {
             let number = text.parse::<f64>().ok();
             let number = number.filter(|number| number.is_finite() && *number >= 0.0);
             number.with_context(|| format!("a task said {text:?}"))
         };
-        self.answers(word)?.into_iter().map(parse).collect()
+        let list = |line: String| line.split_ascii_whitespace().map(parse).collect();
+        self.answers(word)?.into_iter().map(list).collect()
+    }
+
+    /// The one number that each task says.
+    fn numbers(&mut self, word: &str) -> Result<Vec<f64>> {
+        let one = |list: Vec<f64>| match list[..] {
+            [number] => Ok(number),
+            _ => bail!("a task said {} numbers instead of one", list.len()),
+        };
+        self.lists(word)?.into_iter().map(one).collect()
     }
 
     fn say_end(&mut self) {
@@ -245,6 +264,28 @@ mod tests {
         let mut player = play("turns", 2, obedient).expect("both come");
         assert_eq!(player.prepare(&point(), 0.004).expect("it answers"), 70);
         assert_eq!(player.slice(&point(), 70).expect("it answers"), 2.5);
+    }
+
+    #[test]
+    fn a_part_in_which_a_task_had_no_processor_does_not_count() {
+        let disturbed = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 2\ntook 2.5 2.5 4000 2.6 2.4\n");
+            let _ = stream.read_to_end_of_words();
+        };
+        let mut player = play("disturbed", 2, disturbed).expect("both come");
+        assert_eq!(player.slice(&point(), 70).expect("it answers"), 2.5);
+    }
+
+    #[test]
+    fn tasks_that_time_different_numbers_of_parts_are_an_error() {
+        let odd = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 1\ntook 1 2\ntook\nready 1 2\n");
+            let _ = stream.read_to_end_of_words();
+        };
+        let mut player = play("odd", 1, odd).expect("it comes");
+        assert_eq!(player.slice(&point(), 2).expect("it answers"), 1.5);
+        assert!(player.slice(&point(), 2).is_err(), "no part is no time");
+        assert!(player.prepare(&point(), 0.0).is_err(), "one number is due");
     }
 
     #[test]

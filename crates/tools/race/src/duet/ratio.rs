@@ -13,8 +13,8 @@ use crate::stats::{Verdict, median, quantile};
 
 /// Bootstrap samples.
 const DRAWS: usize = 800;
-/// Ratios between these are a tie.
-pub const TIE: [f64; 2] = [0.95, 1.05];
+/// Ratios between these are a tie: neither takes 5 % longer than the other.
+pub const TIE: [f64; 2] = [1.0 / 1.05, 1.05];
 
 /// How often a comparison is looked at while it is measured, at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +189,69 @@ mod tests {
         assert!(apart <= 4, "{apart} of 50");
     }
 
+    /// A turn beside a neighbour that takes half of a core in pieces of 3 ms: its operations take `us` each, a part is 125 us long, and of
+    /// the slices the median counts, as in [`Player::slice`](crate::duet::player::Player::slice), or the mean.
+    fn disturbed(us: f64, middle: fn(&[f64]) -> f64, random: &mut fastrand::Rng) -> f64 {
+        let (part, piece) = (125.0, 3000.0);
+        // The neighbour comes when the task has had a piece itself.
+        let mut left = piece * random.f64();
+        let mut one = || {
+            left -= part;
+            let lost = match left < 0.0 {
+                true => {
+                    left = piece;
+                    piece
+                }
+                false => 0.0,
+            };
+            us * (1.0 + 0.02 * random.f64()) * (part + lost) / part
+        };
+        let parts: Vec<f64> = (0..16).map(|_| one()).collect();
+        middle(&parts)
+    }
+
+    /// The verdict of such a comparison after so many launches of six rounds.
+    fn beside_a_neighbour(
+        ratio: f64,
+        middle: fn(&[f64]) -> f64,
+        number: usize,
+        seed: u64,
+    ) -> Verdict {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut round = |between: f64| {
+            let ours = disturbed(ratio * between, middle, &mut random);
+            ours / disturbed(1.0, middle, &mut random)
+        };
+        let between = |launch: usize| 1.0 + 0.01 * (launch % 3) as f64 - 0.01;
+        let launches: Vec<Vec<f64>> = (0..number)
+            .map(|launch| (0..6).map(|_| round(between(launch))).collect())
+            .collect();
+        judge(estimate(&launches, Looks::Dozen, seed).unwrap().ci95)
+    }
+
+    #[test]
+    fn a_neighbour_on_a_core_hides_no_side_from_the_median_of_a_turns_parts() {
+        let found = |middle, expected: Verdict, ratio| {
+            let verdict = |seed| beside_a_neighbour(ratio, middle, 5, seed);
+            (0..40).filter(|&seed| verdict(seed) == expected).count()
+        };
+        let mean = |parts: &[f64]| parts.iter().sum::<f64>() / parts.len() as f64;
+        assert_eq!(found(median, Verdict::Faster, 0.9), 40);
+        assert_eq!(found(median, Verdict::Slower, 1.1), 40);
+        let by_mean = found(mean, Verdict::Faster, 0.9);
+        assert!(by_mean <= 30, "the mean finds {by_mean} of 40");
+    }
+
+    #[test]
+    fn one_thing_against_itself_beside_a_neighbour_has_no_side() {
+        for number in 3..9 {
+            let verdict = |seed| beside_a_neighbour(1.0, median, number, seed);
+            let is_side = |verdict: Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
+            let sides = (0..60).filter(|&seed| is_side(verdict(seed))).count();
+            assert!(sides <= 3, "{sides} of 60 with {number} launches");
+        }
+    }
+
     #[test]
     fn a_difference_well_beyond_the_noise_has_a_side_at_some_look() {
         assert_eq!(sides(1.3, [0.02, 0.05], 20), 20);
@@ -240,6 +303,9 @@ mod tests {
         assert_eq!(judge([0.96, 1.04]), Verdict::Tie);
         assert_eq!(judge([0.96, 0.99]), Verdict::Tie);
         assert_eq!(judge([0.94, 0.99]), Verdict::Faster);
+        // A delay of 5 % is no tie, however narrow the interval.
+        assert_eq!(judge([0.951, 0.953]), Verdict::Faster);
+        assert_eq!(judge([1.049, 1.051]), Verdict::Slower);
         assert_eq!(judge([0.94, 1.01]), Verdict::Open);
         assert_eq!(judge([1.01, 1.2]), Verdict::Slower);
     }

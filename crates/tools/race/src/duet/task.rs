@@ -13,7 +13,7 @@ use rustix::event::PollFlags;
 use crate::stop::{Stop, Woken};
 
 /// The longest line of a task, in bytes.
-const LONGEST: usize = 256;
+const LONGEST: usize = 512;
 
 /// A task's connection.
 pub(super) struct Task {

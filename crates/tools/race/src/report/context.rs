@@ -154,13 +154,13 @@ pub fn method(results: &Results) -> String {
             .into(),
         "Processes are pinned alike in every environment; payloads are checked.".into(),
         "Environments whose tasks can wait outside their library <em>take turns</em> (duet benchmarking): the jobs of all are up at once, \
-         and each has slices of some milliseconds in an order drawn anew for each round, the others asleep. The ratio of two slices of one \
+         and each has slices of some milliseconds in an order drawn anew for each round, the others asleep; the median of a slice's parts is its time. The ratio of two slices of one \
          round is the sample, so a mood of the machine falls on both; intervals come of a bootstrap over launches, and rounds within \
          them."
             .into(),
         format!(
             "Intervals of medians are 95\u{a0}% confidence intervals by ranks, with no assumption about the distribution. A verdict goes by the \
-             interval of the ratio: a <em>tie</em> if it lies between {} and {}, ahead or behind if it lies on one side of 1, and \
+             interval of the ratio: a <em>tie</em> if neither takes 5\u{a0}% longer ({:.3} to {}), ahead or behind if it lies on one side of 1, and \
              <em>not decided</em> otherwise.",
             TIE[0], TIE[1]
         ),

@@ -57,7 +57,7 @@ pub fn section(results: &Results) -> String {
          95\u{a0}% interval.</p>\n<p class=\"key\">{}</p>\n{by_size}{by_tasks}",
         [
             ("better", "ahead"),
-            ("tie", "tie: between 0.95 and 1.05"),
+            ("tie", "tie: between 1/1.05 and 1.05"),
             ("worse", "behind"),
             ("open", "not decided")
         ]

@@ -38,6 +38,22 @@ const CROWDS: [&str; 3] = ["barrier", "global-sum", "ring"];
 /// Suites of which every point is a headline.
 const WHOLE_SUITES: [&str; 3] = ["start", "memory", mpi_operations::SUITE];
 
+/// Is this a headline on two tasks?
+pub fn is_of_a_pair(operation: &str, bytes: u64) -> bool {
+    let is_one = |(name, sizes): &(&str, &[u64])| *name == operation && sizes.contains(&bytes);
+    PAIRS.iter().any(is_one)
+}
+
+/// Is this operation a headline at the largest number of tasks, with its smallest size?
+pub fn is_of_a_crowd(operation: &str) -> bool {
+    CROWDS.contains(&operation)
+}
+
+/// Are all points of this suite headlines?
+pub fn is_of_a_whole_suite(suite: &str) -> bool {
+    WHOLE_SUITES.contains(&suite)
+}
+
 /// A verdict in one word, as fits the metric: memory is not fast.
 pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
     let speed = matches!(metric, Metric::OneWay | Metric::Time | Metric::Rate);

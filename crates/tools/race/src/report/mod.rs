@@ -9,7 +9,7 @@ mod axes;
 mod chart;
 mod context;
 mod glance;
-mod headline;
+pub mod headline;
 mod page;
 mod panels;
 mod papers;

@@ -106,7 +106,7 @@ pub fn section(headlines: &[Headline]) -> String {
     }
     let lines: String = headlines.iter().map(line).collect();
     let head = "<p>Medians. <em>Ratio</em> is ours over the best peer's, in time or memory: below 1, \
-                ours is better; below it stands its 95\u{a0}% interval. A tie says that it lies between 0.95 and 1.05; where the noise \
+                ours is better; below it stands its 95\u{a0}% interval. A tie says that it lies between 1/1.05 and 1.05; where the noise \
                 is too large for any verdict, that is said (see Method). <em>Limit</em> is what the hardware allows, measured in the same \
                 race; the figure is ours over it.</p>\n";
     let table = format!(

@@ -1,0 +1,118 @@
+//! The race's share of the processors, beside other programs of the machine.
+//!
+//! A neighbour that is always busy takes half of a core from whoever shares that, in pieces of milliseconds. This tells nothing about a
+//! library, and it does not meet all alike: one that yields while it waits gives the neighbour more than one that sleeps. Nor does Linux
+//! treat all launchers alike: it shares processors between sessions first, and Hydra gives each task a session of its own.
+//!
+//! So the race goes into a group of the kernel's `cpu` controller, with all that it starts: within that all programs are equal, and the group
+//! has the greatest weight there is, so a neighbour gets a hundredth. It takes a controller of version 1 that this process may write to, as
+//! root may; without it the race runs as it comes. The group lies below the one that the race was in, so bounds on that hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The weight of the group; that of a program by itself is 1024.
+const GREATEST: &str = "262144";
+/// Groups of races have names that begin so.
+const BEGINNING: &str = "regatta-race-";
+/// The list of a group's processes; a process that is written there goes into the group.
+const PROCESSES: &str = "cgroup.procs";
+
+/// The sentence in the results of a race that had it.
+pub const NOTE: &str = "the race and its programs were a group of processes with the greatest weight, so that other programs of this machine took about a hundredth of a core from them";
+
+/// The race's group, until this is dropped.
+pub struct Share {
+    before: PathBuf,
+    group: PathBuf,
+}
+
+impl Share {
+    /// Puts this process, and whatever it starts, into a group of its own; none where that is not possible.
+    pub fn take() -> Option<Share> {
+        let before = here(
+            &fs::read_to_string("/proc/self/mounts").ok()?,
+            &fs::read_to_string("/proc/self/cgroup").ok()?,
+        )?;
+        remove_leftovers(&before);
+        let group = before.join(format!("{BEGINNING}{}", std::process::id()));
+        fs::create_dir(&group).ok()?;
+        // From here on it is removed however this ends.
+        let share = Share { before, group };
+        fs::write(share.group.join("cpu.shares"), GREATEST).ok()?;
+        enter(&share.group).ok()?;
+        Some(share)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        // A group with processes in it stays, and the next race tries again.
+        let _ = enter(&self.before);
+        let _ = fs::remove_dir(&self.group);
+    }
+}
+
+fn enter(group: &Path) -> std::io::Result<()> {
+    fs::write(group.join(PROCESSES), std::process::id().to_string())
+}
+
+/// The group of this process under the `cpu` controller, by the kernel's lists of mounts and of groups.
+fn here(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let has_cpu = |list: &str| list.split(',').any(|one| one == "cpu");
+    let mounted = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (folder, kind, options) = (words.next()?, words.next()?, words.next()?);
+        (kind == "cgroup" && has_cpu(options)).then_some(folder)
+    })?;
+    let group = groups.lines().find_map(|line| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        has_cpu(controllers).then_some(group)
+    })?;
+    Some(Path::new(mounted).join(group.trim_start_matches('/')))
+}
+
+/// Removes the groups of races that were killed: only empty ones can be.
+fn remove_leftovers(before: &Path) {
+    for entry in fs::read_dir(before).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(BEGINNING) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_the_cpu_controller_is_found() {
+        let mounts = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu,cpuacct 0 0\n";
+        let groups = "5:cpuset:/\n3:cpu,cpuacct:/docker/1\n0::/\n";
+        let found = here(mounts, groups);
+        assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/cpu/docker/1")));
+    }
+
+    #[test]
+    fn a_machine_without_that_controller_has_no_such_group() {
+        let mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n";
+        assert_eq!(here(mounts, "0::/user.slice\n"), None);
+    }
+
+    #[test]
+    fn what_a_race_starts_is_in_its_group_and_nothing_is_left_of_that() {
+        let said = || {
+            let mut cat = std::process::Command::new("cat");
+            let output = cat.arg("/proc/self/cgroup").output();
+            String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+        };
+        let before = said();
+        if let Some(share) = Share::take() {
+            let group = share.group.clone();
+            assert!(said().contains(BEGINNING), "{}", said());
+            drop(share);
+            assert!(!group.exists());
+        }
+        assert_eq!(said(), before);
+    }
+}
