@@ -104,6 +104,41 @@ static void callbacks(void)
         CHECK(notes[i].calls == 1);
 }
 
+static int waited_for;
+
+static void told_once(const rg_status *status, void *arg)
+{
+    (void)status;
+    (void)arg;
+    waited_for++;
+}
+
+/* A program waits for its callback by calls that have nothing to wait for: they run it. */
+static void callback_beside(void)
+{
+    enum { MANY = 1000 };
+    for (int way = 0; way < 3; way++) {
+        int value = me, got = -1, rounds = 0;
+        rg_request request, sent, received;
+        rg_status status;
+        waited_for = 0;
+        OK(rg_irecv(&got, sizeof got, me, 3, RG_WORLD, &request));
+        OK(rg_on_complete(&request, told_once, NULL));
+        OK(rg_send(&value, sizeof value, me, 3, RG_WORLD));
+        for (; !waited_for && rounds < MANY; rounds++) {
+            OK(rg_isend(&value, sizeof value, me, 4, RG_WORLD, &sent));
+            if (way == 2) {
+                OK(rg_recv(&got, sizeof got, me, 4, RG_WORLD, NULL));
+            } else {
+                OK(rg_irecv(&got, sizeof got, me, 4, RG_WORLD, &received));
+                OK(rg_wait(&received, way ? NULL : &status));
+            }
+            OK(rg_waitall(1, &sent, way ? NULL : &status));
+        }
+        CHECK(waited_for == 1);
+    }
+}
+
 /* ---- the descriptor -------------------------------------------------------------------------- */
 
 static void pause_for(long nanoseconds)
@@ -381,6 +416,7 @@ int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"callbacks", callbacks, false},
+        {"callback-beside", callback_beside, false},
         {"descriptor", descriptor, false},
         {"descriptor-of-several", descriptor_of_several, false},
         {"cancelling", cancelling, false},

@@ -46,3 +46,33 @@ fn bad_arguments_have_the_standards_classes() {
     play("messages", 1, "mistakes");
     play("messages", 2, "mistakes");
 }
+
+#[test]
+fn threads_complete_many_requests_in_all_ways() {
+    play("requests", 2, "exchanges");
+}
+
+#[test]
+fn a_place_that_another_thread_has_taken_again_is_left_alone() {
+    play("requests", 1, "places");
+}
+
+#[test]
+fn a_session_allows_threads_that_the_start_did_not() {
+    play("requests", 1, "session_threads");
+}
+
+#[test]
+fn a_circle_of_senders_is_told_to_the_handler_of_its_communicator() {
+    play("requests", 2, "circle");
+}
+
+#[test]
+fn a_length_that_is_no_number_is_an_error() {
+    play("requests", 1, "lengths");
+}
+
+#[test]
+fn a_request_without_a_world_has_a_status() {
+    play("requests", 1, "session_alone");
+}

@@ -118,6 +118,11 @@ fn callbacks_are_called_once_from_inside_calls() {
 }
 
 #[test]
+fn a_callback_is_called_by_calls_that_have_nothing_to_wait_for() {
+    passes(1, "traffic_completion", "callback-beside");
+}
+
+#[test]
 fn no_message_is_slept_through_on_the_descriptor() {
     passes(2, "traffic_completion", "descriptor");
 }

@@ -311,7 +311,7 @@ static void given_up(void)
 /* Bad arguments have the standard's classes, and nothing is sent. */
 static void mistakes(void)
 {
-    int value = 0, flag;
+    int value = 0, flag = 0;
     MPI_Request request = MPI_REQUEST_NULL, made_up = (MPI_Request)0x123456;
     MPI_Status status;
     FAILS(MPI_ERR_RANK, MPI_Send(&value, 1, MPI_INT, size, 0, MPI_COMM_WORLD));
@@ -332,9 +332,9 @@ static void mistakes(void)
     FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
     FAILS(MPI_ERR_COUNT, MPI_Waitall(-1, &request, &status));
     FAILS(MPI_ERR_ARG, MPI_Test(&request, NULL, &status));
-    SUCCEEDS(MPI_Isend(&value, 1, MPI_INT, me, 6, MPI_COMM_WORLD, &request));
+    SUCCEEDS(MPI_Irecv(&value, 1, MPI_INT, me, 6, MPI_COMM_WORLD, &request));
     made_up = request;
-    SUCCEEDS(MPI_Recv(&value, 1, MPI_INT, me, 6, MPI_COMM_WORLD, &status));
+    SUCCEEDS(MPI_Send(&flag, 1, MPI_INT, me, 6, MPI_COMM_WORLD));
     SUCCEEDS(MPI_Wait(&request, &status));
     FAILS(MPI_ERR_REQUEST, MPI_Wait(&made_up, &status));
     /* Longer than the buffer: the front is kept. */

@@ -84,7 +84,7 @@ impl<T: Transport> Engine<T> {
         tag: i32,
         into: &Views,
     ) -> Option<usize> {
-        if !self.unexpected.is_empty() || !self.posted.is_empty() {
+        if !self.unexpected.is_empty() || !self.posted.is_empty() || self.has_called() {
             return None;
         }
         self.transport.accept_matching(source, context, tag, into)

@@ -10,7 +10,7 @@ use regatta_memory::views::Views;
 
 use crate::deadlock_detector::DeadlockDetector;
 pub use crate::state::{ANY, NONE};
-use crate::state::{Callback, Process, enter, inside_or, quick};
+use crate::state::{Callback, Held, Process, enter, inside_or, quick};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 pub use regatta_memory::ring::INLINE as LINE;
 
@@ -401,10 +401,22 @@ fn is_cut_off(process: &mut Process, source: Option<Peer>, waited: Duration) -> 
     }
 }
 
+/// Enters; callbacks that are due have been run. A program may wait for one by calls that have nothing to wait for themselves.
+#[inline(always)]
+fn enter_after_callbacks() -> Result<Held> {
+    let held = enter()?;
+    if !held.engine.has_called() {
+        return Ok(held);
+    }
+    drop(held);
+    crate::state::progress()?;
+    enter()
+}
+
 /// The outcome of a request; blocks until it is complete. The handle is then used up.
 #[inline(always)]
 pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
-    let mut held = enter()?;
+    let mut held = enter_after_callbacks()?;
     // An answer is often on its way: look a few times before taking the time of day.
     let looks = if held.pace.spins() { LOOKS / 10 } else { 1 };
     for _ in 0..looks {
@@ -445,6 +457,10 @@ fn settle_each(
     mut each: impl FnMut(&Process, usize, Status),
 ) -> usize {
     inside_or!(process, 0);
+    // Callbacks that are due run first, in the call that comes after this one.
+    if process.engine.has_called() {
+        return 0;
+    }
     let mut settled = 0;
     // An operation that is not complete soon is left to the waiting policy.
     let mut looks = if process.pace.spins() { LOOKS / 10 } else { 0 };
@@ -492,7 +508,7 @@ pub fn wait_all(
     handles: impl Iterator<Item = Handle>,
     mut each: impl FnMut(usize, Status, Option<Error>),
 ) -> Result<()> {
-    let mut held = enter()?;
+    let mut held = enter_after_callbacks()?;
     for (index, handle) in handles.enumerate() {
         let outcome = match held.engine.finish(handle)? {
             Some((status, error)) => (held.in_ranks(status), error),

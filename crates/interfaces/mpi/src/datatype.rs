@@ -47,12 +47,9 @@ pub enum Block {
 /// The memory of `count` elements of a type, for a call that moves them.
 #[inline(always)]
 pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
-    match builtin::size(datatype) {
-        Some(size) if count >= 0 => Ok(Block::Plain {
-            offset: 0,
-            length: size.wrapping_mul(count as usize),
-        }),
-        _ => other_block(datatype, count),
+    match block_now(datatype, count) {
+        Some(length) => Ok(Block::Plain { offset: 0, length }),
+        None => other_block(datatype, count),
     }
 }
 
@@ -60,7 +57,7 @@ pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
 #[inline(always)]
 pub fn block_now(datatype: Datatype, count: i64) -> Option<usize> {
     let size = builtin::size(datatype)?;
-    (count >= 0).then(|| size.wrapping_mul(count as usize))
+    size.checked_mul(usize::try_from(count).ok()?)
 }
 
 #[inline(never)]

@@ -5,7 +5,7 @@
 //! it ends.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
@@ -65,10 +65,19 @@ pub fn thread_level() -> c_int {
     LEVEL.load(Ordering::Relaxed)
 }
 
+/// Whether several threads may be in calls at once: MPI_Init or a session has allowed it, whichever. For good.
+static MANY_THREADS: AtomicBool = AtomicBool::new(false);
+
+fn expect_threads(level: c_int) {
+    if level == THREAD_MULTIPLE {
+        MANY_THREADS.store(true, Ordering::Release);
+    }
+}
+
 /// Whether several threads may be in calls at once.
 #[inline(always)]
 pub fn has_many_threads() -> bool {
-    thread_level() == THREAD_MULTIPLE
+    MANY_THREADS.load(Ordering::Relaxed)
 }
 
 /// The name of a level of thread support.
@@ -149,6 +158,7 @@ pub fn initialize(level: c_int) -> Result {
     enter(&mut engine)?;
     *MAIN.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
     LEVEL.store(level, Ordering::Relaxed);
+    expect_threads(level);
     communicator::make_world()?;
     STAGE.store(Stage::During as u8, Ordering::Release);
     Ok(())
@@ -177,6 +187,7 @@ pub fn finalize() -> Result {
 pub fn begin_session(level: c_int) -> Result {
     let mut engine = engine();
     enter(&mut engine)?;
+    expect_threads(level);
     if stage() != Stage::During {
         LEVEL.fetch_max(level, Ordering::Relaxed);
     }

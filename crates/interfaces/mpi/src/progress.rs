@@ -58,7 +58,11 @@ fn forget_orphans() {
     let (pending, over): (Vec<_>, Vec<_>) = orphans.drain(..).partition(is_pending);
     *orphans = pending;
     drop(orphans);
-    over.into_iter().for_each(crate::requests::release);
+    for request in over {
+        if let Ok(slot) = slot(request) {
+            crate::requests::release(request, slot);
+        }
+    }
 }
 
 /// It is complete, or forgotten.

@@ -74,25 +74,34 @@ pub fn dissolve(request: Request) -> Result<Box<dyn Operation>> {
         Some(plain) => Some(Box::new(Single::new(plain, comm)) as Box<dyn Operation>),
         None => slot.operation().take(),
     };
-    release(request);
+    release(request, slot);
     Ok(operation.unwrap_or_else(|| Box::new(Single::complete(Status::empty(ANY_SOURCE)))))
 }
 
-/// Forgets a request that is complete, or that nobody wants to hear of any more.
-pub fn release(request: Request) {
+/// Forgets a request that is complete, or that nobody wants to hear of any more. As it was found: the place of a plain one that is complete may
+/// have another one by now.
+#[inline(always)]
+pub fn release(request: Request, found: Slot) {
+    match found.plain() {
+        Some(plain) => plain::close(plain),
+        None => release_operation(request),
+    }
+}
+
+#[inline(never)]
+fn release_operation(request: Request) {
     progress::remove(request);
-    plain::close(request);
     slots::give_back(request);
 }
 
-/// The engine's request, of a plain one.
+/// The request of the engine's of a plain one, and its communicator.
 #[inline(always)]
-pub fn plain_of(request: Request) -> Option<rg::Request> {
-    plain::find(request).map(|(found, _)| found)
+pub fn plain_of(request: Request) -> Option<(rg::Request, Comm)> {
+    plain::find(request)
 }
 
-/// Forgets a plain request that is complete.
+/// Forgets a plain request that is complete, whose engine's request this was.
 #[inline(always)]
-pub fn release_plain(request: Request) {
-    plain::close(request);
+pub fn release_plain(found: rg::Request) {
+    plain::close(found);
 }

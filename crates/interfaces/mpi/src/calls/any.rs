@@ -10,7 +10,7 @@ use super::testing::SomeOf;
 use crate::abi::*;
 use crate::error::{Result, not_null};
 use crate::progress;
-use crate::requests::{Operation, State, slot};
+use crate::requests::{Operation, Slot, State, slot};
 
 /// The requests of the engine's for which a call waits.
 #[derive(Default)]
@@ -27,6 +27,7 @@ struct Part<'a> {
     index: usize,
     /// Of its first one of the engine's.
     begin: usize,
+    found: Slot,
     /// None, of a plain one.
     operation: Option<MutexGuard<'a, Option<Box<dyn Operation>>>>,
 }
@@ -57,10 +58,9 @@ fn wait_for_any(all: &mut [Request]) -> Result<Found> {
         let Some((at, code)) = progress::wait_once(&mut waiting.requests, &mut got) else {
             continue;
         };
-        if let Some(index) = waiting.tell(at, &got, code) {
+        if let Some((index, found)) = waiting.tell(at, &got, code) {
             drop(waiting);
-            let slot = slot(all[index])?;
-            let outcome = plain_outcome(&mut all[index], slot, &got, code)?;
+            let outcome = plain_outcome(&mut all[index], found, &got, code)?;
             return Ok(Found::One(index, outcome));
         }
     }
@@ -76,6 +76,7 @@ impl Waiting<'_> {
             self.parts.push(Part {
                 index,
                 begin,
+                found: slot,
                 operation: None,
             });
             return Ok(false);
@@ -96,6 +97,7 @@ impl Waiting<'_> {
                 self.parts.push(Part {
                     index,
                     begin,
+                    found: slot,
                     operation: Some(operation),
                 });
             }
@@ -103,11 +105,11 @@ impl Waiting<'_> {
         Ok(false)
     }
 
-    /// The engine's request in this place is complete: the index of the plain one that it is. An operation goes on.
-    fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) -> Option<usize> {
+    /// The engine's request in this place is complete: the index of the plain one that it is, as it was found. An operation goes on.
+    fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) -> Option<(usize, Slot)> {
         let part = self.parts.iter_mut().rfind(|part| part.begin <= at)?;
         let Some(operation) = &mut part.operation else {
-            return Some(part.index);
+            return Some((part.index, part.found));
         };
         if let Some(inner) = operation.as_mut() {
             inner.completed(at - part.begin, got, code);

@@ -64,15 +64,15 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     plain_outcome(request, slot, &got, code)
 }
 
-/// The outcome of a plain request that is complete, whose slot is given back.
+/// The outcome of a plain request that is complete, which is given back as it was found before that.
 #[inline(always)]
 pub(crate) fn plain_outcome(
     request: &mut Request,
-    slot: Slot,
+    found: Slot,
     got: &rg::Status,
     code: c_int,
 ) -> Result<Outcome> {
-    let comm = slot.comm();
+    let comm = found.comm();
     if code == rg::ERR_CYCLE {
         // Only the wait is over: the send goes on.
         return Err(Error::of_engine(code).on(Object::Comm(comm)));
@@ -85,7 +85,7 @@ pub(crate) fn plain_outcome(
         }
         code => code,
     };
-    requests::release_plain(*request);
+    requests::release(*request, found);
     *request = REQUEST_NULL;
     Ok((
         status,
@@ -110,7 +110,7 @@ pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
     if persistent {
         progress::remove(*request);
     } else {
-        requests::release(*request);
+        requests::release(*request, slot);
         *request = REQUEST_NULL;
     }
     Ok((status, result))
@@ -167,6 +167,8 @@ pub unsafe fn waitall(
 /// more than a message.
 struct Plain {
     requests: [MaybeUninit<rg::Request>; AT_ONCE],
+    /// As they were found: when they are complete, other requests may have their places.
+    found: [MaybeUninit<(rg::Request, Comm)>; AT_ONCE],
     statuses: [MaybeUninit<rg::Status>; AT_ONCE],
 }
 
@@ -175,6 +177,7 @@ impl Default for Plain {
     fn default() -> Plain {
         Plain {
             requests: [const { MaybeUninit::uninit() }; AT_ONCE],
+            found: [const { MaybeUninit::uninit() }; AT_ONCE],
             statuses: [const { MaybeUninit::uninit() }; AT_ONCE],
         }
     }
@@ -187,15 +190,15 @@ impl Plain {
         if !progress::is_idle() {
             return 0;
         }
-        let mut many = 0;
-        for (request, place) in all.iter().zip(&mut self.requests) {
-            let Some(plain) = requests::plain_of(*request) else {
-                break;
+        let most = all.len().min(AT_ONCE);
+        for (index, request) in all[..most].iter().enumerate() {
+            let Some(found) = requests::plain_of(*request) else {
+                return index;
             };
-            place.write(plain);
-            many += 1;
+            self.requests[index].write(found.0);
+            self.found[index].write(found);
         }
-        many
+        most
     }
 
     /// Waits for those that were gathered.
@@ -216,19 +219,23 @@ impl Plain {
         let code = unsafe { rg::rg_waitall(count, plain.cast(), got.cast()) };
         for (index, request) in all.iter_mut().enumerate() {
             // SAFETY: written by `gather`.
-            if unsafe { self.requests[index].assume_init() } != rg::REQUEST_NULL {
+            let (left, (plain, comm)) = unsafe {
+                let left = self.requests[index].assume_init();
+                (left, self.found[index].assume_init())
+            };
+            if left != rg::REQUEST_NULL {
                 // Only the wait is over: this request goes on.
-                return Err(Error::of_engine(code));
+                return Err(Error::of_engine(code).on(Object::Comm(comm)));
             }
             // SAFETY: a request that has become null has a status.
             let got = unsafe { self.statuses[index].assume_init_ref() };
             if got.error == rg::OK && statuses.is_null() {
-                requests::release_plain(*request);
+                requests::release_plain(plain);
                 *request = REQUEST_NULL;
                 continue;
             }
-            let slot = slot(*request)?;
-            let outcome = plain_outcome(request, slot, got, got.error)?;
+            let found = Slot::of_plain(plain, comm);
+            let outcome = plain_outcome(request, found, got, got.error)?;
             // SAFETY: the caller's promise.
             unsafe { store(outcome, statuses, first + index, failed) };
         }

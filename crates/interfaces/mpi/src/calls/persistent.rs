@@ -211,14 +211,14 @@ pub unsafe fn request_free(request: *mut Request) -> Result {
     match slot.plain() {
         Some(plain) => {
             requests::detach(plain);
-            requests::release(*place);
+            requests::release(*place, slot);
         }
         None => {
             let state = slot.operation().as_ref().map(|inner| inner.state());
             match state {
                 // A message that is under way goes on.
                 Some(State::Pending) => progress::orphan(*place),
-                _ => requests::release(*place),
+                _ => requests::release(*place, slot),
             }
         }
     }

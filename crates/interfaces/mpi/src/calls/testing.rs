@@ -8,7 +8,7 @@ use super::completion::{
     Outcome, array, nothing, operation_outcome, plain_outcome, store, summary,
 };
 use crate::abi::*;
-use crate::communicator::route;
+use crate::communicator::status_of;
 use crate::error::{Error, Result, checked, not_null};
 use crate::progress;
 use crate::requests::{State, slot};
@@ -62,11 +62,7 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
             checked(code)?;
             return Ok(Look::Pending);
         }
-        let route = route(slot.comm());
-        let plain = || Status::of_message(got.source, got.tag, got.length as u64);
-        return Ok(Look::Complete(
-            route.map_or_else(|_| plain(), |route| route.status(&got)),
-        ));
+        return Ok(Look::Complete(status_of(slot.comm(), &got)));
     }
     // Another thread that waits for it has it.
     let Some(mut operation) = slot.try_operation() else {

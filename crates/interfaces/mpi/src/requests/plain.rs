@@ -39,6 +39,11 @@ fn index_of(request: rg::Request) -> Option<usize> {
 }
 
 #[inline(always)]
+fn at(index: usize) -> Option<&'static Place> {
+    PLACES.get(index / CHUNK)?.get()?.get(index % CHUNK)
+}
+
+#[inline(always)]
 fn handle(request: rg::Request, index: usize) -> Request {
     let generation = (request.id >> 32) as u32;
     Request(objects::handle(
@@ -70,46 +75,33 @@ fn make(chunk: usize) -> &'static [Place] {
     PLACES[chunk].get_or_init(|| (0..CHUNK).map(|_| Place::default()).collect())
 }
 
-#[inline(always)]
-fn place(request: Request) -> Option<(&'static Place, rg::Request)> {
-    let index = objects::index(Kind::Request, request.0)?.checked_sub(FIRST_PLAIN)?;
-    let place = PLACES[index / CHUNK].get()?.get(index % CHUNK)?;
-    let id = place.request.load(Ordering::Acquire);
-    let found = rg::Request { id };
-    (id != 0 && handle(found, index) == request).then_some((place, found))
-}
-
 /// The engine's request, and the communicator.
 #[inline(always)]
 pub fn find(request: Request) -> Option<(rg::Request, Comm)> {
     if request == COMPLETE {
         return Some((rg::REQUEST_COMPLETE, COMM_WORLD));
     }
-    let (place, found) = place(request)?;
-    Some((found, Comm(place.comm.load(Ordering::Relaxed))))
+    let index = objects::index(Kind::Request, request.0)?.checked_sub(FIRST_PLAIN)?;
+    let place = at(index)?;
+    let id = place.request.load(Ordering::Acquire);
+    let found = rg::Request { id };
+    let is_it = id != 0 && handle(found, index) == request;
+    is_it.then(|| (found, Comm(place.comm.load(Ordering::Relaxed))))
 }
 
-/// This request is over. In a program of one thread nothing else can have come to its place meanwhile.
+/// This request of the engine's, which was found here, is over. In a program of one thread nothing else can have come to its place
+/// meanwhile. Among threads it may have, and may look alike in all that a handle has of it: so the engine's own number is compared.
 #[inline(always)]
-pub fn close(request: Request) {
+pub fn close(found: rg::Request) {
+    let Some(place) = index_of(found).and_then(at) else {
+        return;
+    };
     if process::has_many_threads() {
-        return close_among_threads(request);
-    }
-    let index = objects::index(Kind::Request, request.0);
-    let place = index
-        .and_then(|index| index.checked_sub(FIRST_PLAIN))
-        .and_then(|index| PLACES[index / CHUNK].get()?.get(index % CHUNK));
-    if let Some(place) = place {
-        place.request.store(0, Ordering::Relaxed);
-    }
-}
-
-#[inline(never)]
-fn close_among_threads(request: Request) {
-    if let Some((place, found)) = place(request) {
         let _ = place
             .request
             .compare_exchange(found.id, 0, Ordering::Release, Ordering::Relaxed);
+    } else {
+        place.request.store(0, Ordering::Relaxed);
     }
 }
 

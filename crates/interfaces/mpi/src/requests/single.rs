@@ -6,7 +6,7 @@ use regatta_sys as rg;
 
 use super::{Operation, State};
 use crate::abi::*;
-use crate::communicator::route;
+use crate::communicator::status_of;
 use crate::error::{Result, checked};
 
 /// A request of the engine's whose bytes go where they are to be.
@@ -50,10 +50,7 @@ impl Operation for Single {
 
     fn completed(&mut self, _index: usize, status: &rg::Status, code: c_int) {
         self.request = [rg::REQUEST_NULL];
-        let mut status = match route(self.comm) {
-            Ok(route) => route.status(status),
-            Err(_) => Status::of_message(status.source, status.tag, status.length as u64),
-        };
+        let mut status = status_of(self.comm, status);
         let result = match code {
             rg::ERR_CANCELLED => {
                 status.set_cancelled(true);

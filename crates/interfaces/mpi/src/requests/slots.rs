@@ -34,6 +34,16 @@ pub enum Content {
 }
 
 impl Slot {
+    /// Of a plain request, and its communicator.
+    #[inline(always)]
+    pub fn of_plain(plain: rg::Request, comm: Comm) -> Slot {
+        Slot {
+            plain: Some(plain),
+            comm,
+            operation: &NO_OPERATION,
+        }
+    }
+
     /// The communicator whose error handler is called.
     #[inline(always)]
     pub fn comm(&self) -> Comm {
@@ -228,11 +238,7 @@ pub fn open() -> usize {
 #[inline(always)]
 pub fn slot(request: Request) -> Result<Slot> {
     if let Some((request, comm)) = plain::find(request) {
-        return Ok(Slot {
-            plain: Some(request),
-            comm,
-            operation: &NO_OPERATION,
-        });
+        return Ok(Slot::of_plain(request, comm));
     }
     match place(request) {
         Some((_, place)) => Ok(Slot {
