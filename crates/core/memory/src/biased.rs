@@ -110,27 +110,46 @@ impl<T> Biased<T> {
         None
     }
 
-    /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths:
-    /// this guard has nothing to choose from when it ends.
+    /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths.
+    #[inline(always)]
+    pub fn enter_alone(&self) -> Option<Inside<'_, T>> {
+        if self.owner.load(Ordering::Relaxed) == thread_pointer() {
+            self.inside.store(true, Ordering::Relaxed);
+            // Partner: the membarrier in `ask_out`.
+            compiler_fence(Ordering::SeqCst);
+            if !self.revoked.load(Ordering::Acquire) {
+                return Some(self.inside(None));
+            }
+            self.inside.store(false, Ordering::Release);
+        }
+        None
+    }
+
+    /// As above, or if several threads use the lock and nobody is inside. For paths that look once, and keep nobody out for long.
     #[inline(always)]
     pub fn enter_now(&self) -> Option<Inside<'_, T>> {
-        if self.owner.load(Ordering::Relaxed) != thread_pointer() {
-            return None;
+        let alone = self.enter_alone();
+        if alone.is_some() || !self.shared.load(Ordering::Relaxed) {
+            return alone;
         }
-        self.inside.store(true, Ordering::Relaxed);
-        // Partner: the membarrier in `ask_out`.
-        compiler_fence(Ordering::SeqCst);
-        let inside = Inside {
+        let held = self.mutex.try_lock().ok()?;
+        let is_open = self.settled.load(Ordering::Relaxed) && !self.shut.load(Ordering::Relaxed);
+        is_open.then(|| self.inside(Some(held)))
+    }
+
+    #[inline(always)]
+    fn inside<'a>(&'a self, shared: Option<MutexGuard<'a, ()>>) -> Inside<'a, T> {
+        Inside {
             lock: self,
+            shared,
             _not_send: std::marker::PhantomData,
-        };
-        (!self.revoked.load(Ordering::Acquire)).then_some(inside)
+        }
     }
 
     /// Run `work` on the value if the lock is biased to this thread, as above.
     #[inline(always)]
     pub fn quick<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
-        self.enter_now().map(|mut inside| work(&mut inside))
+        self.enter_alone().map(|mut inside| work(&mut inside))
     }
 
     #[cold]
@@ -253,13 +272,16 @@ impl<T> Biased<T> {
 /// never call out while they are inside, so there is no second one.
 pub struct Inside<'a, T> {
     lock: &'a Biased<T>,
+    shared: Option<MutexGuard<'a, ()>>,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
 
 impl<T> Drop for Inside<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lock.inside.store(false, Ordering::Release);
+        if self.shared.is_none() {
+            self.lock.inside.store(false, Ordering::Release);
+        }
     }
 }
 
@@ -346,6 +368,36 @@ mod tests {
         }
         assert_eq!(*lock.lock().unwrap(), 10);
         assert!(!lock.is_shared());
+    }
+
+    /// Short ways in and the ordinary one, by several threads: nobody is inside beside another.
+    #[test]
+    fn threads_that_enter_at_once_are_alone_inside() {
+        const ROUNDS: u64 = 50_000;
+        let lock = Biased::new((0u64, 0u64));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let add = |both: &mut (u64, u64)| {
+                        assert_eq!(both.0, both.1);
+                        both.0 += 1;
+                        std::hint::black_box(&both);
+                        both.1 += 1;
+                    };
+                    for _ in 0..ROUNDS {
+                        match lock.enter_now() {
+                            Some(mut inside) => add(&mut inside),
+                            None => add(&mut lock.lock().unwrap()),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(lock.is_shared());
+        assert!(lock.enter_alone().is_none());
+        assert_eq!(*lock.enter_now().unwrap(), (4 * ROUNDS, 4 * ROUNDS));
+        lock.shut();
+        assert!(lock.enter_now().is_none());
     }
 
     /// The owner is inside for long, and several others come meanwhile.

@@ -10,7 +10,7 @@ use regatta_memory::views::Views;
 
 use crate::deadlock_detector::DeadlockDetector;
 pub use crate::state::{ANY, NONE};
-use crate::state::{Callback, Held, Process, enter, inside_or, quick};
+use crate::state::{Callback, Held, PROCESS, Process, enter, inside_or};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 pub use regatta_memory::ring::INLINE as LINE;
 
@@ -66,17 +66,17 @@ pub fn tag_select(tag: i32) -> TagSelect {
 /// Send a small message at once. False: nothing has happened; `send` does it or says why not.
 #[inline(always)]
 pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
-    let sent = quick(|process| {
-        let (to, context) = process.address_now(group, to)?;
-        (tag >= 0 && process.engine.send_now(to, context, tag, message)).then_some(())
-    });
-    sent.is_some()
+    inside_or!(enter_now, process, false);
+    let Some((to, context)) = process.address_now(group, to) else {
+        return false;
+    };
+    tag >= 0 && process.engine.send_now(to, context, tag, message)
 }
 
 /// As above, of a message that fits into a line of a ring: [`LINE`] bytes. For small sends, whose cost it is.
 #[inline(always)]
 pub fn send_line_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
-    inside_or!(process, false);
+    inside_or!(enter_now, process, false);
     let Some((to, context)) = process.address_now(group, to) else {
         return false;
     };
@@ -158,7 +158,7 @@ pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
 /// has happened; `receive` waits for it or says why not.
 #[inline(always)]
 pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
-    inside_or!(process, None);
+    inside_or!(enter_alone, process, None);
     if tag < 0 {
         return None;
     }
@@ -241,7 +241,7 @@ pub(crate) fn just(seen: &Status) -> Select {
 /// waited for. `None`: nothing has happened.
 #[inline(always)]
 pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
-    inside_or!(process, None);
+    inside_or!(enter_now, process, None);
     if tag < 0 {
         return None;
     }
@@ -456,14 +456,16 @@ fn settle_each(
     handles: impl Iterator<Item = Handle>,
     mut each: impl FnMut(&Process, usize, Status),
 ) -> usize {
-    inside_or!(process, 0);
+    inside_or!(enter_now, process, 0);
     // Callbacks that are due run first, in the call that comes after this one.
     if process.engine.has_called() {
         return 0;
     }
     let mut settled = 0;
     // An operation that is not complete soon is left to the waiting policy.
-    let mut looks = if process.pace.spins() { LOOKS / 10 } else { 0 };
+    // So is one that another thread may have to enter for.
+    let spins = process.pace.spins() && !PROCESS.is_shared();
+    let mut looks = if spins { LOOKS / 10 } else { 0 };
     for handle in handles {
         let status = loop {
             if let Some(status) = process.engine.settle(handle) {

@@ -129,8 +129,8 @@ pub(crate) fn quick<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R
 /// The engine, if this thread can enter at no cost and it is running. As [`quick`], for the very shortest paths: what is done inside
 /// becomes part of the caller's code, where a function of its own would cost it a dozen stores.
 macro_rules! inside_or {
-    ($process:ident, $otherwise:expr) => {
-        let mut inside = $crate::state::PROCESS.enter_now();
+    ($enter:ident, $process:ident, $otherwise:expr) => {
+        let mut inside = $crate::state::PROCESS.$enter();
         let running = inside.as_mut().and_then(|inside| inside.as_mut());
         let $process = match running {
             Some(process) => process,
