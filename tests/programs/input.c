@@ -265,7 +265,7 @@ static void twice(const void *in, void *inout, size_t count, void *arg)
 static void handles(void)
 {
     int value = 1, done = 7, index = 7, cancelled = 7;
-    rg_request made_up[] = {{1}, {2}, {77}, {1u << 31}, {(uint64_t)1 << 40}, {(uint64_t)1 << 63},
+    rg_request made_up[] = {{1}, {2}, {77}, {1u << 31}, {(uint64_t)1 << 40}, {(uint64_t)1 << 62},
                             {UINT64_MAX}, {UINT64_MAX - 1}, {((uint64_t)1 << 63) + 5}};
     for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++) {
         rg_request before = made_up[i];
@@ -294,18 +294,22 @@ static void handles(void)
     CHECK(cancelled == 1);
     FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "cancelled");
 
-    /* Now sends that were complete at once, while others like them are open. */
+    /* Now sends that were complete at once: all have the one request that is never stale. */
     rg_request sends[3];
+    rg_status status = {7, 7, 7, 7, 7};
     for (int i = 0; i < 3; i++) {
         OK(rg_isend(&value, sizeof value, i == 2 ? RG_NONE : peer(), 8, RG_WORLD, &sends[i]));
-        CHECK(sends[i].id != 0);
+        CHECK(sends[i].id == RG_REQUEST_COMPLETE.id);
     }
-    CHECK(sends[0].id != sends[1].id);
     copy = sends[0];
-    OK(rg_wait(&sends[0], NULL));
-    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
-    FAILS(rg_test(&copy, &done, NULL), RG_ERR_HANDLE, "stale");
-    FAILS(rg_cancel(copy, &cancelled), RG_ERR_HANDLE, "stale");
+    OK(rg_wait(&sends[0], &status));
+    CHECK(sends[0].id == 0 && status.source == RG_NONE && status.length == 0 && status.error == RG_OK);
+    OK(rg_cancel(copy, &cancelled));
+    CHECK(cancelled == 0);
+    OK(rg_look(copy, &done, &status));
+    CHECK(done == 1 && copy.id == RG_REQUEST_COMPLETE.id);
+    OK(rg_testall(1, &copy, &done, &status));
+    CHECK(done == 1 && copy.id == 0);
     OK(rg_waitany(3, sends, &index, NULL));
     CHECK(index == 1 && sends[1].id == 0);
     OK(rg_waitall(3, sends, NULL));

@@ -163,9 +163,14 @@ fn program(layouts: &[Layout], constants: &[Constant]) -> String {
             Value::Handle(id) => (format!("(long long)({name}).id"), *id),
             Value::Address(address) => (format!("(long long)(intptr_t)({name})"), *address as i64),
         };
+        // The lowest number has no constant of its own in C.
+        let wanted = match wanted {
+            i64::MIN => format!("({}LL - 1)", i64::MIN + 1),
+            wanted => format!("{wanted}LL"),
+        };
         let _ = writeln!(
             run,
-            "    if ({given} != {wanted}LL) return puts(\"{name}\"), 1;"
+            "    if ({given} != {wanted}) return puts(\"{name}\"), 1;"
         );
     }
     text + "int main(void)\n{\n" + &run + "    return 0;\n}\n"
