@@ -9,6 +9,8 @@
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
 //! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
+//! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, the machine is another one now,
+//! as a virtual one is whose processors have been moved: a trial comes at once. Each alarm makes the watch rarer, and each quiet look more frequent again.
 //! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
 
 /// Choice of the footprints of a task's paths.
@@ -39,6 +41,12 @@ const FIRST: u64 = 4 << 20;
 const AGAIN: u64 = 256 << 20;
 /// up to this.
 const SELDOM: u64 = 16 << 30;
+/// Between two looks at what copies cost, at first.
+const WATCH: u64 = 8 << 20;
+/// Timed copies of a look.
+const GLANCE: usize = 7;
+/// A cost outside of these is not the one of the trial any more, in percent of it.
+const ALIKE: std::ops::RangeInclusive<u64> = 70..=140;
 /// How often the wide footprint is gone through before it is timed.
 const WARMING: u64 = 2;
 /// Timed copies of each footprint.
@@ -57,6 +65,8 @@ enum Stage {
     /// So many bytes pass before samples are taken.
     Warming,
     Timing,
+    /// No trial, but a few copies of the footprint in use are timed.
+    Watching,
 }
 
 /// The choice of one path.
@@ -71,6 +81,12 @@ pub(crate) struct Learner {
     left: i64,
     /// Until the next trial, when this one is over.
     pause: u64,
+    /// Bytes until that trial, less those that are `left`.
+    until: u64,
+    /// Bytes between two looks.
+    watch: u64,
+    /// This trial was made because copies cost something else.
+    alarmed: bool,
     /// The wide footprint, in bytes.
     wide: u64,
     /// Time for a KiB, of this trial.
@@ -93,6 +109,9 @@ impl Learner {
             stage,
             left: FIRST as i64,
             pause: AGAIN,
+            until: 0,
+            watch: WATCH,
+            alarmed: false,
             wide,
             samples: Vec::new(),
             narrow_cost: None,
@@ -119,7 +138,7 @@ impl Learner {
     /// Are copies to be timed?
     #[inline(always)]
     pub(crate) fn is_timing(&self) -> bool {
-        self.stage == Stage::Timing
+        matches!(self.stage, Stage::Timing | Stage::Watching)
     }
 
     /// The wide one is known to be faster, from another path between the same cores.
@@ -147,9 +166,14 @@ impl Learner {
 
     /// They took so many ticks.
     pub(crate) fn timed(&mut self, bytes: usize, ticks: u64) {
-        if bytes >= SHORTEST && self.stage == Stage::Timing {
+        let wanted = match self.stage {
+            Stage::Timing => SAMPLES,
+            Stage::Watching => GLANCE,
+            _ => return,
+        };
+        if bytes >= SHORTEST {
             self.samples.push((ticks << 10) / bytes as u64);
-            if self.samples.len() == SAMPLES {
+            if self.samples.len() == wanted {
                 self.next_stage();
             }
         }
@@ -166,6 +190,8 @@ impl Learner {
     fn next_stage(&mut self) {
         match self.stage {
             Stage::Fixed => self.left = i64::MAX,
+            Stage::Settled if self.until > 0 => self.look(),
+            Stage::Watching => self.compare(),
             Stage::Settled | Stage::Warming => self.time(),
             // Too few of the copies were long enough.
             Stage::Timing if self.samples.len() < SAMPLES / 4 => self.settle(),
@@ -192,9 +218,34 @@ impl Learner {
         self.left = (self.wide * 4) as i64;
     }
 
-    fn keep_cost(&mut self) {
+    fn look(&mut self) {
+        self.time();
+        self.stage = Stage::Watching;
+    }
+
+    fn compare(&mut self) {
+        let before = match self.kept {
+            Narrow => self.narrow_cost,
+            Wide => self.wide_cost,
+        };
+        let is_alike = |(now, before): (u64, u64)| ALIKE.contains(&(now * 100 / before.max(1)));
+        let enough = self.samples.len() == GLANCE;
+        if !enough || self.median().zip(before).is_none_or(is_alike) {
+            self.watch = (self.watch - self.watch / 8).max(WATCH);
+            return self.go_on();
+        }
+        self.alarmed = true;
+        self.watch = (self.watch * 2).min(AGAIN);
+        self.time();
+    }
+
+    fn median(&mut self) -> Option<u64> {
         self.samples.sort_unstable();
-        let cost = self.samples.get(self.samples.len() / 2).copied();
+        self.samples.get(self.samples.len() / 2).copied()
+    }
+
+    fn keep_cost(&mut self) {
+        let cost = self.median();
         match self.now {
             Narrow => self.narrow_cost = cost,
             Wide => self.wide_cost = cost,
@@ -212,7 +263,7 @@ impl Learner {
         if other * 100 <= kept * WORTHWHILE {
             self.kept = self.other();
             self.pause = AGAIN;
-        } else {
+        } else if !self.alarmed {
             self.pause = (self.pause * 8).min(SELDOM);
         }
         self.settle();
@@ -220,8 +271,17 @@ impl Learner {
 
     fn settle(&mut self) {
         self.now = self.kept;
+        self.alarmed = false;
+        self.until = self.pause;
+        self.go_on();
+    }
+
+    /// Until the next look, or the next trial.
+    fn go_on(&mut self) {
         self.stage = Stage::Settled;
-        self.left = self.pause as i64;
+        let left = self.until.min(self.watch);
+        self.until -= left;
+        self.left = left as i64;
         self.samples.clear();
     }
 }
@@ -318,6 +378,34 @@ mod tests {
         assert_eq!(learner.kept(), Wide);
         flow(&mut learner, 4 << 30, 16 << 10, costs(50, 100));
         assert_eq!(learner.kept(), Narrow);
+    }
+
+    /// Whatever changes, and however long the next trial is still off.
+    #[test]
+    fn a_machine_that_changes_is_noticed_soon() {
+        let mut learner = trying(2 * MIB);
+        flow(&mut learner, 8 << 30, 16 << 10, costs(50, 60));
+        assert_eq!(learner.kept(), Narrow);
+        flow(&mut learner, 32 * MIB, 16 << 10, costs(300, 100));
+        assert_eq!(learner.kept(), Wide);
+        flow(&mut learner, 32 * MIB, 16 << 10, costs(20, 40));
+        assert_eq!(learner.kept(), Narrow);
+    }
+
+    /// Costs that are never the same bring few trials.
+    #[test]
+    fn a_restless_machine_is_not_tried_for_ever() {
+        let mut learner = trying(2 * MIB);
+        let mut random = 1u64;
+        let mut restless = |footprint| {
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let factor = if (random >> 33) % 3 == 0 { 4 } else { 1 };
+            factor * costs(50, 100)(footprint)
+        };
+        let wide = flow(&mut learner, 16 << 30, 16 << 10, &mut restless);
+        assert!(wide < (16 << 30) / 30, "{} MiB of 16384", wide / MIB);
     }
 
     #[test]
