@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(learner.kept(), Narrow);
     }
 
-    /// Whatever changes, and however long the next trial is still off.
+    /// The change is noticed whatever it is, and however long the next trial is still off.
     #[test]
     fn a_machine_that_changes_is_noticed_soon() {
         let mut learner = trying(2 * MIB);
@@ -401,7 +401,11 @@ mod tests {
             random = random
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
-            let factor = if (random >> 33) % 3 == 0 { 4 } else { 1 };
+            let factor = if (random >> 33).is_multiple_of(3) {
+                4
+            } else {
+                1
+            };
             factor * costs(50, 100)(footprint)
         };
         let wide = flow(&mut learner, 16 << 30, 16 << 10, &mut restless);

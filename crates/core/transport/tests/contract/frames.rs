@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{Config, TestRunner};
 use regatta_engine::Frames;
 use regatta_memory::views::Views;
 use regatta_wire::{BODY, Frame, Kind};
@@ -74,7 +74,12 @@ pub fn any_interleaving_is_a_queue_each_way<T: Frames>(make: impl Fn() -> World<
         }
         Ok(())
     };
-    TestRunner::default().run(&steps, run).unwrap();
+    // A case that fails waits for as long as `PATIENCE`: to make it shorter a thousand times would take hours.
+    let config = Config {
+        max_shrink_iters: 4,
+        ..Config::default()
+    };
+    TestRunner::new(config).run(&steps, run).unwrap();
 }
 
 pub fn without_room_nothing_is_sent<T: Frames>(make: impl Fn() -> World<T>) {
