@@ -171,9 +171,10 @@ impl<T: Transport> Engine<T> {
         Some(self.requests.add_received(source, context, tag, length))
     }
 
-    /// Start a small receive of a message that has not come, if everything is as it mostly is: no
-    /// other receive is posted (or only such of the same messages), and no message waits. `None`:
-    /// nothing has happened.
+    /// Post a receive, if everything is as it mostly is: no other receive is posted (or only such of
+    /// the same messages), and no message waits. `None`: nothing has happened. A message of the
+    /// source may be in its ring already: that is not looked at here, because a send that comes next
+    /// would wait for the look. It meets this receive in its turn.
     #[inline(always)]
     pub fn post_now(
         &mut self,

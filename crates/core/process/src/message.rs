@@ -237,8 +237,8 @@ pub(crate) fn just(seen: &Status) -> Select {
     }
 }
 
-/// Start to receive a small message of this source and tag: it has come, or nothing else is being
-/// waited for. `None`: nothing has happened.
+/// Start to receive a message of this source and tag, if nothing else is being waited for. `None`:
+/// nothing has happened.
 #[inline(always)]
 pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
     inside_or!(enter_now, process, None);
@@ -246,8 +246,7 @@ pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> O
         return None;
     }
     let (from, context) = process.address_now(group, from)?;
-    let engine = &mut process.engine;
-    engine.post_now(from, context, tag, into)
+    process.engine.post_now(from, context, tag, into)
 }
 
 /// Start a receive.
