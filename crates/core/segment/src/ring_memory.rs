@@ -13,7 +13,8 @@
 //!
 //! *Two payload buffers.* Each ring has a narrow one from the start. A ring that carries much may get a wide one, larger than a core's
 //! cache. A bit in the header of each line says in which of the two its payload lies, so the sender chooses for each
-//! message anew, and the receiver needs no word about it. A wide buffer stays with its ring for good. (If its maker dies before it
+//! message anew, and the receiver needs no word about it. The line of a payload that lies in either says in its third word how far the writer has read the
+//! narrow buffer of the ring that leads the other way, if it has not said so before. A wide buffer stays with its ring for good. (If its maker dies before it
 //! has named it, it is nobody's until the job ends: so much memory, at an instant.)
 
 use std::io;
@@ -51,7 +52,7 @@ struct Names {
 
 /// For the test that holds it to the version.
 #[cfg(test)]
-pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("ring", Names { ends, next_opened, class, wide } RING_CONTROL ALIGN WIDE WIDE_EAGER IN_WIDE);
+pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("ring", Names { ends, next_opened, class, wide } RING_CONTROL ALIGN WIDE WIDE_EAGER IN_WIDE AT_FRONT WITH_POSITION);
 
 /// Second line, written by the receiver.
 #[repr(C, align(64))]
@@ -68,6 +69,10 @@ pub const WIDE: u64 = 2 << 20;
 pub const WIDE_EAGER: usize = 32 << 10;
 /// A line's flag: its payload lies in the wide buffer.
 pub const IN_WIDE: u8 = 1;
+/// A line's flag: its payload lies at the front of the narrow buffer, however far the one before it was.
+pub const AT_FRONT: u8 = 2;
+/// A line's flag: its third word is a position.
+pub const WITH_POSITION: u8 = 4;
 
 /// A payload buffer of a ring, mapped.
 #[derive(Clone, Copy, Debug)]

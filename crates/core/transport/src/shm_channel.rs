@@ -20,7 +20,9 @@ use regatta_wire::{Frame, Kind};
 use crate::footprint::{self, Footprint, Learner, Policy};
 use regatta_segment::job::Job;
 use regatta_segment::ring_marks::Marks;
-use regatta_segment::ring_memory::{IN_WIDE, PayloadBuffer, RingMemory, WIDE, WIDE_EAGER};
+use regatta_segment::ring_memory::{
+    AT_FRONT, IN_WIDE, PayloadBuffer, RingMemory, WIDE, WIDE_EAGER, WITH_POSITION,
+};
 
 /// Payloads for whose like memory is asked for while a task waits. Of shorter ones it is not worth its while; longer ones are copied by the
 /// string instruction, which takes 1.3 of the time where the lines are here already.
@@ -55,6 +57,8 @@ pub(crate) struct Out {
     bell: NonNull<Bell>,
     /// Bytes of the payload that was put into a buffer last, if that is worth asking for the lines of the next one ([`Out::prepare`]); else 0.
     last: usize,
+    /// How far this task has read the narrow buffer of the ring that leads to it, as it has told the receiver.
+    said: u64,
     /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
     marks: Option<NonNull<Marks>>,
     me: Peer,
@@ -70,6 +74,15 @@ pub(crate) struct In {
     wide: Option<Buffer>,
     /// The sender's bell, for when it sleeps for want of room.
     bell: NonNull<Bell>,
+    /// How far the sender has read the narrow buffer of the ring that leads to it, as its last line with a position says.
+    heard: u64,
+}
+
+/// Positions in the narrow buffers of a pair's two rings: that of this task in the one that leads to it, and that of the other one as it was heard last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Positions {
+    mine: u64,
+    heard: u64,
 }
 
 // SAFETY: as for `RingMemory`; bells are atomics in the same segment.
@@ -137,6 +150,7 @@ impl Out {
             producer: Producer::new(),
             bell: NonNull::from(job.bell(to)),
             last: 0,
+            said: 0,
             me,
         })
     }
@@ -157,9 +171,14 @@ impl Out {
         unsafe { self.bell.as_ref() }
     }
 
-    /// Send a frame, or say that there is no room. The payload is at most as long as `longest` has said.
+    /// Send a frame, or say that there is no room. The payload is at most as long as `longest` has said. `positions` are asked for if it does not fit into the line.
     #[inline(always)]
-    pub(crate) fn send(&mut self, frame: Frame, payload: &Views) -> Result<bool, Corrupt> {
+    pub(crate) fn send(
+        &mut self,
+        frame: Frame,
+        payload: &Views,
+        positions: impl FnOnce() -> Positions,
+    ) -> Result<bool, Corrupt> {
         let Some(line) = self.producer.claim(&self.memory)? else {
             return Ok(false);
         };
@@ -169,10 +188,20 @@ impl Out {
         if len <= INLINE {
             // SAFETY: the line has been claimed: nobody else touches it before it is published.
             unsafe { payload.gather(0, self.memory.inline_bytes(line), len) };
-        } else if let Some(flags) = self.put_in_buffer(payload)? {
-            header.flags = flags;
         } else {
-            return Ok(false);
+            let Positions { mine, heard } = positions();
+            self.narrow.cursor.hear(heard)?;
+            let Some(flags) = self.put_in_buffer(payload)? else {
+                return Ok(false);
+            };
+            header.flags = flags;
+            // In messages that go one way alone there is nothing to say: stores wait in line with those of the payload.
+            if mine != self.said {
+                self.said = mine;
+                header.flags |= WITH_POSITION;
+                // SAFETY: as above.
+                unsafe { self.memory.word(line, 2).write(mine) };
+            }
         }
         // SAFETY: as above; nobody reads word 1 before that.
         unsafe { self.memory.word(line, 1).write(head) };
@@ -224,9 +253,6 @@ impl Out {
     #[inline(always)]
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
-        if ASKED_FOR.contains(&len) {
-            self.last = len;
-        }
         let fits = len as u64 <= self.narrow.memory.size / 4;
         let wide = match &mut self.wide {
             Some(wide) if !fits || self.learner.choice() == Footprint::Wide => Some(wide),
@@ -234,8 +260,16 @@ impl Out {
         };
         let (buffer, flags) = match wide {
             Some(wide) => (wide, IN_WIDE),
-            None => (&mut self.narrow, 0),
+            None => {
+                let narrow = &mut self.narrow;
+                let front = narrow.cursor.rewind(len, narrow.memory.size);
+                (narrow, if front { AT_FRONT } else { 0 })
+            }
         };
+        // A sender that starts at the front will do so again, and the receiver reads those lines now.
+        if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 {
+            self.last = len;
+        }
         let freed = self.memory.freed(flags == IN_WIDE);
         let Some(place) = buffer.claim(len, freed)? else {
             return Ok(None);
@@ -286,7 +320,7 @@ impl Buffer {
         }
         let mut place = self.cursor.claim(len, size);
         if place.is_none() {
-            self.cursor.look(freed.load(Ordering::Acquire), size)?;
+            self.cursor.look(freed.load(Ordering::Acquire))?;
             place = self.cursor.claim(len, size);
         }
         if place.is_some() {
@@ -328,6 +362,7 @@ impl In {
                 memory,
                 consumer: Consumer::new(),
                 bell: NonNull::from(job.bell(source)),
+                heard: 0,
             };
             (source, channel)
         };
@@ -339,6 +374,15 @@ impl In {
     pub(crate) fn bell(&self) -> &Bell {
         // SAFETY: in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
+    }
+
+    /// For lines that go the other way.
+    #[inline(always)]
+    pub(crate) fn positions(&self) -> Positions {
+        Positions {
+            mine: self.narrow.cursor.position(),
+            heard: self.heard,
+        }
     }
 
     /// Does its sender mark what it has written to?
@@ -432,6 +476,14 @@ impl In {
             // SAFETY: at most `INLINE` bytes of a line inside the segment.
             unsafe { into.scatter(0, self.memory.inline_bytes(line), keep) };
             return false;
+        }
+        if header.flags & WITH_POSITION != 0 {
+            // SAFETY: a word of a line inside the segment; written before the header was published.
+            self.heard = unsafe { self.memory.word(line, 2).read() };
+        }
+        if header.flags & AT_FRONT != 0 {
+            let size = self.narrow.memory.size;
+            self.narrow.cursor.follow(size);
         }
         match &mut self.wide {
             Some(wide) if header.flags & IN_WIDE != 0 => {

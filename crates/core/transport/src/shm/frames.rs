@@ -10,7 +10,7 @@ use regatta_memory::views::Views;
 use regatta_wire::Frame;
 
 use super::{Shm, place};
-use crate::shm_channel::{In, Out};
+use crate::shm_channel::{In, Out, Positions};
 use regatta_segment::job::Geometry;
 
 impl Frames for Shm {
@@ -176,8 +176,9 @@ impl Shm {
     #[inline(always)]
     fn write(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         let fencing = self.fencing;
+        let back = &self.ins;
         match self.outs.get_mut(to as usize) {
-            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
+            Some(Some(channel)) => write_to(channel, to, back, fencing, frame, payload),
             _ => self.write_first(to, frame, payload),
         }
     }
@@ -186,8 +187,9 @@ impl Shm {
     fn write_first(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         self.open_out(to)?;
         let fencing = self.fencing;
+        let back = &self.ins;
         match self.outs.get_mut(to as usize) {
-            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
+            Some(Some(channel)) => write_to(channel, to, back, fencing, frame, payload),
             _ => Ok(false),
         }
     }
@@ -197,12 +199,17 @@ impl Shm {
 fn write_to(
     channel: &mut Out,
     to: Peer,
+    back: &[Option<In>],
     fencing: Fencing,
     frame: Frame,
     payload: &Views,
 ) -> Result<bool, Fault> {
+    let positions = || match back.get(to as usize) {
+        Some(Some(back)) => back.positions(),
+        _ => Positions::default(),
+    };
     let sent = channel
-        .send(frame, payload)
+        .send(frame, payload, positions)
         .map_err(|corrupt| Fault::Corrupt {
             peer: to,
             what: corrupt.what,

@@ -110,7 +110,7 @@ fn take(step: Step, out: &mut Out, inn: &mut In) -> Vec<u8> {
                 context: 0,
                 tag: 0,
             };
-            let _ = out.send(frame, &block(&mut bytes[..len]));
+            let _ = out.send(frame, &block(&mut bytes[..len]), Positions::default);
         }
         Step::Front => {
             inn.has_line();
@@ -158,7 +158,7 @@ proptest! {
         let (mut out, _) = ring(&job);
         let (_, mut inn) = In::opened(&job, 1).pop().unwrap();
         let frame = Frame { kind: Kind::Eager, context: 7, tag: 9 };
-        let (mut expected, mut sent) = (std::collections::VecDeque::new(), 0_u32);
+        let (mut expected, mut sent, mut heard) = (std::collections::VecDeque::new(), 0_u32, 0);
         for (send, kind, length) in steps {
             if kind == 2 && out.wide.is_none() {
                 out.widen(true);
@@ -172,7 +172,12 @@ proptest! {
                 let length = length.min(out.longest());
                 sent += 1;
                 let mut bytes: Vec<u8> = (0..length as u32).map(|i| (i * sent) as u8).collect();
-                if out.send(frame, &block(&mut bytes)).unwrap() {
+                // The sender hears where the receiver is, or was when it heard last.
+                if kind != 1 {
+                    heard = inn.positions().mine;
+                }
+                let positions = || Positions { mine: 0, heard };
+                if out.send(frame, &block(&mut bytes), positions).unwrap() {
                     expected.push_back(bytes);
                 }
             } else {
@@ -232,4 +237,41 @@ fn rings_that_lead_in_a_circle_are_seen_and_left() {
         .collect();
     assert_eq!(sources, [0, 0]);
     assert_eq!(In::opened(&job, 1).len(), 0);
+}
+
+/// Each hears from the other's payloads that its own have been read, so all lie in the same place.
+#[test]
+fn two_that_answer_each_other_touch_one_payload_each_way() {
+    const LENGTH: usize = 4000;
+    let job = Job::create(2).unwrap();
+    let out = |me| Out::open(&job, me, 1 - me, Policy::Narrow, &mut 0).unwrap();
+    let mut outs = [out(0), out(1)];
+    let mut opened = |me| In::opened(&job, me).pop().unwrap().1;
+    let mut ins = [opened(0), opened(1)];
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag: 0,
+    };
+    for turn in 0..100_u8 {
+        let (from, to) = ((turn & 1) as usize, (turn & 1 ^ 1) as usize);
+        let (mut bytes, mut came) = (vec![turn + 1; LENGTH], vec![0; LENGTH]);
+        let positions = || ins[from].positions();
+        let sent = outs[from].send(frame, &block(&mut bytes), positions);
+        assert!(sent.unwrap());
+        ins[to].accept(&block(&mut came));
+        assert_eq!(came, bytes);
+    }
+    for out in &outs {
+        let memory = out.narrow.memory;
+        // SAFETY: the buffer is mapped, and nobody writes to it any more.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.size as usize) };
+        // The first two of the task that began went before it had heard anything.
+        assert!(
+            bytes[2 * LENGTH.next_multiple_of(64)..]
+                .iter()
+                .all(|byte| *byte == 0)
+        );
+    }
 }
