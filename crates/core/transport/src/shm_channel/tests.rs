@@ -246,7 +246,7 @@ fn two_that_answer_each_other_touch_one_payload_each_way() {
     let job = Job::create(2).unwrap();
     let out = |me| Out::open(&job, me, 1 - me, Policy::Narrow, &mut 0).unwrap();
     let mut outs = [out(0), out(1)];
-    let mut opened = |me| In::opened(&job, me).pop().unwrap().1;
+    let opened = |me| In::opened(&job, me).pop().unwrap().1;
     let mut ins = [opened(0), opened(1)];
     let frame = Frame {
         kind: Kind::Eager,
