@@ -531,8 +531,10 @@ const ROUNDS: usize = 16;
 fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option<usize>> {
     // Two exchange a message each, straight from memory to memory.
     let most = if size == 2 { 1 } else { ROUNDS };
-    // In an exchange a member contributes its own part, too, which a message leaves out.
-    if size == 2 && shares > 1 && len * shares > PIECE {
+    // In an exchange a member contributes its own part, too, which a message leaves out. Without that the messages are faster only from where the
+    // memory of eight rounds is more than what messages go through.
+    let most_of_pair = if shares > 1 { PIECE } else { 2 * PIECE };
+    if size == 2 && len * shares > most_of_pair {
         return Ok(None);
     }
     let held = enter()?;
