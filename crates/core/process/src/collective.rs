@@ -186,28 +186,12 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
             return None;
         }
         let (rank, peer, context, tag) = process.engine.pair_now(group)?;
-        let engine = &mut process.engine;
-        let mut done = false;
-        if rank == root {
-            done = engine.send_now(peer, context, tag, buffer);
+        let done = if rank == root {
+            process.engine.send_now(peer, context, tag, buffer)
         } else {
-            let looks = if process.pace.spins() { LOOKS } else { 1 };
-            for look in 0..looks {
-                done = engine.receive_now(peer, context, tag, buffer).is_some();
-                if done {
-                    break;
-                }
-                if engine.must_start(peer) {
-                    // It may be the message itself, which has come between the two looks.
-                    done = engine.receive_now(peer, context, tag, buffer).is_some();
-                    break;
-                }
-                if look == 0 {
-                    engine.prepare(peer);
-                }
-                std::hint::spin_loop();
-            }
-        }
+            let got = process.receive_soon(peer, context, tag, buffer);
+            got.is_some()
+        };
         Some(Pair {
             peer,
             context,

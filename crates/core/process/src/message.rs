@@ -163,22 +163,37 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
         return None;
     }
     let (from, context) = process.address_now(group, from)?;
-    let looks = if process.pace.spins() { LOOKS } else { 1 };
-    for look in 0..looks {
-        let got = process.engine.receive_now(from, context, tag, into);
-        if got.is_some() {
-            return got;
+    process.receive_soon(from, context, tag, into)
+}
+
+impl Process {
+    /// Receive a small message of this peer if it is the next one there, or soon is; `None`: it is not, and nothing has happened.
+    #[inline(always)]
+    pub(crate) fn receive_soon(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let engine = &mut self.engine;
+        let looks = if self.pace.spins() { LOOKS } else { 1 };
+        for look in 0..looks {
+            let got = engine.receive_now(from, context, tag, into);
+            if got.is_some() {
+                return got;
+            }
+            if engine.must_start(from) {
+                // It may be the message itself, which has come between the two looks.
+                return engine.receive_now(from, context, tag, into);
+            }
+            if look == 0 {
+                engine.prepare(from);
+            }
+            std::hint::spin_loop();
         }
-        if process.engine.must_start(from) {
-            // It may be the message itself, which has come between the two looks.
-            return process.engine.receive_now(from, context, tag, into);
-        }
-        if look == 0 {
-            process.engine.prepare(from);
-        }
-        std::hint::spin_loop();
+        None
     }
-    None
 }
 
 /// Receive; blocks until a message has come. The error is the operation's own and comes with the
