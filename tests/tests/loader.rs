@@ -94,8 +94,8 @@ const IDLE: u32 = 2570;
 fn an_idle_task_has_little_memory() {
     let library = programs::optimized("libregatta.so", "regatta-capi");
     let tree = Tree::of("idle", &library);
-    let ended = tree.job("-n 32", "many", "idle").run();
-    let story = ended.passed().story();
+    let ended = tree.job("-n 32", "many", "idle").run().passed();
+    let story = ended.story();
     let resident = story
         .lines()
         .find_map(|line| line.strip_prefix("resident: ")?.parse::<u32>().ok());
