@@ -1,7 +1,7 @@
 /*
  * Very many tasks on few cores: what each of them adds to a job.
  *
- *     PROGRAM meet | talk | miss
+ *     PROGRAM meet | talk | miss | idle
  */
 #include "check.h"
 
@@ -34,12 +34,47 @@ static void miss(void)
     FAILS(rg_barrier(RG_WORLD), RG_ERR_LEFT, "task 40 ");
 }
 
+/* KiB of the process' memory. */
+static long resident(long process)
+{
+    char path[64], line[256];
+    long kib = -1;
+    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", process);
+    FILE *maps = fopen(path, "r");
+    CHECK(maps != NULL);
+    while (kib < 0 && fgets(line, sizeof line, maps) != NULL)
+        sscanf(line, "Rss: %ld kB", &kib);
+    fclose(maps);
+    CHECK(kib > 0);
+    return kib;
+}
+
+/* All but task 0 have joined and met, and wait for a message; it says how much memory they have on average. */
+static void idle(void)
+{
+    long process = getpid(), sum = 0;
+    OK(rg_barrier(RG_WORLD));
+    if (me != 0) {
+        OK(rg_send(&process, sizeof process, 0, 0, RG_WORLD));
+        OK(rg_recv(&process, sizeof process, 0, 0, RG_WORLD, NULL));
+        return;
+    }
+    for (int i = 1; i < size; i++) {
+        OK(rg_recv(&process, sizeof process, i, 0, RG_WORLD, NULL));
+        sum += resident(process);
+    }
+    printf("resident: %ld\n", sum / (size - 1));
+    for (int i = 1; i < size; i++)
+        OK(rg_send(&process, sizeof process, i, 0, RG_WORLD));
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"meet", meet, false},
         {"talk", talk, false},
         {"miss", miss, false},
+        {"idle", idle, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -30,6 +30,13 @@ pub fn built(file: &str, package: &str) -> PathBuf {
     path
 }
 
+/// This file of package `package` as it is installed, whatever this profile is.
+pub fn optimized(file: &str, package: &str) -> PathBuf {
+    let release = PLACES.target.with_file_name("release");
+    build(&release, &[package]);
+    release.join(file)
+}
+
 /// A path that nobody else makes a file of: several tests may want the same program at once.
 fn fresh(name: &str) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -1,6 +1,7 @@
-//! Tasks load the libraries that stand beside the command, as it is installed, without anybody naming them.
+//! Tasks load the libraries that stand beside the command, as it is installed, without anybody naming them, and have little
+//! of them in their memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use regatta_tests::Job;
 use regatta_tests::programs;
@@ -10,13 +11,16 @@ struct Tree(PathBuf);
 
 impl Tree {
     fn new(name: &str) -> Tree {
+        Tree::of(name, &programs::built("libregatta.so", "regatta-capi"))
+    }
+
+    fn of(name: &str, library: &Path) -> Tree {
         let folder = std::env::temp_dir().join(format!("loader-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let tree = Tree(folder);
         for place in ["bin", "lib"] {
             std::fs::create_dir_all(tree.0.join(place)).expect("a directory");
         }
-        let library = programs::built("libregatta.so", "regatta-capi");
         std::fs::copy(programs::command(), tree.0.join("bin/regatta")).expect("the command");
         std::fs::copy(library, tree.0.join("lib/libregatta.so.0")).expect("the library");
         tree
@@ -24,9 +28,14 @@ impl Tree {
 
     /// The command there with a program that spawns others, and nobody who names the library.
     fn spawner(&self, options: &str) -> Job {
+        self.job(&format!("-n 2 {options}"), "spawn", "family")
+    }
+
+    /// The command there with this program.
+    fn job(&self, options: &str, program: &str, scenario: &str) -> Job {
         let command = self.0.join("bin/regatta").display().to_string();
-        let words = format!("{command} run -n 2 {options}");
-        let job = Job::alone("spawn", &["family"]);
+        let words = format!("{command} run {options}");
+        let job = Job::alone(program, &[scenario]);
         job.after(&format!("unset LD_LIBRARY_PATH; set -- {words} \"$@\""))
     }
 }
@@ -75,4 +84,20 @@ fn libraries_have_their_unwinder_in_themselves() {
         let names_it = String::from_utf8_lossy(&bytes).contains("libgcc_s.so");
         assert!(!names_it, "{library} needs another library to unwind");
     }
+}
+
+/// 0.9 of the memory that an idle task of PVM 3.4 has among 32 on the machine of the recorded races, in KiB.
+const IDLE: u32 = 2570;
+
+/// Most of it is code that all share: the linker is told what a task needs (`crates/interfaces/c/idle.ld`).
+#[test]
+fn an_idle_task_has_little_memory() {
+    let library = programs::optimized("libregatta.so", "regatta-capi");
+    let tree = Tree::of("idle", &library);
+    let ended = tree.job("-n 32", "many", "idle").run().passed();
+    let story = ended.story();
+    let resident = story
+        .lines()
+        .find_map(|line| line.strip_prefix("resident: ")?.parse::<u32>().ok());
+    assert!(resident.expect("task 0 says it") <= IDLE, "{story}");
 }
