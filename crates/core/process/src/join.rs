@@ -73,7 +73,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     }
     *place = Some(Process {
         first: world.first,
-        pace: Pace::new(paths.crowded(), adapts()?),
+        pace: Pace::new(job.tasks_per_core(), rank, adapts()?),
         fencing: paths.fencing(),
         engine: Engine::new(paths, settings),
         job,

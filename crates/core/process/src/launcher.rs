@@ -305,7 +305,7 @@ impl Process {
     /// More tasks than cores? That changes as tasks come and go.
     pub(crate) fn look_around(&mut self) {
         self.engine.transport.look_around();
-        self.pace.set_crowded(self.job.is_crowded());
+        self.pace.set_tasks_per_core(self.job.tasks_per_core());
     }
 
     /// Something that this task watches has happened.

@@ -14,6 +14,7 @@
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
 //! | `pace` | whether the task has its core to itself, as its waits show |
+//! | `linger` | whether a task of a crowd looks on after it has yielded, as its messages show |
 //! | `deadlock_detector` | blocked senders that wait for each other |
 //! | `notice` | the descriptor that is readable when something may have come |
 //! | `start` | the tasks that one starts in the launcher's place, as messages |
@@ -47,6 +48,7 @@ mod join;
 mod launcher;
 mod launcher_on_demand;
 mod leave;
+mod linger;
 mod loan;
 mod matched;
 mod members;

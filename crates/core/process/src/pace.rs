@@ -21,6 +21,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::linger::Linger;
+
 /// Waits with evidence, one after the other, that are believed. A machine at rest gives some now and then.
 const ENOUGH: u32 = 3;
 /// The longest time between two of them.
@@ -56,10 +58,12 @@ pub(crate) struct Pace {
     last: Option<Instant>,
     /// Does it believe evidence?
     adapts: bool,
+    pub(crate) linger: Linger,
 }
 
 impl Pace {
-    pub(crate) fn new(crowded: bool, adapts: bool) -> Pace {
+    pub(crate) fn new(tasks_per_core: u32, task: u32, adapts: bool) -> Pace {
+        let crowded = tasks_per_core > 1;
         Pace {
             spins: !crowded,
             crowded,
@@ -68,6 +72,7 @@ impl Pace {
             evidence: 0,
             last: None,
             adapts,
+            linger: Linger::new(tasks_per_core, task),
         }
     }
 
@@ -86,14 +91,18 @@ impl Pace {
     }
 
     /// The number of tasks, or of cores, has changed, maybe.
-    pub(crate) fn set_crowded(&mut self, crowded: bool) {
-        self.crowded = crowded;
+    pub(crate) fn set_tasks_per_core(&mut self, tasks: u32) {
+        self.crowded = tasks > 1;
+        self.linger.set_tasks_per_core(tasks);
         self.spins = self.manner() == Manner::Spin;
     }
 
     /// A wait begins that has not ended at its first looks.
     pub(crate) fn begin_wait(&mut self) {
         if self.sleeps == 0 {
+            if self.crowded {
+                self.linger.begin_wait();
+            }
             return;
         }
         self.sleeps -= 1;
@@ -203,7 +212,7 @@ mod tests {
     fn evidence_in_a_row_is_believed_and_tried_again_ever_less_often() {
         let now = Instant::now();
         for crowded in [false, true] {
-            let mut pace = Pace::new(crowded, true);
+            let mut pace = Pace::new(1 + crowded as u32, 0, true);
             assert_eq!(waits_until_it_sleeps(&mut pace, now), ENOUGH);
             assert_eq!(sleeps(&mut pace), TRIALS.0);
             assert_eq!(pace.spins(), !crowded, "it tries the old manner");
@@ -220,7 +229,7 @@ mod tests {
 
     #[test]
     fn evidence_now_and_then_is_not_believed() {
-        let mut pace = Pace::new(false, true);
+        let mut pace = Pace::new(1, 0, true);
         let mut now = Instant::now();
         for wait in 0..1000 {
             pace.saw(wait % 3 != 0, now);
@@ -235,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_trial_without_evidence_ends_it() {
-        let mut pace = Pace::new(false, true);
+        let mut pace = Pace::new(1, 0, true);
         waits_until_it_sleeps(&mut pace, Instant::now());
         sleeps(&mut pace);
         pace.saw(true, Instant::now());
@@ -247,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_yield_that_lasts_a_slice_is_evidence() {
-        let mut pace = Pace::new(true, true);
+        let mut pace = Pace::new(2, 0, true);
         for _ in 0..ENOUGH {
             let mut watch = Watch::default();
             watch.look(Manner::Yield, Duration::from_micros(1));
@@ -259,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_task_that_is_told_so_takes_the_core_for_its_own() {
-        let mut pace = Pace::new(false, false);
+        let mut pace = Pace::new(1, 0, false);
         for _ in 0..100 {
             pace.saw(true, Instant::now());
             assert!(pace.spins());
@@ -268,10 +277,10 @@ mod tests {
 
     #[test]
     fn more_tasks_than_cores_and_back() {
-        let mut pace = Pace::new(false, true);
-        pace.set_crowded(true);
+        let mut pace = Pace::new(1, 0, true);
+        pace.set_tasks_per_core(2);
         assert_eq!((pace.manner(), pace.spins()), (Manner::Yield, false));
-        pace.set_crowded(false);
+        pace.set_tasks_per_core(1);
         assert_eq!((pace.manner(), pace.spins()), (Manner::Spin, true));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not crowded (no more tasks than cores): an answer usually comes within microseconds and nobody
 //! else wants the core, so poll for a while. Crowded: the task that must act next may need this
-//! core, so give it away after every look. In both cases a task that has waited longer than it
+//! core, so give it away after every look, and look on for a moment only where that has paid ([`crate::linger`]). In both cases a task that has waited longer than it
 //! costs to be woken goes to sleep on its doorbell: a blocked task uses no CPU. A task that sees
 //! somebody else on its core ([`crate::pace`]) goes to sleep at once.
 
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use regatta_engine::Result;
 
+use crate::linger::{Look, Stay};
 use crate::pace::{Manner, Watch};
 use crate::state::{PROCESS, Process, SLEEPERS, enter};
 
@@ -63,7 +64,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let start = Instant::now();
     let mut idle_since = start;
     let (mut turns, mut looks) = (0u32, 0u32);
-    let mut watch = Watch::default();
+    let (mut watch, mut stay) = (Watch::default(), Stay::default());
     loop {
         let mut held = enter()?;
         if turns == 0 {
@@ -73,8 +74,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             held.pace.begin_wait();
         }
         let manner = held.pace.manner();
-        let polls = if held.pace.spins() { POLLS } else { 1 };
+        let polls = polls(held.pace.spins() || stay.looks_on());
         let polled = poll_some(&mut awaited, &mut held, polls)?;
+        let looks_on = stay.looked(polled.look(), &mut held.pace.linger);
         if !matches!(polled, Polled::Nothing) {
             watch.end(&mut held.pace);
         }
@@ -97,11 +99,12 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
                 (turns, idle_since) = (0, Instant::now());
                 continue;
             }
+            Polled::Nothing if looks_on => continue,
             Polled::Nothing => turns += 1,
         }
         let idle = idle_since.elapsed();
         watch.look(manner, idle);
-        if stays_awake(&awaited, manner, idle, turns) {
+        if stays_awake(&awaited, manner, idle, turns, &mut stay) {
             continue;
         }
         watch.end(&mut enter()?.pace);
@@ -117,9 +120,21 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     }
 }
 
+/// Looks under one lock.
+#[inline(always)]
+fn polls(without_pause: bool) -> u32 {
+    if without_pause { POLLS } else { 1 }
+}
+
 /// A task that has looked in vain looks on, at once or when others have had the core. False: it is time to sleep.
 #[inline(always)]
-fn stays_awake<A: Awaited>(awaited: &A, manner: Manner, idle: Duration, turns: u32) -> bool {
+fn stays_awake<A: Awaited>(
+    awaited: &A,
+    manner: Manner,
+    idle: Duration,
+    turns: u32,
+    stay: &mut Stay,
+) -> bool {
     let patient = || idle < SPIN && awaited.is_worth_patience();
     match manner {
         Manner::Spin if idle < SPIN => true,
@@ -129,6 +144,10 @@ fn stays_awake<A: Awaited>(awaited: &A, manner: Manner, idle: Duration, turns: u
         }
         Manner::Yield if turns <= YIELDS || patient() => {
             std::thread::yield_now();
+            // Another thread may need the lock.
+            if !PROCESS.is_shared() {
+                *stay = Stay::Yielded;
+            }
             true
         }
         _ => false,
@@ -150,6 +169,17 @@ enum Polled<T> {
     Output(T),
     Moved,
     Nothing,
+}
+
+impl<T> Polled<T> {
+    #[inline(always)]
+    fn look(&self) -> Look {
+        match self {
+            Polled::Output(_) => Look::It,
+            Polled::Moved => Look::SomethingElse,
+            Polled::Nothing => Look::Nothing,
+        }
+    }
 }
 
 #[inline(always)]

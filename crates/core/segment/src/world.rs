@@ -138,8 +138,18 @@ impl Job {
 
     /// More tasks than cores on this host, with the other hosts of the job that use these cores?
     pub fn is_crowded(&self) -> bool {
+        self.sharing() > self.cores()
+    }
+
+    /// Tasks that use the cores of this host.
+    fn sharing(&self) -> u32 {
         let neighbours = self.header().neighbours.load(Ordering::Relaxed);
-        self.living().saturating_add(neighbours) > self.cores()
+        self.living().saturating_add(neighbours)
+    }
+
+    /// How many of them there are for each core, rounded up.
+    pub fn tasks_per_core(&self) -> u32 {
+        self.sharing().div_ceil(self.cores())
     }
 
     /// Launcher: there is something for a task to hear from it.

@@ -164,6 +164,15 @@ impl Learner {
         }
     }
 
+    /// As above, of a message that keeps the footprint it began with. To a trial of the other footprint its bytes are nothing, or a long
+    /// message would use up the trial of what only the next one can be sent with.
+    pub(crate) fn copied_with(&mut self, footprint: Footprint, bytes: usize) {
+        let tries = matches!(self.stage, Stage::Warming | Stage::Timing);
+        if !tries || footprint == self.now {
+            self.copied(bytes);
+        }
+    }
+
     /// They took so many ticks.
     pub(crate) fn timed(&mut self, bytes: usize, ticks: u64) {
         let wanted = match self.stage {
@@ -315,6 +324,25 @@ mod tests {
         wide
     }
 
+    /// As above, in messages that keep the footprint they begin with.
+    fn flow_in_messages(
+        learner: &mut Learner,
+        messages: u32,
+        length: u64,
+        mut cost: impl FnMut(Footprint) -> u64,
+    ) {
+        let each = 32 << 10;
+        for _ in 0..messages {
+            let footprint = learner.choice();
+            for _ in 0..length / each as u64 {
+                if learner.is_timing() && footprint == learner.choice() {
+                    learner.timed(each, cost(footprint) * each as u64 / 1024);
+                }
+                learner.copied_with(footprint, each);
+            }
+        }
+    }
+
     fn costs(narrow: u64, wide: u64) -> impl FnMut(Footprint) -> u64 {
         move |footprint| match footprint {
             Narrow => narrow,
@@ -331,6 +359,19 @@ mod tests {
             let mut learner = trying(2 * MIB);
             flow(&mut learner, 64 * MIB, each, costs(50, 100));
             assert_eq!(learner.kept(), Narrow, "copies of {each}");
+        }
+    }
+
+    #[test]
+    fn the_faster_one_is_kept_by_messages_of_any_length() {
+        for length in [MIB, 4 * MIB, 16 * MIB, 256 * MIB] {
+            let enough = (32 * MIB / length).max(4) as u32;
+            let mut learner = trying(MIB);
+            flow_in_messages(&mut learner, enough, length, costs(100, 50));
+            assert_eq!(learner.kept(), Wide, "messages of {length}");
+            let mut learner = trying(MIB);
+            flow_in_messages(&mut learner, enough, length, costs(50, 100));
+            assert_eq!(learner.kept(), Narrow, "messages of {length}");
         }
     }
 

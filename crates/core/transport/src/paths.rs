@@ -92,11 +92,6 @@ impl Paths {
         self.shm.fencing()
     }
 
-    /// More tasks than cores?
-    pub fn crowded(&self) -> bool {
-        self.shm.crowded()
-    }
-
     /// Look again whether there are more tasks than cores.
     pub fn look_around(&mut self) {
         self.shm.look_around();

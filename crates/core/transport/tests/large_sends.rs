@@ -5,17 +5,20 @@ use std::sync::Arc;
 use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Need, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
 use regatta_segment::job::{Job, JoinToken};
+use regatta_transport::footprint::Policy;
 use regatta_transport::shm::Shm;
 
 const LENGTH: usize = 3 << 20;
 
-fn two() -> [Engine<Shm>; 2] {
+fn two(policy: Policy) -> [Engine<Shm>; 2] {
     let job = Job::create(2).unwrap();
     [0, 1].map(|rank| {
         let token = JoinToken::handed(rank, 2);
         let fd = job.fd().try_clone_to_owned().unwrap();
         let task = Arc::new(Job::join(fd, token).unwrap());
-        Engine::new(Shm::new(task, rank), Settings::default())
+        let mut shm = Shm::new(task, rank);
+        shm.choose_footprints(policy);
+        Engine::new(shm, Settings::default())
     })
 }
 
@@ -57,25 +60,28 @@ fn round([sender, receiver]: &mut [Engine<Shm>; 2], bytes: &mut [Vec<u8>; 2], tu
 
 #[test]
 fn ten_thousand_sends_taken_back_use_up_no_memory() {
-    let mut engines = two();
-    let mut bytes = [vec![1; LENGTH], vec![0; LENGTH]];
-    let mut used = 0;
-    for n in 0..10_000 {
-        round(&mut engines, &mut bytes, n % 16);
-        let now = engines[0].transport.job().segment().used();
-        assert!(
-            n < 16 || now == used,
-            "round {n}: {} bytes more",
-            now - used
-        );
-        used = now;
+    // Where a footprint is learned, the one that is wide takes memory once it is found to be better.
+    for policy in [Policy::Narrow, Policy::Wide] {
+        let mut engines = two(policy);
+        let mut bytes = [vec![1; LENGTH], vec![0; LENGTH]];
+        let mut used = 0;
+        for n in 0..5_000 {
+            round(&mut engines, &mut bytes, n % 16);
+            let now = engines[0].transport.job().segment().used();
+            assert!(
+                n < 16 || now == used,
+                "{policy:?}, round {n}: {} bytes more",
+                now - used
+            );
+            used = now;
+        }
     }
 }
 
 /// The sender is away from its first turn on; the receiver takes the rest out of its memory.
 #[test]
 fn what_was_taken_before_the_receiver_left_was_sent() {
-    let [mut sender, mut receiver] = two();
+    let [mut sender, mut receiver] = two(Policy::Narrow);
     let [mut from, mut into] = [vec![7; LENGTH], vec![0; LENGTH]];
     let send = started(sender.start_send(1, 0, 1, block(&mut from), Mode::Standard));
     let receive = started(receiver.start_receive(SELECT, block(&mut into)));

@@ -107,7 +107,7 @@ impl Streams for Shm {
         if timed && bulk.footprint == self.learner.choice() {
             self.learner.timed(copied, ticks().wrapping_sub(start));
         }
-        self.learner.copied(copied);
+        self.learner.copied_with(bulk.footprint, copied);
         let flow = match filled {
             Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
             Filled::Some(_) => Flow::Moved,
