@@ -55,4 +55,10 @@ impl Geometry {
     pub fn for_tasks(tasks: u32) -> Geometry {
         CLASSES[class_for(tasks) as usize]
     }
+
+    /// The longest message that goes through a ring's payload buffer whole: a quarter of that. A wide one takes
+    /// [`WIDE_EAGER`](crate::ring_memory::WIDE_EAGER).
+    pub const fn eager_limit(&self) -> usize {
+        self.payload_buffer as usize / 4
+    }
 }

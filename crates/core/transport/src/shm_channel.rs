@@ -95,7 +95,7 @@ impl Out {
     pub(crate) fn longest(&self) -> usize {
         match self.wide.is_some() && self.is_wide() {
             true => WIDE_EAGER,
-            false => self.narrow.memory.size as usize / 4,
+            false => self.narrow.longest(),
         }
     }
 
@@ -239,7 +239,7 @@ impl Out {
             return;
         }
         self.last = 0;
-        let fits = len as u64 <= self.narrow.memory.size / 4;
+        let fits = len <= self.narrow.longest();
         let buffer = match &self.wide {
             Some(wide) if !fits || self.learner.choice() == Footprint::Wide => wide,
             _ if fits => &self.narrow,
@@ -253,7 +253,7 @@ impl Out {
     #[inline(always)]
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
-        let fits = len as u64 <= self.narrow.memory.size / 4;
+        let fits = len <= self.narrow.longest();
         let wide = match &mut self.wide {
             Some(wide) if !fits || self.learner.choice() == Footprint::Wide => Some(wide),
             _ => None,
@@ -311,11 +311,17 @@ impl Buffer {
         }
     }
 
+    /// The longest payload that it takes: a quarter of its bytes, so that a payload at the end does not stop all others.
+    #[inline(always)]
+    fn longest(&self) -> usize {
+        self.memory.size as usize / 4
+    }
+
     /// Sender: where the next payload goes, or `None`: there is no room.
     #[inline(always)]
     fn claim(&mut self, len: usize, freed: &AtomicU64) -> Result<Option<u64>, Corrupt> {
         let size = self.memory.size;
-        if len as u64 > size / 4 {
+        if len > self.longest() {
             return Ok(None);
         }
         let mut place = self.cursor.claim(len, size);
@@ -431,7 +437,7 @@ impl In {
     #[inline(always)]
     fn most(&self, header: Header) -> usize {
         match header.flags & IN_WIDE != 0 {
-            false => self.narrow.memory.size as usize / 4,
+            false => self.narrow.longest(),
             true if self.wide.is_some() => WIDE_EAGER,
             true => INLINE,
         }

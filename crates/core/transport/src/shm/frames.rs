@@ -15,7 +15,7 @@ use regatta_segment::job::Geometry;
 
 impl Frames for Shm {
     fn eager_limit(&self) -> usize {
-        self.job.geometry().payload_buffer as usize / 4
+        self.job.geometry().eager_limit()
     }
 
     fn eager_limit_to(&self, peer: Peer) -> usize {
@@ -23,7 +23,7 @@ impl Frames for Shm {
             Some(Some(channel)) => channel.longest(),
             _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
             // How large it will be is known when it is there.
-            _ => Geometry::SMALLEST.payload_buffer as usize / 4,
+            _ => Geometry::SMALLEST.eager_limit(),
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use regatta_engine::{Engine, Error, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::{View, Views};
 use regatta_segment::job::{Geometry, Job};
+use regatta_segment::ring_memory::WIDE_EAGER;
 use regatta_transport::footprint::Policy;
 use regatta_transport::shm::Shm;
 
@@ -73,20 +74,16 @@ impl Plan {
         if self.mix == Mix::Small {
             return (key % 65) as usize;
         }
-        let Geometry {
-            payload_buffer,
-            pipe,
-            ..
-        } = Geometry::for_tasks(2);
-        let (eager, pipe) = (payload_buffer as usize / 8, pipe as usize);
+        let geometry = Geometry::for_tasks(2);
+        let (eager, pipe) = (geometry.eager_limit(), geometry.pipe as usize);
         let of = |sizes: &[usize]| sizes[(key >> 8) as usize % sizes.len()];
         match key % 64 {
             0..40 => of(&[0, 1, 8, 31, 32, 33, 47, 48, 49, 64]),
             40..56 => of(&[1023, 1024, 1025, 4096, eager - 1, eager]),
             56..63 => of(&[
                 eager + 1,
-                4 * eager,
-                4 * eager + 1,
+                WIDE_EAGER,
+                WIDE_EAGER + 1,
                 pipe - 1,
                 pipe,
                 pipe + 1,

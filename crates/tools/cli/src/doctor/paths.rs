@@ -11,7 +11,7 @@ const AREA: &str = "path of a pair on this host";
 /// `single_copy` is what the probe of it found.
 pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     let geometry = Geometry::for_tasks(2);
-    let eager = geometry.payload_buffer as usize / 8;
+    let eager = geometry.eager_limit();
     let away = match single_copy.state {
         State::Ok => {
             "when the sender is away, the receiver reads the rest from its memory (CMA is allowed)"
@@ -47,11 +47,29 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
 
 /// The limits shrink with the number of tasks, since each pair that talks has a ring.
 fn larger() -> String {
-    let eager = |tasks: u32| bytes(u64::from(Geometry::for_tasks(tasks).payload_buffer) / 8);
+    let eager = |tasks: u32| bytes(Geometry::for_tasks(tasks).eager_limit() as u64);
     format!(
         "eager to {} with 32 tasks, {} with 256, {} with 1000: every pair that talks has a ring",
         eager(32),
         eager(256),
         eager(1000)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limits that the transport keeps.
+    #[test]
+    fn a_message_goes_eagerly_up_to_a_quarter_of_its_payload_buffer() {
+        let probe = Finding::ok(AREA, "single copy", "");
+        let found = format!("{:?}", findings(&probe));
+        assert!(found.contains("to 16 KiB"), "{found}");
+        assert!(
+            larger().contains("8 KiB with 32 tasks, 2 KiB with 256, 1 KiB with 1000"),
+            "{}",
+            larger()
+        );
+    }
 }
