@@ -1,11 +1,21 @@
 //! `regatta race`: Regatta against the message-passing libraries found on this machine.
 //!
-//! The life of a race: [`discover`] finds the environments, [`build`] compiles the same program
-//! text for each, [`plan`] lays out the launches in a shuffled order, [`run`] carries them out one
-//! at a time, [`stats`] turns samples into medians with confidence intervals, [`results`] is what
-//! gets written, [`table`] and [`report`] show it, [`compare`] holds two races against each other.
-//! With [`network`] all of this happens between hosts.
-//! [`cli`] ties these together. The programs themselves are C and live in `programs/` at the top.
+//! The life of a race, by modules. The programs themselves are C and live in `programs/` at the top.
+//!
+//! | step | modules |
+//! |---|---|
+//! | the command line, and all steps in turn | [`cli`], [`race`](mod@race) |
+//! | which environments are here; getting peers; those on our own libraries | [`discover`], [`prepare`]; [`regatta_pvm`], [`interface`], [`same_program`] |
+//! | the same program text compiled for each | [`build`] |
+//! | which operations, sizes and numbers of tasks, in which order | [`plan`]; suites: [`ping_pong`], [`mpi_operations`], [`portability`], [`family`], [`idle`] |
+//! | how each environment is set | [`settings`] |
+//! | environments that take turns | [`duet`] |
+//! | launches one after the other | [`run`], [`process`], [`output`], [`pvm`], [`progress`] |
+//! | all of this between hosts | [`network`] |
+//! | the machine meanwhile | [`machine`], [`speed`], [`share`] |
+//! | a race that ends early, and what it started | [`stop`], [`tree`], [`watchdog`] |
+//! | samples become rows, rows become verdicts | [`collect`], [`stats`], [`duet::ratio`] |
+//! | what is written, shown, compared | [`results`]; [`table`], [`report`], [`reference`](mod@reference); [`compare`] |
 #![forbid(unsafe_code)]
 
 pub mod build;

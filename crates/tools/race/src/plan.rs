@@ -1,7 +1,8 @@
-//! The plan: all launches, their number, and their order.
+//! The plan: all groups and their launches, their number, and their order.
 //!
 //! A *group* is one environment with one number of tasks, the same settings and one list of
-//! operations. Each of its launches is one process tree, and one sample of every point in it. The
+//! operations. Each of its launches is one process tree. Groups whose environments can take turns are given to [`duet`](crate::duet), which has
+//! several of them up at once and draws the order of turns itself; of the others a launch is one sample of every point in it, and the
 //! order is by rounds: each round launches every group once, shuffled, so that slow changes of the
 //! machine hit all environments alike; within a launch the operations are shuffled too.
 
