@@ -268,7 +268,8 @@ impl<T> Biased<T> {
     }
 }
 
-/// Access of the thread that the lock is biased to; gives the lock back when dropped, also when the work inside unwinds. The lock's users
+/// Access on the short way: of the thread that the lock is biased to, or of one that holds the mutex (`shared`). Gives the lock back when
+/// dropped, also when the work inside unwinds. The lock's users
 /// never call out while they are inside, so there is no second one.
 pub struct Inside<'a, T> {
     lock: &'a Biased<T>,
@@ -289,7 +290,7 @@ impl<T> Deref for Inside<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: biased to this thread and not revoked, so nobody else is inside.
+        // SAFETY: biased to this thread and not revoked, or this thread holds the mutex of a lock that is shared: nobody else is inside.
         unsafe { &*self.lock.value.get() }
     }
 }

@@ -1,9 +1,9 @@
 //! Memory shared between the tasks of a host: segments, rings, pipes, doorbells, copies.
 //!
-//! This is the lowest layer. It knows bytes, words and processes; it knows nothing of messages,
-//! tags or tasks. Everything another process can write is *untrusted* here: offsets and lengths
-//! read from shared memory are checked before use, so a scribbling neighbour causes an error
-//! value ([`Corrupt`]) and never a fault.
+//! This is the lowest layer. It knows bytes, words, processes, and tasks as numbers to which pieces belong; it knows nothing
+//! of messages, tags or groups. Offsets, lengths and positions that another process can write are *untrusted* here: they
+//! are checked before use, so a scribbling neighbour causes an error value ([`Corrupt`]) and never a fault. The bytes of
+//! payloads are copied and never looked at. Some memory here is a process's own: its lock, its keys, messages that wait.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -22,8 +22,9 @@
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`wake_request`] | whom a task that waits for several others asks to wake it |
 //! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
-//! | [`views`] | user memory, contiguous or strided, copied in place |
-//! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
+//! | `sync` | atomics, or the model checker's in their place |
+//! | [`views`], `strided_copy` | user memory, contiguous or strided, copied in place |
+//! | [`copy`], [`prefetch`] | the copy that suits lines owned by another core; single copy by the kernel (CMA); lines asked for before they are needed |
 //! | [`mod@ticks`] | a clock for comparing copies |
 //! | [`held`] | the bytes of a message that waits |
 //! | [`combine`] | reduction operators on raw elements |

@@ -1,4 +1,4 @@
-//! Tasks and hosts that a task starts in the launcher's place, as messages: the bytes that `rg_start` and `rg_start_host` in
+//! Tasks and hosts that a task starts in the launcher's place, as messages: the bytes that `rg_start` and `rg_start_hosts` in
 //! `regatta.h` describe.
 
 use regatta_wire::control::HostStart;

@@ -48,10 +48,11 @@ pub(crate) struct Header {
     /// Which of the job's hosts this is, and how many of the first tasks run on it.
     pub(crate) here: AtomicU32,
     pub(crate) tasks_here: AtomicU32,
-    /// The proof that the job's tasks require of each other between hosts; see `place`.
+    /// 1: the network between hosts is trusted. Tasks prove to each other that they know the key, and do not encrypt; see `place`.
     pub(crate) trusted: AtomicU32,
     /// 1 once there is a task on another host.
     pub(crate) scattered: AtomicU32,
+    /// The key by which tasks on different hosts prove that they belong to the job; see `place`.
     pub(crate) key: [AtomicU64; 4],
     /// Changes with the members of named groups, where the launcher is; 0 on other hosts.
     pub(crate) groups: AtomicU64,
@@ -84,6 +85,7 @@ pub(crate) struct PlaceWords {
 /// A task's words that others read: the task that blocks it, and the piece of memory that it makes.
 #[repr(C)]
 pub(crate) struct Shown {
+    /// The receiver that the task is blocked sending to; zero: not blocked.
     pub(crate) on: AtomicU64,
     /// In the ring found last: next member + 1.
     pub(crate) ring_next: AtomicU32,
@@ -105,7 +107,6 @@ pub(crate) struct Slot {
     pub(crate) probe: AtomicU64,
     pub(crate) place: PlaceWords,
     pub(crate) world: WorldWords,
-    /// The receiver that the task is blocked sending to; zero: not blocked.
     pub(crate) shown: Line<Shown>,
     pub(crate) bell: Bell,
     pub(crate) inlet: Line<Inlet>,

@@ -4,19 +4,24 @@
 //! the sender writes is still held by the receiver's core and is taken away from it, core to core. Once it is larger, the lines
 //! have moved to the cache that the cores share by the time they are written again. Which of the two is faster depends on how far
 //! apart the cores are: on one machine the wide footprint copied 16 KiB six times as fast, on another one a narrow one copied 4 MiB faster.
-//! No constant is right for both, so each path tries both on its own traffic, keeps the faster, and tries again now and then.
+//! No constant is right for both, so each ring tries both on its own traffic, keeps the faster, and tries again now and then; all
+//! pipes of a task have one [`Learner`], since they are used in turn.
 //!
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
 //! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
 //! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, the machine is another one now,
 //! as a virtual one is whose processors have been moved: a trial comes at once. Each alarm makes the watch rarer, and each quiet look more frequent again.
+//! *For good.* Once a task sees more tasks than cores, all its learners stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
+//! copies next to whom is anybody's guess by then. So it is where there is no memory for a wide footprint.
+//! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB; a pipe has the memory of a wide one from the start. Only jobs of up to 8 tasks have wide
+//! ones ([`Geometry`](regatta_segment::job::Geometry)), so that each task has seven such rings at most.
 //! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
 
-/// Choice of the footprints of a task's paths.
+/// Choice of the footprints of a task's rings and pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Each path tries both, and keeps the faster.
+    /// Each ring tries both, and the pipes of a task together, and keeps the faster.
     Learn,
     /// All are narrow.
     Narrow,
@@ -49,7 +54,7 @@ const GLANCE: usize = 7;
 const ALIKE: std::ops::RangeInclusive<u64> = 70..=140;
 /// How often the wide footprint is gone through before it is timed.
 const WARMING: u64 = 2;
-/// Timed copies of each footprint.
+/// Copies that a trial times through each of the two footprints.
 const SAMPLES: usize = 31;
 /// Another footprint must take at most so much of the time of the one in use, in percent.
 const WORTHWHILE: u64 = 92;
@@ -69,7 +74,7 @@ enum Stage {
     Watching,
 }
 
-/// The choice of one path.
+/// The choice of one ring, or of all pipes of a task.
 #[derive(Debug)]
 pub(crate) struct Learner {
     /// For the next copy.
@@ -141,7 +146,7 @@ impl Learner {
         matches!(self.stage, Stage::Timing | Stage::Watching)
     }
 
-    /// The wide one is known to be faster, from another path between the same cores.
+    /// The wide one is known to be faster, from the pipes between the same cores.
     pub(crate) fn keep_wide(&mut self) {
         if self.kept == Narrow && self.stage != Stage::Fixed {
             self.kept = Wide;

@@ -47,7 +47,7 @@ pub struct Shm {
     pipe_cursor: u64,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
-    /// How much of its pipes its messages cycle through, and of its rings.
+    /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
     learner: Learner,
     policy: Policy,
     loans: LoanBlocks,
@@ -89,7 +89,7 @@ impl Shm {
         }
     }
 
-    /// Sets how much memory its paths cycle through, before it sends anything. Nothing said: they learn it.
+    /// Sets how much memory its paths cycle through, before it sends anything. If nothing is said they learn it.
     pub fn choose_footprints(&mut self, policy: Policy) {
         self.policy = policy;
         self.learner = learner(&self.job, policy);

@@ -4,8 +4,8 @@
 //!
 //! - Time that this process did not run does not count. A timer that fires much too late shifts all others by as much, so a
 //!   daemon that was stopped finishes its probes as if nothing had been, and does not blame others for its own absence.
-//! - A suspicion that has run out becomes a verdict only while `may_condemn` holds; until then it is held back, and after
-//!   that the suspect has the whole time again.
+//! - A suspicion that has run out becomes a verdict only if the rest of this host says [`Verdicts::Pass`]; while it says
+//!   [`Verdicts::Hold`] it is held back, and after that the suspect has the whole time again.
 //! - No verdict comes sooner than [`Settings::verdict`] after the suspect has last answered a probe of ours. So a link that
 //!   was down for a second leaves the suspect time to object. An answer shows that both ways are open; other messages of the
 //!   suspect do not count, since it may be cut off in one direction.

@@ -1,7 +1,7 @@
 //! Messages to tasks on other hosts: a connection for each pair that talks.
 //!
 //! A connection is opened by whoever sends first. If both do at once, the one opened by the lower rank stands. What
-//! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `handshake`.
+//! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `regatta_connection::handshake`.
 //! A [`Link`] is all that is between this task and a peer; connections come and go under it, and nothing is lost,
 //! doubled or overtaken: what was sent is kept until the peer says it has taken it.
 //! Whether a peer is gone is for the job's table to say, not for a connection.
