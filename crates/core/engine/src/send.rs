@@ -1,6 +1,7 @@
 //! Starting sends.
 //!
 //! *Rules of the eager path* (`send_line_now` and `send_now`): no lock, no allocation, no system call, no loop.
+//! (ARCHITECTURE.md, "Hot paths", names the test.)
 
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};

@@ -23,6 +23,7 @@
 //! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
 //!
 //! *Rules of [`Pipe::fill`] and [`Pipe::drain`]:* no lock, no allocation, no system call. Only [`Pipe::pull`] calls the kernel.
+//! (ARCHITECTURE.md, "Hot paths", names the test.)
 
 use std::ptr::NonNull;
 

@@ -1,7 +1,7 @@
 //! Sends, receives, probes, and completion, in groups and ranks.
 //!
 //! *Rules of small blocking sends and receives whose message can go or is there:* one pass
-//! through the lock, no request, no allocation, no clock, no system call.
+//! through the lock, no request, no allocation, no clock, no system call. (ARCHITECTURE.md, "Hot paths", names the test.)
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@
 //!
 //! | manner | when | a wait |
 //! |---|---|---|
-//! | [`Manner::Spin`] | a core for each task | looks without pause, then yields, then sleeps |
+//! | [`Manner::Spin`] | a core for each task | looks again and again, then yields, then sleeps |
 //! | [`Manner::Yield`] | more tasks than cores (crowded) | looks once, yields a few times, then sleeps |
 //! | [`Manner::Sleep`] | somebody else uses the core | looks once, then sleeps |
 //!
