@@ -28,6 +28,8 @@
 //! | `across` | the same for members on several hosts |
 //! | `schedule`, `collective`, `reduction` | all other collectives, blocking or not |
 //! | `tree` | who tells whom, within a host and between hosts |
+//! | `self_messages` | messages of a task to itself |
+//! | `error` | the errors of operations |
 #![forbid(unsafe_code)]
 
 mod across;

@@ -12,6 +12,12 @@
 //! | samples | [`SAMPLES`] of 2 | addresses at which the processor was seen, and how often |
 //! | events | a power of two, of [`event::WORDS`] | the newest events |
 
+//! | module | is |
+//! |---|---|
+//! | `layout` | positions of all words |
+//! | `calls` | the functions that are recorded |
+//! | `bounds`, `read` | the file, read: it is untrusted |
+
 #![forbid(unsafe_code)]
 
 mod bounds;

@@ -6,6 +6,8 @@
 //! | module | is |
 //! |---|---|
 //! | [`job`] | the segment, and what is known of each task |
+//! | `join_token`, `job_error` | how a task finds it; why a job cannot be made or joined |
+//! | `geometry` | sizes of rings, payload buffers and pipes by number of tasks |
 //! | `table` | the words at its front: header and table of tasks |
 //! | [`place`] | where tasks are when the job runs on several hosts |
 //! | [`world`] | tasks that are added while it runs |

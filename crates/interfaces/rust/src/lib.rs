@@ -62,6 +62,7 @@
 //! | `loan` | messages without copies |
 //! | `operator`, `collective`, `start` | reductions; collectives; their non-blocking forms |
 //! | `tasks` | starting, ending and watching tasks; names; named groups |
+//! | `error` | the errors of calls |
 //! | `raw` | the unsafe code, and what upholds it |
 #![deny(unsafe_code)]
 
