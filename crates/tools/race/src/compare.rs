@@ -71,8 +71,8 @@ pub fn within<'a>(results: &'a Results, a: &str, b: &'a str) -> Vec<Difference<'
 pub fn count(differences: &[Difference<'_>]) -> (usize, usize, usize) {
     let number = |verdict| differences.iter().filter(|d| d.verdict == verdict).count();
     (
-        number(Verdict::Faster),
-        number(Verdict::Slower),
+        number(Verdict::Ahead),
+        number(Verdict::Behind),
         number(Verdict::Tie),
     )
 }
@@ -83,9 +83,9 @@ pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
     for difference in differences.iter().filter(|d| d.verdict != Verdict::Tie) {
         let Difference { a, b, verdict, .. } = difference;
         let word = match verdict {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Tie | Verdict::Open => "open  ",
+            Verdict::Ahead => "faster",
+            Verdict::Behind => "slower",
+            Verdict::Tie | Verdict::Undecided => "open  ",
         };
         let _ = writeln!(
             text,

@@ -283,8 +283,8 @@ impl Results {
         match self.ratio_of(a, b) {
             Some((ratio, false)) => ratio.verdict,
             Some((ratio, true)) => match ratio.verdict {
-                Verdict::Faster => Verdict::Slower,
-                Verdict::Slower => Verdict::Faster,
+                Verdict::Ahead => Verdict::Behind,
+                Verdict::Behind => Verdict::Ahead,
                 same => same,
             },
             None => stats::verdict(a, b),

@@ -75,18 +75,21 @@ fn ranks_to_trim(n: usize) -> usize {
     trimmed
 }
 
-/// How one row stands against another of the same point.
+/// How one row stands against another of the same point. Files of results have older words for it, which stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Better beyond the noise.
-    Faster,
+    #[serde(rename = "faster", alias = "ahead")]
+    Ahead,
     /// Worse beyond the noise.
-    Slower,
+    #[serde(rename = "slower", alias = "behind")]
+    Behind,
     /// As good: that is a statement, and not the want of one.
     Tie,
-    /// Not decided: the noise is larger than the difference.
-    Open,
+    /// The noise is larger than the difference.
+    #[serde(rename = "open", alias = "undecided")]
+    Undecided,
 }
 
 /// The interval of the ratio of two rows whose launches were independent: between the ratios of the ends of their intervals.
@@ -113,7 +116,7 @@ pub fn verdict(a: &Row, b: &Row) -> Verdict {
         false => judge(ci95),
         // Nothing is as good as nothing.
         true if a.median == b.median => Verdict::Tie,
-        true => Verdict::Open,
+        true => Verdict::Undecided,
     }
 }
 
@@ -147,6 +150,24 @@ mod tests {
         assert_eq!(interval(&first_to(100)), [40.0, 61.0]);
     }
 
+    /// Results of all versions are read by all others.
+    #[test]
+    fn verdicts_are_written_in_the_words_of_recorded_races() {
+        let words = [
+            (Verdict::Ahead, "faster", "ahead"),
+            (Verdict::Behind, "slower", "behind"),
+            (Verdict::Tie, "tie", "tie"),
+            (Verdict::Undecided, "open", "undecided"),
+        ];
+        for (verdict, written, other) in words {
+            assert_eq!(serde_json::json!(verdict), written);
+            for word in [written, other] {
+                let read = serde_json::from_value(word.into());
+                assert_eq!(read.ok(), Some(verdict));
+            }
+        }
+    }
+
     #[test]
     fn few_values_give_a_wide_interval() {
         assert_eq!(interval(&[10.0, 11.0, 12.0]), [8.0, 14.0]);
@@ -176,7 +197,7 @@ mod tests {
             let a = row_of("a", &noisy(2 * seed, 6, 0.1));
             let b = row_of("b", &noisy(2 * seed + 1, 6, 0.1));
             let verdict = verdict(&a, &b);
-            apart += usize::from(matches!(verdict, Verdict::Faster | Verdict::Slower));
+            apart += usize::from(matches!(verdict, Verdict::Ahead | Verdict::Behind));
         }
         assert!(apart <= 2, "{apart} of 500 identical pairs were told apart");
     }
@@ -186,27 +207,27 @@ mod tests {
         for seed in 0..500 {
             let a = row_of("a", &noisy(2 * seed, 11, 0.1));
             let b = row_of("b", &noisy(2 * seed + 1, 11, 0.13));
-            assert_ne!(verdict(&a, &b), Verdict::Slower);
+            assert_ne!(verdict(&a, &b), Verdict::Behind);
         }
         let a = row_of("a", &[1.0, 1.01, 1.02, 1.0, 1.01]);
         let b = row_of("b", &[1.3, 1.31, 1.32, 1.3, 1.31]);
-        assert_eq!(verdict(&a, &b), Verdict::Faster);
-        assert_eq!(verdict(&b, &a), Verdict::Slower);
+        assert_eq!(verdict(&a, &b), Verdict::Ahead);
+        assert_eq!(verdict(&b, &a), Verdict::Behind);
     }
 
     #[test]
     fn equal_medians_of_mere_noise_are_no_tie() {
         let a = row_of("a", &[1.0, 3.0]);
         let b = row_of("b", &[1.0, 3.0]);
-        assert_eq!((a.ci95, verdict(&a, &b)), ([0.0, 5.0], Verdict::Open));
+        assert_eq!((a.ci95, verdict(&a, &b)), ([0.0, 5.0], Verdict::Undecided));
     }
 
     #[test]
     fn something_against_nothing_has_a_side_and_nothing_against_nothing_has_none() {
         let a = row_of("a", &[2.0; 5]);
         let b = row_of("b", &[0.0; 5]);
-        assert_eq!(verdict(&a, &b), Verdict::Slower);
-        assert_eq!(verdict(&b, &a), Verdict::Faster);
+        assert_eq!(verdict(&a, &b), Verdict::Behind);
+        assert_eq!(verdict(&b, &a), Verdict::Ahead);
         assert_eq!(verdict(&b, &b.clone()), Verdict::Tie);
     }
 
@@ -218,7 +239,7 @@ mod tests {
             row
         };
         assert_eq!(verdict(&share(0.01), &share(0.0003)), Verdict::Tie);
-        assert_eq!(verdict(&share(0.2), &share(0.0003)), Verdict::Slower);
+        assert_eq!(verdict(&share(0.2), &share(0.0003)), Verdict::Behind);
     }
 
     #[test]
@@ -227,7 +248,7 @@ mod tests {
         let mut b = row_of("b", &[20.0; 6]);
         a.metric = Metric::Rate;
         b.metric = Metric::Rate;
-        assert_eq!(verdict(&a, &b), Verdict::Slower);
+        assert_eq!(verdict(&a, &b), Verdict::Behind);
         assert_eq!(ratio(&a, &b), 2.0);
     }
 

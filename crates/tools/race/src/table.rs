@@ -202,10 +202,10 @@ fn summary(results: &Results, mine: Option<&Row>, best: Option<&Row>) -> String 
     };
     let ratio = times(results.ratio(mine, best));
     match results.verdict(mine, best) {
-        Verdict::Open => format!("not decided ({ratio} of {})", best.environment),
+        Verdict::Undecided => format!("not decided ({ratio} of {})", best.environment),
         Verdict::Tie => format!("tie with {} ({ratio})", best.environment),
-        Verdict::Faster => format!("{ratio} of {}", best.environment),
-        Verdict::Slower => format!("{ratio} of {}, slower", best.environment),
+        Verdict::Ahead => format!("{ratio} of {}", best.environment),
+        Verdict::Behind => format!("{ratio} of {}, slower", best.environment),
     }
 }
 

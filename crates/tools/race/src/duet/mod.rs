@@ -160,7 +160,7 @@ pub struct Duet<'a> {
 
 /// Is the side of this ratio still to be found; or, where there is a bound on it, whether that is kept?
 fn is_open(ratio: &Ratio) -> bool {
-    targets::is_open(ratio).unwrap_or(ratio.verdict == Verdict::Open)
+    targets::is_open(ratio).unwrap_or(ratio.verdict == Verdict::Undecided)
 }
 
 /// The places of these heats that readers ask for first.
@@ -323,7 +323,7 @@ impl<'a> Duet<'a> {
             )?;
             let verdict = ratio::judge(estimate.ci95);
             let more = match verdict {
-                Verdict::Open => record.seconds * (ratio::effort_to_decide(&estimate) - 1.0),
+                Verdict::Undecided => record.seconds * (ratio::effort_to_decide(&estimate) - 1.0),
                 _ => 0.0,
             };
             Some(Ratio {

@@ -115,9 +115,9 @@ pub fn estimate(launches: &[Vec<f64>], looks: Looks, seed: u64) -> Option<Estima
 pub fn judge(ci95: [f64; 2]) -> Verdict {
     match ci95 {
         [low, high] if low >= TIE[0] && high <= TIE[1] => Verdict::Tie,
-        [_, high] if high < 1.0 => Verdict::Faster,
-        [low, _] if low > 1.0 => Verdict::Slower,
-        _ => Verdict::Open,
+        [_, high] if high < 1.0 => Verdict::Ahead,
+        [low, _] if low > 1.0 => Verdict::Behind,
+        _ => Verdict::Undecided,
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
                 }
                 let estimate = estimate(&measured, Looks::Dozen, *seed);
                 match judge(estimate.expect("three launches").ci95) {
-                    Verdict::Open => {}
+                    Verdict::Undecided => {}
                     verdict => return verdict != Verdict::Tie,
                 }
             }
@@ -236,9 +236,9 @@ mod tests {
             (0..40).filter(|&seed| verdict(seed) == expected).count()
         };
         let mean = |parts: &[f64]| parts.iter().sum::<f64>() / parts.len() as f64;
-        assert_eq!(found(median, Verdict::Faster, 0.9), 40);
-        assert_eq!(found(median, Verdict::Slower, 1.1), 40);
-        let by_mean = found(mean, Verdict::Faster, 0.9);
+        assert_eq!(found(median, Verdict::Ahead, 0.9), 40);
+        assert_eq!(found(median, Verdict::Behind, 1.1), 40);
+        let by_mean = found(mean, Verdict::Ahead, 0.9);
         assert!(by_mean <= 30, "the mean finds {by_mean} of 40");
     }
 
@@ -246,7 +246,7 @@ mod tests {
     fn one_thing_against_itself_beside_a_neighbour_has_no_side() {
         for number in 3..9 {
             let verdict = |seed| beside_a_neighbour(1.0, median, number, seed);
-            let is_side = |verdict: Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
+            let is_side = |verdict: Verdict| matches!(verdict, Verdict::Ahead | Verdict::Behind);
             let sides = (0..60).filter(|&seed| is_side(verdict(seed))).count();
             assert!(sides <= 3, "{sides} of 60 with {number} launches");
         }
@@ -266,8 +266,8 @@ mod tests {
                     .ci95,
             )
         };
-        assert_eq!(verdict(0.8), Verdict::Faster);
-        assert_eq!(verdict(1.2), Verdict::Slower);
+        assert_eq!(verdict(0.8), Verdict::Ahead);
+        assert_eq!(verdict(1.2), Verdict::Behind);
         assert_eq!(verdict(1.0), Verdict::Tie);
     }
 
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn noise_is_no_tie_but_an_open_question() {
         let wide = estimate(&launches(1.0, 0.2, 0.3, 3), Looks::Once, 3).unwrap();
-        assert_eq!(judge(wide.ci95), Verdict::Open);
+        assert_eq!(judge(wide.ci95), Verdict::Undecided);
         assert!(effort_to_decide(&wide) > 2.0);
     }
 
@@ -302,11 +302,11 @@ mod tests {
     fn a_tie_is_narrow_on_both_sides_of_one() {
         assert_eq!(judge([0.96, 1.04]), Verdict::Tie);
         assert_eq!(judge([0.96, 0.99]), Verdict::Tie);
-        assert_eq!(judge([0.94, 0.99]), Verdict::Faster);
+        assert_eq!(judge([0.94, 0.99]), Verdict::Ahead);
         // A delay of 5 % is no tie, however narrow the interval.
-        assert_eq!(judge([0.951, 0.953]), Verdict::Faster);
-        assert_eq!(judge([1.049, 1.051]), Verdict::Slower);
-        assert_eq!(judge([0.94, 1.01]), Verdict::Open);
-        assert_eq!(judge([1.01, 1.2]), Verdict::Slower);
+        assert_eq!(judge([0.951, 0.953]), Verdict::Ahead);
+        assert_eq!(judge([1.049, 1.051]), Verdict::Behind);
+        assert_eq!(judge([0.94, 1.01]), Verdict::Undecided);
+        assert_eq!(judge([1.01, 1.2]), Verdict::Behind);
     }
 }

@@ -182,7 +182,7 @@ mod tests {
         );
         let cost = lines[0].now[0].expect("it was measured");
         assert!((cost.ratio - 1.1).abs() < 1e-9);
-        assert_eq!(cost.verdict, Verdict::Slower);
+        assert_eq!(cost.verdict, Verdict::Behind);
         assert_eq!(lines[1].now, [None]);
     }
 

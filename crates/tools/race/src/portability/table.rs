@@ -37,7 +37,7 @@ fn question(results: &Results) -> String {
             line.then.map_or_else(|| "-".to_owned(), times),
         ];
         row.extend(line.now.iter().map(|cost| match cost {
-            Some(cost) if cost.verdict == Verdict::Open => times(cost.ratio) + NOT_DECIDED,
+            Some(cost) if cost.verdict == Verdict::Undecided => times(cost.ratio) + NOT_DECIDED,
             Some(cost) => times(cost.ratio),
             None => "-".to_owned(),
         }));

@@ -267,7 +267,7 @@ mod tests {
             ci95,
             rounds: 10,
             launches: 3,
-            verdict: Verdict::Open,
+            verdict: Verdict::Undecided,
             more_seconds: 1.0,
         };
         // 1.02 to 1.11 times as long, and 1.02 to 1.25.

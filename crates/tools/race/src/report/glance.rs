@@ -114,8 +114,8 @@ fn cell(point: &Headline) -> String {
         return "<td></td>".into();
     };
     let class = match point.verdict() {
-        Some(Verdict::Faster) => "better",
-        Some(Verdict::Slower) => "worse",
+        Some(Verdict::Ahead) => "better",
+        Some(Verdict::Behind) => "worse",
         Some(Verdict::Tie) => "tie",
         _ => "open",
     };
@@ -177,7 +177,7 @@ mod tests {
                 ci95: [0.9, 1.7],
                 rounds: 30,
                 launches: 3,
-                verdict: Verdict::Open,
+                verdict: Verdict::Undecided,
                 more_seconds: 9.0,
             })
             .collect();

@@ -58,12 +58,12 @@ pub fn is_of_a_whole_suite(suite: &str) -> bool {
 pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
     let speed = matches!(metric, Metric::OneWay | Metric::Time | Metric::Rate);
     match verdict {
-        Verdict::Faster if speed => "faster",
-        Verdict::Faster => "less",
+        Verdict::Ahead if speed => "faster",
+        Verdict::Ahead => "less",
         Verdict::Tie => "tie",
-        Verdict::Open => "not decided",
-        Verdict::Slower if speed => "slower",
-        Verdict::Slower => "more",
+        Verdict::Undecided => "not decided",
+        Verdict::Behind if speed => "slower",
+        Verdict::Behind => "more",
     }
 }
 
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn memory_is_not_fast() {
-        assert_eq!(word(Verdict::Faster, Metric::Share), "less");
-        assert_eq!(word(Verdict::Slower, Metric::Time), "slower");
+        assert_eq!(word(Verdict::Ahead, Metric::Share), "less");
+        assert_eq!(word(Verdict::Behind, Metric::Time), "slower");
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             .iter()
             .find(|h| h.ours.metric == Metric::Rate)
             .expect("the sample has a rate");
-        assert_eq!(rate.verdict(), Some(Verdict::Faster));
+        assert_eq!(rate.verdict(), Some(Verdict::Ahead));
     }
 
     #[test]

@@ -86,10 +86,10 @@ fn place(row: &Row) -> String {
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Faster => "better",
-        Verdict::Slower => "worse",
+        Verdict::Ahead => "better",
+        Verdict::Behind => "worse",
         Verdict::Tie => "tie",
-        Verdict::Open => "open",
+        Verdict::Undecided => "open",
     }
 }
 

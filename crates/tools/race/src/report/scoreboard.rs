@@ -14,10 +14,10 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
     let verdicts: Vec<Verdict> = headlines.iter().filter_map(Headline::verdict).collect();
     let number = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
     let (better, tie, worse, open) = (
-        number(Verdict::Faster),
+        number(Verdict::Ahead),
         number(Verdict::Tie),
-        number(Verdict::Slower),
-        number(Verdict::Open),
+        number(Verdict::Behind),
+        number(Verdict::Undecided),
     );
     if verdicts.is_empty() {
         return match results
@@ -212,9 +212,9 @@ fn chip(headline: &Headline) -> String {
         None if !headline.ours.measured() => ("none", "not measured".to_owned()),
         None => ("none", "no peer".to_owned()),
         Some(Verdict::Tie) => ("tie", "tie".to_owned()),
-        Some(Verdict::Open) => ("none", "not decided".to_owned()),
+        Some(Verdict::Undecided) => ("none", "not decided".to_owned()),
         Some(verdict) => {
-            let class = if verdict == Verdict::Faster {
+            let class = if verdict == Verdict::Ahead {
                 "better"
             } else {
                 "worse"
