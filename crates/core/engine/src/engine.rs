@@ -296,7 +296,7 @@ impl<T: Transport> Engine<T> {
     /// Is a request complete? Stale handles are errors.
     #[inline(always)]
     pub fn is_done(&self, handle: Handle) -> Result<bool> {
-        if handle == Handle::SENT {
+        if handle == Handle::COMPLETE {
             return Ok(true);
         }
         let id = self.find(handle)?;
@@ -306,7 +306,7 @@ impl<T: Transport> Engine<T> {
     /// The outcome of a complete request, which is then gone; `None` while it is not complete.
     #[inline(always)]
     pub fn finish(&mut self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
-        if handle == Handle::SENT {
+        if handle == Handle::COMPLETE {
             return Ok(Some((Status::EMPTY, None)));
         }
         let id = self.find(handle)?;
@@ -321,7 +321,7 @@ impl<T: Transport> Engine<T> {
         if !self.is_done(handle)? {
             return Ok(None);
         }
-        if handle == Handle::SENT {
+        if handle == Handle::COMPLETE {
             return Ok(Some((Status::EMPTY, None)));
         }
         let request = self.requests.get(self.find(handle)?);
@@ -333,17 +333,19 @@ impl<T: Transport> Engine<T> {
         self.requests.find(handle).ok_or(STALE)
     }
 
-    /// Have a callback number handed out by [`Engine::take_called`] at completion. The handle is
+    /// Have a callback number handed out by [`Engine::take_due_callbacks`] at completion. The handle is
     /// then used up.
     pub fn on_complete(&mut self, handle: Handle, number: u64) -> Result<()> {
-        if handle == Handle::SENT {
-            self.requests.called.push((number, Status::EMPTY, None));
+        if handle == Handle::COMPLETE {
+            self.requests
+                .due_callbacks
+                .push((number, Status::EMPTY, None));
             return Ok(());
         }
         let id = self.find(handle)?;
         if self.requests.is_done(id) {
             let (status, error) = self.requests.release(id);
-            self.requests.called.push((number, status, error));
+            self.requests.due_callbacks.push((number, status, error));
         } else {
             self.requests.get_mut(id).callback = Some(number);
         }
@@ -352,13 +354,13 @@ impl<T: Transport> Engine<T> {
 
     /// Callbacks that are due.
     #[inline(always)]
-    pub fn has_called(&self) -> bool {
-        !self.requests.called.is_empty()
+    pub fn has_due_callbacks(&self) -> bool {
+        !self.requests.due_callbacks.is_empty()
     }
 
     /// Take the callbacks that are due.
-    pub fn take_called(&mut self) -> Vec<(u64, Status, Option<Error>)> {
-        std::mem::take(&mut self.requests.called)
+    pub fn take_due_callbacks(&mut self) -> Vec<(u64, Status, Option<Error>)> {
+        std::mem::take(&mut self.requests.due_callbacks)
     }
 
     /// Is anything under way that a later call must push? (Not receives that merely wait.)

@@ -196,7 +196,7 @@ impl<B: CollectiveBuffers> Group<B> {
         self.members.peer(rank)
     }
 
-    /// As above, to send to it or to receive from it: none in a group that is revoked.
+    /// The member with a rank, to send to it or to receive from it: none in a group that is revoked.
     #[inline(always)]
     pub fn open_peer(&self, rank: u32) -> Option<Peer> {
         match &self.members {
@@ -483,7 +483,7 @@ impl<T: Transport> Engine<T> {
         self.live_group(id).ok_or(Error::Handle("group"))
     }
 
-    /// As above, for callers that make no error of it: one costs more than a look.
+    /// A group, for callers that make no error of it: one costs more than a look.
     #[inline(always)]
     pub fn live_group(&self, id: GroupId) -> Option<&Group<T>> {
         self.groups.at(id)
@@ -555,7 +555,7 @@ impl<T: Transport> Engine<T> {
         filled.map(|()| id)
     }
 
-    /// As above, in a place that is reserved for it.
+    /// Add a group as [`add_group`](Engine::add_group) does, in a place that is reserved for it.
     pub(crate) fn fill_group(
         &mut self,
         id: GroupId,

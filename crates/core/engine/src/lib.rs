@@ -71,7 +71,7 @@ pub use group::{Group, GroupId};
 pub use making::{Call, no_place};
 pub use matched::Message;
 pub use matching::{Select, TagSelect};
-pub use receive::Look;
+pub use receive::Attempt;
 pub use request::{Handle, NOBODY, Status};
 pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};
 pub use self_messages::{ReceiptCredit, ReceiptCredits};

@@ -82,7 +82,7 @@ impl<T: Transport> Engine<T> {
     /// engine until the request is complete.
     pub fn start_matched_receive(&mut self, message: Message, into: Views) -> Result<Handle> {
         if message == Message::OF_NOBODY {
-            return Ok(Handle::SENT);
+            return Ok(Handle::COMPLETE);
         }
         let taken = self.matched.take(message);
         let taken = taken.ok_or(Error::Handle("message"))?;

@@ -13,36 +13,36 @@ use crate::matching::{Select, TagSelect, Waiting};
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Frames, Peer, Transport};
 
-/// The finding of a look at the front frames of other tasks.
+/// The outcome of an attempt to receive what is at the front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Attempt {
     /// A message from this source with this tag and length, which has been received.
-    Taken(Peer, i32, usize),
+    Received(Peer, i32, usize),
     /// Nothing.
     Nothing,
-    /// Something else, for which a request must be made.
-    Other,
+    /// Something else, or something waits already: a request must be made.
+    NeedsRequest,
 }
 
 /// Receives a small message if it is the next one of its source. Needs nothing of the engine but that no receive or message waits.
 #[inline(always)]
-fn look_at(
+fn receive_front(
     frames: &mut impl Frames,
     source: Peer,
     context: u32,
     tag: Option<i32>,
     into: &Views,
-) -> Look {
+) -> Attempt {
     if let Some(tag) = tag
         && let Some(length) = frames.accept_matching(source, context, tag, into)
     {
-        return Look::Taken(source, tag, length);
+        return Attempt::Received(source, tag, length);
     }
     let Ok(front) = frames.front(source) else {
-        return Look::Other;
+        return Attempt::NeedsRequest;
     };
     let Some(front) = front else {
-        return Look::Nothing;
+        return Attempt::Nothing;
     };
     let frame = front.frame;
     let fits = frame.kind == Kind::Eager
@@ -50,11 +50,11 @@ fn look_at(
         && tag.is_none_or(|tag| tag == frame.tag)
         && front.length <= into.len();
     if !fits {
-        return Look::Other;
+        return Attempt::NeedsRequest;
     }
     let tag = frame.tag;
     frames.accept(source, into);
-    Look::Taken(source, tag, front.length)
+    Attempt::Received(source, tag, front.length)
 }
 
 /// Is there nothing from this source, not even a fault?
@@ -84,32 +84,32 @@ impl<T: Transport> Engine<T> {
         tag: i32,
         into: &Views,
     ) -> Option<usize> {
-        if !self.unexpected.is_empty() || !self.posted.is_empty() || self.has_called() {
+        if !self.unexpected.is_empty() || !self.posted.is_empty() || self.has_due_callbacks() {
             return None;
         }
         self.transport.accept_matching(source, context, tag, into)
     }
 
-    /// As `receive_now`, with this tag or any, from this source or whoever has it at the front of what it has sent.
+    /// Receives a small message as `receive_now` does, with this tag or any, from this source or whoever has it at the front of what it has sent.
     #[inline(always)]
-    pub fn look_for(
+    pub fn receive_any_now(
         &mut self,
         source: Option<Peer>,
         context: u32,
         tag: Option<i32>,
         into: &Views,
-    ) -> Look {
+    ) -> Attempt {
         if !self.unexpected.is_empty() || !self.posted.is_empty() {
-            return Look::Other;
+            return Attempt::NeedsRequest;
         }
         match source {
-            Some(source) if source == self.me => Look::Other,
-            Some(source) => look_at(&mut self.transport, source, context, tag, into),
+            Some(source) if source == self.me => Attempt::NeedsRequest,
+            Some(source) => receive_front(&mut self.transport, source, context, tag, into),
             None => {
                 let mut cursor = 0;
                 match self.transport.next_ready(&mut cursor) {
-                    Some(source) => look_at(&mut self.transport, source, context, tag, into),
-                    None => Look::Nothing,
+                    Some(source) => receive_front(&mut self.transport, source, context, tag, into),
+                    None => Attempt::Nothing,
                 }
             }
         }
@@ -233,7 +233,7 @@ impl<T: Transport> Engine<T> {
         /// Looks between two of `progress`, which sees to everything else.
         const LOOKS: u32 = 8;
         const PATIENCE: usize = 16;
-        if handle == Handle::SENT {
+        if handle == Handle::COMPLETE {
             return Some(Status::EMPTY);
         }
         let done = self.requests.settle(handle);

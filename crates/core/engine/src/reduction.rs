@@ -149,7 +149,7 @@ pub(crate) fn ring_allreduce(
     ring(steps, &circle, whole, &output, what);
 }
 
-/// As above, of a stretch of `output`, which holds this member's operands and will hold the result.
+/// Both rings, of partial sums and of results, for a stretch of `output`, which holds this member's operands and will hold the result.
 fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what: Reduction) {
     let width = what.element.size();
     let (rank, size) = (circle.place, circle.ranks.len());

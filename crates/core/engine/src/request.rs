@@ -16,7 +16,7 @@ pub struct Handle(pub u64);
 impl Handle {
     /// An operation that was complete when it was started, as most small sends are: there is nothing to remember about it,
     /// and it is complete whenever somebody asks. No generation of a request reaches this bit.
-    pub const SENT: Handle = Handle(1 << 63);
+    pub const COMPLETE: Handle = Handle(1 << 63);
 }
 
 /// Source of an operation with nobody.
@@ -78,7 +78,7 @@ pub(crate) struct Requests {
     slots: Vec<Request>,
     free: u32,
     /// Callbacks of requests that have completed and not been called yet.
-    pub(crate) called: Vec<(u64, Status, Option<Error>)>,
+    pub(crate) due_callbacks: Vec<(u64, Status, Option<Error>)>,
     pub(crate) open: usize,
 }
 
@@ -87,7 +87,7 @@ impl Requests {
         Requests {
             slots: Vec::new(),
             free: NIL,
-            called: Vec::new(),
+            due_callbacks: Vec::new(),
             open: 0,
         }
     }
@@ -248,7 +248,7 @@ impl Requests {
     }
 
     /// As `find`, also of a request whose completion calls back.
-    pub(crate) fn find_called(&self, handle: Handle) -> Option<u32> {
+    pub(crate) fn find_any(&self, handle: Handle) -> Option<u32> {
         let id = (handle.0 as u32).wrapping_sub(1);
         let slot = self.slots.get(id as usize)?;
         let live =
@@ -287,7 +287,7 @@ impl Requests {
         let callback = self.slots[id as usize].callback;
         let (status, error) = self.release(id);
         if let Some(number) = callback {
-            self.called.push((number, status, error));
+            self.due_callbacks.push((number, status, error));
         }
     }
 

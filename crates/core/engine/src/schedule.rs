@@ -106,7 +106,7 @@ impl<T: Transport> Engine<T> {
         self.run_schedule(id, tag, steps)
     }
 
-    /// As above, for a collective that has begun already, as number `tag` of its group.
+    /// Start the steps of a collective that has begun already, as number `tag` of its group.
     pub(crate) fn run_schedule(&mut self, id: GroupId, tag: i32, steps: Steps) -> Result<Handle> {
         let context = self.group(id)?.context + 1;
         if let Some(error) = steps.refused {
@@ -272,7 +272,7 @@ impl<T: Transport> Engine<T> {
                 let to = self.member(schedule.group, rank)?;
                 let (context, tag) = (schedule.context, schedule.tag);
                 let sent = self.start_send(to, context, tag, views, Mode::Standard)?;
-                if sent != Handle::SENT {
+                if sent != Handle::COMPLETE {
                     schedule.pending.push((schedule.started, sent));
                 }
             }

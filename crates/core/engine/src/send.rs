@@ -47,7 +47,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// As above, of a message that fits into a line of a ring.
+    /// Send at once, as [`send_now`](Engine::send_now) does, a message that fits into a line of a ring.
     #[inline(always)]
     pub fn send_line_now(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> bool {
         if to == self.me
@@ -78,7 +78,7 @@ impl<T: Transport> Engine<T> {
         mode: Mode,
     ) -> Result<Handle> {
         if mode == Mode::Standard && self.send_now(to, context, tag, &message) {
-            return Ok(Handle::SENT);
+            return Ok(Handle::COMPLETE);
         }
         self.start_send_slowly(to, context, tag, message, mode)
     }
@@ -104,7 +104,7 @@ impl<T: Transport> Engine<T> {
             tag,
         };
         if eager && self.send_if_room(to, frame, &message)? {
-            return Ok(Handle::SENT);
+            return Ok(Handle::COMPLETE);
         }
         let request = self
             .requests
@@ -171,7 +171,7 @@ impl<T: Transport> Engine<T> {
         if let Some(receive) = self.posted.take(context, me, tag) {
             message.copy_to(&self.requests.get(receive).views);
             self.requests.received(receive, me, tag, message.len());
-            return Ok(Handle::SENT);
+            return Ok(Handle::COMPLETE);
         }
         let body = if mode == Mode::Synchronous {
             let request = self
@@ -189,7 +189,7 @@ impl<T: Transport> Engine<T> {
             Body::Bytes(bytes)
         };
         self.keep(context, tag, body);
-        Ok(Handle::SENT)
+        Ok(Handle::COMPLETE)
     }
 
     pub(crate) fn keep(&mut self, context: u32, tag: i32, body: Body) {

@@ -107,7 +107,7 @@ impl Hosts {
         binomial(here.len(), self.place(rank), |at| here[at])
     }
 
-    /// As above, for words without data: if there are few members, their leader is the parent of all, so that none is woken for
+    /// The place of `rank` in the tree for words without data: if there are few members, their leader is the parent of all, so that none is woken for
     /// another's sake.
     fn star(&self, rank: u32) -> Tree {
         let (leader, others) = match self.here().split_first() {

@@ -15,10 +15,10 @@ impl<T: Transport> Engine<T> {
     /// Cancel a receive that has no message yet. It completes with [`Error::Cancelled`]. Also
     /// takes handles whose completion calls back.
     pub fn cancel(&mut self, handle: Handle) -> Result<bool> {
-        if handle == Handle::SENT {
+        if handle == Handle::COMPLETE {
             return Ok(false);
         }
-        let found = self.requests.find_called(handle);
+        let found = self.requests.find_any(handle);
         let id = found.ok_or(Error::Handle("request"))?;
         let Stage::Posted(number) = self.requests.get(id).stage else {
             return Ok(false);
@@ -31,7 +31,7 @@ impl<T: Transport> Engine<T> {
     /// Nobody will ask for this request any more, and its memory goes. A message that has not been sent is
     /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
     pub fn forget(&mut self, handle: Handle) {
-        if handle == Handle::SENT {
+        if handle == Handle::COMPLETE {
             return;
         }
         let Ok(id) = self.find(handle) else { return };

@@ -33,7 +33,7 @@ fn a_small_message_does_not_overtake_an_offer() {
     world.finish();
 }
 
-/// As above, with a loan in front.
+/// A loan is sent, a small message follows: the receive must take the loan.
 #[test]
 fn a_small_message_does_not_overtake_a_loan() {
     let mut world = World::new(2, Sizes::TINY, 1 << 20);
@@ -181,7 +181,10 @@ fn nothing_is_said_to_a_task_that_is_gone() {
 fn a_forgotten_send_is_not_sent() {
     let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
     let mut handles = vec![];
-    while handles.last().is_none_or(|&handle| handle == Handle::SENT) {
+    while handles
+        .last()
+        .is_none_or(|&handle| handle == Handle::COMPLETE)
+    {
         let sent = sender.start_send(0, 0, 0, memory(&[1]), Mode::Standard);
         handles.push(sent.expect("started"));
     }
@@ -196,7 +199,7 @@ fn a_forgotten_send_is_not_sent() {
     assert_eq!(got, handles.len());
 }
 
-/// As above, for a message that is on offer already: a receive must not wait for it for ever.
+/// A large send is taken back when it is on offer already: a receive must not wait for it for ever.
 #[test]
 fn a_receive_does_not_wait_for_an_offer_that_was_taken_back() {
     for (streams, begun) in [(0, false), (1, false), (0, true), (1, true)] {

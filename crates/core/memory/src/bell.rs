@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(shared.2.load(Ordering::Relaxed), 2 * ROUNDS);
     }
 
-    /// As above, while both sides ask the other to fence for them, and take it back.
+    /// No ring is lost either while both sides ask the other to fence for them, and take it back.
     #[test]
     fn no_ring_is_lost_when_sleepers_ask_senders_to_fence() {
         const ROUNDS: u64 = 20_000;

@@ -125,7 +125,7 @@ impl<T> Biased<T> {
         None
     }
 
-    /// As above, or if several threads use the lock and nobody is inside. For paths that look once, and keep nobody out for long.
+    /// Take the lock if it is biased to this thread, or if several threads use it and nobody is inside. For paths that look once, and keep nobody out for long.
     #[inline(always)]
     pub fn enter_now(&self) -> Option<Inside<'_, T>> {
         let alone = self.enter_alone();

@@ -82,7 +82,7 @@ impl Segment {
         Segment::create_with_hole(name, bytes, 0..0)
     }
 
-    /// As above, but the pages of `hole` are not there until they are asked for with [`Segment::back`]. The hole begins
+    /// Make a segment of `bytes`, reserved at once, but the pages of `hole` are not there until they are asked for with [`Segment::back`]. The hole begins
     /// and ends with a page.
     pub fn create_with_hole(name: &str, bytes: usize, hole: Range<usize>) -> io::Result<Segment> {
         use rustix::fs::{MemfdFlags, SealFlags};

@@ -280,7 +280,7 @@ impl Views {
         self.fill_from(0, bytes)
     }
 
-    /// As above, from byte `offset` of the memory on.
+    /// Copy bytes held by this task into the memory, from byte `offset` of the memory on.
     pub fn fill_from(&self, offset: usize, bytes: &[u8]) -> usize {
         let offset = offset.min(self.len());
         let n = bytes.len().min(self.len() - offset);
@@ -300,7 +300,7 @@ impl Views {
         bytes
     }
 
-    /// As above, if there is memory for it.
+    /// The whole message as bytes held by this task, if there is memory for them.
     pub fn try_to_vec(&self) -> Result<Vec<u8>, Refused> {
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(self.len());
@@ -313,7 +313,7 @@ impl Views {
         Ok(bytes)
     }
 
-    /// As above; few bytes without an allocation.
+    /// The whole message as bytes held by this task; few of them without an allocation.
     pub fn to_held(&self) -> Result<Held, Refused> {
         if self.len() > held::FEW {
             return Ok(self.try_to_vec()?.into());

@@ -53,7 +53,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
 
 /// Whether a send is over, or goes on from a copy; if not, it has been taken back.
 fn is_taken(handle: Handle, message: &Views) -> Result<bool> {
-    if handle == Handle::SENT {
+    if handle == Handle::COMPLETE {
         return Ok(true);
     }
     let outcome = match is_soon_taken(handle, message) {
@@ -185,7 +185,7 @@ impl Process {
         let handle = self
             .engine
             .start_send(to, context, tag, copy, Mode::Standard)?;
-        match handle == Handle::SENT {
+        match handle == Handle::COMPLETE {
             true => Ok(()),
             false => self.keep_until_sent(handle, bytes),
         }

@@ -264,7 +264,7 @@ fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Redu
     fold_others(process, round, upto, output, what);
 }
 
-/// As above, where the contribution of rank 0 is in `output` already.
+/// Fold the contributions of ranks `1 .. upto` into `output`, where the contribution of rank 0 is in `output` already.
 #[inline(always)]
 pub(crate) fn fold_others(
     process: &Process,

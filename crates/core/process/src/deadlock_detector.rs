@@ -36,12 +36,11 @@ use regatta_segment::job::{ASKS, IN_RING, Job, OVER};
 use regatta_transport::paths::Paths;
 
 use crate::state::Process;
+use crate::wait::HELP_AFTER;
 
 /// How often a blocked sender looks around, and how often one that could be part of a ring does.
 const SELDOM: Duration = Duration::from_millis(50);
 const OFTEN: Duration = Duration::from_millis(10);
-/// Blocked so long, a sender takes in large messages offered to it.
-const HELP_AFTER: Duration = Duration::from_millis(1);
 /// A ring must stand so long, and for so many looks of each member.
 const STABLE: Duration = Duration::from_millis(30);
 const LOOKS: u32 = 2;

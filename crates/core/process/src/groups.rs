@@ -74,7 +74,7 @@ pub fn duplicate(group: GroupId) -> Result<GroupId> {
     made(start_duplicate(group)?)
 }
 
-/// As above. The group can be used when the request is complete.
+/// Start to make a group of the same members. It can be used when the request is complete.
 pub fn start_duplicate(group: GroupId) -> Result<(GroupId, Handle)> {
     let mut held = enter()?;
     let call = held.engine.next_call(group)?;
@@ -196,7 +196,7 @@ pub fn agree(group: GroupId, flag: i32) -> Result<(i32, Option<Error>)> {
     Ok((i32::from_ne_bytes(bytes), error))
 }
 
-/// As above, without waiting: the flag will be in `into`.
+/// Start to agree on the bits that all flags have in common: they will be in `into`.
 pub fn start_agree(group: GroupId, flag: i32, into: Views) -> Result<Handle> {
     enter()?.engine.start_agree(group, flag, into)
 }

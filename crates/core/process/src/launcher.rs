@@ -369,7 +369,7 @@ pub(crate) fn ask(question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
-/// As above, under a number of [`Control::next_id`]; it may have been answered already.
+/// Ask the launcher something under a number of [`Control::next_id`]; it may have been answered already.
 pub(crate) fn ask_under(id: u32, question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
     let id = send_request(Some(id), question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use regatta_engine::{Error, GroupId, Handle, Message, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
-use crate::message::{NONE, check_cut_off, selection, wait_or_forget};
+use crate::message::{NONE, check_kept_out, selection, wait_or_forget};
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, wait_for};
 
@@ -27,7 +27,7 @@ pub fn match_probe_now(
     Ok(found.map(|(status, message)| (held.in_ranks(status), message)))
 }
 
-/// As above; blocks until there is such a message.
+/// Takes a message out of matching; blocks until there is one.
 pub fn match_probe(from: i32, tag: TagSelect, group: GroupId) -> Result<(Status, Message)> {
     if from == NONE {
         enter()?.check_open(group)?;
@@ -49,7 +49,7 @@ impl Awaited for MatchProbe {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        check_cut_off(process, self.0.source, waited)
+        check_kept_out(process, self.0.source, waited)
     }
 }
 

@@ -73,7 +73,7 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     tag >= 0 && process.engine.send_now(to, context, tag, message)
 }
 
-/// As above, of a message that fits into a line of a ring: [`LINE`] bytes. For small sends, whose cost it is.
+/// Send at once, as [`send_now`] does, a message that fits into a line of a ring: [`LINE`] bytes. For small sends, whose cost it is.
 #[inline(always)]
 pub fn send_line_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     inside_or!(enter_now, process, false);
@@ -95,7 +95,7 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
     let (peer, context) = held.address(group, to)?;
     let handle = held.engine.start_send(peer, context, tag, message, mode)?;
     drop(held);
-    if handle == Handle::SENT {
+    if handle == Handle::COMPLETE {
         wake_other_threads();
         return Ok(());
     }
@@ -134,12 +134,12 @@ pub fn start_send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode)
     check_tag(tag)?;
     if to == NONE {
         held.check_open(group)?;
-        return Ok(Handle::SENT);
+        return Ok(Handle::COMPLETE);
     }
     let (peer, context) = held.address(group, to)?;
     let handle = held.engine.start_send(peer, context, tag, message, mode)?;
     drop(held);
-    if handle == Handle::SENT {
+    if handle == Handle::COMPLETE {
         wake_other_threads();
     }
     Ok(handle)
@@ -252,10 +252,10 @@ pub(crate) fn just(seen: &Status) -> Select {
     }
 }
 
-/// Start to receive a message of this source and tag, if nothing else is being waited for. `None`:
+/// Start to receive a message of this source and tag, if nothing else is being waited for, without a look whether it is there. `None`:
 /// nothing has happened.
 #[inline(always)]
-pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
+pub fn post_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
     inside_or!(enter_now, process, None);
     if tag < 0 {
         return None;
@@ -270,7 +270,7 @@ pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> 
     let mut held = enter()?;
     if from == NONE {
         held.check_open(group)?;
-        return Ok(Handle::SENT);
+        return Ok(Handle::COMPLETE);
     }
     let select = selection(&held, group, from, tag)?;
     held.engine.start_receive(select, into)
@@ -312,7 +312,7 @@ impl Awaited for Probe {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        check_cut_off(process, self.0.source, waited)
+        check_kept_out(process, self.0.source, waited)
     }
 }
 
@@ -365,29 +365,29 @@ impl Awaited for Completion {
 
 /// Waiting for a message while the buffer is full of others nobody receives: it may never come.
 fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> Result<()> {
-    let cut_off = |&handle: &Handle| {
+    let kept_out = |&handle: &Handle| {
         let source = process.engine.source(handle);
-        is_cut_off(process, source, waited)
+        is_kept_out(process, source, waited)
     };
-    if handles.iter().all(cut_off) {
-        return Err(cut_off_error(process));
+    if handles.iter().all(kept_out) {
+        return Err(kept_out_error(process));
     }
     process.check_launcher(waited)
 }
 
-/// As above, for a message that is looked for.
-pub(crate) fn check_cut_off(
+/// A task looks for a message, or waits for it, while its buffer is full of others: it may never come.
+pub(crate) fn check_kept_out(
     process: &mut Process,
     source: Option<Peer>,
     waited: Duration,
 ) -> Result<()> {
-    match is_cut_off(process, source, waited) {
-        true => Err(cut_off_error(process)),
+    match is_kept_out(process, source, waited) {
+        true => Err(kept_out_error(process)),
         false => process.check_launcher(waited),
     }
 }
 
-fn cut_off_error(process: &Process) -> Error {
+fn kept_out_error(process: &Process) -> Error {
     let engine = &process.engine;
     // Offers and loans hold none of the buffer's bytes, but there may only be so many.
     let full = match engine.buffered() >= engine.settings().buffer {
@@ -403,7 +403,7 @@ fn cut_off_error(process: &Process) -> Error {
 /// Can what is waited for not come while the buffer is full? What must come from one task surely
 /// cannot when that task's messages are held up; anything else may depend on others, which are given
 /// time.
-fn is_cut_off(process: &mut Process, source: Option<Peer>, waited: Duration) -> bool {
+fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) -> bool {
     if !process.engine.buffer_is_full() {
         return false;
     }
@@ -419,7 +419,7 @@ fn is_cut_off(process: &mut Process, source: Option<Peer>, waited: Duration) -> 
 #[inline(always)]
 fn enter_after_callbacks() -> Result<Held> {
     let held = enter()?;
-    if !held.engine.has_called() {
+    if !held.engine.has_due_callbacks() {
         return Ok(held);
     }
     drop(held);
@@ -438,7 +438,7 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
             return Ok((held.in_ranks(status), error));
         }
         held.engine.progress();
-        if held.engine.has_called() {
+        if held.engine.has_due_callbacks() {
             break;
         }
     }
@@ -454,7 +454,7 @@ pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
     settle_each(handles, |_, _, _| ())
 }
 
-/// As above, and the status of each is passed to `told` with its place.
+/// Finish requests as [`settle`] does; the status of each is passed to `told` with its place.
 #[inline(always)]
 pub fn settle_told(
     handles: impl Iterator<Item = Handle>,
@@ -472,7 +472,7 @@ fn settle_each(
 ) -> usize {
     inside_or!(enter_now, process, 0);
     // Callbacks that are due run first, in the call that comes after this one.
-    if process.engine.has_called() {
+    if process.engine.has_due_callbacks() {
         return 0;
     }
     let mut settled = 0;

@@ -41,7 +41,7 @@ pub(crate) fn ticket(text: &str) -> Option<(&str, u32)> {
     Some((name, ticket.parse().ok()?))
 }
 
-/// As above, with a ticket.
+/// Become a task of the job of this name by a ticket, if the process has one.
 pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
     for _ in 0..TRIES {
         let stream = match connect(name)? {

@@ -26,9 +26,9 @@ pub(crate) type Leases = FxHashMap<String, Lease>;
 #[derive(Debug)]
 pub(crate) struct Lease {
     barrier: u64,
-    /// By their numbers in the group.
+    /// The members by their numbers in the group.
     members: Vec<Option<u32>>,
-    /// As above, without gaps; and the place of this task among them.
+    /// The members without gaps; and the place of this task among them.
     peers: Vec<Peer>,
     place: u32,
     round: u32,
@@ -284,7 +284,7 @@ pub fn meet(group: &str, count: Option<u32>) -> Result<Option<Vec<Option<u32>>>>
     }
 }
 
-/// As above, of members whose numbers nobody needs.
+/// Blocks as [`meet`] does, for callers that need no numbers of members.
 #[inline(always)]
 pub fn meet_so_many(group: &str, count: Option<u32>) -> Result<()> {
     let count = so_many(group, count)?;

@@ -277,7 +277,7 @@ impl Process {
 
     /// Callbacks that are due, to be called without the lock.
     pub(crate) fn due(&mut self) -> Vec<(Callback, Status, Option<Error>)> {
-        let called = self.engine.take_called();
+        let called = self.engine.take_due_callbacks();
         let due = called.into_iter().filter_map(|(number, status, error)| {
             let callback = self.callbacks.remove(&number)?;
             Some((callback, self.in_ranks(status), error))
@@ -291,7 +291,7 @@ pub fn progress() -> Result<bool> {
     let mut held = enter()?;
     let moved = held.handle_news() | held.engine.progress();
     held.looked(moved);
-    let due = if held.engine.has_called() {
+    let due = if held.engine.has_due_callbacks() {
         held.due()
     } else {
         Vec::new()

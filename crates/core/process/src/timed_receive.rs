@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_engine::{Error, GroupId, Look, Peer, Result, Select, Status, TagSelect};
+use regatta_engine::{Attempt, Error, GroupId, Peer, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
 use crate::message::{ANY, LOOKS, just, selection, wait_or_forget};
@@ -43,13 +43,16 @@ pub fn receive_fitting_now(
             1
         };
         for look in 0..looks {
-            match process.engine.look_for(source, context, wanted, into) {
-                Look::Taken(source, tag, length) => {
+            match process
+                .engine
+                .receive_any_now(source, context, wanted, into)
+            {
+                Attempt::Received(source, tag, length) => {
                     process.last_source = source;
                     return Some((rank_now(process, source, group), tag, length));
                 }
-                Look::Nothing => std::hint::spin_loop(),
-                Look::Other => return None,
+                Attempt::Nothing => std::hint::spin_loop(),
+                Attempt::NeedsRequest => return None,
             }
             if look == 0 {
                 process.engine.prepare(answers);
@@ -198,7 +201,7 @@ impl Awaited for Probe {
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
         self.late = self.patience.is_some_and(|patience| waited >= patience);
-        crate::message::check_cut_off(process, self.select.source, waited)
+        crate::message::check_kept_out(process, self.select.source, waited)
     }
 
     fn patience(&self) -> Duration {

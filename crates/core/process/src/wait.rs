@@ -80,14 +80,14 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         if !matches!(polled, Polled::Nothing) {
             watch.end(&mut held.pace);
         }
-        let called = held.engine.has_called();
+        let calls_back = held.engine.has_due_callbacks();
         // Even if other requests move meanwhile.
         looks = looks.wrapping_add(1);
         if looks.is_multiple_of(64) {
             check(&mut awaited, &mut held, start.elapsed())?;
         }
         drop(held);
-        if called {
+        if calls_back {
             crate::state::progress()?;
         }
         match polled {

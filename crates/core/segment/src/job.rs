@@ -27,7 +27,7 @@ pub use crate::job_error::JobError;
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;
 use crate::table::{
-    ENDED, HEADER_AT, Header, MAGIC, NOTES_AT, SLOTS_AT, Slot, table_end, world_buffer_at,
+    ENDED, HEADER_AT, Header, MAGIC, NOTES_AT, SLOTS_AT, TaskEntry, table_end, world_buffer_at,
 };
 pub use regatta_wire::life::{Cause, TaskState};
 
@@ -59,7 +59,7 @@ pub struct Job {
     geometry: Geometry,
     /// In the segment; checked once, looked at for every message.
     header: NonNull<Header>,
-    slots: NonNull<Slot>,
+    slots: NonNull<TaskEntry>,
 }
 
 // SAFETY: the pointers are into the segment the job owns, and lead to atomics only.
@@ -73,7 +73,7 @@ impl Job {
         Job::create_part(tasks, tasks, MOST_TASKS)
     }
 
-    /// As above, for a job that has at most `most` tasks from its first to its last.
+    /// Make the segment for `tasks` tasks of a job that has at most `most` tasks from its first to its last.
     pub fn create_for(tasks: u32, most: u32) -> Result<Job, JobError> {
         Job::create_part(tasks, tasks, most)
     }
@@ -483,8 +483,8 @@ impl Job {
     ) -> Result<Job, Corrupt> {
         let header = segment.at(HEADER_AT, size_of::<Header>())?.cast();
         segment.keep_front_from_dumps(SLOTS_AT as usize);
-        segment.keep_notes(NOTES_AT, size_of::<Slot>() as u64, capacity);
-        let slots = segment.at(SLOTS_AT, capacity as usize * size_of::<Slot>())?;
+        segment.keep_notes(NOTES_AT, size_of::<TaskEntry>() as u64, capacity);
+        let slots = segment.at(SLOTS_AT, capacity as usize * size_of::<TaskEntry>())?;
         Ok(Job {
             segment,
             first,
@@ -502,7 +502,7 @@ impl Job {
 
     /// The words of a task. Panics when `rank` is no rank: callers check.
     #[inline(always)]
-    pub(crate) fn slot(&self, rank: u32) -> &Slot {
+    pub(crate) fn slot(&self, rank: u32) -> &TaskEntry {
         assert!(rank < self.capacity);
         // SAFETY: inside the table, whose extent was checked; aligned; atomics only.
         unsafe { self.slots.add(rank as usize).as_ref() }

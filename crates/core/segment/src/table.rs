@@ -3,7 +3,7 @@
 //! ```text
 //! 0    the segment's own words
 //! 128  header, with the job's key: the page is in no core dump
-//! 768  a slot of 256 bytes for each task the job may ever have: state, place, world, bell, inlet
+//! 768  an entry of 256 bytes for each task the job may ever have: state, place, world, bell, inlet
 //! ```
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -32,7 +32,7 @@ pub(crate) struct Header {
     /// Tasks the job began with, and most it may ever have.
     pub(crate) first: AtomicU32,
     pub(crate) capacity: AtomicU32,
-    /// Slots of the table that have been given to tasks.
+    /// Entries of the table that have been given to tasks.
     pub(crate) given: AtomicU32,
     /// Tasks that run on this host.
     pub(crate) living: AtomicU32,
@@ -97,7 +97,7 @@ pub(crate) struct Shown {
 
 /// A task's words. Zero is a valid start.
 #[repr(C, align(64))]
-pub(crate) struct Slot {
+pub(crate) struct TaskEntry {
     pub(crate) state: AtomicU32,
     pub(crate) pid: AtomicU32,
     /// 0 none, 1 exited, 2 signalled, 3 lost with its host, 4 ended.
@@ -141,7 +141,7 @@ pub(crate) const HEADER_AT: u64 = RESERVED_FRONT as u64;
 pub(crate) const SLOTS_AT: u64 = HEADER_AT + size_of::<Header>() as u64;
 
 /// The first task's note on what it makes.
-pub(crate) const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u64;
+pub(crate) const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(TaskEntry, shown.0.making) as u64;
 
 /// For the test that holds them to the version.
 #[cfg(test)]
@@ -150,7 +150,7 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
         magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes, wide,
         here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
-    regatta_memory::layout!("task", Slot {
+    regatta_memory::layout!("task", TaskEntry {
         state, pid, cause, value, probe, place, world, shown, bell, inlet,
     } SLOTS_AT ENDED),
     regatta_memory::layout!(
@@ -185,11 +185,11 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
 ];
 
 const _: () = assert!(HEADER_AT.is_multiple_of(align_of::<Header>() as u64));
-const _: () = assert!(SLOTS_AT.is_multiple_of(align_of::<Slot>() as u64));
+const _: () = assert!(SLOTS_AT.is_multiple_of(align_of::<TaskEntry>() as u64));
 
 /// Where a table of `tasks` ends.
 pub(crate) fn table_end(tasks: u32) -> usize {
-    SLOTS_AT as usize + tasks as usize * size_of::<Slot>()
+    SLOTS_AT as usize + tasks as usize * size_of::<TaskEntry>()
 }
 
 /// Offset of the collective buffer of the first tasks' world in a job of at most `most` tasks.

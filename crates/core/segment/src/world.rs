@@ -159,7 +159,7 @@ impl Job {
         slot.bell.wake();
     }
 
-    /// As above, when it can wait until the task looks.
+    /// Launcher: there is something for a task to hear from it, and that can wait until the task looks.
     pub fn announce_quietly(&self, task: u32) {
         self.slot(task).inlet.0.news.fetch_add(1, Ordering::SeqCst);
     }

@@ -14,26 +14,26 @@ use crate::message::started;
 
 /// A place for a user's operator. A freed place is used again under another generation, so that a
 /// stale id never reaches somebody else's operator.
-struct Slot {
+struct UserOperator {
     generation: i32,
     operator: Option<Operator>,
 }
 
 /// Every reduction by an operator of the user's looks here, so the lock is one that costs its first thread next to nothing.
-static USER: Biased<Vec<Slot>> = Biased::new(Vec::new());
+static USER: Biased<Vec<UserOperator>> = Biased::new(Vec::new());
 /// An id is `FIRST_USER + generation * PLACES + place`.
 const FIRST_USER: i32 = 100;
 const PLACES: i32 = 1 << 12;
 const GENERATIONS: i32 = (1 << 18) - 1;
 
-fn users() -> Result<Guard<'static, Vec<Slot>>> {
+fn users() -> Result<Guard<'static, Vec<UserOperator>>> {
     // Nobody shuts it.
     USER.lock().ok_or(Error::Handle("operator"))
 }
 
 /// The place an id names, if its operator has not been freed.
 #[inline(always)]
-fn place(users: &mut [Slot], op: RgOp) -> Option<&mut Slot> {
+fn place(users: &mut [UserOperator], op: RgOp) -> Option<&mut UserOperator> {
     let number = op
         .id
         .checked_sub(FIRST_USER)
@@ -46,7 +46,7 @@ fn place(users: &mut [Slot], op: RgOp) -> Option<&mut Slot> {
 /// The user's operator of this id.
 #[inline(always)]
 fn made(op: RgOp) -> Option<Operator> {
-    let find = |users: &mut Vec<Slot>| place(users, op)?.operator;
+    let find = |users: &mut Vec<UserOperator>| place(users, op)?.operator;
     match USER.quick(find) {
         Some(found) => found,
         None => find(&mut *USER.lock()?),
@@ -124,7 +124,7 @@ extern "C" fn rg_op_create(
             )));
         }
         None => {
-            users.push(Slot {
+            users.push(UserOperator {
                 generation: 0,
                 operator: None,
             });

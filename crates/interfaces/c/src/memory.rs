@@ -60,7 +60,7 @@ pub(crate) fn is_block(base: *const c_void, len: usize) -> bool {
 
 /// A block for which [`is_block`] has said yes. For fast paths: no result to take apart, and no end, since a block owns nothing.
 #[inline(always)]
-pub(crate) fn block_checked(base: *const c_void, len: usize) -> ManuallyDrop<Views> {
+pub(crate) fn block_unchecked(base: *const c_void, len: usize) -> ManuallyDrop<Views> {
     debug_assert!(is_block(base, len));
     // SAFETY: the C contract, as for `block`.
     ManuallyDrop::new(unsafe { Views::block(base.cast_mut().cast(), len) })

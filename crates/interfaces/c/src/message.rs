@@ -7,7 +7,7 @@ use regatta_process::{self as process, Came, Error, Mode, Result, Status, TagSel
 
 use crate::error::{NOTHING, OK, answer, argument, code, fail};
 use crate::memory::{
-    GroupHandle, RgGroup, RgRequest, RgStatus, RgView, block, block_checked, is_block, output,
+    GroupHandle, RgGroup, RgRequest, RgStatus, RgView, block, block_unchecked, is_block, output,
     strided,
 };
 
@@ -130,7 +130,7 @@ extern "C" fn send_otherwise(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if is_block(buf, len) && process::send_now(&block_checked(buf, len), to, tag, group.id()) {
+    if is_block(buf, len) && process::send_now(&block_unchecked(buf, len), to, tag, group.id()) {
         return OK;
     }
     send(block(buf, len), to, tag, group, Mode::Standard)
@@ -185,7 +185,7 @@ extern "C" fn rg_recv(
     status: *mut RgStatus,
 ) -> c_int {
     if is_block(buf, capacity) {
-        let into = block_checked(buf, capacity);
+        let into = block_unchecked(buf, capacity);
         if from != process::ANY && tag != process::ANY {
             if let Some(length) = process::receive_now(&into, from, tag, group.id()) {
                 return received(from, tag, length, status);
@@ -272,7 +272,7 @@ extern "C" fn bsend_otherwise(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if is_block(buf, len) && process::send_now(&block_checked(buf, len), to, tag, group.id()) {
+    if is_block(buf, len) && process::send_now(&block_unchecked(buf, len), to, tag, group.id()) {
         return OK;
     }
     send_kept(block(buf, len), to, tag, group)
@@ -312,7 +312,7 @@ extern "C" fn rg_recv_within(
 ) -> c_int {
     if is_block(buf, capacity)
         && let Some((source, tag, length)) = process::receive_fitting_now(
-            &block_checked(buf, capacity),
+            &block_unchecked(buf, capacity),
             from,
             tag,
             group.id(),
@@ -396,7 +396,7 @@ extern "C" fn rg_isend(
 ) -> c_int {
     if !request.is_null() && sent_in_line(buf, len, to, tag, group) {
         // SAFETY: the C contract: a request pointer is valid or NULL.
-        unsafe { (*request).id = process::Handle::SENT.0 };
+        unsafe { (*request).id = process::Handle::COMPLETE.0 };
         return OK;
     }
     isend_otherwise(buf, len, to, tag, group, request)
@@ -413,10 +413,10 @@ extern "C" fn isend_otherwise(
 ) -> c_int {
     if is_block(buf, len)
         && !request.is_null()
-        && process::send_now(&block_checked(buf, len), to, tag, group.id())
+        && process::send_now(&block_unchecked(buf, len), to, tag, group.id())
     {
         // SAFETY: the C contract: a request pointer is valid or NULL.
-        unsafe { (*request).id = process::Handle::SENT.0 };
+        unsafe { (*request).id = process::Handle::COMPLETE.0 };
         return OK;
     }
     start_send(block(buf, len), to, tag, group, Mode::Standard, request)
@@ -426,7 +426,7 @@ extern "C" fn isend_otherwise(
 #[inline(always)]
 fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
     let is_small = len <= process::LINE && !(buf.is_null() && len > 0);
-    is_small && process::send_line_now(&block_checked(buf, len), to, tag, group.id())
+    is_small && process::send_line_now(&block_unchecked(buf, len), to, tag, group.id())
 }
 
 #[unsafe(no_mangle)]
@@ -465,7 +465,7 @@ extern "C" fn rg_irecv(
     if is_block(buf, capacity)
         && !request.is_null()
         && let Some(handle) =
-            process::start_receive_now(&block_checked(buf, capacity), from, tag, group.id())
+            process::post_receive_now(&block_unchecked(buf, capacity), from, tag, group.id())
     {
         // SAFETY: the C contract: a request pointer is valid or NULL.
         unsafe { (*request).id = handle.0 };

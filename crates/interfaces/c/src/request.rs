@@ -9,13 +9,13 @@ use crate::memory::{RgRequest, RgStatus, output, reserve};
 use crate::message::{report, report_result};
 
 // RG_REQUEST_COMPLETE is the engine's handle of what is over.
-const _: () = assert!(Handle::SENT.0 == 1 << 63);
+const _: () = assert!(Handle::COMPLETE.0 == 1 << 63);
 
 /// The engine's handle; of RG_REQUEST_NULL that of what is over.
 #[inline(always)]
 fn handle(request: &RgRequest) -> Handle {
     match request.id {
-        0 => Handle::SENT,
+        0 => Handle::COMPLETE,
         id => Handle(id),
     }
 }

@@ -54,11 +54,11 @@ pub struct Table<T: ?Sized> {
 }
 
 struct Entries<T: ?Sized> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<TableEntry<T>>,
     free: Vec<usize>,
 }
 
-struct Slot<T: ?Sized> {
+struct TableEntry<T: ?Sized> {
     generation: u32,
     object: Option<Arc<T>>,
 }
@@ -86,7 +86,7 @@ impl<T: ?Sized> Table<T> {
         let index = match entries.free.pop() {
             Some(index) => index,
             None if entries.slots.len() < MOST => {
-                entries.slots.push(Slot {
+                entries.slots.push(TableEntry {
                     generation: 0,
                     object: None,
                 });
@@ -127,7 +127,7 @@ impl<T: ?Sized> Table<T> {
 }
 
 impl<T: ?Sized> Entries<T> {
-    fn find(&self, kind: Kind, value: usize) -> Option<&Slot<T>> {
+    fn find(&self, kind: Kind, value: usize) -> Option<&TableEntry<T>> {
         let index = index(kind, value)?;
         let slot = self.slots.get(index)?;
         (handle(kind, slot.generation, index) == value).then_some(slot)

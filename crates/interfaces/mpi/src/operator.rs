@@ -246,7 +246,7 @@ const fn kernels() -> [[Option<Kernel>; ALL]; BASICS.len()] {
     kernels
 }
 
-/// As above, for elements of a type that has always been there: a look at a table.
+/// The kernel of a predefined operator for elements of a type that has always been there: a look at a table.
 #[inline(always)]
 pub fn of_predefined(op: Op, datatype: Datatype) -> Option<Kernel> {
     let kernels = KERNELS.get(builtin::place(datatype))?;

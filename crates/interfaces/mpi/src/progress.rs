@@ -12,7 +12,7 @@ use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::error::{Result, checked};
-use crate::requests::{Operation, State, slot};
+use crate::requests::{Operation, State, find};
 
 static STAGED: Mutex<Vec<Request>> = Mutex::new(Vec::new());
 /// Operations whose requests were freed while they were under way.
@@ -48,7 +48,7 @@ fn forget_orphans() {
         return;
     }
     let is_pending = |request: &Request| {
-        let operation = slot(*request).ok().and_then(|slot| slot.try_operation());
+        let operation = find(*request).ok().and_then(|found| found.try_operation());
         operation.is_none_or(|operation| {
             operation
                 .as_ref()
@@ -59,8 +59,8 @@ fn forget_orphans() {
     *orphans = pending;
     drop(orphans);
     for request in over {
-        if let Ok(slot) = slot(request) {
-            crate::requests::release(request, slot);
+        if let Ok(found) = find(request) {
+            crate::requests::release(request, found);
         }
     }
 }
@@ -119,8 +119,8 @@ pub fn wait_once(own: &mut [rg::Request], status: &mut rg::Status) -> Option<(us
 /// Waits until this operation is complete or inactive.
 pub fn wait_operation(request: Request) -> Result {
     loop {
-        let slot = slot(request)?;
-        let mut operation = slot.operation();
+        let found = find(request)?;
+        let mut operation = found.operation();
         let Some(inner) = operation.as_mut() else {
             return Ok(());
         };
@@ -202,7 +202,7 @@ impl Round {
             parts: Vec::new(),
         };
         for &request in staged().iter().filter(|&&it| it != except) {
-            let Some(operation) = slot(request).ok().and_then(|slot| slot.try_operation()) else {
+            let Some(operation) = find(request).ok().and_then(|found| found.try_operation()) else {
                 continue;
             };
             if let Some(inner) = operation.as_ref()

@@ -4,8 +4,8 @@
 //! holds the engine's request, and no more is to be done. All others are [`Operation`]s: state machines that are told which
 //! of the engine's requests they wait for are complete.
 //!
-//! Places are never freed, only used again; a handle is compared with its place's at each use. A plain request stands in the place that the
-//! engine's has; for operations each thread keeps some free places, so neither needs a lock.
+//! Slots are never freed, only used again; a handle is compared with its slot's at each use. A plain request stands in the slot of the number that the
+//! engine's has; for operations each thread keeps some free slots, so neither needs a lock.
 
 mod operation;
 mod pair;
@@ -19,7 +19,7 @@ pub use pair::Pair;
 pub use persistent::Persistent;
 pub use plain::COMPLETE;
 pub use single::{Single, cancel, detach};
-pub use slots::{Content, Slot, any_in, open, slot};
+pub use slots::{Content, FoundRequest, any_in, find, open};
 
 use std::ffi::c_int;
 
@@ -68,20 +68,20 @@ pub fn dissolve(request: Request) -> Result<Box<dyn Operation>> {
     if request == REQUEST_NULL {
         return Ok(Box::new(Single::complete(Status::empty(ANY_SOURCE))));
     }
-    let slot = slot(request)?;
-    let comm = slot.comm();
-    let operation = match slot.plain() {
+    let found = find(request)?;
+    let comm = found.comm();
+    let operation = match found.plain() {
         Some(plain) => Some(Box::new(Single::new(plain, comm)) as Box<dyn Operation>),
-        None => slot.operation().take(),
+        None => found.operation().take(),
     };
-    release(request, slot);
+    release(request, found);
     Ok(operation.unwrap_or_else(|| Box::new(Single::complete(Status::empty(ANY_SOURCE)))))
 }
 
-/// Forgets a request that is complete, or that nobody wants to hear of any more. As it was found: the place of a plain one that is complete may
+/// Forgets a request that is complete, or that nobody wants to hear of any more. As it was found: the slot of a plain one that is complete may
 /// have another one by now.
 #[inline(always)]
-pub fn release(request: Request, found: Slot) {
+pub fn release(request: Request, found: FoundRequest) {
     match found.plain() {
         Some(plain) => plain::close(plain),
         None => release_operation(request),

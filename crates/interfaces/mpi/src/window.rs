@@ -115,7 +115,7 @@ pub fn get(win: Win) -> Result<&'static Window> {
     }
 }
 
-/// As above, held by whoever asks.
+/// The window with this handle, held by whoever asks.
 pub fn held(win: Win) -> Result<Arc<Window>> {
     WINDOWS.get(win.0).ok_or_else(|| none(win))
 }
@@ -280,7 +280,7 @@ impl Window {
         result
     }
 
-    /// As above, to all of them.
+    /// Puts and accumulates to all targets have happened there.
     pub fn flush_all(&self) -> Result {
         self.flush(0..self.size())
     }

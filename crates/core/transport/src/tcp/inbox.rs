@@ -28,7 +28,7 @@ pub(crate) struct Inbox {
     pub(crate) end: usize,
     /// Number of the byte at `start`, of all numbered ones that ever came.
     pub(crate) taken: u64,
-    /// As above, of the byte at `scanned`: earlier bytes need not come again.
+    /// Number of the byte at `scanned`: earlier bytes need not come again.
     pub(crate) reached: u64,
 }
 

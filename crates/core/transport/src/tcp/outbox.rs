@@ -60,7 +60,7 @@ pub(crate) struct Outbox {
     end: usize,
     /// Number of the byte at `start`, of all that were ever kept.
     base: u64,
-    /// As above, of the first byte that the peer had not received when a connection last began.
+    /// Number of the first byte that the peer had not received when a connection last began.
     resumed: u64,
     urgent: Vec<u8>,
     urgent_sent: usize,

@@ -10,7 +10,7 @@ use super::testing::SomeOf;
 use crate::abi::*;
 use crate::error::{Result, not_null};
 use crate::progress;
-use crate::requests::{Operation, Slot, State, slot};
+use crate::requests::{FoundRequest, Operation, State, find};
 
 /// The requests of the engine's for which a call waits.
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Part<'a> {
     index: usize,
     /// Of its first one of the engine's.
     begin: usize,
-    found: Slot,
+    found: FoundRequest,
     /// None, of a plain one.
     operation: Option<MutexGuard<'a, Option<Box<dyn Operation>>>>,
 }
@@ -70,18 +70,18 @@ impl Waiting<'_> {
     /// Waits for this one, too; whether it is an operation that is complete.
     fn add(&mut self, index: usize, request: Request) -> Result<bool> {
         let begin = self.requests.len();
-        let slot = slot(request)?;
-        if let Some(plain) = slot.plain() {
+        let found = find(request)?;
+        if let Some(plain) = found.plain() {
             self.requests.push(plain);
             self.parts.push(Part {
                 index,
                 begin,
-                found: slot,
+                found,
                 operation: None,
             });
             return Ok(false);
         }
-        let Some(operation) = slot.try_operation() else {
+        let Some(operation) = found.try_operation() else {
             self.staged = true;
             return Ok(false);
         };
@@ -97,7 +97,7 @@ impl Waiting<'_> {
                 self.parts.push(Part {
                     index,
                     begin,
-                    found: slot,
+                    found,
                     operation: Some(operation),
                 });
             }
@@ -106,7 +106,7 @@ impl Waiting<'_> {
     }
 
     /// The engine's request in this place is complete: the index of the plain one that it is, as it was found. An operation goes on.
-    fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) -> Option<(usize, Slot)> {
+    fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) -> Option<(usize, FoundRequest)> {
         let part = self.parts.iter_mut().rfind(|part| part.begin <= at)?;
         let Some(operation) = &mut part.operation else {
             return Some((part.index, part.found));

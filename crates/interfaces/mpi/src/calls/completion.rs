@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::communicator::status_of;
 use crate::error::{Error, Object, Result, checked, not_null};
 use crate::progress;
-use crate::requests::{self, COMPLETE, Slot, State, slot};
+use crate::requests::{self, COMPLETE, FoundRequest, State, find};
 
 /// The outcome of a request that is complete: its status, and its own error.
 pub(crate) type Outcome = (Status, Result);
@@ -49,8 +49,8 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
         *request = REQUEST_NULL;
         return Ok((Status::empty(PROC_NULL), Ok(())));
     }
-    let slot = slot(*request)?;
-    let Some(mut plain) = slot.plain() else {
+    let found = find(*request)?;
+    let Some(mut plain) = found.plain() else {
         progress::wait_operation(*request)?;
         return operation_outcome(request);
     };
@@ -61,14 +61,14 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     } else {
         progress::wait(plain, &mut got)
     };
-    plain_outcome(request, slot, &got, code)
+    plain_outcome(request, found, &got, code)
 }
 
 /// The outcome of a plain request that is complete, which is given back as it was found before that.
 #[inline(always)]
 pub(crate) fn plain_outcome(
     request: &mut Request,
-    found: Slot,
+    found: FoundRequest,
     got: &rg::Status,
     code: c_int,
 ) -> Result<Outcome> {
@@ -95,8 +95,8 @@ pub(crate) fn plain_outcome(
 
 /// The outcome of an operation that is complete; one that is inactive has an empty one.
 pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
-    let slot = slot(*request)?;
-    let mut operation = slot.operation();
+    let found = find(*request)?;
+    let mut operation = found.operation();
     let Some(inner) = operation.as_mut() else {
         return Ok(nothing());
     };
@@ -104,13 +104,13 @@ pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
         return Ok(nothing());
     }
     let (status, result) = inner.finish();
-    let result = result.map_err(|error| error.on(Object::Comm(slot.comm())));
+    let result = result.map_err(|error| error.on(Object::Comm(found.comm())));
     let persistent = inner.is_persistent();
     drop(operation);
     if persistent {
         progress::remove(*request);
     } else {
-        requests::release(*request, slot);
+        requests::release(*request, found);
         *request = REQUEST_NULL;
     }
     Ok((status, result))
@@ -167,7 +167,7 @@ pub unsafe fn waitall(
 /// more than a message.
 struct Plain {
     requests: [MaybeUninit<rg::Request>; AT_ONCE],
-    /// As they were found: when they are complete, other requests may have their places.
+    /// As they were found: when they are complete, other requests may have their slots.
     found: [MaybeUninit<(rg::Request, Comm)>; AT_ONCE],
     statuses: [MaybeUninit<rg::Status>; AT_ONCE],
 }
@@ -234,7 +234,7 @@ impl Plain {
                 *request = REQUEST_NULL;
                 continue;
             }
-            let found = Slot::of_plain(plain, comm);
+            let found = FoundRequest::of_plain(plain, comm);
             let outcome = plain_outcome(request, found, got, got.error)?;
             // SAFETY: the caller's promise.
             unsafe { store(outcome, statuses, first + index, failed) };

@@ -11,7 +11,7 @@ use crate::communicator::route;
 use crate::datatype::{self, Kept};
 use crate::error::{Error, Object, Result, not_null};
 use crate::progress;
-use crate::requests::{self, Persistent, State, slot};
+use crate::requests::{self, Persistent, State, find};
 
 /// The arguments of a message.
 #[derive(Clone, Copy)]
@@ -179,8 +179,8 @@ pub unsafe fn start(request: *mut Request) -> Result {
 }
 
 fn start_one(request: Request) -> Result {
-    let slot = slot(request)?;
-    let mut operation = slot.operation();
+    let found = find(request)?;
+    let mut operation = found.operation();
     let started = match operation.as_mut() {
         Some(inner) => inner.start(),
         None => Err(Error::new(
@@ -188,7 +188,7 @@ fn start_one(request: Request) -> Result {
             "the request is not persistent: it was started when it was made",
         )),
     };
-    started.map_err(|error| error.on(Object::Comm(slot.comm())))?;
+    started.map_err(|error| error.on(Object::Comm(found.comm())))?;
     let staged = operation.as_ref().is_some_and(|inner| inner.has_stages());
     drop(operation);
     if staged {
@@ -207,18 +207,18 @@ pub unsafe fn request_free(request: *mut Request) -> Result {
     not_null(request, "request")?;
     // SAFETY: the caller's pointer.
     let place = unsafe { &mut *request };
-    let slot = slot(*place)?;
-    match slot.plain() {
+    let found = find(*place)?;
+    match found.plain() {
         Some(plain) => {
             requests::detach(plain);
-            requests::release(*place, slot);
+            requests::release(*place, found);
         }
         None => {
-            let state = slot.operation().as_ref().map(|inner| inner.state());
+            let state = found.operation().as_ref().map(|inner| inner.state());
             match state {
                 // A message that is under way goes on.
                 Some(State::Pending) => progress::orphan(*place),
-                _ => requests::release(*place, slot),
+                _ => requests::release(*place, found),
             }
         }
     }
@@ -229,10 +229,10 @@ pub unsafe fn request_free(request: *mut Request) -> Result {
 pub unsafe fn cancel(request: *mut Request) -> Result {
     not_null(request, "request")?;
     // SAFETY: the caller's pointer.
-    let slot = slot(unsafe { *request })?;
-    match slot.plain() {
+    let found = find(unsafe { *request })?;
+    match found.plain() {
         Some(plain) => requests::cancel(plain),
-        None => slot
+        None => found
             .operation()
             .as_mut()
             .map_or(Ok(()), |inner| inner.cancel()),

@@ -11,7 +11,7 @@ use crate::abi::*;
 use crate::communicator::status_of;
 use crate::error::{Error, Result, checked, not_null};
 use crate::progress;
-use crate::requests::{State, slot};
+use crate::requests::{State, find};
 
 /// The outcome of a request, if it is complete, null or inactive.
 pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
@@ -21,8 +21,8 @@ pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
     if !progress::is_idle() {
         progress::advance();
     }
-    let slot = slot(*request)?;
-    if let Some(mut plain) = slot.plain() {
+    let found = find(*request)?;
+    if let Some(mut plain) = found.plain() {
         let (mut done, mut got) = (0, rg::Status::default());
         // SAFETY: a request of the engine's; the others are written.
         let code = unsafe { rg::rg_test(&mut plain, &mut done, &mut got) };
@@ -30,7 +30,7 @@ pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
             checked(code)?;
             return Ok(None);
         }
-        return plain_outcome(request, slot, &got, code).map(Some);
+        return plain_outcome(request, found, &got, code).map(Some);
     }
     match look_at(*request)? {
         Look::Pending => Ok(None),
@@ -53,8 +53,8 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
     if request == REQUEST_NULL {
         return Ok(Look::Inactive);
     }
-    let slot = slot(request)?;
-    if let Some(plain) = slot.plain() {
+    let found = find(request)?;
+    if let Some(plain) = found.plain() {
         let (mut done, mut got) = (0, rg::Status::default());
         // SAFETY: requests are checked at each use; the others are written.
         let code = unsafe { rg::rg_look(plain, &mut done, &mut got) };
@@ -62,10 +62,10 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
             checked(code)?;
             return Ok(Look::Pending);
         }
-        return Ok(Look::Complete(status_of(slot.comm(), &got)));
+        return Ok(Look::Complete(status_of(found.comm(), &got)));
     }
     // Another thread that waits for it has it.
-    let Some(mut operation) = slot.try_operation() else {
+    let Some(mut operation) = found.try_operation() else {
         return Ok(Look::Pending);
     };
     let Some(inner) = operation.as_mut() else {
@@ -128,11 +128,11 @@ pub(crate) fn is_inactive(request: Request) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
     }
-    let slot = slot(request)?;
-    if slot.plain().is_some() {
+    let found = find(request)?;
+    if found.plain().is_some() {
         return Ok(false);
     }
-    let operation = slot.try_operation();
+    let operation = found.try_operation();
     let state = operation.map(|operation| operation.as_ref().map(|it| it.state()));
     Ok(matches!(state, Some(None | Some(State::Inactive))))
 }

@@ -100,7 +100,7 @@ pub fn connect(
     connect_or(comm, leader, ask, |_| {})
 }
 
-/// As above. If this side comes to nothing before its leader has asked, that calls `decline` instead.
+/// Connects as [`connect`] does. If this side comes to nothing before its leader has asked, that calls `decline` instead.
 fn connect_or(
     comm: &Communicator,
     leader: c_int,

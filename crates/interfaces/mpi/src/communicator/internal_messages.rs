@@ -160,7 +160,7 @@ pub fn receive(group: rg::Group, from: c_int, tag: c_int) -> Result<(c_int, Vec<
 /// Operations of several stages advance at least so often while a receive waits that has a limit, in seconds.
 const SLICE: f64 = 0.01;
 
-/// As above, if a message comes within so many seconds.
+/// Receives words as [`receive`] does, if a message comes within so many seconds.
 pub fn receive_within(
     group: rg::Group,
     from: c_int,

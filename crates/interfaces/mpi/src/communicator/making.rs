@@ -80,7 +80,7 @@ impl Made {
         with_parts(&[group], Made::around(group))
     }
 
-    /// As above, and whatever comes of it the group stays.
+    /// With a group of the engine's, which stays whatever comes of it, and a hidden one.
     pub(super) fn around(group: rg::Group) -> Result<Made> {
         let local = Members::of_engine(group)?;
         // SAFETY: it takes a group by value.

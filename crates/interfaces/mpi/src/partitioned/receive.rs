@@ -301,16 +301,16 @@ pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
     }
-    let slot = requests::slot(request)?;
+    let found = requests::find(request)?;
     let none = || {
         let text = "the request is no partitioned receive (MPI_Precv_init makes those)";
         Error::new(ERR_REQUEST, text)
     };
-    let object = crate::error::Object::Comm(slot.comm());
-    if slot.plain().is_some() {
+    let object = crate::error::Object::Comm(found.comm());
+    if found.plain().is_some() {
         return Err(none().on(object));
     }
-    let Some(mut operation) = slot.try_operation() else {
+    let Some(mut operation) = found.try_operation() else {
         return Ok(false);
     };
     let Some(inner) = operation.as_mut() else {

@@ -123,7 +123,7 @@ pub fn find(request: Request) -> Result<Arc<Send>> {
         return Ok(send.clone());
     }
     drop(sends);
-    let comm = requests::slot(request)?.comm();
+    let comm = requests::find(request)?.comm();
     let text = "the request is no partitioned send (MPI_Psend_init makes those)";
     Err(Error::new(ERR_REQUEST, text).on(Object::Comm(comm)))
 }

@@ -1,7 +1,7 @@
-//! Plain requests: each is one of the engine's, and stands in the place that the engine's has.
+//! Plain requests: each is one of the engine's, and stands in a slot of the engine's number.
 //!
-//! So to take a place and to give it back is one store, without a lock and without a list of free places: the engine has done that already. The
-//! engine uses a place again as soon as its request is complete, which may be before a thread here has given it back; it then finds
+//! So to take a slot and to give it back is one store, without a lock and without a list of free slots: the engine has done that already. The
+//! engine uses a slot again as soon as its request is complete, which may be before a thread here has given it back; it then finds
 //! another request there, and leaves it.
 
 use std::sync::OnceLock;
@@ -14,9 +14,9 @@ use crate::abi::*;
 use crate::objects::{self, Kind, MOST};
 use crate::process;
 
-/// A place.
+/// The slot of a plain request.
 #[derive(Default)]
-struct Place {
+struct PlainSlot {
     /// The engine's request; 0 while there is none.
     request: AtomicU64,
     /// The communicator whose error handler is called.
@@ -26,12 +26,12 @@ struct Place {
 const CHUNK: usize = 1024;
 const CHUNKS: usize = (MOST - FIRST_PLAIN) / CHUNK;
 
-static PLACES: [OnceLock<Box<[Place]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+static SLOTS: [OnceLock<Box<[PlainSlot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
 /// All operations that were complete when they were started have this request: it costs nothing, and nobody has to give it back.
 pub const COMPLETE: Request = Request(objects::handle(Kind::Request, 0, MOST - 1));
 
-/// The place that a request of the engine's has. The last one is that of `COMPLETE`.
+/// The slot that a request of the engine's has. The last one is that of `COMPLETE`.
 #[inline(always)]
 fn index_of(request: rg::Request) -> Option<usize> {
     let index = (request.id as u32).wrapping_sub(1) as usize;
@@ -39,8 +39,8 @@ fn index_of(request: rg::Request) -> Option<usize> {
 }
 
 #[inline(always)]
-fn at(index: usize) -> Option<&'static Place> {
-    PLACES.get(index / CHUNK)?.get()?.get(index % CHUNK)
+fn at(index: usize) -> Option<&'static PlainSlot> {
+    SLOTS.get(index / CHUNK)?.get()?.get(index % CHUNK)
 }
 
 #[inline(always)]
@@ -53,26 +53,26 @@ fn handle(request: rg::Request, index: usize) -> Request {
     ))
 }
 
-/// A request for one of the engine's; `None` if there are more of those than places.
+/// A request for one of the engine's; `None` if there are more of those than slots.
 #[inline(always)]
 pub fn open(request: rg::Request, comm: Comm) -> Option<Request> {
     if request == rg::REQUEST_COMPLETE {
         return Some(COMPLETE);
     }
     let index = index_of(request)?;
-    let chunk = match PLACES[index / CHUNK].get() {
+    let chunk = match SLOTS[index / CHUNK].get() {
         Some(chunk) => chunk,
         None => make(index / CHUNK),
     };
-    let place = &chunk[index % CHUNK];
-    place.comm.store(comm.0, Ordering::Relaxed);
-    place.request.store(request.id, Ordering::Release);
+    let slot = &chunk[index % CHUNK];
+    slot.comm.store(comm.0, Ordering::Relaxed);
+    slot.request.store(request.id, Ordering::Release);
     Some(handle(request, index))
 }
 
 #[cold]
-fn make(chunk: usize) -> &'static [Place] {
-    PLACES[chunk].get_or_init(|| (0..CHUNK).map(|_| Place::default()).collect())
+fn make(chunk: usize) -> &'static [PlainSlot] {
+    SLOTS[chunk].get_or_init(|| (0..CHUNK).map(|_| PlainSlot::default()).collect())
 }
 
 /// The engine's request, and the communicator.
@@ -82,34 +82,34 @@ pub fn find(request: Request) -> Option<(rg::Request, Comm)> {
         return Some((rg::REQUEST_COMPLETE, COMM_WORLD));
     }
     let index = objects::index(Kind::Request, request.0)?.checked_sub(FIRST_PLAIN)?;
-    let place = at(index)?;
-    let id = place.request.load(Ordering::Acquire);
+    let slot = at(index)?;
+    let id = slot.request.load(Ordering::Acquire);
     let found = rg::Request { id };
     let is_it = id != 0 && handle(found, index) == request;
-    is_it.then(|| (found, Comm(place.comm.load(Ordering::Relaxed))))
+    is_it.then(|| (found, Comm(slot.comm.load(Ordering::Relaxed))))
 }
 
-/// This request of the engine's, which was found here, is over. In a program of one thread nothing else can have come to its place
+/// This request of the engine's, which was found here, is over. In a program of one thread nothing else can have come to its slot
 /// meanwhile. Among threads it may have, and may look alike in all that a handle has of it: so the engine's own number is compared.
 #[inline(always)]
 pub fn close(found: rg::Request) {
-    let Some(place) = index_of(found).and_then(at) else {
+    let Some(slot) = index_of(found).and_then(at) else {
         return;
     };
     if process::has_many_threads() {
-        let _ = place
+        let _ = slot
             .request
             .compare_exchange(found.id, 0, Ordering::Release, Ordering::Relaxed);
     } else {
-        place.request.store(0, Ordering::Relaxed);
+        slot.request.store(0, Ordering::Relaxed);
     }
 }
 
 /// The communicators of those that are open.
 pub fn comms() -> impl Iterator<Item = Comm> {
-    let chunks = PLACES.iter().filter_map(OnceLock::get);
-    let places = chunks.flat_map(|chunk| chunk.iter());
-    places
-        .filter(|place| place.request.load(Ordering::Acquire) != 0)
-        .map(|place| Comm(place.comm.load(Ordering::Relaxed)))
+    let chunks = SLOTS.iter().filter_map(OnceLock::get);
+    let slots = chunks.flat_map(|chunk| chunk.iter());
+    slots
+        .filter(|slot| slot.request.load(Ordering::Acquire) != 0)
+        .map(|slot| Comm(slot.comm.load(Ordering::Relaxed)))
 }

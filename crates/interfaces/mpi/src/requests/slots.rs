@@ -1,4 +1,4 @@
-//! The slots of requests.
+//! The slots of operations, and requests as they are found by their handles, plain ones too.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ type Held = Mutex<Option<Box<dyn Operation>>>;
 
 /// A request, as it is found by its handle.
 #[derive(Clone, Copy)]
-pub struct Slot {
+pub struct FoundRequest {
     plain: Option<rg::Request>,
     comm: Comm,
     operation: &'static Held,
@@ -25,7 +25,7 @@ pub struct Slot {
 /// Plain requests have no operation.
 static NO_OPERATION: Held = Mutex::new(None);
 
-/// The content of a slot.
+/// The content of a request.
 pub enum Content {
     /// A request of the engine's.
     Plain(rg::Request),
@@ -33,11 +33,11 @@ pub enum Content {
     Operation(MutexGuard<'static, Option<Box<dyn Operation>>>),
 }
 
-impl Slot {
+impl FoundRequest {
     /// Of a plain request, and its communicator.
     #[inline(always)]
-    pub fn of_plain(plain: rg::Request, comm: Comm) -> Slot {
-        Slot {
+    pub fn of_plain(plain: rg::Request, comm: Comm) -> FoundRequest {
+        FoundRequest {
             plain: Some(plain),
             comm,
             operation: &NO_OPERATION,
@@ -81,9 +81,9 @@ impl Slot {
     }
 }
 
-/// The place of an operation.
+/// The slot of an operation.
 #[derive(Default)]
-struct Place {
+struct OperationSlot {
     /// The handle; 0 while there is no request here.
     handle: AtomicUsize,
     generation: AtomicU32,
@@ -91,24 +91,24 @@ struct Place {
     operation: Held,
 }
 
-/// The first place of plain requests: those of operations come before it.
+/// The first slot of plain requests: those of operations come before it.
 pub const FIRST_PLAIN: usize = MOST / 2;
 const CHUNK: usize = 1024;
 const CHUNKS: usize = FIRST_PLAIN / CHUNK;
 
-static PLACES: [OnceLock<Box<[Place]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
-/// Free places that no thread keeps.
+static SLOTS: [OnceLock<Box<[OperationSlot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+/// Free slots that no thread keeps.
 static FREE: Mutex<Free> = Mutex::new(Free {
-    places: Vec::new(),
+    slots: Vec::new(),
     made: 0,
 });
 
 struct Free {
-    places: Vec<u32>,
+    slots: Vec<u32>,
     made: usize,
 }
 
-/// Free places of a thread.
+/// Free slots of a thread.
 struct Kept(Vec<u32>);
 
 /// Most that a thread keeps, and half of that is what it takes and gives at a time.
@@ -118,14 +118,15 @@ impl Kept {
     #[cold]
     fn refill(&mut self) -> Result {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let from = free.places.len().saturating_sub(KEPT / 2);
-        self.0.extend(free.places.drain(from..));
+        let from = free.slots.len().saturating_sub(KEPT / 2);
+        self.0.extend(free.slots.drain(from..));
         if self.0.is_empty() {
             let first = free.made;
             if first == FIRST_PLAIN {
                 return Err(Error::new(ERR_NO_MEM, "there are too many requests"));
             }
-            PLACES[first / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Place::default()).collect());
+            SLOTS[first / CHUNK]
+                .get_or_init(|| (0..CHUNK).map(|_| OperationSlot::default()).collect());
             free.made += KEPT / 2;
             // The lowest is taken first.
             self.0
@@ -137,14 +138,14 @@ impl Kept {
     #[cold]
     fn spill(&mut self) {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        free.places.extend(self.0.drain(..KEPT / 2));
+        free.slots.extend(self.0.drain(..KEPT / 2));
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        free.places.append(&mut self.0);
+        free.slots.append(&mut self.0);
     }
 }
 
@@ -152,7 +153,7 @@ thread_local! {
     static MINE: RefCell<Kept> = const { RefCell::new(Kept(Vec::new())) };
 }
 
-/// Takes a free place for an operation.
+/// Takes a free slot for an operation.
 pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request> {
     let index = MINE.with_borrow_mut(|mine| {
         if mine.0.is_empty() {
@@ -161,38 +162,37 @@ pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request>
         Ok(mine.0.pop().unwrap_or_default())
     })?;
     let index = index as usize;
-    let place = at(index).ok_or_else(|| none(REQUEST_NULL))?;
-    *place
+    let slot = at(index).ok_or_else(|| none(REQUEST_NULL))?;
+    *slot
         .operation
         .lock()
         .unwrap_or_else(PoisonError::into_inner) = Some(operation);
-    place.comm.store(comm.0, Ordering::Relaxed);
-    let generation = place.generation.load(Ordering::Relaxed);
+    slot.comm.store(comm.0, Ordering::Relaxed);
+    let generation = slot.generation.load(Ordering::Relaxed);
     let handle = objects::handle(Kind::Request, generation, index);
-    place.handle.store(handle, Ordering::Release);
+    slot.handle.store(handle, Ordering::Release);
     Ok(Request(handle))
 }
 
-/// Empties the place of an operation. Of two threads that do it only one does.
+/// Empties the slot of an operation. Of two threads that do it only one does.
 pub(super) fn give_back(request: Request) {
-    let Some((index, place)) = place(request) else {
+    let Some((index, slot)) = slot(request) else {
         return;
     };
-    let mine = place
+    let mine = slot
         .handle
         .compare_exchange(request.0, 0, Ordering::Acquire, Ordering::Relaxed);
     if mine.is_err() {
         return;
     }
-    *place
+    *slot
         .operation
         .lock()
         .unwrap_or_else(PoisonError::into_inner) = None;
-    let generation = place.generation.load(Ordering::Relaxed);
-    place
-        .generation
+    let generation = slot.generation.load(Ordering::Relaxed);
+    slot.generation
         .store(generation.wrapping_add(1), Ordering::Relaxed);
-    // In a thread that ends there may be none any more: then the place stays empty.
+    // In a thread that ends there may be none any more: then the slot stays empty.
     let _ = MINE.try_with(|mine| {
         let mut mine = mine.borrow_mut();
         mine.0.push(index as u32);
@@ -203,24 +203,24 @@ pub(super) fn give_back(request: Request) {
 }
 
 #[inline(always)]
-fn at(index: usize) -> Option<&'static Place> {
-    PLACES.get(index / CHUNK)?.get()?.get(index % CHUNK)
+fn at(index: usize) -> Option<&'static OperationSlot> {
+    SLOTS.get(index / CHUNK)?.get()?.get(index % CHUNK)
 }
 
 #[inline(always)]
-fn place(request: Request) -> Option<(usize, &'static Place)> {
+fn slot(request: Request) -> Option<(usize, &'static OperationSlot)> {
     let index = objects::index(Kind::Request, request.0)?;
-    let place = at(index)?;
-    (place.handle.load(Ordering::Acquire) == request.0).then_some((index, place))
+    let slot = at(index)?;
+    (slot.handle.load(Ordering::Acquire) == request.0).then_some((index, slot))
 }
 
 /// The communicators of all requests that there are.
 fn comms() -> impl Iterator<Item = Comm> {
-    let chunks = PLACES.iter().map_while(OnceLock::get);
-    let places = chunks.flat_map(|chunk| chunk.iter());
-    let operations = places
-        .filter(|place| place.handle.load(Ordering::Acquire) != 0)
-        .map(|place| Comm(place.comm.load(Ordering::Relaxed)));
+    let chunks = SLOTS.iter().map_while(OnceLock::get);
+    let slots = chunks.flat_map(|chunk| chunk.iter());
+    let operations = slots
+        .filter(|slot| slot.handle.load(Ordering::Acquire) != 0)
+        .map(|slot| Comm(slot.comm.load(Ordering::Relaxed)));
     operations.chain(plain::comms())
 }
 
@@ -234,17 +234,17 @@ pub fn open() -> usize {
     comms().count()
 }
 
-/// The slot of a request.
+/// A request, by its handle.
 #[inline(always)]
-pub fn slot(request: Request) -> Result<Slot> {
+pub fn find(request: Request) -> Result<FoundRequest> {
     if let Some((request, comm)) = plain::find(request) {
-        return Ok(Slot::of_plain(request, comm));
+        return Ok(FoundRequest::of_plain(request, comm));
     }
-    match place(request) {
-        Some((_, place)) => Ok(Slot {
+    match slot(request) {
+        Some((_, slot)) => Ok(FoundRequest {
             plain: None,
-            comm: Comm(place.comm.load(Ordering::Relaxed)),
-            operation: &place.operation,
+            comm: Comm(slot.comm.load(Ordering::Relaxed)),
+            operation: &slot.operation,
         }),
         None => Err(none(request)),
     }

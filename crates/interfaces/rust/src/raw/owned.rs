@@ -95,7 +95,7 @@ impl<B: Send + 'static> Open<'_, B> {
 impl<B: Send + 'static> Drop for Open<'_, B> {
     fn drop(&mut self) {
         let Some(kept) = self.kept.take() else { return };
-        if self.handle == Handle::SENT {
+        if self.handle == Handle::COMPLETE {
             return;
         }
         if outside().is_err() {
