@@ -53,7 +53,7 @@ pub fn host_job(name: &str, node: &str, arguments: &[&str]) -> Job {
     Job::at(&program(name, name, &[]), arguments)
 }
 
-/// As above, as the only task of a job.
+/// Such a host program as the only task of a job.
 pub fn host_in_a_job(name: &str, node: &str, arguments: &[&str]) -> Job {
     program(node, node, &[]);
     Job::of(1, &program(name, name, &[]), arguments)

@@ -46,7 +46,7 @@ pub fn program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &[headers()], &[LIBRARY.join(SONAME)])
 }
 
-/// As above, linked with the library for groups as well.
+/// Such a program, linked with the library for groups as well.
 pub fn group_program(name: &str) -> PathBuf {
     group_program_of(name, &[name])
 }

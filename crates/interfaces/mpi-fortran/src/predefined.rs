@@ -63,7 +63,7 @@ deletes! { mpi_null_delete_fn_ mpi_comm_null_delete_fn_ mpi_type_null_delete_fn_
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_() {}
 
-/// As above, for large counts.
+/// The function for large counts, compared with likewise.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_c_() {
     mpi_conversion_fn_null_();
@@ -140,6 +140,6 @@ statuses! { mpi_status_f2f08_ mpi_status_f082f_ }
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_f_sync_reg_(_buf: *mut c_void) {}
 
-/// As above, for the module `mpi_f08`.
+/// MPI_F_SYNC_REG of the module `mpi_f08`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_f_sync_reg_f08_(_buf: *mut c_void) {}

@@ -14,7 +14,7 @@ pub unsafe fn text(first: *const u8, length: usize) -> CString {
     of_bytes(bytes)
 }
 
-/// As above; for keys and values, which may have blanks in front too.
+/// A text of Fortran's, for keys and values, which may have blanks in front too.
 ///
 /// # Safety
 /// The text has this length.

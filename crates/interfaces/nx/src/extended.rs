@@ -51,7 +51,7 @@ pub fn extended_or_end(name: &str, answer: Result<i64, Fault>) -> Extended {
     }
 }
 
-/// As above, by its name with an underscore.
+/// The end of a call that returns such a number, by its name with an underscore.
 pub fn extended_or_errno(answer: Result<i64, Fault>) -> Extended {
     match answer {
         Ok(value) => Extended::new(value),

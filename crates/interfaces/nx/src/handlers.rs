@@ -39,11 +39,11 @@ static END_OF_CALL: Condvar = Condvar::new();
 
 /// A function of a C program.
 pub type CHandler = unsafe extern "C" fn(c_long, c_long, c_long, c_long);
-/// As above, with a number of the program's own.
+/// A function of a C program that is handed a number of the program's own.
 pub type ExtendedCHandler = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long);
 /// A subroutine of a Fortran program.
 pub type FortranHandler = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int);
-/// As above, with a number of the program's own.
+/// A subroutine of a Fortran program that is handed such a number.
 pub type ExtendedFortranHandler =
     unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
 

@@ -52,7 +52,7 @@ pub fn look(tag: c_int, channel: rg::Group, source: c_int) -> Result<Option<rg::
     Ok((found != 0).then_some(status))
 }
 
-/// As above; waits for it.
+/// A message of Regatta's, as soon as one could be received.
 pub fn await_one(tag: c_int, channel: rg::Group, source: c_int) -> Result<rg::Status, Fault> {
     if library().cube.is_some() {
         return until(|| look(tag, channel, source));

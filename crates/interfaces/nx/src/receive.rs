@@ -89,7 +89,7 @@ pub fn receive_within(
     Ok(status)
 }
 
-/// As above. The status stays where Regatta writes it, number by number: a processor that reads all of it at once, to
+/// Receives a message of Regatta's; its status stays where Regatta writes it, number by number: a processor that reads all of it at once, to
 /// move it, waits until those writes have left its store buffer (15 % of a message's time).
 #[inline(always)]
 fn receive_into(

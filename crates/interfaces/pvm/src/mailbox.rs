@@ -203,7 +203,7 @@ fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
     get_entry(name, index, flags).map(|(_, value)| value)
 }
 
-/// As above, with its index.
+/// The value of an entry, with its index.
 fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), i32> {
     let name = place(name)?;
     let mut value: Vec<u8> = Vec::new();
@@ -310,7 +310,7 @@ pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     remove(name, index)
 }
 
-/// As above, of an entry that nobody else may delete, such as one that a task has left behind.
+/// Deletes an entry that nobody else may delete, such as one that a task has left behind.
 pub fn remove(name: &CStr, index: c_int) -> Result<(), i32> {
     let name = place(name)?;
     // SAFETY: a text.
@@ -350,7 +350,7 @@ pub fn take_role(name: &CStr) -> Result<(), i32> {
     put_role(name, &[], rg::SEVERAL).map(|_| ())
 }
 
-/// As above, with a body.
+/// Be known under this name, with a body, as long as we are there.
 pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     let info = Info {
         src: library().tid,

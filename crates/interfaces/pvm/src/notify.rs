@@ -79,7 +79,7 @@ pub fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     told_by(tid::DAEMON, body, tag, context)
 }
 
-/// As above, as an answer to a message of this number.
+/// A message of the daemon to us, as an answer to a message of this number.
 pub fn told_with(wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     make(tid::DAEMON, wid, body, tag, context)
 }

@@ -227,7 +227,7 @@ fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
     }
 }
 
-/// As above, as a manager has decided it.
+/// Starts tasks as a manager has decided it.
 pub fn start(
     order: &Order,
     program: &CStr,

@@ -45,7 +45,7 @@ pub fn task(tid: i32) -> Option<i32> {
     (tid & (DAEMON | GROUP) == 0 && local != 0).then_some(task)
 }
 
-/// As above, for calls that name a task: a number with another host than its task's is a task that never was.
+/// Regatta's task for calls that name one: a number with another host than its task's is a task that never was.
 #[inline(always)]
 pub fn named(tid: i32) -> Option<i32> {
     let task = task(tid)?;

@@ -135,7 +135,7 @@ impl Channels {
         theirs.for_each(|channel| channel.cut.cut(why));
     }
 
-    /// As above, for a host that is lost; shells that outlive it wait for another launcher.
+    /// Cuts the channels of a host that is lost; shells that outlive it wait for another launcher.
     pub(crate) fn lose(&self, peer: HostId, why: &ChannelEnd) {
         for channel in self.all().filter(|channel| channel.peer == peer) {
             match &channel.session {

@@ -128,7 +128,7 @@ impl Daemon {
         self.settle(&mut state, now);
     }
 
-    /// As above, for threads other than the driver's, which has to look at its deadline again.
+    /// Hands the membership something from threads other than the driver's, which has to look at its deadline again.
     pub(crate) fn notify(self: &Arc<Self>, input: Input<'_>) {
         self.input(input);
         self.announce();

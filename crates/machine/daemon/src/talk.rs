@@ -166,7 +166,7 @@ impl Talk {
         Talk::call_unless(address, keys, limit, None)
     }
 
-    /// As above, unless this can be read before: then the error is `Interrupted`.
+    /// Calls a daemon, unless this can be read before: then the error is `Interrupted`.
     pub(crate) fn call_unless(
         address: SocketAddr,
         keys: &Keys,

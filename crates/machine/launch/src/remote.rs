@@ -248,7 +248,7 @@ impl Remote {
         }
     }
 
-    /// As above, while it is not known whether there is an agent yet, or only a shell.
+    /// Says that we are there as [`Remote::beat`] does, while it is not known whether there is an agent yet, or only a shell.
     pub(crate) fn beat_if_greeted(&mut self) {
         if self.hello.is_some() {
             self.beat();

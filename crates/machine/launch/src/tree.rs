@@ -27,7 +27,7 @@ pub(crate) fn descendants(spared: &[Pid]) -> Vec<Process> {
     below(rustix::process::getpid(), spared)
 }
 
-/// As above, for the processes below any other.
+/// All processes below any other, likewise.
 pub fn below(root: Pid, spared: &[Pid]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

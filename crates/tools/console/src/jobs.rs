@@ -32,7 +32,7 @@ impl Jobs {
         self.put(file, true, None)
     }
 
-    /// As above, of one that is traced; its output may be wanted as well. Its events come by the next number.
+    /// A new job that is traced; its output may be wanted as well. Its events come by the next number.
     pub fn begin_traced(&mut self, heard: bool, file: Option<Box<dyn Write>>, trace: Trace) -> i32 {
         self.last += 1;
         let number = self.put(file, heard, Some(trace));

@@ -72,7 +72,7 @@ pub struct Machine {
     /// One way of a cache line between two cores, in ns: median over the race, measured by the
     /// driver before and after every launch.
     pub line_ns: f64,
-    /// As above, 5 % and 95 % quantile: how steady the machine was.
+    /// Its 5 % and 95 % quantiles: how steady the machine was.
     pub line_ns_range: [f64; 2],
 }
 

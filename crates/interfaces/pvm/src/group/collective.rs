@@ -73,7 +73,7 @@ impl Round {
         }
     }
 
-    /// As above, where each instance has its place: none may be missing.
+    /// By instance number, where each instance has its place: none may be missing.
     fn without_gaps(group: &mut Group, root: c_int) -> Result<Round, i32> {
         let round = Round::new(group, root)?;
         match round.has_gaps() {

@@ -92,7 +92,7 @@ pub fn result(function: &str, code: i32) -> c_int {
     code
 }
 
-/// As above, for a failure that PVM remembers and never prints: programs ask in order to learn of it.
+/// Pass on what a call returns, also a failure (`untold`) that PVM remembers and never prints: programs ask in order to learn of it.
 pub fn answer(function: &str, code: i32, untold: &[i32]) -> c_int {
     if untold.contains(&code) {
         pvm_errno.store(code, Ordering::Relaxed);

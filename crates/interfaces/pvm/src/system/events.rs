@@ -381,7 +381,7 @@ pub fn count(event: usize) {
     pvmtevinfo.get()[event].count += 1;
 }
 
-/// As above, of a call that begins or has ended: its time is added to that of the calls before it.
+/// One more event, of a call that begins or has ended: its time is added to that of the calls before it.
 pub fn time(event: usize, begins: bool) {
     const SECOND: i64 = 1_000_000;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -106,7 +106,7 @@ impl Lan {
         told(&self.on(host, &words).output().expect("nsenter"))
     }
 
-    /// As above; it has to succeed. Returns its output.
+    /// `regatta` on a host, which has to succeed; its output.
     pub fn good(&self, host: &str, arguments: &[&str]) -> String {
         let (status, output, said) = self.regatta(host, arguments);
         assert_eq!(status, 0, "{arguments:?} on {host}: {output}{said}");

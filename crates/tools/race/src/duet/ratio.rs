@@ -23,7 +23,7 @@ pub enum Looks {
     Once,
     /// After each launch from some number on, a dozen times.
     Dozen,
-    /// As above, and more often: thirty times.
+    /// After each launch from some number on, thirty times.
     Thirty,
 }
 
@@ -61,7 +61,7 @@ const AT_1: [f64; 30] = [
     2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779,
     2.771, 2.763, 2.756, 2.750,
 ];
-/// At 0.4 %. As above at 6 to 30 launches.
+/// At 0.4 %. Simulated comparisons likewise, at 6 to 30 launches.
 const AT_0_4: [f64; 30] = [
     159.153, 15.764, 8.053, 5.951, 5.030, 4.524, 4.207, 3.991, 3.835, 3.716, 3.624, 3.550, 3.489,
     3.438, 3.395, 3.358, 3.326, 3.298, 3.273, 3.251, 3.231, 3.214, 3.198, 3.183, 3.170, 3.158,

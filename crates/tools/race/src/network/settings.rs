@@ -164,7 +164,7 @@ pub fn resolve(family: Family, tuned: bool, network: Network, crowded: bool) -> 
     resolved
 }
 
-/// As above, for people.
+/// The settings of an environment on a network, for people.
 pub fn describe(family: Family, tuned: bool, network: Network) -> Vec<Setting> {
     TUNINGS
         .iter()
