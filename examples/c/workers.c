@@ -1,4 +1,4 @@
-/* workers: task 0 deals out ranges of numbers; the others count the primes in them. Whoever is
+/* workers: task 0 deals out ranges of numbers; the others count the primes in them. A worker that is
  * done gets the next range, so fast workers do more. Alone, task 0 does the work itself. */
 #include <regatta.h>
 #include <stdint.h>

@@ -304,7 +304,7 @@ static inline void env_host_broadcast(void *buf, size_t bytes)
     env_broadcast(buf, bytes, 0);
 }
 
-/* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. What PVM takes from its place MPI
+/* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. Parts that PVM takes from their place MPI
  * sends from there too. */
 #define ENV_PACKS
 #define ENV_PACKS_TYPES

@@ -1,4 +1,4 @@
-/* copy: task 0 copies within its own memory; no message at all. What a single copy may cost, for
+/* copy: task 0 copies within its own memory; no message at all. This is the least that a single copy may cost, for
  * the environment `limit`. */
 static void copy(size_t bytes, long n)
 {

@@ -81,7 +81,7 @@ static size_t some_length(void)
     return roll() % (what < 127 ? 1 << 20 : LONGEST);
 }
 
-/* The task is not sent to any more. Whoever says so to the captain must be right. */
+/* The task is not sent to any more. A worker that says so to the captain must be right. */
 static void forget(int tid, int code)
 {
     for (int i = 0; i < crew; i++)
@@ -133,7 +133,7 @@ static void by_callback(struct slot *slot, enum way way)
     count.ways[way]++;
 }
 
-/* May so much more go to this task before it has taken what went before? What waits for it fills this task's memory. */
+/* May so much more go to this task before it has taken what went before? Messages that wait for it fill this task's memory. */
 static bool may_go_ahead(int to, size_t length)
 {
     if (rg_time() - ahead_since[to] > 0.25) {

@@ -675,7 +675,7 @@ static void host_lost(void)
 }
 
 /*
- * The agent of task 1 gets no memory for a while: what is asked for then fails, on whatever host, and nothing else. What is asked for later
+ * The agent of task 1 gets no memory for a while: what is asked for then fails, on whatever host, and nothing else. All that is asked for later
  * is known on that host, too.
  */
 static void host_without_room(void)

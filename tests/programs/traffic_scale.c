@@ -3,7 +3,7 @@
  * that wait, and a message of 1 GiB is one like any other.
  *
  * Times are compared within one run: the best of a few attempts with 1 000 and with 100 000, in
- * turns, per match. What else runs on the machine adds to a time and never takes from it, so a slow
+ * turns, per match. Other programs of the machine add to a time and never take from it, so a slow
  * attempt is made again; matching that is slow by itself, is so in each of them.
  */
 #include "check.h"

@@ -1,5 +1,5 @@
 /* The class of the error of each wrong argument: of messages, completion, collectives, communicators, groups, topologies,
- * attributes, datatypes, operators, info objects. Those of windows and files are in windows.c and files.c, which need such. With the scenario "print" it says what the library that it runs on gives,
+ * attributes, datatypes, operators, info objects. Calls of windows and files are in windows.c and files.c, which need such. With the scenario "print" it says what the library that it runs on gives,
  * to be held against another one's. */
 #include "mpi_check.h"
 

@@ -1,5 +1,5 @@
 /* Collectives in a random order, the same at all processes: of any kind, in any form, several under way at once, waited
- * for in another order at each process. What each gives is a function of numbers that all know, and so is what comes. */
+ * for in another order at each process. The part that each gives is a function of numbers that all know, and so is what comes. */
 #include "mpi_check.h"
 
 #include <stdint.h>

@@ -161,7 +161,7 @@ static void agree_later(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* One fails in the midst of collectives. Who hears of it first revokes, and with that all others leave theirs. */
+/* One fails in the midst of collectives. The first to hear of it revokes, and with that all others leave theirs. */
 static void collective(void)
 {
     MPI_Comm comm, rest;

@@ -121,7 +121,7 @@ static void talk(MPI_Comm inter, int count)
     }
 }
 
-/* Nobody accepts yet. What this asks for is not accepted later. */
+/* Nobody accepts yet. A connection that this asks for is not accepted later. */
 static void give_up(const char *port, MPI_Comm part)
 {
     MPI_Info info;

@@ -37,7 +37,7 @@ struct Keys {
     channel: Key,
 }
 
-/// A task's knowledge of itself and its job. What it knows of the key is in no core dump.
+/// A task's knowledge of itself and its job. Its knowledge of the key is in no core dump.
 #[derive(Debug)]
 pub struct Own {
     keys: Undumped<Keys>,

@@ -1,6 +1,6 @@
 //! The listener: the socket at which others call this task, and the callers that have not yet proved who they are.
 //!
-//! There are only so many of them and only for so long; to make room the oldest goes. Those whose greeting held are counted
+//! There are only so many of them and only for so long; to make room the oldest goes. Callers whose greeting held are counted
 //! apart, so strangers do not drive out a task of the job.
 
 use std::io;

@@ -3,7 +3,7 @@
 //! *What is agreed on* is everything that the call returns: the flag, and the first member, if there is one, that has died and that not
 //! all who take part had acknowledged when they called. So all that survive return the same.
 //!
-//! *Whose flags count.* Those of all that survive do. One that dies meanwhile may have given its flag before, or not.
+//! *Whose flags count.* The flags of all that survive do. One that dies meanwhile may have given its flag before, or not.
 //! Members that left in good order have no flag and are no failure.
 
 use regatta_memory::views::Views;

@@ -28,7 +28,7 @@
 //! Nothing is to be done as long as the leader that told it is there, and nobody asks.
 //!
 //! *Who is there* is not the same for all: two members that cannot reach each other are dead to each
-//! other. Then two may lead at once. Those that both reach answer the later turn, and tell the other
+//! other. Then two may lead at once. Members that both reach answer the later turn, and tell the other
 //! leader what comes of it. A member that waits for a leader while it takes earlier ones for dead says
 //! so to it (Want), since the leader may have been told by one of these. Of two that have given each
 //! other up one survives: the first in rank that all others of the survivors reach.
@@ -278,7 +278,7 @@ impl Agreement {
         self.told_by = Some(told_by);
     }
 
-    /// A message of the member with rank `from`. Whom this task reaches is `there`.
+    /// A message of the member with rank `from`. The members that this task reaches are `there`.
     fn handle(&mut self, from: usize, words: &[u64], there: &[bool]) -> Option<()> {
         let (head, rest) = words.split_first()?;
         let turn = (head >> 8) as usize;

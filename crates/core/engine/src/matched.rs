@@ -54,7 +54,7 @@ impl Matched {
         self.list.get_mut(&message.0)
     }
 
-    /// One of which this holds was taken back. What is left says so to its receive; returns what it was.
+    /// One of which this holds was taken back. The rest says so to its receive; returns what it was.
     pub(crate) fn withdraw(&mut self, is: impl Fn(&Waiting<Body>) -> bool) -> Option<Body> {
         let message = self.list.values_mut().find(|message| is(message))?;
         let length = message.body.length();

@@ -297,7 +297,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Messages that nobody will receive. Those on offer stay: their senders take them back.
+    /// Messages that nobody will receive. Messages on offer stay: their senders take them back.
     fn drop_waiting(&mut self, ends: &impl Fn(u32, i32) -> bool) {
         let dropped = |message: &Waiting<Body>| {
             ends(message.context, message.tag)

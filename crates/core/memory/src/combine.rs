@@ -217,7 +217,7 @@ impl Combination {
         self.out
     }
 
-    /// Bytes `offset .. offset + len` have come, and lie at `from`. Those before have come already: of an element that is cut in two the
+    /// Bytes `offset .. offset + len` have come, and lie at `from`. Earlier bytes have come already: of an element that is cut in two the
     /// front waits in its place.
     ///
     /// # Safety

@@ -4,7 +4,7 @@
 //! list of its kind. If it dies in between, no list has that memory. So it writes down first what it is about to take
 //! (its [`Making`], words of its own that others can read), and strikes it out when the memory is on the list.
 //!
-//! *Was it taken?* The one word that says how far memory has been handed out ([`Next`]) also names the task that moved it last. Whoever
+//! *Was it taken?* The one word that says how far memory has been handed out ([`Next`]) also names the task that moved it last. The task that
 //! moves it on marks that task's making as taken before, if it ends where the word stands. So a making whose task is dead
 //! was taken if it bears the mark, or if the word still stands at its end with the task's name. The word only grows: a
 //! making that was not taken never fits it, and one that has been struck out is not marked.

@@ -14,12 +14,12 @@
 //! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
 //! receiver's to give back as well, and what it was just reading from the sender's memory is void.
 //!
-//! *Window.* A message cycles through the first `window` bytes of the data, from the front or from where the message before it ended. Whoever takes the
+//! *Window.* A message cycles through the first `window` bytes of the data, from the front or from where the message before it ended. The side that takes the
 //! pipe for a message chooses the window, and says so before the other side knows of the pipe. A small window stays in the caches of
 //! both cores; a window larger than a core's own cache is written back to the shared one before it is written again, which is
 //! faster where two cores are far apart.
 //!
-//! *Tasks that die.* Whoever has a pipe in hand and is done with it without giving it back says so ([`Pipe::let_go`]).
+//! *Tasks that die.* A task that is done with a pipe in hand, and does not give it back, says so ([`Pipe::let_go`]).
 //! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
 //!
 //! *Rules of [`Pipe::fill`] and [`Pipe::drain`]:* no lock, no allocation, no system call. Only [`Pipe::pull`] calls the kernel.

@@ -9,7 +9,7 @@
 //! *Growing.* Space is handed out by a bump pointer in the segment's first page; whoever meets
 //! the end of the reserved part extends it. Every process maps a window far larger than the
 //! file, so growing needs no remapping.
-//! *Found again.* What a task is handed out and has not listed when it dies, others find ([`crate::making`]).
+//! *Found again.* Pieces that a task is handed out and has not listed when it dies are found by others ([`crate::making`]).
 
 use std::io;
 use std::ops::Range;

@@ -387,7 +387,7 @@ fn standing(process: &mut Process, member: Peer) -> Standing {
     }
 }
 
-/// Has a task been asked for this since `then`? Those on this host show what is.
+/// Has a task been asked for this since `then`? Tasks on this host show it themselves.
 fn is_new(now: Option<u32>, then: Option<u32>) -> bool {
     match (now, then) {
         (Some(now), Some(then)) => now.wrapping_sub(then) >= ANSWERS,

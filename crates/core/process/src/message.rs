@@ -400,7 +400,7 @@ fn kept_out_error(process: &Process) -> Error {
     ))
 }
 
-/// Can what is waited for not come while the buffer is full? What must come from one task surely
+/// Can what is waited for not come while the buffer is full? A message that must come from one task surely
 /// cannot when that task's messages are held up; anything else may depend on others, which are given
 /// time.
 fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) -> bool {

@@ -13,14 +13,14 @@
 //!
 //! # Handshake
 //!
-//! - *Key.* Each of the three is sealed under the shared key. Who does not have it can neither make one nor tell what is in it.
+//! - *Key.* Each of the three is sealed under the shared key. Nobody without it can make one, or tell what is in it.
 //! - *Prologue.* Both ends give what they have said to each other before, such as names and versions. If the two differ in a
 //!   byte, no message opens.
 //! - *Freshness.* The callee's second message depends on the caller's ephemeral key, and the caller's third on the callee's. A
 //!   first message that is sent again gets a new second message, and nothing that was recorded opens after that. So a [`Callee`]
 //!   gives out a [`Session`] only for the third.
-//! - *Secrecy.* Keys come from the ephemeral keys and the shared key. Who learns the shared key later reads nothing that was said
-//!   before; who breaks X25519 later needs the shared key as well.
+//! - *Secrecy.* Keys come from the ephemeral keys and the shared key. Somebody who learns the shared key later reads nothing that was said
+//!   before; one who breaks X25519 later needs the shared key as well.
 //! - *Reflection.* A message that comes back to its sender opens nowhere: each has its place in the handshake, and each direction a
 //!   key of its own.
 //!

@@ -77,7 +77,7 @@ impl Cipher for AesGcm {
         plaintext.len() + TAG
     }
 
-    /// Writes nothing behind the plaintext. What does not open is cleared by `ring`.
+    /// Writes nothing behind the plaintext. Bytes that do not open are cleared by `ring`.
     fn decrypt(
         &self,
         number: u64,

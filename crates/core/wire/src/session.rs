@@ -220,7 +220,7 @@ pub fn put(message: &ChannelMessage, to: &mut Vec<u8>) {
 pub struct WholeFrames {
     /// How many bytes they are.
     pub bytes: usize,
-    /// The last one closes the channel. Whatever follows it counts for nothing.
+    /// The last one closes the channel. Bytes that follow it count for nothing.
     pub closes: bool,
     /// Bytes follow that begin no frame.
     pub then_nonsense: bool,

@@ -170,8 +170,8 @@ int rg_ssend(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Ready: the caller promises that the receive is already posted. Regatta needs no such promise
  * and treats it like rg_send; it is here for interfaces that have it. */
 int rg_rsend(const void *buf, size_t len, int to, int tag, rg_group group);
-/* Buffered: does not wait for the receiver, however much has been sent. What finds no room is copied, and goes
- * during later calls of this task; rg_finalize waits until it has gone. */
+/* Buffered: does not wait for the receiver, however much has been sent. Bytes that find no room are copied, and go
+ * during later calls of this task; rg_finalize waits until they have gone. */
 int rg_bsend(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Blocks until a message arrives. Too long for the buffer: the front is kept, status->length is
  * the whole length, RG_ERR_TRUNCATED. */
@@ -486,7 +486,7 @@ typedef struct {
 
 /* The output of a started task, as a message of the spawner to itself with the tag and in the group
  * that the options name; its length is that of the head and the text. In order for each task and
- * stream. Whoever asked for it has to receive it: a task waits, as at a full pipe, when a few hundred
+ * stream. The task that asked for it has to receive it: a task waits, as at a full pipe, when a few hundred
  * kilobytes of its host's have not been received. It stops coming when I call rg_finalize or end: the
  * rest then goes with the job's output. */
 typedef struct {
@@ -541,7 +541,7 @@ int rg_clock(int host, int64_t *microseconds);
  * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
  * number of host i, or the RG_ERR_ code that is the reason why not: RG_ERR_HOST (nobody knows it), RG_ERR_EXISTS (it is
  * of the job), RG_ERR_SYSTEM (it cannot be started). The others are done; the first reason is the return value, and
- * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. If a host's line
+ * rg_last_error says it in a sentence. Tasks on a host that leaves are ended. Both wait until all is known. If a host's line
  * wants a person to be asked (so=pw, so=ms), that happens at the terminal which is this task's standard input. */
 int rg_add_hosts(const char *const *lines, int count, int *numbers);
 int rg_remove_hosts(const char *const *names, int count, int *numbers);
@@ -578,7 +578,7 @@ int rg_has_ended(int tid, int status);
  * host, and to say with rg_hosts_started what each printed: one line, by which the launcher finds the agent that goes on
  * there. How it does that is its affair. RG_ERR_EXISTS: another task does it already. */
 int rg_begin_hosting(int tag, rg_group group);
-/* Do so no more. What it was told to start is still its affair. RG_ERR_TASK: it did not. */
+/* Do so no more. Tasks that it was told to start are still its affair. RG_ERR_TASK: it did not. */
 int rg_end_hosting(void);
 
 #define RG_HOSTS_MARK 0x6f684752 /* the first word of an rg_start_hosts; no message of yours begins with it */
@@ -627,7 +627,7 @@ typedef struct {
 } rg_event;
 
 /* Hear of something once (of hosts that come: each time): a message of this task to itself that holds
- * an rg_event, with this tag in this group. So one receive waits for messages and for events. What has
+ * an rg_event, with this tag in this group. So one receive waits for messages and for events. All that has
  * happened already is told at once. The death of a task that a living task watches is no failure of
  * the job: it is the watcher's affair. */
 int rg_notify(int kind, int what, int tag, rg_group group, int *watch);
@@ -653,7 +653,7 @@ int rg_put(const char *name, const void *value, size_t len, int index, int flags
 int rg_get(const char *name, int index, int flags, void *value, size_t capacity, size_t *len,
            int *found);
 /* Add to an entry of 8 bytes, the lowest first, in one step: nobody sees it in between, and whoever ends meanwhile has added or has
- * not. Who may overwrite it may add. *before is what it was. RG_ERR_NAME if there is none. */
+ * not. A task that may overwrite it may add. *before is what it was. RG_ERR_NAME if there is none. */
 int rg_add(const char *name, int index, int64_t amount, int64_t *before);
 int rg_delete(const char *name, int index);
 

@@ -4,7 +4,7 @@
  * A node program uses the calls of stdio.h for files and the terminal without a host program. A stream is in one of three modes:
  *
  *   single  all nodes make the same calls with the same data: one copy is written, and what is read goes to all. Every stream begins so.
- *   multi   all nodes make the same calls with data of their own: these follow each other in the order of the nodes. What was written goes
+ *   multi   all nodes make the same calls with data of their own: these follow each other in the order of the nodes. All that was written goes
  *           to the file when all nodes call fflush or fclose, or end; only fread and fgets read.
  *   async   each node by itself, with a position of its own.
  *

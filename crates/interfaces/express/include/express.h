@@ -101,7 +101,7 @@ int exload(int nodes, const char *program);
 /* A loaded program runs: these only look whether there is one. */
 int exstart(int nodes, int node);
 int exmain(int nodes, int node);
-/* Give them back. What still runs there ends when it likes. */
+/* Give them back. A program that still runs there ends when it likes. */
 int exclose(int nodes);
 
 /* ---- grids of nodes, and the parts of a domain ------------------------------------------------- */

@@ -53,7 +53,7 @@ impl Function {
         self.conversion().is_some()
     }
 
-    /// Whether it makes a number of a handle, or a handle of a number. Those of MPICH's ABI have other names.
+    /// Whether it makes a number of a handle, or a handle of a number. Functions of MPICH's ABI have other names.
     pub(crate) fn conversion(&self) -> Option<Conversion> {
         let (_, how) = self.name.rsplit_once('_')?;
         let given = self.parameters.first()?.kind;

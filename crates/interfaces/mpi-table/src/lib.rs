@@ -1,5 +1,5 @@
 //! The one source of MPI's names and values: `table/functions` has every function with its parameters, `table/constants.txt`
-//! every constant. Whatever has to have them (the library's functions, the core's constants, `mpi.h`) is made of these.
+//! every constant. All code that has to have them (the library's functions, the core's constants, `mpi.h`) is made of these.
 //!
 //! A line of a function is its declaration in C without `MPI_`, and without `int` if that is what it returns. A parameter's
 //! type is followed by `~` if it is larger in the function's form for large counts, whose name ends in `_c`: `int~` becomes

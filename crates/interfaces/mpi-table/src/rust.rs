@@ -8,7 +8,7 @@ use crate::constants::{HANDLES, TOOL_HANDLES};
 use crate::functions::Conversion;
 use crate::{Function, Parameter, constants, extensions, functions};
 
-/// The kinds of handles, for a macro `handles` that makes a type of each; the constants, as items of a module. Those of functions that stand for callbacks, and of Fortran's statuses, are not
+/// The kinds of handles, for a macro `handles` that makes a type of each; the constants, as items of a module. Constants of functions that stand for callbacks, and of Fortran's statuses, are not
 /// for Rust.
 pub fn constants_in_rust() -> String {
     let mut out = format!(

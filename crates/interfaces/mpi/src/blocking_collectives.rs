@@ -1,6 +1,6 @@
 //! Blocking collectives of the engine's while operations of several stages are under way.
 //!
-//! The engine's blocking collectives meet only each other, and know nothing of those operations. Whoever waits in one may be
+//! The engine's blocking collectives meet only each other, and know nothing of those operations. A process that waits in one may be
 //! awaited in a later stage of an operation by somebody who has not come to the collective yet. So a second thread lets
 //! the operations advance meanwhile. That is rare: most processes never have such operations.
 

@@ -2,7 +2,7 @@
 //! again and again.
 //!
 //! Within one group the engine does it, whose blocking and other forms do not meet: so a blocking call is the engine's blocking
-//! one in every process, whatever its datatypes are. Elements that lie apart go through memory of their own. What the engine
+//! one in every process, whatever its datatypes are. Elements that lie apart go through memory of their own. All that the engine
 //! has no collective for goes by messages in the hidden group: all of them are sent and received at once, under a tag that
 //! is this collective's alone. So nobody waits for what another one does later, with one exception: a reduction
 //! between two groups ends on one side, and one process of that side sends the result to the other one.

@@ -1,7 +1,7 @@
 //! Communicators.
 //!
 //! A communicator has two groups of the engine's: one whose messages are the program's, and a hidden one whose messages are
-//! the library's. Those of an intercommunicator have the members of both sides: first the side whose processes were said to
+//! the library's. The groups of an intercommunicator have the members of both sides: first the side whose processes were said to
 //! be low, then the other one.
 //!
 //! Messages need four numbers of a communicator, which they read in its *route* without a lock. Everything else asks for the

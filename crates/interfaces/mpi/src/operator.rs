@@ -60,7 +60,7 @@ impl Reduction {
     /// Puts `in (op) inout` into `inout`, for so many elements.
     ///
     /// # Safety
-    /// The elements may be read and written. Those of a type with gaps lie an extent apart.
+    /// The elements may be read and written. Elements of a type with gaps lie an extent apart.
     pub unsafe fn combine(&self, input: *const c_void, inout: *mut c_void, count: i64) {
         if count <= 0 {
             return;

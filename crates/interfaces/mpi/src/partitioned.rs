@@ -25,7 +25,7 @@ fn plan_tag(tag: c_int) -> c_int {
     PLANS | (tag & (PARTS - PLANS - 1))
 }
 
-/// The tags of so many partitions: the first one. Those of a process are used in turn.
+/// The tags of so many partitions: the first one. The tags of a process are used in turn.
 fn take_tags(partitions: c_int) -> c_int {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let partitions = partitions as u32;

@@ -1,6 +1,6 @@
 //! Ports: names by which processes of one job that have no communicator in common connect.
 //!
-//! A port is known to the job's launcher while it is open, by an entry of the process that has opened it. Who connects
+//! A port is known to the job's launcher while it is open, by an entry of the process that has opened it. A process that connects
 //! sends a message to that process, whose tag is the port's number. It also puts an entry, which the process that accepts
 //! takes. A process that has waited long enough takes its entry back: the two never disagree whether they are connected.
 

@@ -7,7 +7,7 @@ use crate::own::Own;
 use crate::place::length;
 use crate::rg;
 
-/// The members of a group in the order of a result. Who is named twice has one part.
+/// The members of a group in the order of a result. A node that is named twice has one part.
 pub struct Order<F: Fn(usize) -> usize> {
     pub group: rg::Group,
     /// How many members there are, and how many were named.

@@ -77,7 +77,7 @@ fn join() -> Result<(), Fault> {
     Ok(())
 }
 
-/// A node leaves when its program ends. What it has sent goes on its way.
+/// A node leaves when its program ends. Messages that it has sent go on their way.
 extern "C" fn leave() {
     // SAFETY: plain calls. A program that has left by itself has nothing left to leave.
     unsafe {

@@ -55,7 +55,7 @@ impl Cube {
         });
     }
 
-    /// A process has ended. Those that end later are told of later.
+    /// A process has ended. Processes that end later are told of later.
     pub fn end(&mut self, task: c_int, code: c_long) {
         let runs = |process: &Process| process.task == task && process.state == State::Runs;
         if let Some(at) = self.processes.iter().position(runs) {

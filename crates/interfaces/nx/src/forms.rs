@@ -1,6 +1,6 @@
 //! The four forms of each call: C's and Fortran's, each once by its plain name and once with an underscore before it.
 //!
-//! C's integers are `long`, Fortran's INTEGER has 32 bits and comes by reference. What a call does is written once, as a function
+//! C's integers are `long`, Fortran's INTEGER has 32 bits and comes by reference. The work of a call is written once, as a function
 //! that returns an [`Answer`](crate::error::Answer).
 
 use std::ffi::{c_int, c_long, c_void};

@@ -194,7 +194,7 @@ fn run_due() {
     }
 }
 
-/// Runs one handler. What is told of the program's last message stays as it is.
+/// Runs one handler. The numbers of the program's last message stay as they are.
 fn run(due: Due) {
     let told = match due.told {
         Told::Sent(told) => told,

@@ -69,7 +69,7 @@ pub fn usual_nodes() -> Result<c_int, Fault> {
     Ok(cores.map_or(1, |cores| c_int::try_from(cores.get()).unwrap_or(1)))
 }
 
-/// The size of the cube. What was loaded into another one is not of this.
+/// The size of the cube. Programs that were loaded into another one are not of this.
 fn set_nodes(library: &mut Library, nodes: c_int) {
     library.nodes = nodes;
     library.me = nodes;

@@ -76,7 +76,7 @@ pub fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T,
         if let Some(found) = look()? {
             return Ok(found);
         }
-        // A look runs no handlers. Those that are due may take in messages.
+        // A look runs no handlers. Handlers that are due may take in messages.
         // SAFETY: a plain call.
         check(unsafe { rg::rg_progress() })?;
         if let Some(found) = look()? {

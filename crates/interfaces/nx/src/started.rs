@@ -370,7 +370,7 @@ fn look(mid: c_int) -> Result<bool, Fault> {
     end_by(by_looking, mid)
 }
 
-/// Waits for all that an id stands for, and releases it. What is still under way after a fault keeps its id.
+/// Waits for all that an id stands for, and releases it. An operation that is still under way after a fault keeps its id.
 pub fn wait(mid: c_long) -> Answer {
     let mut next = known(mid)?;
     while next != LAST {
@@ -437,7 +437,7 @@ unsafe fn cancel(mid: c_long) -> Answer {
     Ok(0)
 }
 
-/// Releases an id. What it stood for goes on, and nobody is told of its end.
+/// Releases an id. The operation goes on, and nobody is told of its end.
 unsafe fn ignore(mid: c_long) -> Answer {
     enrolled()?;
     ignore_all(known(mid)?)?;

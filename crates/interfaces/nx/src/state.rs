@@ -50,7 +50,7 @@ pub struct Library {
     /// Our node and how many there are. The host has the number behind the last node's.
     pub me: c_int,
     pub nodes: c_int,
-    /// The task that is node 0 of the processes with the pid `peers`. Those of the other nodes follow it.
+    /// The task that is node 0 of the processes with the pid `peers`. The pids of the other nodes follow it.
     pub first: c_int,
     pub peers: c_long,
     /// Our pid, which the Paragon calls ptype.

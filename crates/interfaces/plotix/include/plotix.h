@@ -3,7 +3,7 @@
  *
  * The calls are those of Unix' plot(3), with any numbers as coordinates; they return 0, or -1 when they have failed, and have said why on
  * standard error. All nodes draw one picture. openpl comes first; erase, sendplot and closepl are called by all nodes together, every other
- * call by each node for itself, with a space, a style and a current point of its own. What the nodes have drawn is brought together in their
+ * call by each node for itself, with a space, a style and a current point of its own. The shapes that nodes have drawn are brought together in their
  * order by those three calls; nodes that have drawn the same have drawn it once.
  *
  * Node 0 writes each picture as SVG, as PNG, or both: the end of the file's name says so. The name is that given to plotfile, or else the

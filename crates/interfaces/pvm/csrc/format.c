@@ -2,7 +2,7 @@
  * pvm_packf, pvm_unpackf and the two that take a va_list.
  *
  * A format is a row of items, each %[count][.stride][h|l|u]...letter; count and stride are numbers
- * or a star, which stands for an argument of type int. Whatever is not part of an item is skipped.
+ * or a star, which stands for an argument of type int. Characters that are not part of an item are skipped.
  * An item with a count or a stride is given by its address, any other by its value. Messages are
  * made in Rust; this file only knows where the next argument is.
  */

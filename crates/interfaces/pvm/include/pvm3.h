@@ -2,7 +2,7 @@
  * pvm3.h: the C interface of PVM 3.4, as Regatta has it.
  *
  * Names, values and signatures are those of PVM 3.4.6, so that its programs compile and what was
- * compiled with its header fits. What each function does is said in PVM's manual; where Regatta
+ * compiled with its header fits. The work of each function is said in PVM's manual; where Regatta
  * differs is said in docs/pvm.md.
  */
 #ifndef _PVM3_H_

@@ -195,7 +195,7 @@ fn take_out(buffer: c_int, memory: Memory) -> Result<Received, i32> {
     Ok(told)
 }
 
-/// Receive typed data to where they belong. What does not fit is lost; the length is that of all of it.
+/// Receive typed data to where they belong. Bytes that do not fit are lost; the length is that of all of it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_frecv(
     from: c_int,

@@ -46,7 +46,7 @@ impl Label {
     }
 }
 
-/// Places of messages, oldest first. Those that were taken out may still be in it.
+/// Places of messages, oldest first. Messages that were taken out may still be in it.
 #[derive(Default)]
 struct List {
     places: VecDeque<u64>,

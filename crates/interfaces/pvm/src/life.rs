@@ -103,7 +103,7 @@ fn make_room() {
     };
     let half = (pages.max(0) as u64).saturating_mul(size.max(0) as u64) / 2;
     if let Ok(half) = CString::new(half.max(256 << 20).to_string()) {
-        // SAFETY: texts; PVM's rule is one thread at a time. What the user has set stays.
+        // SAFETY: texts; PVM's rule is one thread at a time. A value that the user has set stays.
         unsafe { libc::setenv(c"REGATTA_BUFFER".as_ptr(), half.as_ptr(), 0) };
     }
 }
@@ -130,7 +130,7 @@ pub fn leave() {
     forget();
 }
 
-/// Be a task no more. What was sent goes on its way; nobody is told anything.
+/// Be a task no more. All that was sent goes on its way; nobody is told anything.
 fn forget() {
     let library = library();
     if library.tid == 0 {

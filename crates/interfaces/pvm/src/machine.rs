@@ -384,7 +384,7 @@ unsafe extern "C" fn pvm_delhosts(
     traced(calls::DELHOSTS, entry, deleted, trace::code)
 }
 
-/// The hosts of a host file, added. What is wrong with it, and which hosts cannot be added, is said on standard error.
+/// The hosts of a host file, added. Faults of the file, and hosts that cannot be added, are named on standard error.
 pub fn add_file(path: &CStr) -> Result<(), i32> {
     enrol()?;
     let said = |why: &str| {

@@ -180,7 +180,7 @@ const TRACE: RouteOptions = [
     (option::TRACE_CONTEXT, option::SELF_TRACE_CONTEXT),
 ];
 
-/// May one of these have this value? What goes to another task than us goes where our own goes, and in the same way.
+/// May one of these have this value? Output that goes to another task than us goes where our own goes, and in the same way.
 fn may_go(way: RouteOptions, number: usize, value: c_int) -> bool {
     let options = &library().options.0;
     let [(task, own_task), (tag, own_tag), _] = way;

@@ -170,7 +170,7 @@ fn pass(task: i32, text: &[u8], ended: bool, tag: i32, context: i32) -> Result<O
     Ok(None)
 }
 
-/// Write whole lines, each with the task it comes from, and with `all` what is left too. What is not written.
+/// Write whole lines, each with the task it comes from, and with `all` what is left too. The rest that is not written.
 fn write_lines(task: i32, text: &[u8], all: bool) -> Vec<u8> {
     let mut rest = text;
     while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {

@@ -126,7 +126,7 @@ fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_v
     }
     let mapped = allocate(file, bytes).and_then(|()| map_file(file, bytes));
     if mapped.is_err() {
-        // SAFETY: an open descriptor. What was allocated is room for others.
+        // SAFETY: an open descriptor. The memory that was allocated is room for others.
         unsafe { libc::ftruncate(file, 0) };
     }
     // SAFETY: a descriptor of ours; the mapping does not need it.
@@ -190,7 +190,7 @@ fn leave_reason(folder: libc::c_int, name: &CStr, error: &Error) {
     }
 }
 
-/// Removes the file. What is mapped stays so.
+/// Removes the file. The mapping stays.
 pub(crate) fn remove() {
     if let Some(path) = PATH.get() {
         // SAFETY: a text with its end.

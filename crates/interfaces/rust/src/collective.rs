@@ -284,7 +284,7 @@ impl Group<'_> {
     }
 
     /// As [`alltoall`](Group::alltoall), with parts of any length: `give[rank]` of `gives` and
-    /// `get[rank]` of `gets`, in elements. What one member gives another is as long as what that
+    /// `get[rank]` of `gets`, in elements. The part that one member gives another is as long as what that
     /// one gets.
     pub fn alltoallv<T: Data>(
         &self,

@@ -131,8 +131,8 @@ impl<'t> Group<'t> {
         made.map(Group::of).transpose()
     }
 
-    /// The members that are still alive, in rank order, as a group. Every one of them calls. What
-    /// to do when a member has died. Blocks.
+    /// The members that are still alive, in rank order, as a group. Every one of them calls. It is for
+    /// groups of which a member has died. Blocks.
     pub fn shrink(&self) -> Result<Group<'t>> {
         raw::outside()?;
         Group::of(ours(process::shrink(self.id))?)

@@ -260,13 +260,13 @@ impl Task {
         ))
     }
 
-    /// Have the hosts of a host file join a job that was entered. What else it says counts for hosts that are added later.
+    /// Have the hosts of a host file join a job that was entered. Its other words count for hosts that are added later.
     pub fn add_host_file(&self, text: &str) -> Result<Hosted> {
         raw::outside()?;
         ours(process::add_host_file(text.to_owned()))
     }
 
-    /// Hear of something: a message of this task to itself, with this tag in this group, that holds an [`event`]. What
+    /// Hear of something: a message of this task to itself, with this tag in this group, that holds an [`event`]. All that
     /// has happened already is told at once. The number of the watch. The death of a task that a living task watches is
     /// no failure of the job: it is the watcher's affair.
     pub fn watch(&self, what: Watch, tag: u32, group: &Group) -> Result<u32> {

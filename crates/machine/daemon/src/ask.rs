@@ -104,7 +104,7 @@ impl Ask {
 pub(crate) enum Reply {
     /// It is done, or what follows is not lines any more.
     Done,
-    /// The shell is the caller's, whose agent may be taken over by the hosts of these runs. What follows is not lines any more.
+    /// The shell is the caller's, whose agent may be taken over by the hosts of these runs. From then on there are no lines any more.
     Claimed {
         successors: Vec<String>,
     },

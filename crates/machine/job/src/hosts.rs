@@ -108,7 +108,7 @@ impl Arrivals {
         self.failed.take_if(|failed| unwanted(*failed));
     }
 
-    /// Something has happened to a host. What happens to one that is not on its way counts for nothing.
+    /// Something has happened to a host. An event of one that is not on its way counts for nothing.
     pub fn handle(&mut self, now: Duration, id: u32, input: Input) {
         let Some(host) = self.hosts.get_mut(&id).filter(|host| !host.is_lost()) else {
             return;

@@ -1,4 +1,4 @@
-//! The channels of hosts that arrive. What becomes of these is decided in `crates/machine/job/src/hosts.rs`; here that is carried out, for
+//! The channels of hosts that arrive. The fate of these is decided in `crates/machine/job/src/hosts.rs`; here that is carried out, for
 //! hosts that begin together (`gather.rs`) and for those that come later (`supervise/growing.rs`).
 
 use std::collections::BTreeMap;

@@ -75,7 +75,7 @@ impl WantedHost {
     }
 }
 
-/// Settings of a host for its tasks. Those that were not given stay empty.
+/// Settings of a host for its tasks. Fields that were not given stay empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostSettings {
     /// Its speed relative to other hosts.

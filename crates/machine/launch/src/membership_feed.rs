@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(feed.take_remark(), None);
     }
 
-    /// Waits for a report. Whoever connects meanwhile is told this, and stays connected.
+    /// Waits for a report. A launcher that connects meanwhile is told this, and stays connected.
     fn await_report(feed: &mut MembershipFeed, told: &mut UnixStream) -> Report {
         say(told, &hello());
         tell(told, &membership(vec![host("alpha", 1)]));

@@ -51,7 +51,7 @@ pub(crate) struct PreparedTasks {
 }
 
 impl PreparedTasks {
-    /// No more tasks are started. Those that are to start are refused one by one, as others of which nothing is prepared.
+    /// No more tasks are started. Tasks that are to start are refused one by one, as others of which nothing is prepared.
     pub(crate) fn stop(&mut self) {
         self.by_spawn.clear();
         let starting = self.starting.iter_mut();

@@ -2,7 +2,7 @@
 //!
 //! Such a task speaks with that PVM's daemon, if there is one, and whoever has started it waits for messages that never
 //! come. Nothing ends, so nothing else tells of it. A task that was started by another task and has not joined after a
-//! while is therefore looked at, with the processes below it: the kernel lists the libraries that they have loaded. What
+//! while is therefore looked at, with the processes below it: the kernel lists the libraries that they have loaded. All that
 //! there is to say comes as a line of the task's standard error, so it reaches whoever reads the task's output.
 
 use std::collections::BTreeMap;

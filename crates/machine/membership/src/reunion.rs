@@ -258,7 +258,7 @@ impl Membership {
             .first_arrival(|host| *host == own || self.view.answers(&self.roll, host))
     }
 
-    /// Begins a lineage with the hosts that answer. Those of the roll keep their order, the others come after them.
+    /// Begins a lineage with the hosts that answer. Hosts of the roll keep their order, the others come after them.
     fn begin(&mut self, lineage: Lineage) {
         let own = self.own();
         let mut here = self.answering();

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use support::{REGATTA, Running, await_ends, text, told};
 
 /// Three hosts at a bridge, of which the first two also have an address that both believe to be theirs alone, as hosts
-/// with containers do. What follows is run where the bridge is.
+/// with containers do. The script that follows is run where the bridge is.
 const NETWORK: &str = "set -e
 mount -t tmpfs tmpfs /run
 mkdir /run/netns

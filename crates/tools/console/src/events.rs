@@ -122,7 +122,7 @@ fn value(kind: i32, count: i32, from: &mut impl Pieces) -> Answer<Value> {
 }
 
 impl Reader {
-    /// The events of a message. What does not read as one ends it.
+    /// The events of a message. Text that does not read as one ends it.
     pub fn read(&mut self, from: &mut impl Pieces) -> Vec<Event> {
         let mut all = Vec::new();
         let Ok(mut mark) = from.number() else {

@@ -111,7 +111,7 @@ impl Jobs {
         told
     }
 
-    /// Something was told of a task. What is for the console is given back.
+    /// Something was told of a task. The part for the console is given back.
     pub fn handle_output(&mut self, number: i32, tid: i32, what: Output, now: Now) -> Vec<u8> {
         let Some(job) = self.running.get_mut(&number) else {
             return Vec::new();

@@ -38,7 +38,7 @@ impl Trace {
         }
     }
 
-    /// The trace begins: with a heading of the console's, and the hosts that are there. What is for the console is given
+    /// The trace begins: with a heading of the console's, and the hosts that are there. The part for the console is given
     /// back, here and below.
     pub fn begin(&mut self, number: i32, heading: &Heading, hosts: &[Host]) -> Vec<u8> {
         let Heading { console, now, text } = heading;

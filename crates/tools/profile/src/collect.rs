@@ -20,7 +20,7 @@ const END: &str = "regatta-records-end";
 /// Most bytes that one host may send.
 const MOST: u64 = 8 << 30;
 
-/// Adds the records of all other hosts. Those that two hosts share are there once.
+/// Adds the records of all other hosts. Records that two hosts share are there once.
 pub(crate) fn from_hosts(
     across: &Across,
     folder: &Path,

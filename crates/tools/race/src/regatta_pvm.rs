@@ -117,7 +117,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Begin it and wait until it takes tasks. Who calls adopts orphans.
+    /// Begin it and wait until it takes tasks. The caller adopts orphans.
     pub fn start(supervisor: &Supervisor, competitor: &Competitor, work: &Path) -> Result<Machine> {
         let id = format!("race-{}", std::process::id());
         let log = work.join("regatta-pvm.log");

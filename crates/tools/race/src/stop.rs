@@ -1,6 +1,6 @@
 //! The end of a race before its time: asked for by a signal, and noticed in every wait.
 //!
-//! A signal sets a number and writes a byte to a socket that nobody reads. Whatever waits for a descriptor waits for the other end of
+//! A signal sets a number and writes a byte to a socket that nobody reads. A wait for a descriptor waits for the other end of
 //! that socket as well, so no wait goes on once the race is to stop.
 
 use std::io::{self, Write};

@@ -58,7 +58,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Is this environment a rival of Regatta's? Those as they come count only beside their tuned selves.
+/// Is this environment a rival of Regatta's? Environments as they come count only beside their tuned selves.
 pub fn is_peer(name: &str) -> bool {
     name != LIMIT && !name.starts_with(OURS) && !name.ends_with("-default")
 }

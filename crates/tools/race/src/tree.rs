@@ -1,7 +1,7 @@
 //! All processes that come of one command, and their end.
 //!
 //! Each command gets a *mark*: a variable that all it starts inherit. So its processes are found when their parents have ended, and when
-//! they have a session of their own. Those whose variables are not to be read (programs of other users) are found as its descendants.
+//! they have a session of their own. Processes whose variables are not to be read (programs of other users) are found as its descendants.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Collective buffers: memory in which tasks that share it contribute a few bytes each to a round, which all the others read.
 //! Small blocking collectives are rounds of such contributions; `round` says how.
 //!
-//! *Order.* Who sees the round of a contribution sees its bytes. A contribution to a round takes the place of one to an earlier
+//! *Order.* A member that sees the round of a contribution sees its bytes. A contribution to a round takes the place of one to an earlier
 //! round ([`COLLECTIVE_BUFFER_DEPTH`](crate::COLLECTIVE_BUFFER_DEPTH)): that nobody still reads that is for the engine to know.
 //! *Blocking.* No call waits. Contributing may wake a member that sleeps, and is otherwise some stores.
 //! *Faults.* A name that is no collective buffer is a [`Fault`]. Rounds are words of other tasks and can be anything.

@@ -1,6 +1,6 @@
 //! Frames: small messages, and words about large ones.
 //!
-//! *Order.* Frames from one task to another arrive in the order they were sent, each whole, once. Those of different senders
+//! *Order.* Frames from one task to another arrive in the order they were sent, each whole, once. Frames of different senders
 //! come in any order.
 //! *Blocking.* No call waits. `send` may find no room; the engine then tries again later.
 //! *Faults.* A frame that no correct peer sends is a [`Fault`] of the call that meets it; what came before it is delivered.

@@ -1,11 +1,11 @@
 //! Loans: memory that a task writes in place and that goes to another task as a message, without a copy.
 //!
-//! *Order.* The message that names a loan is a frame, and comes in the order of frames. What was written into the loan before it
+//! *Order.* The message that names a loan is a frame, and comes in the order of frames. All that was written into the loan before it
 //! was sent is there for its receiver.
 //! *Blocking.* No call waits.
 //! *Faults.* A place that is no loan, or that the peer has not handed over, is a [`Fault`] of that peer.
 //! *Ownership.* A loan is its borrower's until it goes as a message; then it is the receiver's, from the arrival of that message on
-//! ([`Loans::loan_came`]). Whoever has it gives it back.
+//! ([`Loans::loan_came`]). The task that has it gives it back.
 
 use regatta_memory::views::Views;
 

@@ -4,7 +4,7 @@
 //! come back.
 //! *Blocking.* No call waits. [`Peers::losses`] is one load: it is looked at before every send.
 //! *Faults.* None. The engine answers a fault of a peer, whichever trait found it, with [`Peers::close`].
-//! *Ownership.* What leads to a peer (a ring, a connection) is the transport's. The engine says when it needs that no more: by
+//! *Ownership.* The way to a peer (a ring, a connection) is the transport's. The engine says when it needs that no more: by
 //! `close`, and by [`Peers::forget`] once a peer is gone.
 
 use super::Peer;

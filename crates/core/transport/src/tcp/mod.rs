@@ -1,6 +1,6 @@
 //! Messages to tasks on other hosts: a connection for each pair that talks.
 //!
-//! A connection is opened by whoever sends first. If both do at once, the one opened by the lower rank stands. What
+//! A connection is opened by whoever sends first. If both do at once, the one opened by the lower rank stands. All that
 //! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `regatta_connection::handshake`.
 //! A [`Link`] is all that is between this task and a peer; connections come and go under it, and nothing is lost,
 //! doubled or overtaken: what was sent is kept until the peer says it has taken it.

@@ -155,7 +155,7 @@ unsafe extern "C" fn delete<H: Handle>(
 
 type Create = unsafe extern "C" fn(*const c_void, *const c_void, *mut c_int, *mut c_void) -> c_int;
 
-/// Makes a key. What belongs to it stays: attributes may outlive it.
+/// Makes a key. Its functions stay: attributes may outlive it.
 unsafe fn create<H: Handle>(call: Create, key: Key, keyval: *mut c_int, ierror: *mut c_int) {
     let key = Box::into_raw(Box::new(key));
     // SAFETY: the program's variables.

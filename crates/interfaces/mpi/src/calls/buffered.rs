@@ -1,7 +1,7 @@
 //! Buffered sends.
 //!
 //! The engine keeps what finds no room, so the program's buffers are never written to. They are counted, as the standard has it: a
-//! message that could not lie in an empty buffer is refused. Whoever detaches a buffer gets it back at once.
+//! message that could not lie in an empty buffer is refused. A program that detaches a buffer gets it back at once.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};

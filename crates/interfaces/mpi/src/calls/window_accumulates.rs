@@ -24,7 +24,7 @@ fn asked(op: Op, datatype: Datatype, count: i64) -> Result<Option<Update>> {
     }
 }
 
-/// Updates a spot with what is in a buffer, if the operator needs that. What was there goes to `old`.
+/// Updates a spot with what is in a buffer, if the operator needs that. The value before goes to `old`.
 unsafe fn apply(
     window: &Window,
     spot: &Spot<'_>,

@@ -55,7 +55,7 @@ impl Drop for Types {
     }
 }
 
-/// A datatype. What it stands for never changes; its name, its attributes and whether it is committed may.
+/// A datatype. Its layout never changes; its name, its attributes and whether it is committed may.
 pub struct Type {
     map: Map,
     made: Arc<Made>,

@@ -128,7 +128,7 @@ pub unsafe fn duplicate(datatype: Datatype, of: &Arc<Type>) -> Result<Datatype> 
     insert(of.duplicate(attributes))
 }
 
-/// Frees a type: its handle is stale from now on. What still needs it keeps it.
+/// Frees a type: its handle is stale from now on. Objects that still need it keep it.
 ///
 /// # Safety
 /// The functions of its attributes may be called.

@@ -106,7 +106,7 @@ impl View {
         self.map.bounds.size as usize
     }
 
-    /// Calls `visit` with the runs of so many bytes, the first of them behind `from` bytes of the view. Those that touch
+    /// Calls `visit` with the runs of so many bytes, the first of them behind `from` bytes of the view. Runs that touch
     /// are one. It goes on while that returns `true`.
     pub fn runs(&self, from: usize, length: usize, mut visit: impl FnMut(Run) -> bool) {
         let (mut pending, mut at, mut on): (Option<Run>, usize, bool) = (None, 0, true);

@@ -35,7 +35,7 @@ pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many operators"))
 }
 
-/// Frees an operator: its handle is stale from now on. What still needs it keeps it.
+/// Frees an operator: its handle is stale from now on. Operations that still need it keep it.
 pub fn free(op: Op) -> Result {
     if let Some(name) = name(op) {
         let text = format!("{name} is predefined, and cannot be freed");

@@ -24,7 +24,7 @@ pub trait Operation: Send {
     /// How far it is.
     fn state(&self) -> State;
 
-    /// The requests that it waits for now, at least one of them not null while it is pending; null ones are over. Whoever waits copies them, and tells of the first one that is
+    /// The requests that it waits for now, at least one of them not null while it is pending; null ones are over. The caller that waits copies them, and tells of the first one that is
     /// complete.
     fn waits_for(&self) -> &[rg::Request];
 

@@ -99,7 +99,7 @@ impl Update {
         Ok(())
     }
 
-    /// Updates pieces of memory that this process sees. What was there goes to `old`, if that is not null.
+    /// Updates pieces of memory that this process sees. The values before go to `old`, if that is not null.
     ///
     /// # Safety
     /// The pieces may be read and written; `input` has as many bytes, and `old` room for them.
@@ -204,7 +204,7 @@ fn mapped(spot: &Spot<'_>, base: usize) -> Vec<(u64, u64)> {
     pieces
 }
 
-/// Updates elements of a target with packed ones. What was there goes to `old`, if that is not null.
+/// Updates elements of a target with packed ones. The values before go to `old`, if that is not null.
 ///
 /// # Safety
 /// `input` has as many bytes, and `old` room for them.

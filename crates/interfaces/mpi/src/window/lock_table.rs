@@ -1,7 +1,7 @@
 //! Lock words of the processes of a host, in memory that they share: for each process one of passive targets, which is
 //! held for an epoch, and one of accumulates, which is held for an operation.
 //!
-//! A word tells who holds it. Who waits for long looks whether that process still runs: a lock whose holder has died is an
+//! A word tells who holds it. A process that waits for long looks whether that process still runs: a lock whose holder has died is an
 //! error, and no hang.
 
 use std::ffi::c_int;

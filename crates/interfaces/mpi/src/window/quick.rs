@@ -108,7 +108,7 @@ pub unsafe fn get(window: &Window, aim: Aim, output: *mut c_void) -> bool {
     true
 }
 
-/// Updates elements; `false` if nothing was done. What was there goes to `old`, if that is not null.
+/// Updates elements; `false` if nothing was done. The value before goes to `old`, if that is not null.
 ///
 /// # Safety
 /// `input` has as many elements, unless it is null; `old` has room for them.
@@ -156,7 +156,7 @@ unsafe fn bits(at: *const u8, length: usize) -> u64 {
     }
 }
 
-/// Replaces an element of four or eight bytes if it has a value; `false` if nothing was done. What was there goes to `old`.
+/// Replaces an element of four or eight bytes if it has a value; `false` if nothing was done. The value before goes to `old`.
 ///
 /// # Safety
 /// All three are of an element's size.

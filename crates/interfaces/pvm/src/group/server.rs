@@ -1,6 +1,6 @@
 //! The answers of PVM's group server to programs that ask it themselves, as `pvm_gstat` and `pvmgroups` do.
 //!
-//! There is no such task here. Whoever wants its number gets that of the first host, and what is sent there in the context
+//! There is no such task here. A task that wants its number gets that of the first host, and what is sent there in the context
 //! of groups is answered by the library, from what Regatta's launcher knows.
 
 use std::ffi::{CStr, CString, c_char, c_int};

@@ -1,7 +1,7 @@
 //! One message that is being packed or unpacked.
 //!
 //! A message is a row of bytes. Packing appends to it; unpacking reads on from where the last reading
-//! ended. What PVM 3.4 does at the edges is kept: a buffer is read from its front only when it was
+//! ended. PVM 3.4's behaviour at the edges is kept: a buffer is read from its front only when it was
 //! packed since it was last read, a buffer that has been read past its end gives no more bytes, and a
 //! message of XDR that is packed again after reading loses its numbers and keeps its bytes.
 

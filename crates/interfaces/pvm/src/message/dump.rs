@@ -1,4 +1,4 @@
-//! `i_dump`: the memory that the library has in use, for those who look for leaks. What is not a message is not counted.
+//! `i_dump`: the memory that the library has in use, for those who look for leaks. Other memory than messages is not counted.
 
 use std::ffi::c_int;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Messages as PVM has them: buffers with numbers, into which items are packed one after the other.
 //!
 //! Here is everything about them but their way to another task: this module knows neither tasks nor
-//! the engine, and can be tried by itself. (Only its functions for programs tell a tracer that they are called.) Whoever sends takes a message as it goes out
-//! ([`outgoing`]); whoever receives brings one in ([`spare`], [`accept`], [`set_received`]).
+//! the engine, and can be tried by itself. (Only its functions for programs tell a tracer that they are called.) A sender takes a message as it goes out
+//! ([`outgoing`]); a receiver brings one in ([`spare`], [`accept`], [`set_received`]).
 //!
 //! PVM's rule holds: one thread at a time is in the library. So the state is plain memory, without
 //! a lock, and nobody may hold a reference into it while a function of the user runs.

@@ -256,7 +256,7 @@ impl Buffer {
         }
     }
 
-    /// Unpack `count` items, and put them `stride` items apart. What is there is unpacked, also when
+    /// Unpack `count` items, and put them `stride` items apart. All that is there is unpacked, also when
     /// it is not enough.
     ///
     /// # Safety

@@ -5,7 +5,7 @@
 //! the steady state neither sending nor receiving allocates.
 //!
 //! Long messages are packed into memory that other tasks can read ([`Blocks`]): then they need not
-//! be copied to be sent, and what is received is memory of somebody else's. What others may be
+//! be copied to be sent, and what is received is memory of somebody else's. A block that others may be
 //! reading is never written again.
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -22,7 +22,7 @@ pub const STANDARD: usize = 4096 - HEAD;
 const ALIGNMENT: usize = 16;
 /// Blocks of the standard size that are kept for later.
 const MOST_STANDARD: usize = 64;
-/// Larger blocks that are kept for later, and how much of them. What the kernel has to hand out
+/// Larger blocks that are kept for later, and how much of them. Memory that the kernel has to hand out
 /// anew costs more than what is done with it.
 const MOST_LARGE: usize = 8;
 const MOST_LARGE_BYTES: usize = 64 << 20;
@@ -216,7 +216,7 @@ impl Shelf {
         }
     }
 
-    /// A block for `capacity` bytes of body, or more. What it holds is anything.
+    /// A block for `capacity` bytes of body, or more. Its content is anything.
     #[inline]
     pub fn take(&mut self, capacity: usize) -> Result<Storage, i32> {
         if capacity <= STANDARD {

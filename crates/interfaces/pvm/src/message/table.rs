@@ -341,7 +341,7 @@ impl Buffers {
         Ok(one_block(buffer, buffer.len))
     }
 
-    /// A buffer (0: the current send buffer) has been sent there. Who made it stays.
+    /// A buffer (0: the current send buffer) has been sent there. Its maker stays.
     #[inline(always)]
     pub fn sent(&mut self, id: i32, dst: i32, tag: i32, ctx: i32) {
         let index = match id {

@@ -34,7 +34,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     let before = to.align_offset(LINE).min(len);
     let lines = (len - before) / LINE;
     let behind = before + lines * LINE;
-    // SAFETY: the caller's; the lines are aligned. Whoever is told of the message later finds it whole: stores past the caches are
+    // SAFETY: the caller's; the lines are aligned. A task that is told of the message later finds it whole: stores past the caches are
     // in order with those after the fence.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, before);

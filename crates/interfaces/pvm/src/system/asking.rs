@@ -121,7 +121,7 @@ pub fn hosts() -> Result<Option<Vec<Described>>, i32> {
     read().map(Some).ok_or(codes::BAD_MSG)
 }
 
-/// Be the manager in place of this one. What it says, and the first host.
+/// Be the manager in place of this one. Its answer, and the first host.
 pub fn succeed() -> Result<Option<(c_int, Option<Described>)>, i32> {
     let Some(answer) = ask(tag::SCHED, Body::new())? else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! The task that starts hosts: `pvm_reg_hoster`.
 //!
 //! Regatta says by a message of the task to itself which hosts are wanted (`rg_start_hosts` in `regatta.h`); that becomes
-//! PVM's `SM_STHOST`. What the hoster answers with `SM_STHOSTACK`, a line that the command has printed or the name of an
+//! PVM's `SM_STHOST`. The hoster's answer with `SM_STHOSTACK`, a line that the command has printed or the name of an
 //! error for each host, is told to Regatta. As on PVM a hoster is on the first host, answers under the number that the message
 //! bears, and is one no more when it registers again. PVM's daemon would wait for ever for an answer that makes no sense: here those hosts
 //! have not been started.

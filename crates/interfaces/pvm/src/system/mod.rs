@@ -1,7 +1,7 @@
 //! Tasks that do a daemon's work: they have a place under a name that everybody knows, and speak with daemons by messages
 //! whose tags are those of `pvmproto.h`.
 //!
-//! There are no daemons of PVM here. What a program sends to one is done by the library in place of it, and what a daemon
+//! There are no daemons of PVM here. The requests that a program sends to one are carried out by the library in place of it, and what a daemon
 //! would send to the program comes from Regatta's launcher and becomes PVM's message.
 
 pub mod asking;

@@ -1,6 +1,6 @@
 //! The reports around a call, for a tracer.
 //!
-//! As long as nobody traces it a call looks at one flag. What it calls itself inside the library is not told.
+//! As long as nobody traces it a call looks at one flag. Calls that it makes inside the library are not told.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -55,7 +55,7 @@ impl Telling {
     }
 }
 
-/// Make a call, and tell of it what is wanted. What is looked at behind it lies in memory, so that compilers keep one copy
+/// Make a call, and tell of it what is wanted. The place that is looked at behind it lies in memory, so that compilers keep one copy
 /// of the call itself and put it here.
 #[inline(always)]
 pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(

@@ -1,6 +1,6 @@
 //! Non-blocking operations that own their memory.
 //!
-//! The memory lives in the operation until it is over. Who drops the operation leaves the memory
+//! The memory lives in the operation until it is over. A caller that drops the operation leaves the memory
 //! to the engine, which frees it at completion; who forgets it, leaks it. Either way the engine
 //! never touches memory that is somebody else's by now.
 #![deny(unsafe_code)]

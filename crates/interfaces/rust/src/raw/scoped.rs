@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// Wait for everything. What cannot be waited for is withdrawn.
+    /// Wait for everything. An operation that cannot be waited for is withdrawn.
     fn finish(&self) -> Result<()> {
         let mut first = Ok(());
         let slots = self.open.borrow().len();

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A daemon gives a channel away when its agent knows that its owner is lost, which is later on some hosts than on others: so a claim that
-//! fails is made again. A claim is *open* until its host is claimed or lost. What has been claimed is held while another claim is open, so
+//! fails is made again. A claim is *open* until its host is claimed or lost. A channel that has been claimed is held while another claim is open, so
 //! that this host can still leave the job to another one if some agent does not name it among the hosts that may lead.
 //!
 //! Majority: this host says the word only if more than half of the hosts that are left, itself among them, have consented.

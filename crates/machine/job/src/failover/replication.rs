@@ -41,7 +41,7 @@ impl Replication {
         (hosts / 2).clamp(2, MOST)
     }
 
-    /// These hosts are to hold replicas; a host that holds one goes on to do so. Those that need a snapshot now.
+    /// These hosts are to hold replicas; a host that holds one goes on to do so. The hosts that need a snapshot now.
     pub fn add_holders(&mut self, wanted: impl Iterator<Item = u32>) -> Vec<u32> {
         wanted.filter(|host| self.holders.insert(*host)).collect()
     }

@@ -52,7 +52,7 @@ impl Agent {
         self.worker.begun && !self.is_without_owner()
     }
 
-    /// Until something is due although nothing arrives. What is not handled makes nothing due: it would stay so.
+    /// Until something is due although nothing arrives. A descriptor that is not handled makes nothing due: it would stay so.
     pub(super) fn until_turn(&self) -> Duration {
         let beat = BEAT.saturating_sub(self.spoken.elapsed());
         let worker = Some(&self.worker).filter(|_| self.has_begun_for_owner());

@@ -63,7 +63,7 @@ fn script(arguments: &[OsString]) -> Script {
             CHECKS => drop(words.next()),
             long if long.starts_with("--") => {}
             option if option.starts_with('-') => {
-                // Letters of several options may stand together. What is left after one with a value is that value.
+                // Letters of several options may stand together. The rest after one with a value is that value.
                 let Some(at) = option.find(['c', 'm', 'W', 'X']) else {
                     continue;
                 };

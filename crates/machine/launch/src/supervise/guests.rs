@@ -5,7 +5,7 @@ use super::growing::Growing;
 use crate::join_socket::JoinSocket;
 
 impl Supervisor<'_> {
-    /// May somebody be let in? Who comes first finds the hosts that were there before.
+    /// May somebody be let in? The first to come finds the hosts that were there before.
     pub(super) fn is_open(&self) -> bool {
         !self.growing.as_ref().is_some_and(Growing::is_gathering)
     }

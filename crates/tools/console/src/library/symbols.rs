@@ -106,7 +106,7 @@ struct Handle(NonNull<c_void>);
 impl Handle {
     fn open(path: &Path) -> Result<Handle, String> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "no path".to_owned())?;
-        // SAFETY: the name ends in a zero byte. What the library does when it is loaded is what it does in each program that uses it.
+        // SAFETY: the name ends in a zero byte. The library does the same when it is loaded as in each program that uses it.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         NonNull::new(handle).map(Handle).ok_or_else(last_error)
     }

@@ -50,7 +50,7 @@ fn serve(window: &Window) {
                     bytes.extend_from_slice(&reply);
                     let (address, length) = (bytes.as_ptr().cast(), bytes.len());
                     let (tag, group) = (words[1] as c_int, window.comm.hidden);
-                    // SAFETY: the bytes are read before the call returns. Who has died meanwhile needs no reply.
+                    // SAFETY: the bytes are read before the call returns. A process that has died meanwhile needs no reply.
                     unsafe { rg::rg_bsend(address, length, source, tag, group) };
                 }
             }
