@@ -169,7 +169,7 @@ impl Learner {
         }
     }
 
-    /// As above, of a message that keeps the footprint it began with. To a trial of the other footprint its bytes are nothing, or a long
+    /// So many bytes were copied in, of a message that keeps the footprint it began with. To a trial of the other footprint its bytes are nothing, or a long
     /// message would use up the trial of what only the next one can be sent with.
     pub(crate) fn copied_with(&mut self, footprint: Footprint, bytes: usize) {
         let tries = matches!(self.stage, Stage::Warming | Stage::Timing);
@@ -329,7 +329,7 @@ mod tests {
         wide
     }
 
-    /// As above, in messages that keep the footprint they begin with.
+    /// Lets bytes flow in messages that keep the footprint they begin with.
     fn flow_in_messages(
         learner: &mut Learner,
         messages: u32,
