@@ -212,7 +212,7 @@ impl Side {
         if stream.cancelled && stream.received < into.len() as u64 {
             return;
         }
-        stream.extend();
+        stream.extend(into.len() as u64);
         let end = stream.total;
         if let Some(end) = end {
             let (_, place) = self.ins.swap_remove(at);
