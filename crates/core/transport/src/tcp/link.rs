@@ -25,8 +25,8 @@ use regatta_connection::channel::Channel;
 pub(crate) const LONGEST: usize = 16 << 10;
 /// Bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
 const TAIL: usize = 4 << 10;
-/// Bytes asked for where nothing is known of what comes: any frame, and of a large message behind its offer little, as that would have to
-/// be copied once more.
+/// Bytes asked for of an encrypted connection where nothing is known of what comes: any frame, and of a large message behind its offer little,
+/// as that would have to be copied once more.
 const SIP: usize = HEAD + LONGEST;
 /// Looks for a frame, while a chunk that somebody drains is in front of it, before it is put aside.
 const PATIENCE: u32 = 64;
@@ -445,7 +445,14 @@ impl Link {
     }
 
     pub(super) fn try_receive(&mut self) -> Result<bool, Trouble> {
-        self.receive_some(if self.gushes { usize::MAX } else { SIP })
+        let sips = !self.gushes && self.comes_in_pieces();
+        self.receive_some(if sips { SIP } else { usize::MAX })
+    }
+
+    /// Are small pieces received as cheaply as large ones? An encrypted connection holds what it has received; of another one
+    /// each piece is a system call, and the kernel's word to the peer that there is room again.
+    fn comes_in_pieces(&self) -> bool {
+        matches!(&self.phase, Phase::Open(channel) if channel.is_secure())
     }
 
     /// Receive so much at most, where no chunk is under way.

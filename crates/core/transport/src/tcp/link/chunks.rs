@@ -96,7 +96,7 @@ impl Link {
 
     /// Receive the present chunk of `id`, straight into its place if it can go there.
     pub(crate) fn pull(&mut self, id: u32, into: &Views) -> Result<bool, Trouble> {
-        if self.chunk.is_none() && self.inbox.is_scanned() {
+        if self.chunk.is_none() && self.inbox.is_scanned() && self.comes_in_pieces() {
             // The head alone: the bytes of a chunk behind it can go to their place.
             let came = self.receive_some(HEAD)?;
             if !came || self.chunk.is_none() {
