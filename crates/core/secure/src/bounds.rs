@@ -14,8 +14,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds of all connections. AES-GCM bears 2^24.5 records of 2^14 bytes (RFC 8446, section 5.5), which are 2^34.5 blocks; 2^37 bytes
-    /// are 2^33.
+    /// Bounds of all connections. The cipher asks for no change so early: AEGIS-128X bears 2^48 records under a key even where nonces are drawn
+    /// by lot, and 2^61 bytes in a record (`draft-irtf-cfrg-aegis-aead`); here nonces are counted, and none comes twice. But who comes to know
+    /// a key is to read no more than so much with it.
     pub const CONNECTION: Bounds = Bounds {
         least: 512,
         most: 1 << 23,

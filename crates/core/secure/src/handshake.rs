@@ -2,9 +2,10 @@
 
 use std::io;
 
-use snow::{Builder, HandshakeState, TransportState};
+use snow::{Builder, HandshakeState};
 
 use crate::bounds::Bounds;
+use crate::cipher::{Cipher, NAME, erase};
 use crate::primitives::Primitives;
 use crate::record::{TAG, broken};
 use crate::session::Session;
@@ -27,7 +28,9 @@ fn failed(error: snow::Error) -> io::Error {
 
 fn begin(key: &Key, prologue: &[u8], called: bool) -> Result<HandshakeState, snow::Error> {
     let builder = Builder::with_resolver(PATTERN.parse()?, Box::new(Primitives));
-    let builder = builder.psk(0, key)?.prologue(prologue)?;
+    // Two who would go on with different ciphers have no handshake.
+    let prologue = [NAME, prologue].concat();
+    let builder = builder.psk(0, key)?.prologue(&prologue)?;
     match called {
         true => builder.build_initiator(),
         false => builder.build_responder(),
@@ -46,6 +49,18 @@ fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
         n if n == N => Ok(message),
         _ => Err(broken("a message of the handshake has another length")),
     }
+}
+
+/// The ciphers of both directions, that of the caller first.
+fn split(mut state: Box<HandshakeState>) -> io::Result<[Cipher; 2]> {
+    if !state.is_handshake_finished() {
+        return Err(broken("a handshake is not at its end"));
+    }
+    let (mut caller, mut callee) = state.dangerously_get_raw_split();
+    let ciphers = [&caller, &callee].map(Cipher::new);
+    erase(&mut caller);
+    erase(&mut callee);
+    Ok(ciphers)
 }
 
 /// The end that begins.
@@ -70,18 +85,16 @@ impl Caller {
         records: u64,
     ) -> io::Result<(Session, [u8; THIRD])> {
         self.0.read_message(second, &mut []).map_err(failed)?;
-        let mut state = self.0.into_transport_mode().map_err(failed)?;
+        let [mut sends, receives] = split(self.0)?;
         let mut third = [0; THIRD];
-        match state.write_message(&[], &mut third).map_err(failed)? {
-            THIRD => Ok((Session::new(state, bounds, records), third)),
-            _ => Err(broken("a message of the handshake has another length")),
-        }
+        sends.seal(&[], &mut third);
+        Ok((Session::new([sends, receives], bounds, records), third))
     }
 }
 
 /// The end that answers. Its caller has shown that it has the key, not yet that it is there now.
 #[derive(Debug)]
-pub struct Callee(Box<TransportState>);
+pub struct Callee([Cipher; 2]);
 
 impl Callee {
     /// Takes the first message; the second. An error: the caller does not have the key, or has said something else before. It gets
@@ -95,25 +108,22 @@ impl Callee {
         state.read_message(first, &mut []).map_err(failed)?;
         forget_key(&mut state).map_err(failed)?;
         let second = write(&mut state)?;
-        let state = state.into_transport_mode().map_err(failed)?;
-        Ok((Callee(Box::new(state)), second))
+        Ok((Callee(split(Box::new(state))?), second))
     }
 
     /// Takes the third message, which proves that the caller is there now; the session, which changes the key of what it sends
     /// after `records`, as far as the bounds allow.
-    pub fn finish(
-        mut self,
-        third: &[u8; THIRD],
-        bounds: Bounds,
-        records: u64,
-    ) -> io::Result<Session> {
-        self.0.read_message(third, &mut []).map_err(failed)?;
-        Ok(Session::new(*self.0, bounds, records))
+    pub fn finish(self, third: &[u8; THIRD], bounds: Bounds, records: u64) -> io::Result<Session> {
+        let [mut receives, sends] = self.0;
+        match receives.open(third, &mut []) {
+            true => Ok(Session::new([sends, receives], bounds, records)),
+            false => Err(broken("a caller that is not there now")),
+        }
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
 
@@ -122,16 +132,6 @@ pub(crate) mod tests {
 
     const BOUNDS: Bounds = Bounds::CONNECTION;
     const KEY: Key = [7; 32];
-
-    /// The ciphers of both ends, after a handshake.
-    pub(crate) fn states() -> [TransportState; 2] {
-        let mut both = [true, false].map(|called| begin(&KEY, b"we", called).unwrap());
-        for writes in [0, 1] {
-            let message: [u8; FIRST] = write(&mut both[writes]).unwrap();
-            both[1 - writes].read_message(&message, &mut []).unwrap();
-        }
-        both.map(|state| state.into_transport_mode().unwrap())
-    }
 
     /// A handshake of two who are given these keys and prologues; `on_the_way` sees each message. None: it failed.
     fn shake(

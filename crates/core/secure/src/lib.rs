@@ -1,4 +1,5 @@
-//! Secure channels over a byte stream, between two who share a key: `Noise_NNpsk0_25519_AESGCM_SHA256`, by `snow`.
+//! Secure channels over a byte stream, between two who share a key: a handshake of Noise (`Noise_NNpsk0_25519_AESGCM_SHA256`, by `snow`), and
+//! records under keys that come of it, sealed with AEGIS-128X2 (`aegis`).
 //!
 //! Nothing here knows of tasks, ranks, sockets or clocks. The caller of this crate moves the bytes, bounds the time of a
 //! handshake, and ends the stream at the first error.
@@ -14,8 +15,8 @@
 //! # Handshake
 //!
 //! - *Key.* Each of the three is sealed under the shared key. Nobody without it can make one, or tell what is in it.
-//! - *Prologue.* Both ends give what they have said to each other before, such as names and versions. If the two differ in a
-//!   byte, no message opens.
+//! - *Prologue.* Both ends give what they have said to each other before, such as names and versions. The name of the records' cipher
+//!   goes before that. If the two differ in a byte, no message opens: so an end that would seal records otherwise is refused here.
 //! - *Freshness.* The callee's second message depends on the caller's ephemeral key, and the caller's third on the callee's. A
 //!   first message that is sent again gets a new second message, and nothing that was recorded opens after that. So a [`Callee`]
 //!   gives out a [`Session`] only for the third.
@@ -30,14 +31,16 @@
 //! length (2, big-endian) │ content, sealed (0 to 65519) │ tag (16)
 //! ```
 //!
-//! A record is a transport message of Noise with the length of the sealed part in front. Its number in its direction, which
-//! begins at 0 and never comes twice on a stream, is its nonce. So a record opens once, in its place and in its direction, or the
-//! stream is over: [`Session::recv`] gives an error, and gives one ever after. The length is not sealed. Another length
-//! has other bytes tried as a record, which do not open; one below 16 is refused as soon as it is there.
+//! Noise gives each direction a secret at the end of the handshake (`Split`, section 5.2). From that HMAC-SHA-256 makes, under labels that
+//! name the cipher, the direction's secret, and from this a key and a mask, of 16 bytes each. The nonce of a record is the mask, mixed by
+//! exclusive or with the record's number in its direction. That begins at 0, with the third message, and never comes twice on a stream. So
+//! a record opens once, in its place and in its direction, or the stream is over: [`Session::recv`] gives an error, and gives one ever
+//! after. The length is not sealed. Another length has other bytes tried as a record, which do not open; one below 16 is refused as soon as
+//! it is there.
 //!
-//! A record without content is a *change of the key*, the last record under its key. The next one is sealed under
-//! `REKEY(key)` (Noise, section 4.2): nobody can come from that back to the key before. Each direction changes by itself. As the
-//! change is a record, both ends change at the same place of the stream, and nobody else can make them. The old key is
+//! A record without content is a *change of the key*, the last record under its key. HMAC makes the next secret from the one before, and
+//! the next key and mask from that: nobody can come from them back to the key before. Each direction changes by itself. As the
+//! change is a record, both ends change at the same place of the stream, and nobody else can make them. What was before is
 //! overwritten in its place.
 //!
 //! [`Bounds`] say how long a key serves, and both ends hold the same:
@@ -49,17 +52,18 @@
 //!
 //! # Memory
 //!
-//! - *One copy on each side.* A record is sealed from the memory of one part into the outgoing buffer, and opened from the
-//!   incoming buffer into the memory of one part, if it fits there. Parts are cut into records of one size: so a record
+//! - *One pass on each side.* A record is sealed from the memory of one part into the outgoing buffer, and opened from the
+//!   incoming buffer into the memory of one part, if it fits there; short ones are copied first, and sealed or opened in their place. Parts are cut into records of one size: so a record
 //!   ends where a part does, and a receiver who asks in parts of the same lengths has each opened in its place. A record that does not
 //!   fit is opened aside, and copied.
 //! - *No allocation* after the handshake.
-//! - *No plaintext goes out.* The outgoing buffer is only ever as long as what was sealed. Should sealing fail, the place is
+//! - *No plaintext goes out.* The outgoing buffer is only ever as long as what was sealed. Should a record have to be refused, the place is
 //!   cleared, and nothing is sealed any more.
 //! - *No plaintext comes out unproved.* Memory of a record that did not open is cleared.
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod cipher;
 mod handshake;
 mod opener;
 mod primitives;

@@ -10,9 +10,8 @@
 use std::io::{self, IoSliceMut};
 use std::ops::Range;
 
-use snow::TransportState;
-
 use crate::bounds::{Bounds, Use};
+use crate::cipher::Cipher;
 use crate::record::{CONTENT, HEAD, LONGEST, TAG, broken, length};
 
 /// Received at a time.
@@ -20,6 +19,7 @@ const ROOM: usize = 4 * (HEAD + LONGEST);
 
 #[derive(Debug)]
 pub(crate) struct Opener {
+    cipher: Cipher,
     bounds: Bounds,
     used: Use,
     bytes: Box<[u8]>,
@@ -46,10 +46,11 @@ fn place<'a>(into: &'a mut [IoSliceMut<'_>], at: usize) -> &'a mut [u8] {
 }
 
 impl Opener {
-    pub(crate) fn new(used: Use, bounds: Bounds) -> Opener {
+    pub(crate) fn new(cipher: Cipher, bounds: Bounds) -> Opener {
         Opener {
             bounds,
-            used,
+            used: Use::after(cipher.number()),
+            cipher,
             bytes: vec![0; ROOM].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -80,7 +81,6 @@ impl Opener {
     /// Receive into `into`, as much as is there; `None`: nothing. After an error of a record there are only errors.
     pub(crate) fn recv(
         &mut self,
-        state: &mut TransportState,
         into: &mut [IoSliceMut<'_>],
         mut recv: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<Option<usize>> {
@@ -95,9 +95,9 @@ impl Opener {
             } else if let Some(record) = self.checked(Opener::whole)? {
                 let place = place(into, done);
                 if record.len() - TAG <= place.len() {
-                    done += self.open(state, record, Some(place))?;
+                    done += self.open(record, Some(place))?;
                 } else if done == 0 {
-                    self.open(state, record, None)?;
+                    self.open(record, None)?;
                 } else {
                     // The next call may have the room for it.
                     break;
@@ -141,24 +141,14 @@ impl Opener {
 
     /// Opens a record into its place, which has the room, or aside; how many bytes have come into the place.
     #[inline]
-    fn open(
-        &mut self,
-        state: &mut TransportState,
-        record: Range<usize>,
-        place: Option<&mut [u8]>,
-    ) -> io::Result<usize> {
-        let opened = self.try_open(state, record, place);
+    fn open(&mut self, record: Range<usize>, place: Option<&mut [u8]>) -> io::Result<usize> {
+        let opened = self.try_open(record, place);
         self.failed |= opened.is_err();
         opened
     }
 
     #[inline]
-    fn try_open(
-        &mut self,
-        state: &mut TransportState,
-        record: Range<usize>,
-        place: Option<&mut [u8]>,
-    ) -> io::Result<usize> {
+    fn try_open(&mut self, record: Range<usize>, place: Option<&mut [u8]>) -> io::Result<usize> {
         let (sealed, content) = (record.len(), record.len() - TAG);
         if !self.used.has_room(&self.bounds, sealed) {
             return Err(broken("a key is not changed in time"));
@@ -166,13 +156,12 @@ impl Opener {
         let record = &self.bytes[record];
         let is_aside = place.is_none();
         let place = place.unwrap_or(&mut self.aside[..]);
-        let opened = state.read_message(record, &mut place[..content]);
-        if !matches!(opened, Ok(n) if n == content) {
+        if !self.cipher.open(record, &mut place[..content]) {
             return Err(broken("a record that was not sealed for this place"));
         }
         self.start += HEAD + sealed;
         if content == 0 {
-            return self.change_key(state);
+            return self.change_key();
         }
         self.used.count(sealed);
         if is_aside {
@@ -184,11 +173,11 @@ impl Opener {
 
     /// The record that was opened is the last under its key.
     #[cold]
-    fn change_key(&mut self, state: &mut TransportState) -> io::Result<usize> {
+    fn change_key(&mut self) -> io::Result<usize> {
         if !self.used.may_change(&self.bounds) {
             return Err(broken("a key is changed too early"));
         }
-        state.rekey_incoming();
+        self.cipher.change();
         self.used = Use::default();
         Ok(0)
     }

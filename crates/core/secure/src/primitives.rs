@@ -1,18 +1,14 @@
-//! The primitives of Noise: AES-256-GCM, SHA-256 and random numbers by `ring`, X25519 by `curve25519-dalek`.
+//! The primitives of the handshake: AES-256-GCM, SHA-256 and random numbers by `ring`, X25519 by `curve25519-dalek`.
 //!
-//! snow has an AES-GCM by `ring`, too. That one opens where the tag has room as well, and allocates where it has none; this one
-//! opens into memory of just the content's length, which may be the user's. And it overwrites keys that are not needed any more.
-
-use std::hint::black_box;
+//! snow's resolver for `ring` has no key exchange.
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 use snow::Error;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 
-use crate::record::TAG;
+use crate::cipher::erase;
 
 /// Names the primitives to snow.
 pub(crate) struct Primitives;
@@ -32,91 +28,7 @@ impl CryptoResolver for Primitives {
     }
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        let known = matches!(choice, CipherChoice::AESGCM);
-        known.then(|| Box::new(AesGcm(aes(&[0; 32]))) as Box<dyn Cipher>)
-    }
-}
-
-/// AES-256-GCM, as Noise uses it (section 12.4).
-struct AesGcm(LessSafeKey);
-
-fn aes(key: &[u8; 32]) -> LessSafeKey {
-    let key = UnboundKey::new(&AES_256_GCM, key);
-    LessSafeKey::new(key.expect("a key of AES-256 has 32 bytes"))
-}
-
-/// Four zeros, and the number of the message.
-fn nonce(number: u64) -> Nonce {
-    let mut nonce = [0; NONCE_LEN];
-    nonce[NONCE_LEN - 8..].copy_from_slice(&number.to_be_bytes());
-    Nonce::assume_unique_for_key(nonce)
-}
-
-impl Cipher for AesGcm {
-    fn name(&self) -> &'static str {
-        "AESGCM"
-    }
-
-    fn set(&mut self, key: &[u8; 32]) {
-        // In its place: the key before is overwritten.
-        self.0 = aes(key);
-    }
-
-    /// The bytes written; none, and no plaintext either, if `ring` cannot seal.
-    fn encrypt(&self, number: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
-        let (place, rest) = out.split_at_mut(plaintext.len());
-        place.copy_from_slice(plaintext);
-        let sealed = self
-            .0
-            .seal_in_place_separate_tag(nonce(number), Aad::from(authtext), place);
-        let Ok(tag) = sealed else {
-            place.fill(0);
-            return 0;
-        };
-        rest[..TAG].copy_from_slice(tag.as_ref());
-        plaintext.len() + TAG
-    }
-
-    /// Writes nothing behind the plaintext. Bytes that do not open are cleared by `ring`.
-    fn decrypt(
-        &self,
-        number: u64,
-        authtext: &[u8],
-        ciphertext: &[u8],
-        out: &mut [u8],
-    ) -> Result<usize, Error> {
-        let (sealed, tag) = ciphertext.split_last_chunk::<TAG>().ok_or(Error::Decrypt)?;
-        let place = out.get_mut(..sealed.len()).ok_or(Error::Decrypt)?;
-        place.copy_from_slice(sealed);
-        self.0
-            .open_in_place_separate_tag(
-                nonce(number),
-                Aad::from(authtext),
-                Tag::from(*tag),
-                place,
-                0..,
-            )
-            .map_err(|_| Error::Decrypt)?;
-        Ok(sealed.len())
-    }
-
-    /// As Noise has it for all ciphers (section 4.2), but that the new key does not stay behind on the stack.
-    fn rekey(&mut self) {
-        let mut sealed = [0; 32 + TAG];
-        let length = self.encrypt(u64::MAX, &[], &[0; 32], &mut sealed);
-        assert_eq!(length, sealed.len(), "ring seals 32 bytes");
-        let mut key = [0; 32];
-        key.copy_from_slice(&sealed[..32]);
-        self.set(&key);
-        erase(&mut sealed);
-        erase(&mut key);
-    }
-}
-
-impl Drop for AesGcm {
-    fn drop(&mut self) {
-        self.set(&[0; 32]);
-        black_box(&self.0);
+        RingResolver.resolve_cipher(choice)
     }
 }
 
@@ -177,18 +89,12 @@ impl Drop for X25519 {
     }
 }
 
-/// Overwrites a secret that nobody will read again, in a way that the compiler does not leave out.
-fn erase(secret: &mut [u8]) {
-    secret.fill(0);
-    black_box(secret);
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use snow::{Builder, HandshakeState};
 
-    fn bytes(hex: &str) -> Vec<u8> {
+    pub(crate) fn bytes(hex: &str) -> Vec<u8> {
         let digit = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
         (0..hex.len()).step_by(2).map(digit).collect()
     }
@@ -245,42 +151,5 @@ mod tests {
         let fourth = "a9ff535aace3db6a1da1a7fb00fe2de2622bb373abad9fb42c00e0";
         assert_eq!(room[..n], bytes(fourth));
         caller.read_message(&bytes(fourth), &mut [0; 11]).unwrap();
-    }
-
-    /// The rule of Noise, by snow's own cipher.
-    #[test]
-    fn a_changed_key_is_the_one_of_the_rule() {
-        let mut theirs = RingResolver.resolve_cipher(&CipherChoice::AESGCM).unwrap();
-        let mut ours = AesGcm(aes(&[7; 32]));
-        theirs.set(&[7; 32]);
-        let sealed = |cipher: &dyn Cipher| {
-            let mut out = [0; 20];
-            assert_eq!(cipher.encrypt(5, b"beside", b"text", &mut out), 20);
-            out
-        };
-        let first = sealed(&ours);
-        assert_eq!(first, sealed(&*theirs));
-        ours.rekey();
-        theirs.rekey();
-        let second = sealed(&ours);
-        assert_eq!(second, sealed(&*theirs));
-        assert_ne!(first, second);
-        // The key before is gone.
-        assert!(ours.decrypt(5, b"beside", &first, &mut [0; 4]).is_err());
-    }
-
-    #[test]
-    fn a_text_opens_into_just_its_room_and_what_does_not_open_is_cleared() {
-        let cipher = AesGcm(aes(&[7; 32]));
-        let mut sealed = [0; 20];
-        cipher.encrypt(0, &[], b"text", &mut sealed);
-        let mut room = [9; 6];
-        assert_eq!(cipher.decrypt(0, &[], &sealed, &mut room).unwrap(), 4);
-        assert_eq!(&room, b"text\x09\x09");
-        assert!(cipher.decrypt(0, &[], &sealed, &mut [0; 3]).is_err());
-        assert!(cipher.decrypt(0, &[], &sealed[..15], &mut room).is_err());
-        sealed[19] ^= 1;
-        assert!(cipher.decrypt(0, &[], &sealed, &mut room).is_err());
-        assert_eq!(&room, b"\0\0\0\0\x09\x09");
     }
 }

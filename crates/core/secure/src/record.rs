@@ -6,7 +6,7 @@ use std::io;
 pub const HEAD: usize = 2;
 /// Bytes behind the content.
 pub const TAG: usize = 16;
-/// The longest that may follow a head: a transport message of Noise.
+/// The longest that may follow a head.
 pub(crate) const LONGEST: usize = 65_535;
 /// Most bytes of content.
 pub const CONTENT: usize = LONGEST - TAG;

@@ -7,9 +7,8 @@
 
 use std::io::{self, IoSlice};
 
-use snow::TransportState;
-
 use crate::bounds::{Bounds, Use};
+use crate::cipher::Cipher;
 use crate::record::{CHANGE, CONTENT, HEAD, LONGEST, TAG, broken};
 
 /// Sealed at a time: the longest record, with a change of the key and a short record before it, such as a head that goes before
@@ -18,6 +17,7 @@ const BATCH: usize = 128 + CHANGE + HEAD + LONGEST;
 
 #[derive(Debug)]
 pub(crate) struct Sealer {
+    cipher: Cipher,
     bounds: Bounds,
     used: Use,
     /// Records under a key, the one that changes it among them.
@@ -38,10 +38,11 @@ fn pieces<'a>(from: &'a [IoSlice<'_>]) -> impl Iterator<Item = &'a [u8]> {
 
 impl Sealer {
     /// Changes its key after `limit` records, as far as the bounds allow.
-    pub(crate) fn new(used: Use, bounds: Bounds, limit: u64) -> Sealer {
+    pub(crate) fn new(cipher: Cipher, bounds: Bounds, limit: u64) -> Sealer {
         Sealer {
             bounds,
-            used,
+            used: Use::after(cipher.number()),
+            cipher,
             limit: limit.min(bounds.most).max(bounds.least + 1),
             out: vec![0; BATCH].into_boxed_slice(),
             start: 0,
@@ -75,7 +76,6 @@ impl Sealer {
     /// Seal and send, a batch at a time, as much as is taken; how much was sealed.
     pub(crate) fn send(
         &mut self,
-        state: &mut TransportState,
         from: &[IoSlice<'_>],
         mut send: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<usize> {
@@ -83,7 +83,7 @@ impl Sealer {
         let mut pieces = pieces(from).peekable();
         while pieces.peek().is_some() && self.flush(&mut send)? {
             while let Some(piece) = pieces.next_if(|piece| self.has_room(piece)) {
-                self.seal(state, piece)?;
+                self.seal(piece)?;
                 done += piece.len();
             }
         }
@@ -98,32 +98,32 @@ impl Sealer {
 
     /// One record, after a change of the key if that is due.
     #[inline]
-    fn seal(&mut self, state: &mut TransportState, content: &[u8]) -> io::Result<()> {
+    fn seal(&mut self, content: &[u8]) -> io::Result<()> {
         let sealed = content.len() + TAG;
         // The change itself must find room, too.
         let is_due =
             self.used.records + 1 >= self.limit || !self.used.has_room(&self.bounds, sealed + TAG);
         if is_due {
-            self.change_key(state)?;
+            self.change_key()?;
         }
-        self.seal_one(state, content)
+        self.seal_one(content)
     }
 
     /// Tells the other end that the next record comes under the next key.
     #[cold]
-    fn change_key(&mut self, state: &mut TransportState) -> io::Result<()> {
+    fn change_key(&mut self) -> io::Result<()> {
         if !self.used.may_change(&self.bounds) {
             return Err(self.fail());
         }
-        self.seal_one(state, &[])?;
-        state.rekey_outgoing();
+        self.seal_one(&[])?;
+        self.cipher.change();
         self.used = Use::default();
         Ok(())
     }
 
     /// Seals a record behind the others; or clears its place.
     #[inline]
-    fn seal_one(&mut self, state: &mut TransportState, content: &[u8]) -> io::Result<()> {
+    fn seal_one(&mut self, content: &[u8]) -> io::Result<()> {
         let sealed = content.len() + TAG;
         let (Ok(length), false) = (u16::try_from(sealed), self.failed) else {
             return Err(self.fail());
@@ -131,13 +131,15 @@ impl Sealer {
         if !self.used.has_room(&self.bounds, sealed) {
             return Err(self.fail());
         }
-        let (head, place) = self.out[self.end..].split_at_mut(HEAD);
-        if !matches!(state.write_message(content, place), Ok(n) if n == sealed) {
+        let end = self.end + HEAD + sealed;
+        let Some(record) = self.out.get_mut(self.end..end) else {
             return Err(self.fail());
-        }
+        };
+        let (head, place) = record.split_at_mut(HEAD);
         head.copy_from_slice(&length.to_be_bytes());
+        self.cipher.seal(content, place);
         self.used.count(sealed);
-        self.end += HEAD + sealed;
+        self.end = end;
         Ok(())
     }
 
@@ -153,7 +155,7 @@ impl Sealer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handshake::tests::states;
+    use crate::tests::ciphers;
 
     #[test]
     fn pieces_of_a_part_are_of_one_size_and_end_with_it() {
@@ -177,16 +179,16 @@ mod tests {
 
     /// Also when more is asked for afterwards.
     #[test]
-    fn what_snow_does_not_seal_does_not_go_out() {
-        let [mut state, _] = states();
-        let mut sealer = Sealer::new(Use::default(), Bounds::CONNECTION, u64::MAX);
-        sealer.seal_one(&mut state, b"sound").unwrap();
+    fn what_has_no_room_does_not_go_out() {
+        let [cipher, _] = ciphers();
+        let mut sealer = Sealer::new(cipher, Bounds::CONNECTION, u64::MAX);
+        sealer.seal_one(b"sound").unwrap();
         let sound = sealer.out[..sealer.end].to_vec();
         // Room for the secret, and not for its tag.
         sealer.out = sealer.out[..sealer.end + HEAD + 10].into();
         sealer.out[sound.len()..].fill(9);
-        assert!(sealer.seal_one(&mut state, b"a secret").is_err());
-        assert!(sealer.seal_one(&mut state, b"").is_err());
+        assert!(sealer.seal_one(b"a secret").is_err());
+        assert!(sealer.seal_one(b"").is_err());
         let mut out = vec![];
         let all = sealer.flush(|bytes| {
             out.extend_from_slice(bytes);
@@ -196,9 +198,7 @@ mod tests {
         assert!(sealer.out[sound.len()..].iter().all(|&byte| byte == 0));
         assert!(
             sealer
-                .send(&mut state, &[IoSlice::new(b"more")], |_| panic!(
-                    "it goes out"
-                ))
+                .send(&[IoSlice::new(b"more")], |_| panic!("it goes out"))
                 .is_err()
         );
     }

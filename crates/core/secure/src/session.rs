@@ -2,9 +2,8 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 
-use snow::TransportState;
-
-use crate::bounds::{Bounds, Use};
+use crate::bounds::Bounds;
+use crate::cipher::Cipher;
 use crate::opener::Opener;
 use crate::sealer::Sealer;
 
@@ -12,18 +11,16 @@ use crate::sealer::Sealer;
 /// of them waits.
 #[derive(Debug)]
 pub struct Session {
-    state: TransportState,
     sealer: Sealer,
     opener: Opener,
 }
 
 impl Session {
-    /// After a handshake, of which one direction has the last message behind it.
-    pub(crate) fn new(state: TransportState, bounds: Bounds, records: u64) -> Session {
+    /// After a handshake, of which one direction has the last message behind it. What this end sends is sealed by the first cipher.
+    pub(crate) fn new([sends, receives]: [Cipher; 2], bounds: Bounds, records: u64) -> Session {
         Session {
-            sealer: Sealer::new(Use::after(state.sending_nonce()), bounds, records),
-            opener: Opener::new(Use::after(state.receiving_nonce()), bounds),
-            state,
+            sealer: Sealer::new(sends, bounds, records),
+            opener: Opener::new(receives, bounds),
         }
     }
 
@@ -35,7 +32,7 @@ impl Session {
         from: &[IoSlice<'_>],
         send: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<usize> {
-        self.sealer.send(&mut self.state, from, send)
+        self.sealer.send(from, send)
     }
 
     /// Has sent what was sealed and not taken; whether that is all.
@@ -62,7 +59,7 @@ impl Session {
         into: &mut [IoSliceMut<'_>],
         recv: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<Option<usize>> {
-        self.opener.recv(&mut self.state, into, recv)
+        self.opener.recv(into, recv)
     }
 
     /// Whether there may be more than the last [`Session::recv`] gave, though it had room, without more bytes of the stream.

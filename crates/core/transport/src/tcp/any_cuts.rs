@@ -2,7 +2,6 @@
 //! come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
@@ -11,6 +10,7 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 use rustix::net::sockopt;
 
+use super::front_tests::channels;
 use super::link::{Link, Trouble};
 use super::phase::Phase;
 
@@ -212,7 +212,7 @@ impl Side {
         if stream.cancelled && stream.received < into.len() as u64 {
             return;
         }
-        stream.extend();
+        stream.extend(into.len() as u64);
         let end = stream.total;
         if let Some(end) = end {
             let (_, place) = self.ins.swap_remove(at);
@@ -270,17 +270,19 @@ impl Side {
     }
 }
 
-/// A new connection for both, whose sockets take little or much at a time.
+/// A new connection for both, whose sockets take little or much at a time, encrypted or not.
 fn connect(sides: &mut [Side; 2], dice: &mut Dice) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    for (side, socket) in sides.iter_mut().zip([ours, theirs]) {
-        socket.set_nonblocking(true).unwrap();
-        sockopt::set_socket_send_buffer_size(&socket, 2048 << dice.roll(8)).unwrap();
+    for socket in [&ours, &theirs] {
+        sockopt::set_socket_send_buffer_size(socket, 2048 << dice.roll(8)).unwrap();
+    }
+    let channels = channels([ours, theirs], dice.roll(2) == 0);
+    for (side, channel) in sides.iter_mut().zip(channels) {
         // One that is not adopted in time is given up.
         if side.pending.len() == PENDING || dice.roll(3) > 0 {
             side.pending.clear();
         }
-        side.pending.push(Channel::plain(OwnedFd::from(socket)));
+        side.pending.push(channel);
     }
 }
 

@@ -51,7 +51,7 @@ fn flow(links: &mut [Link; 2], id: u32, into: &Views) -> bool {
     links[1].pump(0);
     let stream = links[1].in_stream(id).unwrap();
     stream.release(into);
-    stream.extend();
+    stream.extend(into.len() as u64);
     stream.total.is_some()
 }
 
@@ -62,6 +62,7 @@ fn nothing_is_sent_from_the_memory_of_a_message_that_its_receiver_has() {
     let (message, into) = (views(&mut bytes), views(&mut place));
     let id = links[0].open_out(&message).unwrap();
     links[1].attach_in(id).unwrap();
+    links[1].in_stream(id).unwrap().extend(SIZE as u64);
     links[1].pump(0);
     links[0].receive();
     let enough = (0..10_000).any(|_| flow(&mut links, id, &into));

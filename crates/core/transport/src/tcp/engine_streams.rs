@@ -187,6 +187,14 @@ impl Tcp {
         let Some(stream) = link.in_stream(id) else {
             return Ok(Flow::Finished);
         };
+        // The sender goes on while what is here is looked after.
+        stream.extend(total);
+        if stream.announce {
+            link.pump(0);
+        }
+        let Some(stream) = link.in_stream(id) else {
+            return Ok(Flow::Finished);
+        };
         let before = stream.received;
         let mut moved = !stream.is_empty();
         if moved {
@@ -211,7 +219,7 @@ impl Tcp {
             link.trouble(Trouble::Corrupt(what));
             return Err(Fault::Corrupt { peer, what });
         }
-        stream.extend();
+        stream.extend(total);
         let (announce, finished) = (stream.announce, stream.total.is_some());
         if finished {
             link.release_in(id);

@@ -64,6 +64,12 @@ impl Inbox {
         Some(&mut self.bytes[self.end..self.end + LOOK])
     }
 
+    /// Has nothing come of a parcel that is not here as a whole?
+    #[inline]
+    pub(crate) fn is_scanned(&self) -> bool {
+        self.scanned == self.end
+    }
+
     /// The head at `at`, and bytes of its body that are there.
     #[inline]
     pub(crate) fn head_at(&self, at: usize) -> Option<&[u8; HEAD]> {

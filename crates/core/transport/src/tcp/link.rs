@@ -1,5 +1,7 @@
 //! All that is between this task and one peer on another host. It outlives the connections it uses.
 
+mod chunks;
+
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 
@@ -16,12 +18,16 @@ use super::phase::Phase;
 use super::stall::Stall;
 use super::stream::{self, InStream, MOST, OutStream};
 use super::stream_limit::{Noticed, Opened};
+use chunks::InChunk;
 use regatta_connection::channel::Channel;
 
 /// Longest payload of a frame.
 pub(crate) const LONGEST: usize = 16 << 10;
 /// Bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
 const TAIL: usize = 4 << 10;
+/// Bytes asked for of an encrypted connection where nothing is known of what comes: any frame, and of a large message behind its offer little,
+/// as that would have to be copied once more.
+const SIP: usize = HEAD + LONGEST;
 /// Looks for a frame, while a chunk that somebody drains is in front of it, before it is put aside.
 const PATIENCE: u32 = 64;
 
@@ -52,16 +58,6 @@ impl From<&'static str> for Trouble {
     }
 }
 
-/// The chunk at the head of the connection, of which some bytes are still to come.
-#[derive(Clone, Copy, Debug)]
-struct InChunk {
-    stream: u32,
-    /// Bytes to come, and how many of them have come before, on a connection that was lost.
-    left: usize,
-    known: usize,
-    last: bool,
-}
-
 /// One peer on another host: what was said and heard, over however many connections.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -77,6 +73,8 @@ pub(crate) struct Link {
     /// bounded number, and this task its own.
     late: VecDeque<(Parcel, u32)>,
     chunk: Option<InChunk>,
+    /// The last look for parcels has filled all its room.
+    gushes: bool,
     /// Vain looks at a chunk in the way.
     waited: u32,
     next_out: u32,
@@ -137,6 +135,7 @@ impl Link {
             noticed: Noticed::default(),
             late: VecDeque::new(),
             chunk: None,
+            gushes: false,
             waited: 0,
             next_out: 2,
             next_in: 1,
@@ -279,6 +278,10 @@ impl Link {
         };
         if self.mute {
             return;
+        }
+        if self.outs.last().is_some_and(OutStream::is_fresh) {
+            // Its offer goes with its front, by one system call.
+            return self.pump(1);
         }
         match self.outbox.write_now(channel) {
             Ok(true) => {}
@@ -441,17 +444,19 @@ impl Link {
         }
     }
 
-    fn leave_chunk(&mut self) -> bool {
-        let Some(chunk) = self.chunk else {
-            return false;
-        };
-        let stream = self.ins.iter().find(|stream| stream.id == chunk.stream);
-        let wanted = stream.is_some_and(|stream| stream.attached && !stream.discarded);
-        self.waited += 1;
-        wanted && self.waited < PATIENCE
+    pub(super) fn try_receive(&mut self) -> Result<bool, Trouble> {
+        let sips = !self.gushes && self.comes_in_pieces();
+        self.receive_some(if sips { SIP } else { usize::MAX })
     }
 
-    pub(super) fn try_receive(&mut self) -> Result<bool, Trouble> {
+    /// Are small pieces received as cheaply as large ones? An encrypted connection holds what it has received; of another one
+    /// each piece is a system call, and the kernel's word to the peer that there is room again.
+    fn comes_in_pieces(&self) -> bool {
+        matches!(&self.phase, Phase::Open(channel) if channel.is_secure())
+    }
+
+    /// Receive so much at most, where no chunk is under way.
+    fn receive_some(&mut self, most: usize) -> Result<bool, Trouble> {
         let Phase::Open(channel) = &mut self.phase else {
             return Ok(false);
         };
@@ -459,14 +464,9 @@ impl Link {
             self.hint = false;
             return Ok(false);
         };
-        let room = match self.chunk {
-            Some(chunk) => {
-                let upto = chunk.left.min(room.len());
-                &mut room[..upto]
-            }
-            None => room,
-        };
-        let asked = room.len();
+        let most = self.chunk.map_or(most, |chunk| chunk.left);
+        let asked = most.min(room.len());
+        let room = &mut room[..asked];
         let Some(n) = channel.recv(&mut [IoSliceMut::new(room)])? else {
             self.hint = false;
             return Ok(false);
@@ -474,6 +474,7 @@ impl Link {
         self.hint = n == asked || channel.holds_back();
         self.heard_bytes += n as u64;
         self.arrived(n)?;
+        self.gushes = n == asked && n >= SIP && self.chunk.is_none();
         Ok(true)
     }
 
@@ -490,43 +491,6 @@ impl Link {
         }
         self.inbox.end += n;
         self.scan()
-    }
-
-    /// `n` bytes of the present chunk lie at `at` of the inbox.
-    fn absorb(&mut self, at: usize, n: usize) -> Result<(), Trouble> {
-        let Some(chunk) = &mut self.chunk else {
-            return Ok(());
-        };
-        let bytes = &self.inbox.bytes[at..at + n];
-        let known = chunk.known.min(n);
-        chunk.known -= known;
-        chunk.left -= n;
-        let id = chunk.stream;
-        if let Some(stream) = self.ins.iter_mut().find(|stream| stream.id == id) {
-            stream.hold(&bytes[known..]);
-        }
-        self.end_chunk();
-        Ok(())
-    }
-
-    /// If the present chunk is through, be done with it.
-    fn end_chunk(&mut self) {
-        let Some(chunk) = self.chunk.filter(|chunk| chunk.left == 0) else {
-            return;
-        };
-        self.chunk = None;
-        self.waited = 0;
-        let Some(at) = self.ins.iter().position(|one| one.id == chunk.stream) else {
-            return;
-        };
-        let stream = &mut self.ins[at];
-        if chunk.last && stream.total.is_none() {
-            stream.total = Some(stream.received);
-            if stream.discarded {
-                self.release_in(chunk.stream);
-            }
-            self.keep(Parcel::Complete, chunk.stream);
-        }
     }
 
     /// Look at what has come.
@@ -620,33 +584,6 @@ impl Link {
         Ok(false)
     }
 
-    /// A chunk begins.
-    fn begin_chunk(&mut self, head: &Head) -> Result<InChunk, Trouble> {
-        self.notice(head.context)?;
-        let (offset, length) = (head.word, head.length as usize);
-        let mut chunk = InChunk {
-            stream: head.context,
-            left: length,
-            known: length,
-            last: head.last,
-        };
-        // A stream that is not there any more: it has ended, and this was sent before that was known.
-        let Some(stream) = self.in_stream(head.context) else {
-            return Ok(chunk);
-        };
-        let end = offset.checked_add(length as u64);
-        if end.is_none_or(|end| end > stream.limit) {
-            return Err("a stream goes further than it may".into());
-        }
-        let Some(known) = stream.received.checked_sub(offset) else {
-            return Err("a stream has a gap".into());
-        };
-        if stream.total.is_none() {
-            chunk.known = (known as usize).min(length);
-        }
-        Ok(chunk)
-    }
-
     pub(crate) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
         self.ins.iter_mut().find(|stream| stream.id == id)
     }
@@ -702,7 +639,6 @@ impl Link {
         self.next_in = self.next_in.wrapping_add(2);
         let mut stream = InStream::new(id);
         stream.attached = true;
-        stream.extend();
         self.ins.push(stream);
         id
     }
@@ -731,51 +667,7 @@ impl Link {
         let stream = self.in_stream(id).filter(|stream| !stream.attached);
         let stream = stream.ok_or("a stream is named that is not there")?;
         stream.attached = true;
-        stream.extend();
         Ok(())
-    }
-
-    /// Receive the present chunk of `id`, straight into its place if it can go there.
-    pub(crate) fn pull(&mut self, id: u32, into: &Views) -> Result<bool, Trouble> {
-        let Phase::Open(channel) = &mut self.phase else {
-            return Ok(false);
-        };
-        let Some(chunk) = self.chunk.as_mut().filter(|chunk| chunk.stream == id) else {
-            return self.try_receive();
-        };
-        let stream = self.ins.iter_mut().find(|stream| stream.id == id);
-        let (Some(base), Some(stream), 0) = (into.contiguous(), stream, chunk.known) else {
-            return self.try_receive();
-        };
-        let at = stream.drained as usize;
-        if !stream.is_empty() || at + chunk.left > into.len() {
-            return self.try_receive();
-        }
-        let Some(room) = self.inbox.room() else {
-            return Ok(false);
-        };
-        // SAFETY: inside the memory of a message being received, which is nobody else's until it is.
-        let place = unsafe { std::slice::from_raw_parts_mut(base.add(at), chunk.left) };
-        let tail = TAIL.min(room.len());
-        let parts = &mut [IoSliceMut::new(place), IoSliceMut::new(&mut room[..tail])];
-        let Some(n) = channel.recv(parts)? else {
-            self.hint = false;
-            return Ok(false);
-        };
-        let whole = chunk.left + tail;
-        self.hint = n == whole || channel.holds_back();
-        self.heard_bytes += n as u64;
-        let placed = n.min(chunk.left);
-        stream.passed(placed);
-        chunk.left -= placed;
-        self.waited = 0;
-        self.end_chunk();
-        if n > placed {
-            self.inbox.end += n - placed;
-            self.scan()?;
-        }
-        self.try_pump(0)?;
-        Ok(true)
     }
 
     /// The receiver has all of a stream. Its memory is the user's again, though bytes of it may be on their way once more, after a cut.

@@ -17,6 +17,8 @@ mod ending;
 mod engine_streams;
 mod frames;
 mod freeing;
+#[cfg(test)]
+mod front_tests;
 mod inbox;
 mod link;
 #[cfg(test)]

@@ -245,6 +245,8 @@ impl Outbox {
                     Midway::Urgent
                 } else if self.sent < self.end {
                     Midway::Kept
+                } else if self.chunk.is_some() {
+                    Midway::Chunk
                 } else if budget > 0 && self.next_chunk(streams) {
                     budget -= 1;
                     Midway::Chunk
@@ -253,9 +255,13 @@ impl Outbox {
                     return Ok(moved);
                 };
             }
+            let alone = self.midway != Midway::Kept || budget == 0 || self.chunk.is_some();
+            let both = !alone && self.next_chunk(streams);
+            budget -= usize::from(both);
             let (n, done) = match self.midway {
                 Midway::Urgent => self.write_urgent(channel)?,
                 Midway::Chunk => self.write_chunk(channel)?,
+                _ if both => self.write_both(channel)?,
                 _ => self.write_kept(channel)?,
             };
             moved |= n > 0;
@@ -271,6 +277,30 @@ impl Outbox {
         let n = channel.send(&[IoSlice::new(&self.kept[self.sent..self.end])])?;
         self.sent += n;
         Ok((n, self.sent == self.end))
+    }
+
+    /// Write what is kept and a chunk that has not begun, by one system call.
+    fn write_both(&mut self, channel: &mut Channel) -> io::Result<(usize, bool)> {
+        let kept = &self.kept[self.sent..self.end];
+        let Some(chunk) = &mut self.chunk else {
+            return Ok((0, false));
+        };
+        // SAFETY: as in `write_chunk`.
+        let payload = unsafe { std::slice::from_raw_parts(chunk.payload, chunk.length) };
+        let parts = [kept, &chunk.head, payload].map(IoSlice::new);
+        let n = channel.send(&parts)?;
+        let of_kept = n.min(kept.len());
+        chunk.done = n - of_kept;
+        self.sent += of_kept;
+        if self.sent < self.end {
+            return Ok((n, false));
+        }
+        let done = chunk.done == HEAD + chunk.length;
+        match done {
+            true => self.chunk = None,
+            false => self.midway = Midway::Chunk,
+        }
+        Ok((n, done))
     }
 
     /// Write what was just kept, if nothing is in its way: the whole of a small send.

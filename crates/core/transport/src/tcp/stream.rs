@@ -65,6 +65,12 @@ impl OutStream {
         Some((message, left as usize))
     }
 
+    /// Opened just now, and nothing sent of it?
+    #[inline]
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.sent == 0 && self.is_counted()
+    }
+
     /// The receiver has said how far it is, and how far to go.
     pub(crate) fn credit(&mut self, taken: u64, limit: u64) -> Result<(), &'static str> {
         if taken > self.sent.max(self.furthest) {
@@ -139,9 +145,10 @@ impl InStream {
         }
     }
 
-    /// Let the sender go on, well before it has to stop.
-    pub(crate) fn extend(&mut self) {
-        if self.total.is_none() && self.limit < self.drained + WINDOW / 2 {
+    /// Let the sender of a message of `total` bytes go on, well before it has to stop. One that may send all of it needs no word.
+    pub(crate) fn extend(&mut self, total: u64) {
+        let may_stop = self.limit < total.min(self.drained + WINDOW / 2);
+        if self.total.is_none() && may_stop {
             self.limit = self.drained + WINDOW;
             self.announce = true;
         }
@@ -152,7 +159,7 @@ impl InStream {
         self.received += bytes.len() as u64;
         if self.discarded {
             self.drained = self.received;
-            self.extend();
+            self.extend(u64::MAX);
         } else {
             self.held.extend_from_slice(bytes);
         }
@@ -202,7 +209,7 @@ impl InStream {
     pub(crate) fn discard(&mut self) {
         self.discarded = true;
         self.release(&Views::none());
-        self.extend();
+        self.extend(u64::MAX);
     }
 }
 
