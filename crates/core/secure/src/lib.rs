@@ -40,7 +40,7 @@
 //!
 //! A record without content is a *change of the key*, the last record under its key. HMAC makes the next secret from the one before, and
 //! the next key and mask from that: nobody can come from them back to the key before. Each direction changes by itself. As the
-//! change is a record, both ends change at the same place of the stream, and nobody else can make them. What was before is
+//! change is a record, both ends change at the same place of the stream, and nobody else can make them. The key before is
 //! overwritten in its place.
 //!
 //! [`Bounds`] say how long a key serves, and both ends hold the same:

@@ -16,7 +16,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// After a handshake, of which one direction has the last message behind it. What this end sends is sealed by the first cipher.
+    /// After a handshake, of which one direction has the last message behind it. The first cipher seals the records that this end sends.
     pub(crate) fn new([sends, receives]: [Cipher; 2], bounds: Bounds, records: u64) -> Session {
         Session {
             sealer: Sealer::new(sends, bounds, records),
