@@ -39,7 +39,8 @@ pub(crate) struct Cipher {
     number: u64,
 }
 
-/// The 32 bytes of this name that come from a secret.
+/// The 32 bytes of this name that come from a secret. A function of its own, whose stack `erase_stack` overwrites.
+#[inline(never)]
 fn derive(secret: &[u8; 32], what: &[u8]) -> hmac::Tag {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     let mut context = hmac::Context::with_key(&key);
@@ -55,6 +56,7 @@ impl Cipher {
         keys.secret
             .copy_from_slice(derive(split, b"secret").as_ref());
         keys.make();
+        erase_stack();
         Cipher { keys, number: 0 }
     }
 
@@ -68,6 +70,7 @@ impl Cipher {
         let secret = derive(&self.keys.secret, b"secret");
         self.keys.secret.copy_from_slice(secret.as_ref());
         self.keys.make();
+        erase_stack();
     }
 
     #[inline]
@@ -154,8 +157,17 @@ pub(crate) fn erase(secret: &mut [u8]) {
     black_box(secret);
 }
 
+/// Overwrites the stack below the caller, where functions that have returned may have left copies of secrets.
+#[inline(never)]
+fn erase_stack() {
+    erase(&mut [0; 8 << 10]);
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
     use super::*;
     use crate::primitives::tests::bytes;
     use proptest::prelude::*;
@@ -166,6 +178,22 @@ mod tests {
         cipher.keys.key.copy_from_slice(&bytes(key));
         cipher.keys.mask.copy_from_slice(&bytes(nonce));
         cipher
+    }
+
+    /// The secret before a change is nowhere on the stack below. It is looked for by its opposite, so that the test does not find its own copy.
+    #[test]
+    fn a_secret_that_has_been_changed_is_gone() {
+        let mut cipher = Cipher::new(&[7; 32]);
+        let opposite: Vec<u8> = cipher.keys.secret.iter().map(|byte| !byte).collect();
+        cipher.change();
+        let mut below = vec![0; 32 << 10];
+        let here = (&raw const cipher).addr() - below.len();
+        let memory = File::open("/proc/self/mem").expect("this process' memory");
+        memory
+            .read_exact_at(&mut below, here as u64)
+            .expect("the stack");
+        let is_secret = |at: &[u8]| at.iter().zip(&opposite).all(|(one, other)| *one == !other);
+        assert!(!below.windows(opposite.len()).any(is_secret));
     }
 
     fn sealed(cipher: &mut Cipher, content: &[u8]) -> Vec<u8> {

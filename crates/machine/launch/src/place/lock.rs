@@ -40,12 +40,13 @@ pub(super) fn take(file: &File, limit: Duration) -> std::io::Result<bool> {
 /// The process that has locked it, as far as the system says, in words.
 pub(super) fn holder(file: &File) -> String {
     let pid = file.metadata().ok().and_then(|found| {
-        let locks = std::fs::read_to_string("/proc/locks").ok()?;
         let (major, minor) = (
             rustix::fs::major(found.dev()),
             rustix::fs::minor(found.dev()),
         );
-        pid_in(&locks, &format!("{major:02x}:{minor:02x}:{}", found.ino()))
+        let at = format!("{major:02x}:{minor:02x}:{}", found.ino());
+        // The list is read in parts: where others take and drop locks meanwhile, one that stays can be passed over.
+        (0..3).find_map(|_| pid_in(&std::fs::read_to_string("/proc/locks").ok()?, &at))
     });
     let Some(pid) = pid else {
         return "another process of yours, which may be stopped: continue it (kill -CONT) or end it"
