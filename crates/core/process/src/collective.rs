@@ -515,10 +515,8 @@ const ROUNDS: usize = 16;
 fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option<usize>> {
     // Two exchange a message each, straight from memory to memory.
     let most = if size == 2 { 1 } else { ROUNDS };
-    // In an exchange a member contributes its own part, too, which a message leaves out. Without that the messages are faster only from where the
-    // memory of eight rounds is more than what messages go through.
-    let most_of_pair = if shares > 1 { PIECE } else { 2 * PIECE };
-    if size == 2 && len * shares > most_of_pair {
+    // These are faster from where the memory of eight rounds is more than what they go through.
+    if size == 2 && len > 2 * PIECE {
         return Ok(None);
     }
     let held = enter()?;
@@ -627,18 +625,26 @@ pub fn alltoall(
     let (&Parts::Even(len), Parts::Even(_)) = (&gives, &gets) else {
         return outcome(start_alltoall(group, input, &gives, output, &gets)?);
     };
-    let Some(each) = rounds(group, size, len, size as usize)? else {
+    // Of two each gives what the other one gets. Of more each gives a piece for everybody, for itself as well.
+    let is_pair = size == 2;
+    let (shares, mine) = match is_pair {
+        true => (1, 0),
+        false => (size as usize, rank as usize),
+    };
+    let Some(each) = rounds(group, size, len, shares)? else {
         return outcome(start_alltoall(group, input, &gives, output, &gets)?);
     };
     run_rounds(
         (group, size),
         (len, each),
-        // In each round a piece for everybody.
-        |from, n| input.pieces(from, n, len, size as usize),
+        |from, n| match is_pair {
+            true => gives.cut(&input, 1 - rank).part(from, n),
+            false => input.pieces(from, n, len, shares),
+        },
         |process, round, (from, n)| {
             let part = Part {
-                offset: n * rank as usize,
-                total: n * size as usize,
+                offset: n * mine,
+                total: n * shares,
             };
             for other in (0..size).filter(|&other| other != rank) {
                 let into = gets.cut(&output, other).part(from, n);
