@@ -4,8 +4,8 @@
 //! the sender writes is still held by the receiver's core and is taken away from it, core to core. Once it is larger, the lines
 //! have moved to the cache that the cores share by the time they are written again. Which of the two is faster depends on how far
 //! apart the cores are: on one machine the wide footprint copied 16 KiB six times as fast, on another one a narrow one copied 4 MiB faster.
-//! No constant is right for both, so each ring tries both on its own traffic, keeps the faster, and tries again now and then; all
-//! pipes of a task have one [`Learner`], since they are used in turn.
+//! No constant is right for both, so each ring tries both on its own traffic, keeps the faster, and tries again now and then. The
+//! pipes of a task have two [`Learner`]s in common, since they are used in turn: one for the messages that fit into a narrow pipe, and one for longer ones.
 //!
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
 //! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::footprint::{Learner, Policy};
 use crate::opened_rings::Opened;
 use crate::shm_channel::{In, Out};
-use regatta_segment::job::Job;
+use regatta_segment::job::{Job, NARROW_PIPE};
 use regatta_segment::loan_blocks::LoanBlocks;
 
 mod collective_buffers;
@@ -48,7 +48,7 @@ pub struct Shm {
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
     /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
-    learner: Learner,
+    learners: PipeLearners,
     policy: Policy,
     loans: LoanBlocks,
     /// More tasks than cores: a peer that does nothing is probably not running.
@@ -79,7 +79,7 @@ impl Shm {
             ring_cursor: 0,
             pipe_cursor: 0,
             pipes: 0,
-            learner: learner(&job, Policy::Learn),
+            learners: PipeLearners::new(&job, Policy::Learn),
             policy: Policy::Learn,
             loans: LoanBlocks::default(),
             crowded: job.is_crowded(),
@@ -92,7 +92,7 @@ impl Shm {
     /// Sets how much memory its paths cycle through, before it sends anything. If nothing is said they learn it.
     pub fn choose_footprints(&mut self, policy: Policy) {
         self.policy = policy;
-        self.learner = learner(&self.job, policy);
+        self.learners = PipeLearners::new(&self.job, policy);
     }
 
     /// The job.
@@ -139,7 +139,7 @@ impl Shm {
     pub fn look_around(&mut self) {
         self.crowded = self.job.is_crowded();
         if self.crowded {
-            self.learner.stay_narrow();
+            self.learners.stay_narrow();
             self.outs.iter_mut().flatten().for_each(Out::stay_narrow);
         }
     }
@@ -149,8 +149,8 @@ impl Shm {
         if peer == self.me {
             return "self: one copy inside the task".into();
         }
-        let window = self.window(self.learner.kept()) >> 10;
-        let chosen = match self.learner.is_fixed() {
+        let window = self.window(self.learners.short.kept()) >> 10;
+        let chosen = match self.learners.short.is_fixed() {
             true => "",
             false => " (so far; narrower and wider ones are tried out now and then)",
         };
@@ -169,13 +169,37 @@ impl Shm {
     }
 }
 
-/// The choice of footprint of a task's pipes.
-fn learner(job: &Job, policy: Policy) -> Learner {
-    let mut learner = Learner::new(job.geometry().pipe as u64, policy);
-    if job.geometry().wide == 0 || job.is_crowded() {
-        learner.stay_narrow();
+/// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones: the best footprint of the first may be
+/// the worst of the second, whose own memory does not stay in a core's cache.
+#[derive(Debug)]
+struct PipeLearners {
+    short: Learner,
+    long: Learner,
+}
+
+impl PipeLearners {
+    fn new(job: &Job, policy: Policy) -> PipeLearners {
+        let learner = || Learner::new(job.geometry().pipe as u64, policy);
+        let (short, long) = (learner(), learner());
+        let mut learners = PipeLearners { short, long };
+        if job.geometry().wide == 0 || job.is_crowded() {
+            learners.stay_narrow();
+        }
+        learners
     }
-    learner
+
+    /// The one for messages of so many bytes.
+    fn of(&mut self, bytes: usize) -> &mut Learner {
+        match bytes <= NARROW_PIPE as usize {
+            true => &mut self.short,
+            false => &mut self.long,
+        }
+    }
+
+    fn stay_narrow(&mut self) {
+        self.short.stay_narrow();
+        self.long.stay_narrow();
+    }
 }
 
 /// The place of a peer in a list that grows as peers talk.

@@ -50,7 +50,7 @@ impl Streams for Shm {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
-        let footprint = self.learner.choice();
+        let footprint = self.learners.of(message.len()).choice();
         let needs = Message {
             tasks: [self.me, to],
             window: self.window(footprint),
@@ -74,9 +74,9 @@ impl Streams for Shm {
     fn open_for(&mut self, from: Peer) -> Result<(Bulk, Route), Fault> {
         let needs = Message {
             tasks: [from, self.me],
-            window: self.window(self.learner.kept()),
+            window: self.window(self.learners.short.kept()),
             length: 0,
-            goes_on: self.learner.kept() == Footprint::Wide,
+            goes_on: self.learners.short.kept() == Footprint::Wide,
         };
         let pipe = self.any_pipe(needs)?;
         let mut route = Route::default();
@@ -100,14 +100,16 @@ impl Streams for Shm {
         let Some(pipe) = bulk.pipe.as_mut() else {
             return Ok(Flow::Finished);
         };
-        let (before, timed) = (pipe.moved(), bulk.counted && self.learner.is_timing());
+        let learner = self.learners.of(message.len());
+        let (before, timed) = (pipe.moved(), bulk.counted && learner.is_timing());
         let start = if timed { ticks() } else { 0 };
         let filled = pipe.fill(message, chunk).map_err(self.fault(to))?;
+        let learner = self.learners.of(message.len());
         let copied = (pipe.moved() - before) as usize;
-        if timed && bulk.footprint == self.learner.choice() {
-            self.learner.timed(copied, ticks().wrapping_sub(start));
+        if timed && bulk.footprint == learner.choice() {
+            learner.timed(copied, ticks().wrapping_sub(start));
         }
-        self.learner.copied_with(bulk.footprint, copied);
+        learner.copied_with(bulk.footprint, copied);
         let flow = match filled {
             Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
             Filled::Some(_) => Flow::Moved,
@@ -224,7 +226,7 @@ impl Shm {
 
     /// Messages to this peer go through pipes that are wide by now: those that a ring can carry are to go through a wide ring.
     fn widen_ring(&mut self, to: Peer) {
-        if self.learner.kept() == Footprint::Wide
+        if self.learners.short.kept() == Footprint::Wide
             && let Some(Some(ring)) = self.outs.get_mut(to as usize)
             && !ring.is_wide()
         {
