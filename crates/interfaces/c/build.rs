@@ -1,4 +1,6 @@
 //! The shared library's name for the loader, its unwinder, and the order of its code.
+use std::process::Command;
+
 fn main() {
     regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libregatta.so.0");
@@ -6,47 +8,39 @@ fn main() {
     order();
 }
 
-/// Functions of idle tasks lie together. A linker that somebody has chosen may not understand the script: there all stays in its order.
+/// Functions of idle tasks lie together, unless the linker does not understand the script: there all stays in its order.
 fn order() {
     const SCRIPT: &str = "idle.ld";
     println!("cargo:rerun-if-changed={SCRIPT}");
-    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    // Each of these words may bring another linker, also `-C link-arg=-B` with its folder.
-    let chosen = std::env::var_os("RUSTC_LINKER").is_some()
-        || ["linker", "link-arg", "-fuse-ld"]
-            .iter()
-            .any(|word| flags.contains(word));
-    let folder = std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the folder");
+    let folder = variable("CARGO_MANIFEST_DIR");
     let script = format!("{folder}/{SCRIPT}");
-    if !chosen && is_understood(&script) {
+    if is_understood(&script) {
         println!("cargo:rustc-cdylib-link-arg=-T");
         println!("cargo:rustc-cdylib-link-arg={script}");
     }
 }
 
-/// Does the linker that the compiler starts by itself take the script? (`ld` may be another program than one expects.)
+/// Does the linker take the script? It may be any program that the flags, the configuration or the path name: an empty library is
+/// linked by the same one.
 fn is_understood(script: &str) -> bool {
-    let out = std::env::var("OUT_DIR").expect("cargo names a folder");
-    let (source, library) = (format!("{out}/empty.rs"), format!("{out}/libempty.so"));
+    let folder = variable("OUT_DIR");
+    let (source, library) = (
+        format!("{folder}/empty.rs"),
+        format!("{folder}/libempty.so"),
+    );
     std::fs::write(&source, "").expect("a file");
-    let compiler = std::env::var("RUSTC").expect("cargo names the compiler");
-    let target = std::env::var("TARGET").expect("cargo names the target");
-    let arguments = [
-        "--crate-type=cdylib",
-        "-Cpanic=abort",
-        "--edition=2024",
-        "--target",
-        &target,
-    ];
-    let linked = std::process::Command::new(compiler)
-        .args(arguments)
-        .args([
-            "-Clink-arg=-T",
-            &format!("-Clink-arg={script}"),
-            "-o",
-            &library,
-            &source,
-        ])
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let linker = std::env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
+    let linked = Command::new(variable("RUSTC"))
+        .args(["--crate-type=cdylib", "--target", &variable("TARGET")])
+        .args(flags.split('\x1f').filter(|flag| !flag.is_empty()))
+        .args(linker.ok())
+        .args(["-Clink-arg=-T", &format!("-Clink-arg={script}")])
+        .args(["-o", &library, &source])
         .output();
     linked.is_ok_and(|linked| linked.status.success())
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
 }

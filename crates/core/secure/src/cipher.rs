@@ -29,8 +29,8 @@ pub(crate) type Split = [u8; 32];
 /// On the heap: where the cipher moves it leaves no copy behind.
 struct Keys {
     secret: [u8; 32],
-    key: [u8; 16],
-    mask: [u8; 16],
+    /// The key, then the mask.
+    made: [u8; 32],
 }
 
 /// One direction's cipher, and the number of its next record.
@@ -39,24 +39,22 @@ pub(crate) struct Cipher {
     number: u64,
 }
 
-/// The 32 bytes of this name that come from a secret. A function of its own, whose stack `erase_stack` overwrites.
+/// A secret becomes the 32 bytes of this name that come from it. A function of its own, whose copies `erase_stack` overwrites after it.
 #[inline(never)]
-fn derive(secret: &[u8; 32], what: &[u8]) -> hmac::Tag {
+fn derive(secret: &mut [u8; 32], what: &[u8]) {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     let mut context = hmac::Context::with_key(&key);
     context.update(NAME);
     context.update(what);
-    context.sign()
+    secret.copy_from_slice(context.sign().as_ref());
 }
 
 impl Cipher {
     pub(crate) fn new(split: &Split) -> Cipher {
-        let (secret, key, mask) = ([0; 32], [0; 16], [0; 16]);
-        let mut keys = Box::new(Keys { secret, key, mask });
-        keys.secret
-            .copy_from_slice(derive(split, b"secret").as_ref());
-        keys.make();
-        erase_stack();
+        let (secret, made) = ([0; 32], [0; 32]);
+        let mut keys = Box::new(Keys { secret, made });
+        keys.secret.copy_from_slice(split);
+        keys.change();
         Cipher { keys, number: 0 }
     }
 
@@ -67,16 +65,14 @@ impl Cipher {
 
     /// The next record seals under a key from which nobody comes to the one before.
     pub(crate) fn change(&mut self) {
-        let secret = derive(&self.keys.secret, b"secret");
-        self.keys.secret.copy_from_slice(secret.as_ref());
-        self.keys.make();
-        erase_stack();
+        self.keys.change();
     }
 
     #[inline]
     fn of_next(&self) -> Aegis128X2<TAG> {
-        let mixed = u128::from_le_bytes(self.keys.mask) ^ u128::from(self.number);
-        Aegis128X2::new(&self.keys.key, &mixed.to_le_bytes())
+        let (key, mask) = self.keys.key_and_mask();
+        let mixed = u128::from_le_bytes(*mask) ^ u128::from(self.number);
+        Aegis128X2::new(key, &mixed.to_le_bytes())
     }
 
     #[inline]
@@ -127,19 +123,25 @@ impl Cipher {
 }
 
 impl Keys {
-    fn make(&mut self) {
-        let made = derive(&self.secret, b"key, mask");
-        let (key, mask) = made.as_ref().split_at(self.key.len());
-        self.key.copy_from_slice(key);
-        self.mask.copy_from_slice(mask);
+    /// The next secret, and the key and the mask that come of it.
+    fn change(&mut self) {
+        derive(&mut self.secret, b"secret");
+        self.made.copy_from_slice(&self.secret);
+        derive(&mut self.made, b"key, mask");
+        erase_stack();
+    }
+
+    #[inline]
+    fn key_and_mask(&self) -> (&[u8; 16], &[u8; 16]) {
+        let (halves, _) = self.made.as_chunks();
+        (&halves[0], &halves[1])
     }
 }
 
 impl Drop for Keys {
     fn drop(&mut self) {
         erase(&mut self.secret);
-        erase(&mut self.key);
-        erase(&mut self.mask);
+        erase(&mut self.made);
     }
 }
 
@@ -175,25 +177,49 @@ mod tests {
     /// With this key and nonce for the next record.
     fn with(key: &str, nonce: &str) -> Cipher {
         let mut cipher = Cipher::new(&[0; 32]);
-        cipher.keys.key.copy_from_slice(&bytes(key));
-        cipher.keys.mask.copy_from_slice(&bytes(nonce));
+        let made = [bytes(key), bytes(nonce)].concat();
+        cipher.keys.made.copy_from_slice(&made);
         cipher
     }
 
-    /// The secret before a change is nowhere on the stack below. It is looked for by its opposite, so that the test does not find its own copy.
+    /// Changes the key far down the stack, where no later call overwrites anything by chance.
+    #[inline(never)]
+    fn change_far_down(cipher: &mut Cipher, frames: u32) {
+        let mut frame = black_box([0_u8; 1024]);
+        match frames {
+            0 => cipher.change(),
+            _ => change_far_down(cipher, frames - 1),
+        }
+        black_box(&mut frame);
+    }
+
+    /// The bytes at this place of this process' memory.
+    fn memory(at: usize, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let memory = File::open("/proc/self/mem").expect("this process' memory");
+        memory.read_exact_at(&mut bytes, at as u64).expect("mapped");
+        bytes
+    }
+
+    /// The state of HMAC under a secret, from which all that comes of the secret can be computed; its opposite, so that a search does not find it here.
+    #[inline(never)]
+    fn opposite_of_state(secret: &[u8]) -> Vec<u8> {
+        let key = Box::new(hmac::Key::new(hmac::HMAC_SHA256, secret));
+        let state = memory((&raw const *key).addr(), size_of::<hmac::Key>());
+        state.iter().map(|byte| !byte).collect()
+    }
+
+    /// Of a secret from before a change there is nothing on the stack below.
     #[test]
     fn a_secret_that_has_been_changed_is_gone() {
         let mut cipher = Cipher::new(&[7; 32]);
-        let opposite: Vec<u8> = cipher.keys.secret.iter().map(|byte| !byte).collect();
+        change_far_down(&mut cipher, 20);
+        let opposite = opposite_of_state(&cipher.keys.secret);
         cipher.change();
-        let mut below = vec![0; 32 << 10];
-        let here = (&raw const cipher).addr() - below.len();
-        let memory = File::open("/proc/self/mem").expect("this process' memory");
-        memory
-            .read_exact_at(&mut below, here as u64)
-            .expect("the stack");
-        let is_secret = |at: &[u8]| at.iter().zip(&opposite).all(|(one, other)| *one == !other);
-        assert!(!below.windows(opposite.len()).any(is_secret));
+        const BELOW: usize = 64 << 10;
+        let below = memory((&raw const cipher).addr() - BELOW, BELOW);
+        let is_state = |at: &[u8]| at.iter().zip(&opposite).all(|(one, other)| *one == !other);
+        assert!(!below.windows(24).any(is_state));
     }
 
     fn sealed(cipher: &mut Cipher, content: &[u8]) -> Vec<u8> {
@@ -233,7 +259,7 @@ mod tests {
     #[test]
     fn keys_are_made_by_the_rule() {
         let mut cipher = Cipher::new(&[7; 32]);
-        let keys = |cipher: &Cipher| [cipher.keys.key, cipher.keys.mask].concat();
+        let keys = |cipher: &Cipher| cipher.keys.made.to_vec();
         let first = keys(&cipher);
         assert_eq!(
             first,
