@@ -169,6 +169,10 @@ impl Shm {
     }
 }
 
+/// So many pipes a task is taken to fill in turn, when all are to be warm. With too few of them, the wide footprint of eager senders was measured on memory that
+/// nobody had touched yet.
+const PIPES_AT_ONCE: u64 = 8;
+
 /// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones: the best footprint of the first may be
 /// the worst of the second, whose own memory does not stay in a core's cache.
 #[derive(Debug)]
@@ -179,7 +183,7 @@ struct PipeLearners {
 
 impl PipeLearners {
     fn new(job: &Job, policy: Policy) -> PipeLearners {
-        let learner = || Learner::new(job.geometry().pipe as u64, policy);
+        let learner = || Learner::new(PIPES_AT_ONCE * job.geometry().pipe as u64, policy);
         let (short, long) = (learner(), learner());
         let mut learners = PipeLearners { short, long };
         if job.geometry().wide == 0 || job.is_crowded() {
