@@ -126,9 +126,14 @@ impl CollectiveBuffer {
         unsafe { self.data.as_ptr().add(at) }
     }
 
-    /// Writes the contribution of member `index` to a round.
+    /// How many tasks share it.
+    pub fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Writes the contribution of member `index` to a round; past the caches, if so wanted.
     #[inline(always)]
-    pub fn contribute(&self, index: u32, round: u32, from: &Views) {
+    pub fn contribute(&self, index: u32, round: u32, from: &Views, past_caches: bool) {
         let contribution = self.contribution_at(index, round);
         let len = from.len().min(self.capacity);
         // SAFETY: the member's own place; nobody reads it before `round` is stored
@@ -139,7 +144,10 @@ impl CollectiveBuffer {
             } else {
                 self.data_of(index, round)
             };
-            from.gather(0, to, len);
+            match past_caches {
+                true => from.gather_past_caches(0, to, len),
+                false => from.gather(0, to, len),
+            }
             (*contribution).round.store(round, Ordering::Release);
         }
     }

@@ -55,17 +55,6 @@ use Footprint::{Narrow, NonTemporal, Wide};
 /// How many footprints there are.
 const FOOTPRINTS: usize = 3;
 
-impl Footprint {
-    /// The one that a trial goes on with.
-    fn next(self) -> Footprint {
-        match self {
-            Narrow => Wide,
-            Wide if HAS_NON_TEMPORAL => NonTemporal,
-            Wide | NonTemporal => Narrow,
-        }
-    }
-}
-
 /// Traffic before the first trial, in bytes: less is not worth one.
 const FIRST: u64 = 4 << 20;
 /// Between two trials, at first; eight times as much after each that changed nothing,
@@ -86,6 +75,8 @@ const SAMPLES: usize = 31;
 const WORTHWHILE: u64 = 92;
 /// Times of the receiver's that a trial needs for each footprint.
 const READS: usize = 5;
+/// Bytes that stand in for a wide footprint where there is none: a trial's length goes by it.
+const LITTLE: u64 = 1 << 20;
 /// Copies of fewer bytes than this are not timed.
 pub(crate) const SHORTEST: usize = 1024;
 
@@ -122,6 +113,8 @@ pub(crate) struct Learner {
     alarmed: bool,
     /// The wide footprint, in bytes.
     wide: u64,
+    /// Is there one to choose?
+    has_wide: bool,
     /// Time for a KiB, of this trial.
     samples: Vec<u64>,
     /// The receiver's, of this trial. The first may be an older one.
@@ -150,10 +143,33 @@ impl Learner {
             watch: WATCH,
             alarmed: false,
             wide,
+            has_wide: true,
             samples: Vec::new(),
             reads: Vec::new(),
             stores: [None; FOOTPRINTS],
             costs: [None; FOOTPRINTS],
+        }
+    }
+
+    /// The choice between ordinary stores and those past the caches.
+    pub(crate) fn without_wide(policy: Policy) -> Learner {
+        let policy = if policy == Policy::Wide {
+            Policy::Narrow
+        } else {
+            policy
+        };
+        Learner {
+            has_wide: false,
+            ..Learner::new(LITTLE, policy)
+        }
+    }
+
+    /// The footprint that a trial goes on with after this one.
+    fn next(&self, footprint: Footprint) -> Footprint {
+        match footprint {
+            Narrow if self.has_wide => Wide,
+            Narrow | Wide if HAS_NON_TEMPORAL => NonTemporal,
+            _ => Narrow,
         }
     }
 
@@ -256,7 +272,7 @@ impl Learner {
             }
             Stage::Timing => {
                 self.keep_cost();
-                match self.now.next() {
+                match self.next(self.now) {
                     next if next == self.kept => self.judge(),
                     next => self.warm(next),
                 }

@@ -17,7 +17,7 @@ use crate::shm_channel::{In, Out};
 use regatta_segment::job::{Job, NARROW_PIPE};
 use regatta_segment::loan_blocks::LoanBlocks;
 
-mod collective_buffers;
+pub(crate) mod collective_buffers;
 mod frames;
 mod loans;
 mod lost_peers;
