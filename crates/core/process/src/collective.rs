@@ -515,10 +515,6 @@ const ROUNDS: usize = 16;
 fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option<usize>> {
     // Two exchange a message each, straight from memory to memory.
     let most = if size == 2 { 1 } else { ROUNDS };
-    // These are faster from where the memory of eight rounds is more than what they go through.
-    if size == 2 && len > 2 * PIECE {
-        return Ok(None);
-    }
     let held = enter()?;
     for count in 1..=most {
         let each = len.div_ceil(count).max(1);

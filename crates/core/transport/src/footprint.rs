@@ -26,6 +26,17 @@
 use regatta_memory::copy::HAS_NON_TEMPORAL;
 use regatta_memory::ticks::cost_of_kib;
 
+impl Footprint {
+    /// The one that a trial goes on with after this one.
+    fn next(self) -> Footprint {
+        match self {
+            Narrow => Wide,
+            Wide if HAS_NON_TEMPORAL => NonTemporal,
+            Wide | NonTemporal => Narrow,
+        }
+    }
+}
+
 /// Choice of the footprints of a task's rings and pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
@@ -75,8 +86,8 @@ const SAMPLES: usize = 31;
 const WORTHWHILE: u64 = 92;
 /// Times of the receiver's that a trial needs for each footprint.
 const READS: usize = 5;
-/// Bytes that stand in for a wide footprint where there is none: a trial's length goes by it.
-const LITTLE: u64 = 1 << 20;
+/// The longest of the short messages of a ring and contributions to a collective: a few lines of memory serve these best where cores are close.
+pub(crate) const SHORT: usize = 6 << 10;
 /// Copies of fewer bytes than this are not timed.
 pub(crate) const SHORTEST: usize = 1024;
 
@@ -113,8 +124,6 @@ pub(crate) struct Learner {
     alarmed: bool,
     /// The wide footprint, in bytes.
     wide: u64,
-    /// Is there one to choose?
-    has_wide: bool,
     /// Time for a KiB, of this trial.
     samples: Vec<u64>,
     /// The receiver's, of this trial. The first may be an older one.
@@ -143,33 +152,10 @@ impl Learner {
             watch: WATCH,
             alarmed: false,
             wide,
-            has_wide: true,
             samples: Vec::new(),
             reads: Vec::new(),
             stores: [None; FOOTPRINTS],
             costs: [None; FOOTPRINTS],
-        }
-    }
-
-    /// The choice between ordinary stores and those past the caches.
-    pub(crate) fn without_wide(policy: Policy) -> Learner {
-        let policy = if policy == Policy::Wide {
-            Policy::Narrow
-        } else {
-            policy
-        };
-        Learner {
-            has_wide: false,
-            ..Learner::new(LITTLE, policy)
-        }
-    }
-
-    /// The footprint that a trial goes on with after this one.
-    fn next(&self, footprint: Footprint) -> Footprint {
-        match footprint {
-            Narrow if self.has_wide => Wide,
-            Narrow | Wide if HAS_NON_TEMPORAL => NonTemporal,
-            _ => Narrow,
         }
     }
 
@@ -272,7 +258,7 @@ impl Learner {
             }
             Stage::Timing => {
                 self.keep_cost();
-                match self.next(self.now) {
+                match self.now.next() {
                     next if next == self.kept => self.judge(),
                     next => self.warm(next),
                 }

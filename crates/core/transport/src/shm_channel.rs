@@ -17,7 +17,8 @@ use regatta_memory::ticks::{cost_of_kib, ticks};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
-use crate::footprint::{self, Footprint, Learner, Policy};
+use crate::by_length::ByLength;
+use crate::footprint::{self, Footprint, Policy};
 use regatta_segment::job::Job;
 use regatta_segment::ring_marks::Marks;
 use regatta_segment::ring_memory::{
@@ -53,7 +54,7 @@ pub(crate) struct Out {
     narrow: Buffer,
     wide: Option<Buffer>,
     /// The choice between the two for payloads that fit into both.
-    learner: Learner,
+    learners: ByLength,
     bell: NonNull<Bell>,
     /// Bytes of the payload that was put into a buffer last, if that is worth asking for the lines of the next one ([`Out::prepare`]); else 0.
     last: usize,
@@ -105,7 +106,7 @@ impl Out {
 
     /// Has its wide payload buffer been chosen?
     pub(crate) fn is_wide(&self) -> bool {
-        self.learner.kept() == Footprint::Wide
+        self.learners.long.kept() == Footprint::Wide
     }
 
     /// Gives the ring a wide payload buffer, unless it has one. It is used as its payloads show, or at once.
@@ -115,15 +116,15 @@ impl Out {
             self.wide = self.memory.widen().map(Buffer::new);
         }
         match self.wide.is_some() {
-            true if at_once => self.learner.keep_wide(),
+            true if at_once => self.learners.long.keep_wide(),
             true => {}
-            false => self.learner.stay_narrow(),
+            false => self.learners.stay_narrow(),
         }
     }
 
     /// A job has more tasks than cores: who copies next to whom is anybody's guess.
     pub(crate) fn stay_narrow(&mut self) {
-        self.learner.stay_narrow();
+        self.learners.stay_narrow();
     }
 
     /// The receiver is gone: this task does not write into the ring any more.
@@ -140,16 +141,16 @@ impl Out {
         cursor: &mut u64,
     ) -> io::Result<Out> {
         let memory = RingMemory::open(job, me, to, cursor)?;
-        let mut learner = Learner::new(WIDE, policy);
+        let mut learners = ByLength::new(footprint::SHORT, WIDE, policy);
         if !memory.may_be_wide() || job.is_crowded() {
-            learner.stay_narrow();
+            learners.stay_narrow();
         }
         Ok(Out {
             marks: memory.is_marked().then(|| NonNull::from(job.marks(to))),
             narrow: Buffer::new(memory.narrow()),
             // One that was left with the ring is used again.
             wide: memory.wide().ok().flatten().map(Buffer::new),
-            learner,
+            learners,
             memory,
             producer: Producer::new(),
             bell: NonNull::from(job.bell(to)),
@@ -246,7 +247,7 @@ impl Out {
         self.last = 0;
         let fits = len <= self.narrow.longest();
         let buffer = match &self.wide {
-            Some(wide) if !fits || self.learner.choice() == Footprint::Wide => wide,
+            Some(wide) if !fits || self.learners.choice(len) == Footprint::Wide => wide,
             _ if fits => &self.narrow,
             _ => return,
         };
@@ -259,8 +260,9 @@ impl Out {
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
         let fits = len <= self.narrow.longest();
+        let footprint = self.learners.choice(len);
         let wide = match &mut self.wide {
-            Some(wide) if !fits || self.learner.choice() == Footprint::Wide => Some(wide),
+            Some(wide) if !fits || footprint == Footprint::Wide => Some(wide),
             _ => None,
         };
         let (buffer, flags) = match wide {
@@ -272,7 +274,7 @@ impl Out {
             }
         };
         // A sender that starts at the front will do so again, and the receiver reads those lines now.
-        let past_caches = self.learner.choice() == Footprint::NonTemporal;
+        let past_caches = footprint == Footprint::NonTemporal;
         if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 && !past_caches {
             self.last = len;
         }
@@ -295,7 +297,7 @@ impl Out {
                 false => payload.gather(0, to, len),
             }
         };
-        let timed = fits && self.learner.is_timing();
+        let timed = fits && self.learners.of(len).is_timing();
         if timed {
             let start = ticks();
             copy();
@@ -303,8 +305,8 @@ impl Out {
         } else {
             copy();
         }
-        self.learner.copied(len);
-        if self.learner.choice() == Footprint::Wide && self.wide.is_none() {
+        self.learners.of(len).copied(len);
+        if self.learners.choice(len) == Footprint::Wide && self.wide.is_none() {
             self.widen(false);
         }
         Ok(Some(flags | if timed { TIMED } else { 0 }))
@@ -317,9 +319,9 @@ impl Out {
         let (costs, cost) = ((told >> 32) as u32, told as u32);
         if costs != self.costs {
             self.costs = costs;
-            self.learner.read(cost as u64);
+            self.learners.of(len).read(cost as u64);
         }
-        self.learner.timed(len, ticks);
+        self.learners.of(len).timed(len, ticks);
     }
 
     /// Tell the receiver that it is spoken to no more, and wake it.

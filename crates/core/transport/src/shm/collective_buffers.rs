@@ -4,53 +4,98 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, CollectiveBuffers, Fault, Part, Peer};
+use regatta_memory::LINE;
 use regatta_memory::ticks::{cost_of_kib, ticks};
 use regatta_memory::views::Views;
 
 use super::Shm;
-use crate::footprint::{self, Footprint, Learner};
+use crate::by_length::ByLength;
+use crate::footprint::{self, Footprint};
 use regatta_segment::collective_buffer::{self, CollectiveBuffer};
 
 // The engine knows how many rounds a collective buffer keeps.
 const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);
 
-/// Stores past the caches cost the other member so many times as much as this one, when it reads them from memory.
-const READ_OF_PAST: u64 = 2;
+/// Contributions of fewer bytes are stored in the ordinary way: what that costs is not seen, since a core need not wait for so few stores.
+const LEARNED_FROM: usize = 3 << 10;
+/// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
+const READ_OF_PAST: u64 = 150;
 
 /// A collective buffer, and how this task stores its contributions.
 #[derive(Debug)]
 pub struct Buffer {
     memory: CollectiveBuffer,
-    stores: RefCell<Learner>,
+    stores: RefCell<Stores>,
+}
+
+/// How a task stores its contributions.
+#[derive(Debug)]
+struct Stores {
+    learners: ByLength,
+    /// The task's wide area, once it has one, and the place in it of the next contribution.
+    area: Option<u64>,
+    at: u64,
 }
 
 impl Shm {
-    /// A buffer as this task uses it. Stores past the caches are tried by pairs with a core each: others have not been measured.
+    /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
     fn buffer(&self, memory: CollectiveBuffer) -> Buffer {
-        let mut learner = Learner::without_wide(self.policy);
+        let mut learners = ByLength::new(footprint::SHORT, collective_buffer::WIDE, self.policy);
         if memory.members() != 2 || self.crowded || self.job.geometry().wide == 0 {
-            learner.stay_narrow();
+            learners.stay_narrow();
         }
         Buffer {
             memory,
-            stores: RefCell::new(learner),
+            stores: RefCell::new(Stores {
+                learners,
+                area: None,
+                at: 0,
+            }),
         }
     }
 }
 
 impl Buffer {
     fn contribute(&self, index: u32, round: u32, from: &Views) {
-        let mut learner = self.stores.borrow_mut();
-        let past_caches = learner.choice() == Footprint::NonTemporal;
-        let start = if learner.is_timing() { ticks() } else { 0 };
-        self.memory.contribute(index, round, from, past_caches);
-        if start != 0 {
-            let ticks = ticks().wrapping_sub(start);
+        let stores = &mut *self.stores.borrow_mut();
+        let footprint = stores.learners.choice(from.len());
+        let past_caches = footprint == Footprint::NonTemporal;
+        let wide = match footprint {
+            Footprint::Wide => stores.next_place(&self.memory, index, from.len()),
+            Footprint::Narrow | Footprint::NonTemporal => None,
+        };
+        let learner = stores.learners.of(from.len());
+        let timed = learner.is_timing();
+        let start = if timed { ticks() } else { 0 };
+        self.memory
+            .contribute(index, round, from, wide, past_caches);
+        if timed {
+            let took = ticks().wrapping_sub(start);
             let reads = if past_caches { READ_OF_PAST } else { 0 };
-            learner.read(reads * cost_of_kib(from.len(), ticks));
-            learner.timed(from.len(), ticks);
+            learner.read(cost_of_kib(from.len(), took) * reads / 100);
+            learner.timed(from.len(), took);
         }
         learner.copied(from.len());
+    }
+}
+
+impl Stores {
+    /// Where in the wide area a contribution of so many bytes goes.
+    fn next_place(&mut self, memory: &CollectiveBuffer, index: u32, len: usize) -> Option<u64> {
+        if self.area.is_none() {
+            self.area = memory.wide_area(index);
+        }
+        let Some(area) = self.area else {
+            self.learners.stay_narrow();
+            return None;
+        };
+        let room = len.next_multiple_of(LINE) as u64;
+        if self.at + room > collective_buffer::WIDE {
+            self.at = 0;
+        }
+        let place = area + self.at;
+        self.at += room;
+        Some(place)
     }
 }
 
@@ -107,9 +152,9 @@ impl CollectiveBuffers for Shm {
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        match from.len() >= footprint::SHORTEST && !self.crowded {
+        match from.len() >= LEARNED_FROM && !self.crowded {
             true => buffer.contribute(index, round, from),
-            false => buffer.memory.contribute(index, round, from, false),
+            false => buffer.memory.contribute(index, round, from, None, false),
         }
         self.fencing.before_look();
         for other in listeners {

@@ -53,7 +53,7 @@ impl Streams for Shm {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
-        let footprint = self.learners.of(message.len()).choice();
+        let footprint = self.learners.choice(message.len());
         let needs = Message {
             tasks: [self.me, to],
             window: self.window(footprint),
