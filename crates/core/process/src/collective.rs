@@ -75,11 +75,23 @@ fn run_round<R>(
 }
 
 impl Process {
+    /// How often this task looks for the others' contributions before it waits.
+    #[inline(always)]
+    fn looks(&self) -> u32 {
+        if self.pace.spins() { LOOKS } else { 1 }
+    }
+
+    /// As [`Process::look`], in a pair's round.
+    #[inline(always)]
+    fn look_at_pair(&mut self, round: &Round) -> bool {
+        let looks = self.looks();
+        self.engine.look_at_pair_round(round, looks)
+    }
+
     /// Look whether a round is complete, for about as long as that takes if all are on time.
     #[inline(always)]
     pub(crate) fn look(&mut self, round: &mut Round) -> bool {
-        let looks = if self.pace.spins() { LOOKS } else { 1 };
-        for _ in 0..looks {
+        for _ in 0..self.looks() {
             if self.engine.round_complete(round) {
                 return true;
             }
@@ -100,6 +112,13 @@ fn run_round_of_all(
 ) -> Result<bool> {
     let begun = quick(|process| {
         let (rank, size) = process.engine.place(group)?;
+        if let Some(round) = process.engine.begin_pair_round(group, bytes, gives) {
+            let complete = process.look_at_pair(&round);
+            if complete {
+                read(process, &round, rank, size);
+            }
+            return Some((complete, round));
+        }
         if !process.engine.can_hold_round(group, bytes) {
             return None;
         }
@@ -138,6 +157,40 @@ fn run_round_of_all(
             Ok(true)
         }
     }
+}
+
+/// A round of a pair, by the quickest way in: this task gives what `gives` says for its rank, does its own part `meanwhile`, and reads the other one's
+/// contribution with `read`. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
+#[inline(always)]
+fn run_pair_round(
+    group: GroupId,
+    bytes: usize,
+    gives: impl FnOnce(u32) -> Views,
+    meanwhile: impl FnOnce(u32),
+    read: impl Fn(&Process, &Round, u32),
+) -> Result<bool> {
+    let begun = quick(|process| {
+        let (rank, size) = process.engine.place(group)?;
+        if size != 2 {
+            return None;
+        }
+        let gives = gives(rank);
+        let round = process.engine.begin_pair_round(group, bytes, &gives)?;
+        meanwhile(rank);
+        let complete = process.look_at_pair(&round);
+        if complete {
+            read(process, &round, rank);
+        }
+        Some((complete, round, rank))
+    });
+    let Some((complete, mut round, rank)) = begun else {
+        return Ok(false);
+    };
+    if !complete {
+        wait_for(AwaitedRound(&mut round))?;
+        read(&*enter()?, &round, rank);
+    }
+    Ok(true)
 }
 
 fn can_hold_round(group: GroupId, bytes: usize) -> Result<bool> {
@@ -579,8 +632,31 @@ fn give_ahead(group: GroupId, gives: Views) -> Result<Round> {
 /// All members' bytes to all. `None` as input: it lies in its place in the output. Parts that are not alike take as many rounds as
 /// the longest of them.
 pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Parts) -> Result<()> {
-    let (rank, size) = shape(group)?;
     let len = parts.longest();
+    let done = run_pair_round(
+        group,
+        len,
+        |rank| match &input {
+            Some(input) => input.clone(),
+            None => parts.cut(&output, rank),
+        },
+        |rank| {
+            if let Some(input) = &input {
+                input.copy_to(&parts.cut(&output, rank));
+            }
+        },
+        |process, round, rank| {
+            let other = 1 - rank;
+            let total = parts.of(other).0;
+            let part = Part { offset: 0, total };
+            let into = parts.cut(&output, other);
+            process.engine.collect(round, other, part, &into);
+        },
+    )?;
+    if done {
+        return Ok(());
+    }
+    let (rank, size) = shape(group)?;
     let Some(each) = rounds(group, size, len, 1)? else {
         return outcome(start_allgather(group, input, output, &parts)?);
     };
@@ -617,10 +693,29 @@ pub fn alltoall(
     output: Views,
     gets: Parts,
 ) -> Result<()> {
-    let (rank, size) = shape(group)?;
     let (&Parts::Even(len), Parts::Even(_)) = (&gives, &gets) else {
         return outcome(start_alltoall(group, input, &gives, output, &gets)?);
     };
+    let done = run_pair_round(
+        group,
+        len,
+        |rank| gives.cut(&input, 1 - rank),
+        |rank| {
+            gives.cut(&input, rank).copy_to(&gets.cut(&output, rank));
+        },
+        |process, round, rank| {
+            let part = Part {
+                offset: 0,
+                total: len,
+            };
+            let into = gets.cut(&output, 1 - rank);
+            process.engine.collect(round, 1 - rank, part, &into);
+        },
+    )?;
+    if done {
+        return Ok(());
+    }
+    let (rank, size) = shape(group)?;
     // Of two each gives what the other one gets. Of more each gives a piece for everybody, for itself as well.
     let is_pair = size == 2;
     let (shares, mine) = match is_pair {

@@ -204,7 +204,7 @@ impl CollectiveBuffer {
         }
     }
 
-    /// Where the `total` bytes lie that member `index` has contributed to a round, if they do not fit into a line. Whatever is written there, it is inside the segment.
+    /// The place of the `total` bytes that member `index` has contributed to a round, if they do not fit into a line. It is inside the segment, whatever the line says.
     #[inline(always)]
     fn lies_at(&self, index: u32, round: u32, total: usize) -> *mut u8 {
         let contribution = self.contribution_at(index, round);

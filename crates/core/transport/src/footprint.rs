@@ -128,7 +128,7 @@ pub(crate) struct Learner {
     samples: Vec<u64>,
     /// The receiver's, of this trial. The first may be an older one.
     reads: Vec<u64>,
-    /// What the sender's part costs, as the last trial found it, and both parts together.
+    /// Cost of the sender's part, as the last trial found it, and of both parts together.
     stores: [Option<u64>; FOOTPRINTS],
     costs: [Option<u64>; FOOTPRINTS],
 }
