@@ -112,13 +112,6 @@ fn run_round_of_all(
 ) -> Result<bool> {
     let begun = quick(|process| {
         let (rank, size) = process.engine.place(group)?;
-        if let Some(round) = process.engine.begin_pair_round(group, bytes, gives) {
-            let complete = process.look_at_pair(&round);
-            if complete {
-                read(process, &round, rank, size);
-            }
-            return Some((complete, round));
-        }
         if !process.engine.can_hold_round(group, bytes) {
             return None;
         }
@@ -215,7 +208,8 @@ pub(crate) fn outcome(handle: Handle) -> Result<()> {
 #[inline(always)]
 pub fn barrier(group: GroupId) -> Result<()> {
     let nothing = Views::none();
-    if run_round_of_all(group, 0, &nothing, |_, _, _, _| ())?
+    if run_pair_round(group, 0, |_| Views::none(), |_| (), |_, _, _| ())?
+        || run_round_of_all(group, 0, &nothing, |_, _, _, _| ())?
         || across(group, &nothing, &nothing, None)?
     {
         return Ok(());
@@ -376,6 +370,31 @@ fn fold_by_pieces(
     });
 }
 
+/// Combines this task's few elements with those of the other one of a pair, in rank order.
+#[inline(always)]
+fn fold_few_of_pair(
+    process: &Process,
+    round: &Round,
+    rank: u32,
+    (input, output): (&Views, &Views),
+    what: &Reduction,
+) {
+    let total = what.bytes();
+    let mut few = MaybeUninit::<[u128; FEW / 16]>::uninit();
+    // SAFETY: the memory outlives the views, which do not leave this function.
+    let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
+    let part = Part { offset: 0, total };
+    process.engine.collect(round, 1 - rank, part, &theirs);
+    let operands = match rank {
+        0 => (&theirs, input),
+        _ => (input, &theirs),
+    };
+    let operator = &what.operator;
+    if !operator.combine(what.element, operands, output, what.count) {
+        fold(process, round, 2, output, what);
+    }
+}
+
 /// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
 #[inline(never)]
 fn fold_pair(
@@ -460,15 +479,24 @@ fn check_reduction(what: &Reduction) -> Result<()> {
 #[inline(always)]
 pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
-    let met = run_round_of_all(
+    let bytes = what.bytes();
+    let met = run_pair_round(
         group,
-        what.bytes(),
-        &input,
-        |process, round, rank, size| match size == 2 && what.bytes() > FEW {
+        bytes,
+        |_| input.clone(),
+        |_| (),
+        |process, round, rank| match bytes > FEW {
             true => fold_pair(process, round, rank, (&input, &output), &what),
-            false => fold(process, round, size, &output, &what),
+            false => fold_few_of_pair(process, round, rank, (&input, &output), &what),
         },
     )?;
+    let met = met
+        || run_round_of_all(group, bytes, &input, |process, round, rank, size| {
+            match size == 2 && bytes > FEW {
+                true => fold_pair(process, round, rank, (&input, &output), &what),
+                false => fold(process, round, size, &output, &what),
+            }
+        })?;
     if met || across(group, &input, &output, Some(&what))? {
         return Ok(());
     }
