@@ -7,14 +7,14 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
-    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts, Peer,
+    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts,
     Reduction, Result, Round, Select, TagSelect,
 };
-use regatta_memory::prefetch::prefetch_to_read;
 use regatta_memory::views::Views;
 
 use crate::across::across;
 use crate::message::wait_or_forget;
+use crate::pair::{Pair, fold_few_of_pair, fold_pair, pair_broadcast, run_pair_round};
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
 
@@ -77,15 +77,8 @@ fn run_round<R>(
 impl Process {
     /// How often this task looks for the others' contributions before it waits.
     #[inline(always)]
-    fn looks(&self) -> u32 {
+    pub(crate) fn looks(&self) -> u32 {
         if self.pace.spins() { LOOKS } else { 1 }
-    }
-
-    /// As [`Process::look`], in a pair's round.
-    #[inline(always)]
-    fn look_at_pair(&mut self, round: &Round) -> bool {
-        let looks = self.looks();
-        self.engine.look_at_pair_round(round, looks)
     }
 
     /// Look whether a round is complete, for about as long as that takes if all are on time.
@@ -152,40 +145,6 @@ fn run_round_of_all(
     }
 }
 
-/// A round of a pair, by the quickest way in: this task gives what `gives` says for its rank, does its own part `meanwhile`, and reads the other one's
-/// contribution with `read`. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
-#[inline(always)]
-fn run_pair_round(
-    group: GroupId,
-    bytes: usize,
-    gives: impl FnOnce(u32) -> Views,
-    meanwhile: impl FnOnce(u32),
-    read: impl Fn(&Process, &Round, u32),
-) -> Result<bool> {
-    let begun = quick(|process| {
-        let (rank, size) = process.engine.place(group)?;
-        if size != 2 {
-            return None;
-        }
-        let gives = gives(rank);
-        let round = process.engine.begin_pair_round(group, bytes, &gives)?;
-        meanwhile(rank);
-        let complete = process.look_at_pair(&round);
-        if complete {
-            read(process, &round, rank);
-        }
-        Some((complete, round, rank))
-    });
-    let Some((complete, mut round, rank)) = begun else {
-        return Ok(false);
-    };
-    if !complete {
-        wait_for(AwaitedRound(&mut round))?;
-        read(&*enter()?, &round, rank);
-    }
-    Ok(true)
-}
-
 fn can_hold_round(group: GroupId, bytes: usize) -> Result<bool> {
     Ok(enter()?.engine.can_hold_round(group, bytes))
 }
@@ -215,37 +174,6 @@ pub fn barrier(group: GroupId) -> Result<()> {
         return Ok(());
     }
     outcome(start_barrier(group)?)
-}
-
-/// A collective between two: one message, and maybe it went at once.
-struct Pair {
-    peer: Peer,
-    context: u32,
-    tag: i32,
-    done: bool,
-}
-
-/// The broadcast of a group of two, as far as it goes without waiting long.
-#[inline(always)]
-fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
-    quick(|process| {
-        if root >= 2 {
-            return None;
-        }
-        let (rank, peer, context, tag) = process.engine.pair_now(group)?;
-        let done = if rank == root {
-            process.engine.send_now(peer, context, tag, buffer)
-        } else {
-            let got = process.receive_soon(peer, context, tag, buffer);
-            got.is_some()
-        };
-        Some(Pair {
-            peer,
-            context,
-            tag,
-            done,
-        })
-    })
 }
 
 /// The root's bytes to all.
@@ -298,13 +226,10 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
 }
 
 /// So many bytes are combined in rank order at all members.
-const FEW: usize = 256;
-/// Up to so many bytes are asked for before a function of the program goes through them one after the other.
-const ASKED_FOR: usize = 1024;
-
+pub(crate) const FEW: usize = 256;
 /// Fold the contributions of ranks `0 .. upto` into `output`, in rank order.
 #[inline(always)]
-fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
+pub(crate) fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
     let total = what.bytes();
     let part = Part { offset: 0, total };
     process.engine.collect(round, 0, part, output);
@@ -336,7 +261,13 @@ pub(crate) fn fold_others(
 
 /// `output = output op theirs` in rank order, where `theirs` are of a higher rank or not.
 #[inline(always)]
-fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize, higher: bool) {
+pub(crate) fn combine_into(
+    output: &Views,
+    theirs: &Views,
+    what: &Reduction,
+    count: usize,
+    higher: bool,
+) {
     if what.operator.commutative() || !higher {
         what.operator.apply(what.element, theirs, output, count);
     } else {
@@ -370,77 +301,9 @@ fn fold_by_pieces(
     });
 }
 
-/// Combines this task's few elements with those of the other one of a pair, in rank order.
-#[inline(always)]
-fn fold_few_of_pair(
-    process: &Process,
-    round: &Round,
-    rank: u32,
-    (input, output): (&Views, &Views),
-    what: &Reduction,
-) {
-    let total = what.bytes();
-    let mut few = MaybeUninit::<[u128; FEW / 16]>::uninit();
-    // SAFETY: the memory outlives the views, which do not leave this function.
-    let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
-    let part = Part { offset: 0, total };
-    process.engine.collect(round, 1 - rank, part, &theirs);
-    let operands = match rank {
-        0 => (&theirs, input),
-        _ => (input, &theirs),
-    };
-    let operator = &what.operator;
-    if !operator.combine(what.element, operands, output, what.count) {
-        fold(process, round, 2, output, what);
-    }
-}
-
-/// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
-#[inline(never)]
-fn fold_pair(
-    process: &Process,
-    round: &Round,
-    rank: u32,
-    (input, output): (&Views, &Views),
-    what: &Reduction,
-) {
-    let total = what.bytes();
-    if let Some(combined) = Views::combined(input, output, what.operator, what.element) {
-        let part = Part { offset: 0, total };
-        return process.engine.collect(round, 1 - rank, part, &combined);
-    }
-    let in_place = input.contiguous() == output.contiguous();
-    // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
-    let theirs = process.engine.contribution(round, 1 - rank, total);
-    let may_read = what.operator.commutative() || rank == 1;
-    if let Some(theirs) = theirs.filter(|_| may_read) {
-        if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
-            prefetch_to_read(start, total);
-        }
-        if !in_place {
-            input.copy_to(output);
-        }
-        return what
-            .operator
-            .apply(what.element, &theirs, output, what.count);
-    }
-    by_pieces(what, |from, count, theirs| {
-        let result = output.part(from, theirs.len());
-        if !in_place {
-            input.part(from, theirs.len()).copy_to(&result);
-        }
-        let part = Part {
-            offset: from,
-            total: what.bytes(),
-        };
-        process.engine.collect(round, 1 - rank, part, theirs);
-        combine_into(&result, theirs, what, count, rank == 0);
-    });
-}
-
 /// Calls `fold` with each piece of the elements: its first byte, how many there are, and room for so many.
 #[inline(always)]
-fn by_pieces(what: &Reduction, mut fold: impl FnMut(usize, usize, &Views)) {
+pub(crate) fn by_pieces(what: &Reduction, mut fold: impl FnMut(usize, usize, &Views)) {
     let width = what.element.size().max(1);
     let mut large = MaybeUninit::<[u128; PIECE / 16]>::uninit();
     // Elements of the user's can be longer than a piece.
