@@ -71,6 +71,9 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     if let Some(records) = records_per_key()? {
         paths.change_keys_after(records);
     }
+    if wants_lanes()? {
+        paths.want_lanes();
+    }
     *place = Some(Process {
         first: world.first,
         pace: Pace::new(job.tasks_per_core(), rank, adapts()?),
@@ -247,6 +250,18 @@ fn footprints() -> Result<Policy> {
         Ok("wide") => Ok(Policy::Wide),
         other => Err(Error::Argument(format!(
             "REGATTA_FOOTPRINT={:?} is no footprint of messages in shared memory; write learn (the default), narrow or wide",
+            other.unwrap_or("not text")
+        ))),
+    }
+}
+
+/// May small messages to other hosts go past TCP/IP, where that can be?
+fn wants_lanes() -> Result<bool> {
+    match std::env::var("REGATTA_LANE").as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("use") => Ok(true),
+        Ok("off") => Ok(false),
+        other => Err(Error::Argument(format!(
+            "REGATTA_LANE={:?} does not say whether small messages to other hosts may go past TCP/IP; write use (the default) or off",
             other.unwrap_or("not text")
         ))),
     }

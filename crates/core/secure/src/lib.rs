@@ -50,6 +50,10 @@
 //! - A receiver opens no record beyond `most` or `bytes` of a key, and takes no change before `least` records. So a peer can neither
 //!   wear a key out, nor have a receiver derive keys without end.
 //!
+//! # Lane
+//!
+//! Records may also go beside the stream, each by itself, as a [`Lane`] that a session gives out: under other keys, and none of them is missed.
+//!
 //! # Memory
 //!
 //! - *One pass on each side.* A record is sealed from the memory of one part into the outgoing buffer, and opened from the
@@ -65,6 +69,7 @@
 mod bounds;
 mod cipher;
 mod handshake;
+mod lane;
 mod opener;
 mod primitives;
 mod record;
@@ -75,5 +80,6 @@ mod tests;
 
 pub use bounds::Bounds;
 pub use handshake::{Callee, Caller, FIRST, Key, SECOND, THIRD};
+pub use lane::Lane;
 pub use record::{CONTENT, HEAD, TAG};
 pub use session::Session;

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 
 use crate::bounds::Bounds;
 use crate::cipher::Cipher;
+use crate::lane::{Lane, Secrets};
 use crate::opener::Opener;
 use crate::sealer::Sealer;
 
@@ -13,15 +14,33 @@ use crate::sealer::Sealer;
 pub struct Session {
     sealer: Sealer,
     opener: Opener,
+    /// Of a lane that nobody has asked for yet.
+    lane: Option<Box<Secrets>>,
+    bounds: Bounds,
+    records: u64,
 }
 
 impl Session {
     /// After a handshake, of which one direction has the last message behind it. The first cipher seals the records that this end sends.
-    pub(crate) fn new([sends, receives]: [Cipher; 2], bounds: Bounds, records: u64) -> Session {
+    pub(crate) fn new(
+        [sends, receives]: [Cipher; 2],
+        lane: Secrets,
+        bounds: Bounds,
+        records: u64,
+    ) -> Session {
         Session {
             sealer: Sealer::new(sends, bounds, records),
             opener: Opener::new(receives, bounds),
+            lane: Some(Box::new(lane)),
+            bounds,
+            records,
         }
+    }
+
+    /// The keys of a lane beside this stream. There is one: its keys are given out once.
+    pub fn take_lane(&mut self) -> Option<Lane> {
+        let secrets = self.lane.take()?;
+        Some(Lane::new(&secrets, self.bounds, self.records))
     }
 
     /// Seals `from`, and has the records sent, as far as they are taken; how many bytes were sealed. `send` takes bytes to the stream: how

@@ -12,6 +12,7 @@ pub mod fields;
 pub mod frames;
 pub mod hello;
 pub mod join_request;
+pub mod lane;
 pub mod life;
 pub mod link;
 pub mod session;

@@ -20,6 +20,10 @@ mod freeing;
 #[cfg(test)]
 mod front_tests;
 mod inbox;
+mod lane;
+#[cfg(test)]
+mod lane_tests;
+mod lanes;
 mod link;
 #[cfg(test)]
 mod link_tests;
@@ -46,6 +50,7 @@ use regatta_engine::{Fault, Peer};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
+use lanes::Lanes;
 use link::{Link, Trouble};
 use phase::{Phase, rest};
 use progress_thread::ProgressThread;
@@ -57,8 +62,9 @@ pub(crate) use engine_streams::Wire;
 
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);
-/// Tokens: peers have their numbers; then come guests, and last the listening socket.
+/// Tokens: peers have their numbers; then come guests, and last the socket of lanes and the one that listens.
 const LISTENER: u64 = u64::MAX;
+const LANES: u64 = LISTENER - 1;
 
 /// The transport to tasks on other hosts.
 #[derive(Debug)]
@@ -82,6 +88,7 @@ pub(crate) struct Tcp {
     timed: bool,
     waiter: Option<SocketWaiter>,
     progress: Option<ProgressThread>,
+    lanes: Lanes,
     /// The function of the progress thread, from when on there may be one.
     pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
@@ -118,6 +125,7 @@ impl Tcp {
             timed: false,
             waiter: None,
             progress: None,
+            lanes: Lanes::new(),
             go_on: None,
             ended: 0,
             disowners: 0,
@@ -200,10 +208,17 @@ impl Tcp {
         {
             self.watch_over();
         }
+        if let Some(progress) = &self.progress
+            && progress.lane_turn()
+        {
+            self.lanes_ticked();
+        }
+        self.pay_lanes();
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
                 LISTENER => self.accept_guests(),
+                LANES => self.take_all_frames(),
                 token @ GUESTS.. => self.handle_guest(token),
                 token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
                 peer => self.stir(peer as Peer),
@@ -344,6 +359,8 @@ impl Tcp {
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
+        // What has come by the lane of the connection before need not come again.
+        self.take_all_frames();
         let Some(link) = self.link(peer) else {
             return;
         };
@@ -456,6 +473,7 @@ impl Tcp {
 
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
+        self.settle_lanes();
         let mut holds_back = false;
         for &peer in &self.known {
             let Some(link) = self
@@ -512,8 +530,9 @@ impl Tcp {
         };
         match self.job.address(peer) {
             Some(address) => format!(
-                "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}",
-                Tcp::EAGER
+                "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}{}",
+                Tcp::EAGER,
+                self.lane_in_words(peer)
             ),
             None => "none: the job's table does not say where that task listens".into(),
         }
@@ -532,6 +551,7 @@ impl Tcp {
             if gone || link.fault.is_some() || link.is_cut_for_good() {
                 continue;
             }
+            link.repeat_aside();
             if !link.said_bye && link.is_open() {
                 link.said_bye = true;
                 link.send_bye();

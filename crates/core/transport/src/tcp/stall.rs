@@ -237,6 +237,7 @@ impl Tcp {
                 continue;
             };
             watched = true;
+            link.try_lane_again();
             let found = match lost {
                 true => Found::Quiet,
                 false => link.look_at_silence(),

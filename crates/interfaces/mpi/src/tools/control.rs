@@ -75,6 +75,10 @@ pub static ALL: [Variable; 8] = [
         "Seconds after which processes that cannot reach each other give each other up, or wait",
     ),
     setting(
+        "REGATTA_LANE",
+        "Whether small messages to other hosts may go past TCP/IP: use (the default) or off",
+    ),
+    setting(
         "REGATTA_RECORDS_PER_KEY",
         "After how many records a connection between hosts changes its key",
     ),
