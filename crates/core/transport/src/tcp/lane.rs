@@ -13,7 +13,7 @@
 //! *When the connection takes over:* a frame is too long for the lane, or no frame; [`WINDOW`] frames have had no answer; nothing has been
 //! confirmed between two ticks of the progress thread, 5 to 10 ms; the lane refuses a frame; the task goes to sleep, or leaves. From then on the
 //! receiver's word of the bytes that have come is awaited, on the lane again, and after a tick also its answer to a question there. A lane that is dead
-//! never answers, so it is not used, and costs four frames a second.
+//! never answers, so it is not used, and costs four frames a second. Tasks that sleep between their messages, or are away, hardly use it.
 //!
 //! *Opening.* After [`SOON`] frames on an encrypted connection either side offers a lane there ([`Parcel::Lane`]); the other one
 //! offers in return if it can. A question each way must be answered on the lane before it is used. That takes the right to open such sockets, an
@@ -49,6 +49,9 @@ const LOOKS: u32 = 64;
 const GAP: u32 = 64;
 /// Questions without an answer, a tick apart.
 const QUESTIONS: u32 = 3;
+/// After a frame that had to be repeated without being lost, because one of the tasks was away or slept, so many do not go by the lane: it
+/// saves such tasks nothing.
+const REST: u32 = 32;
 /// Bytes of the longest frame, and more.
 const ROOM: usize = 2048;
 const TAG: usize = regatta_secure::TAG;
@@ -85,6 +88,8 @@ pub(crate) struct Lane {
     /// A tick has found something that was not confirmed.
     stale: bool,
     questions: u32,
+    /// So many frames go by the connection before the next one by the lane.
+    rest: u32,
     /// The last frame came by the lane; looks since then.
     lately: bool,
     looks: u32,
@@ -129,6 +134,7 @@ impl Lane {
             gap: 1,
             stale: false,
             questions: 0,
+            rest: 0,
             lately: false,
             looks: 0,
         }
@@ -171,7 +177,7 @@ impl Lane {
 
     /// Seals and sends a frame; whether it has gone.
     #[inline]
-    fn send(&mut self, word: &Word, parcel: &[u8]) -> bool {
+    pub(super) fn send(&mut self, word: &Word, parcel: &[u8]) -> bool {
         if !self.met || self.over {
             return false;
         }
@@ -235,10 +241,14 @@ impl Lane {
 impl Link {
     /// May a parcel of `size` bytes that is about to be kept go by the lane?
     #[inline]
-    pub(super) fn is_lane_free(&self, size: usize) -> bool {
-        let (Some(lane), Phase::Open(channel)) = (&self.lane, &self.phase) else {
+    pub(super) fn is_lane_free(&mut self, size: usize) -> bool {
+        let (Some(lane), Phase::Open(channel)) = (&mut self.lane, &self.phase) else {
             return false;
         };
+        if lane.rest > 0 {
+            lane.rest -= 1;
+            return false;
+        }
         lane.is_free(size, channel.sent())
             && self.outs.is_empty()
             && !self.has_late()
@@ -301,6 +311,22 @@ impl Link {
             lane.need = lane.keys.next() + 1;
             self.say_aside(true);
         }
+    }
+
+    /// Offers a lane that sends by `sender`. None: the connection has no keys for one.
+    pub(super) fn offer_aside(&mut self, sender: Sender, offer: &Offer) -> Option<()> {
+        let Phase::Open(channel) = &mut self.phase else {
+            return None;
+        };
+        let keys = channel.take_lane()?;
+        let lane = Lane::new(keys, sender, (offer.mac, offer.mtu), offer.slot);
+        self.lane = Some(Box::new(lane));
+        let mut head = Head::bare(Parcel::Lane, 0, 0);
+        let body = offer.encode();
+        head.length = body.len() as u32;
+        self.outbox.urge(&head, &body);
+        self.pump(0);
+        Some(())
     }
 
     /// Both sides have offered.
@@ -414,6 +440,9 @@ impl Link {
     /// What is not known to have come by the lane goes by the connection.
     pub(super) fn repeat_aside(&mut self) {
         if self.outbox.is_unsure() && self.is_open() {
+            if let Some(lane) = &mut self.lane {
+                lane.rest = REST;
+            }
             self.outbox.repeat_unsure();
             self.pump(0);
         }

@@ -9,11 +9,10 @@ use std::net::IpAddr;
 use regatta_connection::segment::{FRAMES, Segment};
 use regatta_engine::Peer;
 use regatta_wire::lane::{Offer, split};
-use regatta_wire::link::{Head, Parcel};
 use rustix::event::epoll;
 
 use super::link::Link;
-use super::lane::{Lane, WINDOW, WORDS};
+use super::lane::{WINDOW, WORDS};
 use super::phase::Phase;
 use super::{LANES, Tcp};
 
@@ -193,18 +192,7 @@ impl Tcp {
             tag: segment.tag(),
             slot,
         };
-        let link = self.link(peer)?;
-        let Phase::Open(channel) = &mut link.phase else {
-            return None;
-        };
-        let keys = channel.take_lane()?;
-        let lane = Lane::new(keys, sender, (offer.mac, offer.mtu), slot);
-        link.lane = Some(Box::new(lane));
-        let mut head = Head::bare(Parcel::Lane, 0, 0);
-        let body = offer.encode();
-        head.length = body.len() as u32;
-        link.outbox.urge(&head, &body);
-        link.pump(0);
+        self.link(peer)?.offer_aside(sender, &offer)?;
         self.lanes.peers[slot as usize] = Some(peer);
         self.mind(peer);
         Some(())
