@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_secure::{Lane, Session};
+use regatta_secure::{Bypass, Session};
 use rustix::event::epoll::EventFlags;
 
 use crate::socket::Socket;
@@ -114,9 +114,9 @@ impl Channel {
         self.received
     }
 
-    /// The keys of a lane beside an encrypted connection; they are given out once.
-    pub fn take_lane(&mut self) -> Option<Lane> {
-        self.session.as_mut()?.take_lane()
+    /// The keys of a bypass beside an encrypted connection; they are given out once.
+    pub fn take_bypass(&mut self) -> Option<Bypass> {
+        self.session.as_mut()?.take_bypass()
     }
 
     /// The addresses of this side and of the other.

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regatta_wire::lane::{ETHERNET, Mac, TYPE};
+use regatta_wire::bypass::{ETHERNET, Mac, TYPE};
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// Frames that wait in the ring.
@@ -65,8 +65,14 @@ impl Sender {
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: the frame is readable memory of that length.
-        let n =
-            unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), flags) };
+        let n = unsafe {
+            libc::send(
+                self.0.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                flags,
+            )
+        };
         match n {
             n if n == frame.len() as isize => Ok(()),
             n if n >= 0 => Err(io::ErrorKind::WriteZero.into()),
@@ -135,16 +141,7 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
     set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_raw_fd());
     // SAFETY: a new mapping, at a place that the kernel chooses.
-    let ring = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            RING,
-            access,
-            libc::MAP_SHARED,
-            fd,
-            0,
-        )
-    };
+    let ring = unsafe { libc::mmap(std::ptr::null_mut(), RING, access, libc::MAP_SHARED, fd, 0) };
     match ring {
         libc::MAP_FAILED => Err(io::Error::last_os_error()),
         ring => NonNull::new(ring.cast()).ok_or(io::ErrorKind::OutOfMemory.into()),
@@ -255,10 +252,7 @@ impl Segment {
         }
         // SAFETY: inside the place, which stays as it is until it is given back, as this borrow is over then.
         Some(unsafe {
-            std::slice::from_raw_parts(
-                self.ring.as_ptr().add(self.at * PLACE + begin),
-                length,
-            )
+            std::slice::from_raw_parts(self.ring.as_ptr().add(self.at * PLACE + begin), length)
         })
     }
 
@@ -334,7 +328,8 @@ fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
     while !entry.is_null() && found.is_none() {
         // SAFETY: an entry of the list, which has not been freed.
         let one = unsafe { &*entry };
-        let runs = one.ifa_flags & (libc::IFF_UP | libc::IFF_LOOPBACK) as u32 == libc::IFF_UP as u32;
+        let runs =
+            one.ifa_flags & (libc::IFF_UP | libc::IFF_LOOPBACK) as u32 == libc::IFF_UP as u32;
         if runs
             && address(one.ifa_addr) == Some(local)
             && address(one.ifa_netmask).is_some_and(|mask| are_near(local, peer, mask))
@@ -343,7 +338,10 @@ fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
             let name = unsafe { CStr::from_ptr(one.ifa_name) };
             // SAFETY: as above.
             let index = unsafe { libc::if_nametoindex(one.ifa_name) };
-            found = name.to_str().ok().map(|name| (name.to_owned(), index as i32));
+            found = name
+                .to_str()
+                .ok()
+                .map(|name| (name.to_owned(), index as i32));
         }
         entry = one.ifa_next;
     }

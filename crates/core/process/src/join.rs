@@ -71,8 +71,8 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     if let Some(records) = records_per_key()? {
         paths.change_keys_after(records);
     }
-    if wants_lanes()? {
-        paths.want_lanes();
+    if wants_bypasses()? {
+        paths.want_bypasses();
     }
     *place = Some(Process {
         first: world.first,
@@ -256,12 +256,12 @@ fn footprints() -> Result<Policy> {
 }
 
 /// May small messages to other hosts go past TCP/IP, where that can be?
-fn wants_lanes() -> Result<bool> {
-    match std::env::var("REGATTA_LANE").as_deref() {
+fn wants_bypasses() -> Result<bool> {
+    match std::env::var("REGATTA_BYPASS").as_deref() {
         Err(std::env::VarError::NotPresent) | Ok("use") => Ok(true),
         Ok("off") => Ok(false),
         other => Err(Error::Argument(format!(
-            "REGATTA_LANE={:?} does not say whether small messages to other hosts may go past TCP/IP; write use (the default) or off",
+            "REGATTA_BYPASS={:?} does not say whether small messages to other hosts may go past TCP/IP; write use (the default) or off",
             other.unwrap_or("not text")
         ))),
     }

@@ -49,10 +49,10 @@ fn derive(secret: &mut [u8; 32], what: &[u8]) {
     secret.copy_from_slice(context.sign().as_ref());
 }
 
-/// The secret of a direction of the lane, which comes of the handshake's secret of that direction.
-pub(crate) fn of_lane(split: &Split) -> Split {
+/// The secret of a direction of the bypass, which comes of the handshake's secret of that direction.
+pub(crate) fn of_bypass(split: &Split) -> Split {
     let mut secret = *split;
-    derive(&mut secret, b"lane");
+    derive(&mut secret, b"bypass");
     erase_stack();
     secret
 }

@@ -5,8 +5,8 @@ use std::io;
 use snow::{Builder, HandshakeState};
 
 use crate::bounds::Bounds;
+use crate::bypass::Secrets;
 use crate::cipher::{Cipher, NAME, erase};
-use crate::lane::Secrets;
 use crate::primitives::Primitives;
 use crate::record::{TAG, broken};
 use crate::session::Session;
@@ -52,7 +52,7 @@ fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
     }
 }
 
-/// The ciphers of both directions, that of the caller first, and the secrets of a lane: of what this end sends first.
+/// The ciphers of both directions, that of the caller first, and the secrets of a bypass: of what this end sends first.
 fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2], Secrets)> {
     if !state.is_handshake_finished() {
         return Err(broken("a handshake is not at its end"));
@@ -90,10 +90,10 @@ impl Caller {
         records: u64,
     ) -> io::Result<(Session, [u8; THIRD])> {
         self.0.read_message(second, &mut []).map_err(failed)?;
-        let ([mut sends, receives], lane) = split(self.0, true)?;
+        let ([mut sends, receives], bypass) = split(self.0, true)?;
         let mut third = [0; THIRD];
         sends.seal(&[], &mut third);
-        let session = Session::new([sends, receives], lane, bounds, records);
+        let session = Session::new([sends, receives], bypass, bounds, records);
         Ok((session, third))
     }
 }
@@ -114,8 +114,8 @@ impl Callee {
         state.read_message(first, &mut []).map_err(failed)?;
         forget_key(&mut state).map_err(failed)?;
         let second = write(&mut state)?;
-        let (ciphers, lane) = split(Box::new(state), false)?;
-        Ok((Callee(ciphers, lane), second))
+        let (ciphers, bypass) = split(Box::new(state), false)?;
+        Ok((Callee(ciphers, bypass), second))
     }
 
     /// Takes the third message, which proves that the caller is there now; the session, which changes the key of what it sends

@@ -50,9 +50,9 @@
 //! - A receiver opens no record beyond `most` or `bytes` of a key, and takes no change before `least` records. So a peer can neither
 //!   wear a key out, nor have a receiver derive keys without end.
 //!
-//! # Lane
+//! # Bypass
 //!
-//! Records may also go beside the stream, each by itself, as a [`Lane`] that a session gives out: under other keys, and none of them is missed.
+//! Records may also go beside the stream, each by itself, as a [`Bypass`] that a session gives out: under other keys, and none of them is missed.
 //!
 //! # Memory
 //!
@@ -67,9 +67,9 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod bypass;
 mod cipher;
 mod handshake;
-mod lane;
 mod opener;
 mod primitives;
 mod record;
@@ -79,7 +79,7 @@ mod session;
 mod tests;
 
 pub use bounds::Bounds;
+pub use bypass::Bypass;
 pub use handshake::{Callee, Caller, FIRST, Key, SECOND, THIRD};
-pub use lane::Lane;
 pub use record::{CONTENT, HEAD, TAG};
 pub use session::Session;

@@ -3,8 +3,8 @@
 use std::io::{self, IoSlice, IoSliceMut};
 
 use crate::bounds::Bounds;
+use crate::bypass::{Bypass, Secrets};
 use crate::cipher::Cipher;
-use crate::lane::{Lane, Secrets};
 use crate::opener::Opener;
 use crate::sealer::Sealer;
 
@@ -14,8 +14,8 @@ use crate::sealer::Sealer;
 pub struct Session {
     sealer: Sealer,
     opener: Opener,
-    /// Of a lane that nobody has asked for yet.
-    lane: Option<Box<Secrets>>,
+    /// Of a bypass that nobody has asked for yet.
+    bypass: Option<Box<Secrets>>,
     bounds: Bounds,
     records: u64,
 }
@@ -24,23 +24,23 @@ impl Session {
     /// After a handshake, of which one direction has the last message behind it. The first cipher seals the records that this end sends.
     pub(crate) fn new(
         [sends, receives]: [Cipher; 2],
-        lane: Secrets,
+        bypass: Secrets,
         bounds: Bounds,
         records: u64,
     ) -> Session {
         Session {
             sealer: Sealer::new(sends, bounds, records),
             opener: Opener::new(receives, bounds),
-            lane: Some(Box::new(lane)),
+            bypass: Some(Box::new(bypass)),
             bounds,
             records,
         }
     }
 
-    /// The keys of a lane beside this stream. There is one: its keys are given out once.
-    pub fn take_lane(&mut self) -> Option<Lane> {
-        let secrets = self.lane.take()?;
-        Some(Lane::new(&secrets, self.bounds, self.records))
+    /// The keys of a bypass beside this stream. There is one: its keys are given out once.
+    pub fn take_bypass(&mut self) -> Option<Bypass> {
+        let secrets = self.bypass.take()?;
+        Some(Bypass::new(&secrets, self.bounds, self.records))
     }
 
     /// Seals `from`, and has the records sent, as far as they are taken; how many bytes were sealed. `send` takes bytes to the stream: how

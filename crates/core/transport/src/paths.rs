@@ -63,9 +63,9 @@ impl Paths {
     }
 
     /// Small messages to other hosts may go past TCP/IP, where that can be.
-    pub fn want_lanes(&mut self) {
+    pub fn want_bypasses(&mut self) {
         if let Some(tcp) = &mut self.tcp {
-            tcp.want_lanes();
+            tcp.want_bypasses();
             tcp.set_crowded(self.shm.crowded());
         }
     }

@@ -11,10 +11,10 @@
 //! and sent again on a new connection; their word says how many bytes of numbered parcels, heads included, their
 //! sender has taken in the other direction. All others may be lost with a connection, and may come twice.
 //!
-//! Frames may come by a lane beside the connection ([`crate::lane`]). Then [`Parcel::Place`] says where the connection goes on.
+//! Frames may come by a bypass beside the connection ([`crate::bypass`]). Then [`Parcel::Place`] says where the connection goes on.
 
+use crate::bypass;
 use crate::deadlock_probe;
-use crate::lane;
 use crate::{Frame, Kind, Malformed};
 
 /// Bytes of a head.
@@ -52,11 +52,11 @@ pub enum Parcel {
     Closed,
     /// The sender's table says that the other side is dead: it neither sends nor takes anything more.
     Disowned,
-    /// A lane beside the connection is offered; the body is a [`lane::Offer`].
-    Lane,
-    /// The sender's frames on the lane are sealed under the next key, from the number on that the word says.
-    LaneKey,
-    /// The next numbered parcel begins at the byte that the word says. What went by the lane and may not have come is repeated from there.
+    /// A bypass beside the connection is offered; the body is a [`bypass::Offer`].
+    Bypass,
+    /// The sender's frames on the bypass are sealed under the next key, from the number on that the word says.
+    BypassKey,
+    /// The next numbered parcel begins at the byte that the word says. All that went by the bypass and may not have come is repeated from there.
     Place,
 }
 
@@ -76,8 +76,8 @@ impl Parcel {
             Parcel::DeadlockProbe => 37,
             Parcel::Released => 38,
             Parcel::Disowned => 39,
-            Parcel::Lane => 40,
-            Parcel::LaneKey => 41,
+            Parcel::Bypass => 40,
+            Parcel::BypassKey => 41,
             Parcel::Place => 42,
         }
     }
@@ -96,8 +96,8 @@ impl Parcel {
             37 => Parcel::DeadlockProbe,
             38 => Parcel::Released,
             39 => Parcel::Disowned,
-            40 => Parcel::Lane,
-            41 => Parcel::LaneKey,
+            40 => Parcel::Bypass,
+            41 => Parcel::BypassKey,
             42 => Parcel::Place,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
@@ -122,7 +122,7 @@ impl Parcel {
             Parcel::Frame(_) => true,
             Parcel::Chunk => length as usize <= CHUNK,
             Parcel::Credit => length == 8,
-            Parcel::Lane => length as usize == lane::OFFER,
+            Parcel::Bypass => length as usize == bypass::OFFER,
             Parcel::DeadlockProbe => {
                 (deadlock_probe::LEAST..=deadlock_probe::MOST).contains(&(length as usize))
             }

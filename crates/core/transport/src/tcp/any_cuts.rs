@@ -1,4 +1,4 @@
-//! Two links between which connections come and go at any time, also several at once that the two adopt in different order, with lanes beside
+//! Two links between which connections come and go at any time, also several at once that the two adopt in different order, with bypasses beside
 //! them on which anything may be lost or late. Frames come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
 
 use std::collections::VecDeque;
@@ -10,8 +10,8 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 use rustix::net::sockopt;
 
+use super::bypass_tests::{Dice, Way, deliver};
 use super::front_tests::channels;
-use super::lane_tests::{Dice, Way, deliver};
 use super::link::{Link, Trouble};
 use super::phase::Phase;
 
@@ -244,7 +244,7 @@ impl Side {
         self.link.pump(0);
     }
 
-    /// In spells without new messages a lane can be used.
+    /// In spells without new messages a bypass can be used.
     fn step(&mut self, dice: &mut Dice, calm: usize, quiet: bool) {
         match dice.roll(20) {
             0..3 if quiet => self.unsaid.push_back(Word::Nothing),
@@ -273,9 +273,9 @@ impl Side {
     }
 }
 
-/// Frames of a side's lane come, or do not.
+/// Frames of a side's bypass come, or do not.
 fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
-    if one.link.wants_lane || (one.link.is_open() && dice.roll(30) == 0) {
+    if one.link.wants_bypass || (one.link.is_open() && dice.roll(30) == 0) {
         one.way.tend(&mut one.link, 1);
     }
     one.way.collect();
@@ -286,9 +286,14 @@ fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
     match dice.roll(30) {
         0 => frames.clear(),
         1 => deliver(&frames[dice.roll(frames.len())], &mut other.link),
-        2..4 => deliver(&frames.swap_remove(dice.roll(frames.len())), &mut other.link),
+        2..4 => deliver(
+            &frames.swap_remove(dice.roll(frames.len())),
+            &mut other.link,
+        ),
         4..12 => {}
-        _ => frames.drain(..).for_each(|frame| deliver(&frame, &mut other.link)),
+        _ => frames
+            .drain(..)
+            .for_each(|frame| deliver(&frame, &mut other.link)),
     }
     assert_eq!(other.link.fault, None);
 }

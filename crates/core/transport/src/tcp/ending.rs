@@ -81,7 +81,7 @@ impl Tcp {
         let Some(link) = self.link(peer).filter(ends) else {
             return false;
         };
-        if link.lane.is_some() {
+        if link.bypass.is_some() {
             self.take_all_frames();
         }
         let Some(link) = self.link(peer) else {

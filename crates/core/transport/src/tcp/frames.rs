@@ -1,6 +1,6 @@
 //! Frames, as the engine uses them.
 //!
-//! *Rules of a small message:* one system call to send it, one to receive it, none if it comes by a lane; no allocation, no clock.
+//! *Rules of a small message:* one system call to send it, one to receive it, none if it comes by a bypass; no allocation, no clock.
 
 use regatta_engine::{Arrival, Fault, Frames, Peer};
 use regatta_memory::held::Held;
@@ -18,7 +18,7 @@ impl Frames for Tcp {
     #[inline]
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         let length = payload.len();
-        // A confirmation that has come may open a lane.
+        // A confirmation that has come may open a bypass.
         self.look_aside();
         if let Some(link) = self.link(to)
             && link.is_open()
@@ -26,9 +26,8 @@ impl Frames for Tcp {
         {
             link.send(frame, payload);
             let (restless, watched) = (link.is_restless(), link.stall.watched);
-            let unsure = link.outbox.is_unsure();
-            if unsure {
-                self.tick_lanes();
+            if link.outbox.is_unsure() {
+                self.tick_bypasses();
             }
             if restless {
                 self.leave_behind();
@@ -152,6 +151,9 @@ impl Tcp {
             return Ok(false);
         }
         link.send(frame, payload);
+        if link.outbox.is_unsure() {
+            self.tick_bypasses();
+        }
         self.leave_behind();
         self.begin_watch(to);
         Ok(true)
@@ -188,12 +190,12 @@ impl Tcp {
         let Some(link) = self.link(peer).filter(|link| link.is_open()) else {
             return;
         };
-        let (blocked, wants_lane) = (link.is_blocked(), link.wants_lane);
+        let (blocked, wants_bypass) = (link.is_blocked(), link.wants_bypass);
         if blocked {
             self.leave_behind();
         }
-        if wants_lane {
-            self.tend_lane(peer);
+        if wants_bypass {
+            self.tend_bypass(peer);
         }
     }
 }

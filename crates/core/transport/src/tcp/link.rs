@@ -7,14 +7,14 @@ use std::io::{IoSlice, IoSliceMut};
 
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
+use regatta_wire::bypass::Offer;
 use regatta_wire::deadlock_probe::DeadlockProbe;
-use regatta_wire::lane::Offer;
 use regatta_wire::link::{HEAD, Head, Parcel};
 
+use super::bypass::{Bypass, SOON};
 use super::deadlock_probe::{self, Heard};
 use super::ending::Farewell;
 use super::inbox::Inbox;
-use super::lane::{Lane, SOON};
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
 use super::stall::Stall;
@@ -85,12 +85,12 @@ pub(crate) struct Link {
     newest: u32,
     /// Position of the peer's bytes it has last been told of.
     told: u64,
-    /// Number of the byte with which the next numbered parcel on the connection begins: less than what has come, if that came by a lane.
+    /// Number of the byte with which the next numbered parcel on the connection begins: less than what has come, if that came by a bypass.
     stream_at: u64,
-    /// A lane beside the connection, the peer's offer of one, and whether there is something to do about these.
-    pub(crate) lane: Option<Box<Lane>>,
+    /// A bypass beside the connection, the peer's offer of one, and whether there is something to do about these.
+    pub(crate) bypass: Option<Box<Bypass>>,
     pub(crate) offer: Option<Offer>,
-    pub(crate) wants_lane: bool,
+    pub(crate) wants_bypass: bool,
     /// Frames that have come on the connection.
     frames: u32,
     /// The poller has been asked to tell when the socket takes more.
@@ -152,9 +152,9 @@ impl Link {
             newest: 0,
             told: 0,
             stream_at: 0,
-            lane: None,
+            bypass: None,
             offer: None,
-            wants_lane: false,
+            wants_bypass: false,
             frames: 0,
             waits_for_room: false,
             hint: false,
@@ -197,7 +197,7 @@ impl Link {
         self.phase = Phase::Idle;
         self.lost = true;
         if !matches!(trouble, Trouble::Lost) {
-            self.lane = None;
+            self.bypass = None;
         }
         match trouble {
             Trouble::Lost => {}
@@ -238,7 +238,7 @@ impl Link {
         self.waits_for_room = false;
         self.told = self.inbox.taken;
         self.stream_at = self.inbox.reached;
-        (self.offer, self.wants_lane, self.frames) = (None, false, 0);
+        (self.offer, self.wants_bypass, self.frames) = (None, false, 0);
         // A question, or its answer, may be lost with it.
         self.owes = 0;
     }
@@ -291,14 +291,14 @@ impl Link {
     #[inline]
     pub(crate) fn send(&mut self, frame: Frame, payload: &Views) {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
-        let aside = self.lane.is_some() && self.is_lane_free(head.size());
+        let aside = self.bypass.is_some() && self.is_bypass_free(head.size());
         self.outbox.keep(&head, payload);
         self.told = self.inbox.taken;
         if aside && self.send_aside() {
             return;
         }
-        if self.lane.is_some() {
-            self.change_lane_key();
+        if self.bypass.is_some() {
+            self.change_bypass_key();
         }
         let Phase::Open(channel) = &mut self.phase else {
             return;
@@ -346,7 +346,7 @@ impl Link {
         Ok(())
     }
 
-    /// The same, by a frame of the lane. One that comes after its connection says nothing about the next one.
+    /// A frame of the bypass acknowledges so much. One that comes after its connection says nothing about the next one.
     #[inline]
     pub(super) fn acknowledge_aside(&mut self, position: u64) -> Result<(), Trouble> {
         match self.is_open() {
@@ -468,8 +468,8 @@ impl Link {
             return front;
         }
         if !self.hint
-            && let Some(lane) = &mut self.lane
-            && lane.spares_look()
+            && let Some(bypass) = &mut self.bypass
+            && bypass.spares_look()
         {
             return None;
         }
@@ -604,22 +604,14 @@ impl Link {
                 self.inbox.pass(head.size());
                 return Ok(false);
             }
-            Parcel::DeadlockProbe => {
-                deadlock_probe::read(&mut self.probes, self.inbox.body(head))?;
-                self.acknowledged(head.word)?;
-                self.inbox.pass(head.size());
-                return Ok(false);
-            }
+            Parcel::DeadlockProbe => return self.deadlock_probe(head),
             Parcel::Resume | Parcel::Chunk => {
                 return Err("a connection begins twice".into());
             }
-            Parcel::Lane | Parcel::LaneKey | Parcel::Place => return self.lane_parcel(head),
+            Parcel::Bypass | Parcel::BypassKey | Parcel::Place => return self.bypass_parcel(head),
             Parcel::Closed => return Err(CLOSED.into()),
             Parcel::Disowned => return Err(Trouble::Disowned),
-            Parcel::Frame(_) => {
-                self.frames = self.frames.wrapping_add(1);
-                self.wants_lane |= self.frames == SOON;
-            }
+            Parcel::Frame(_) => self.count_frame(),
             Parcel::Complete => {
                 let mut outs = self.outs.iter_mut();
                 if let Some(stream) = outs.find(|stream| stream.id == head.context) {
@@ -649,7 +641,20 @@ impl Link {
         Ok(false)
     }
 
-    /// A numbered parcel that has come by the lane comes again on the connection.
+    #[inline]
+    fn count_frame(&mut self) {
+        self.frames = self.frames.wrapping_add(1);
+        self.wants_bypass |= self.frames == SOON;
+    }
+
+    fn deadlock_probe(&mut self, head: &Head) -> Result<bool, Trouble> {
+        deadlock_probe::read(&mut self.probes, self.inbox.body(head))?;
+        self.acknowledged(head.word)?;
+        self.inbox.pass(head.size());
+        Ok(false)
+    }
+
+    /// A numbered parcel that has come by the bypass comes again on the connection.
     #[cold]
     fn pass_repeated(&mut self, head: &Head) -> Result<bool, Trouble> {
         self.stream_at += head.size() as u64;
@@ -660,19 +665,19 @@ impl Link {
         Ok(false)
     }
 
-    /// A word of the connection about the lane.
+    /// A word of the connection about the bypass.
     #[cold]
-    fn lane_parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
+    fn bypass_parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
         match head.parcel {
             Parcel::Place if !(self.stream_at..=self.inbox.reached).contains(&head.word) => {
                 return Err("a connection goes on where it cannot".into());
             }
             Parcel::Place => self.stream_at = head.word,
-            Parcel::LaneKey => self.lane_key_changed(head.word)?,
+            Parcel::BypassKey => self.bypass_key_changed(head.word)?,
             _ => {
                 let offer = Offer::decode(self.inbox.body(head));
-                self.offer = Some(offer.map_err(|_| "the offer of a lane makes no sense")?);
-                self.wants_lane = true;
+                self.offer = Some(offer.map_err(|_| "the offer of a bypass makes no sense")?);
+                self.wants_bypass = true;
             }
         }
         self.inbox.pass(head.size());

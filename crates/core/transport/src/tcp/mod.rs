@@ -8,6 +8,10 @@
 
 #[cfg(test)]
 mod any_cuts;
+mod bypass;
+#[cfg(test)]
+mod bypass_tests;
+mod bypasses;
 #[cfg(test)]
 mod calling_tests;
 #[cfg(test)]
@@ -20,10 +24,6 @@ mod freeing;
 #[cfg(test)]
 mod front_tests;
 mod inbox;
-mod lane;
-#[cfg(test)]
-mod lane_tests;
-mod lanes;
 mod link;
 #[cfg(test)]
 mod link_tests;
@@ -50,7 +50,7 @@ use regatta_engine::{Fault, Peer};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
-use lanes::Lanes;
+use bypasses::Bypasses;
 use link::{Link, Trouble};
 use phase::{Phase, rest};
 use progress_thread::ProgressThread;
@@ -62,9 +62,9 @@ pub(crate) use engine_streams::Wire;
 
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);
-/// Tokens: peers have their numbers; then come guests, and last the socket of lanes and the one that listens.
+/// Tokens: peers have their numbers; then come guests, and last the socket of bypasses and the one that listens.
 const LISTENER: u64 = u64::MAX;
-const LANES: u64 = LISTENER - 1;
+const BYPASSES: u64 = LISTENER - 1;
 
 /// The transport to tasks on other hosts.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub(crate) struct Tcp {
     timed: bool,
     waiter: Option<SocketWaiter>,
     progress: Option<ProgressThread>,
-    lanes: Lanes,
+    bypasses: Bypasses,
     /// The function of the progress thread, from when on there may be one.
     pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
@@ -125,7 +125,7 @@ impl Tcp {
             timed: false,
             waiter: None,
             progress: None,
-            lanes: Lanes::new(),
+            bypasses: Bypasses::new(),
             go_on: None,
             ended: 0,
             disowners: 0,
@@ -209,16 +209,16 @@ impl Tcp {
             self.watch_over();
         }
         if let Some(progress) = &self.progress
-            && progress.lane_turn()
+            && progress.bypass_turn()
         {
-            self.lanes_ticked();
+            self.bypasses_ticked();
         }
-        self.pay_lanes();
+        self.pay_bypasses();
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
                 LISTENER => self.accept_guests(),
-                LANES => self.take_all_frames(),
+                BYPASSES => self.stir_bypasses(),
                 token @ GUESTS.. => self.handle_guest(token),
                 token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
                 peer => self.stir(peer as Peer),
@@ -300,8 +300,11 @@ impl Tcp {
                 if link.is_blocked() {
                     link.pump(0);
                 }
-                let restless = link.is_restless();
+                let (restless, wants_bypass) = (link.is_restless(), link.wants_bypass);
                 self.restless |= restless;
+                if wants_bypass {
+                    self.tend_bypass(peer);
+                }
             }
             Phase::Resuming(_) => self.resume(peer),
             Phase::Calling(shake) => match shake.advance(own) {
@@ -359,7 +362,7 @@ impl Tcp {
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
-        // What has come by the lane of the connection before need not come again.
+        // Frames that have come by the bypass of the connection before need not come again.
         self.take_all_frames();
         let Some(link) = self.link(peer) else {
             return;
@@ -473,7 +476,7 @@ impl Tcp {
 
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
-        self.settle_lanes();
+        self.settle_bypasses();
         let mut holds_back = false;
         for &peer in &self.known {
             let Some(link) = self
@@ -532,7 +535,7 @@ impl Tcp {
             Some(address) => format!(
                 "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}{}",
                 Tcp::EAGER,
-                self.lane_in_words(peer)
+                self.bypass_in_words(peer)
             ),
             None => "none: the job's table does not say where that task listens".into(),
         }

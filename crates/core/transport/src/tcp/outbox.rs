@@ -6,8 +6,8 @@
 //!                      start                       sent              end
 //! ```
 //!
-//! Parcels may go by a lane beside the connection (see `lane`). They count as written, and the last `unsure` bytes of what is written went
-//! by the lane alone, and may not have come. Before anything is written on the connection again, the outbox says there with which
+//! Parcels may go by a bypass beside the connection (see `bypass`). They count as written, and the last `unsure` bytes of what is written went
+//! by the bypass alone, and may not have come. Before anything is written on the connection again, the outbox says there with which
 //! byte it goes on ([`Parcel::Place`]), and these bytes follow, before everything else. So the connection alone carries all in its order.
 //!
 //! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
@@ -68,11 +68,11 @@ pub(crate) struct Outbox {
     base: u64,
     /// Number of the first byte that the peer had not received when a connection last began.
     resumed: u64,
-    /// Bytes before `sent` that went by the lane, and are not known to have come.
+    /// Bytes before `sent` that went by the bypass, and are not known to have come.
     unsure: usize,
-    /// The last parcels went by the lane: the connection goes on elsewhere than where it was left.
+    /// The last parcels went by the bypass: the connection goes on elsewhere than where it was left.
     aside: bool,
-    /// So far parcels have gone by the lane that are written once more.
+    /// So far parcels have gone by the bypass that are written once more.
     repeats: u64,
     place: [u8; HEAD],
     place_sent: usize,
@@ -196,7 +196,7 @@ impl Outbox {
         if more > sent && position > self.repeats {
             return Err("a connection acknowledges what was not sent");
         }
-        // It may have come by the lane and be under way once more: then what the connection has been promised of it stays.
+        // It may have come by the bypass and be under way once more: then what the connection has been promised of it stays.
         let more = more.min(sent);
         self.start += more as usize;
         self.base += more;
@@ -207,7 +207,7 @@ impl Outbox {
         Ok(())
     }
 
-    // The lane.
+    // The bypass.
 
     /// Number of the byte at `sent`.
     #[inline]
@@ -215,13 +215,13 @@ impl Outbox {
         self.base + (self.sent - self.start) as u64
     }
 
-    /// What was just kept, nothing else being left to write: the number of its first byte, and the parcel.
+    /// The parcel that was just kept, nothing else being left to write, behind the number of its first byte.
     #[inline]
     pub(crate) fn just_kept(&self) -> (u64, &[u8]) {
         (self.sent_to(), &self.kept[self.sent..self.end])
     }
 
-    /// It has gone by the lane.
+    /// It has gone by the bypass.
     #[inline]
     pub(crate) fn went_aside(&mut self) {
         self.unsure += self.end - self.sent;
@@ -229,7 +229,7 @@ impl Outbox {
         self.aside = true;
     }
 
-    /// Have parcels gone by the lane that may not have come?
+    /// Have parcels gone by the bypass that may not have come?
     #[inline]
     pub(crate) fn is_unsure(&self) -> bool {
         self.unsure > 0
@@ -244,13 +244,13 @@ impl Outbox {
             self.unsure = 0;
             return known
                 .then_some(())
-                .ok_or("a lane has taken what was not sent");
+                .ok_or("a bypass has taken what was not sent");
         }
         self.unsure = self.unsure.min((sent - position) as usize);
         Ok(())
     }
 
-    /// What may not have come by the lane is written on the connection, when that is pumped.
+    /// Parcels that may not have come by the bypass are written on the connection, when that is pumped.
     #[cold]
     pub(crate) fn repeat_unsure(&mut self) {
         if self.is_unsure() && self.midway == Midway::Nowhere {
@@ -258,7 +258,7 @@ impl Outbox {
         }
     }
 
-    /// The connection goes on behind what is known to have come by the lane.
+    /// The connection goes on behind what is known to have come by the bypass.
     #[cold]
     fn go_on_here(&mut self) {
         self.repeats = self.sent_to();
@@ -363,7 +363,7 @@ impl Outbox {
             if !done {
                 return Ok(moved);
             }
-            // What is repeated comes before all that was said after it.
+            // Repeated parcels come before all that was said after them.
             self.midway = match self.midway {
                 Midway::Place if self.sent < self.end => Midway::Kept,
                 _ => Midway::Nowhere,

@@ -8,7 +8,7 @@
 //! It also has the tick of the watch over what may not be acknowledged (see `stall`): while something is watched, the next look
 //! at the sockets after each [`TICK`] is told so, and is made here if the task makes none.
 //!
-//! And it has the shorter tick of lanes (see `lane`): while something that has gone by one is not known to have come.
+//! And it has the shorter tick of bypasses (see `bypass`): while something that has gone by one is not known to have come.
 //!
 //! It is made when something is left behind or watched for the first time, and sleeps while nothing is.
 
@@ -28,8 +28,8 @@ const LOOKS: u32 = 40;
 const RARE_LOOK: Duration = Duration::from_millis(100);
 /// Between two ticks of the watch.
 const TICK: Duration = Duration::from_millis(250);
-/// Between two ticks of lanes.
-const LANE_TICK: Duration = Duration::from_millis(5);
+/// Between two ticks of bypasses.
+const BYPASS_TICK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -40,7 +40,7 @@ struct Shared {
     /// Something may not be acknowledged; and it is time to look.
     watching: AtomicBool,
     due: AtomicBool,
-    /// Something that has gone by a lane may not have come; and it is time to look.
+    /// Something that has gone by a bypass may not have come; and it is time to look.
     ticking: AtomicBool,
     ticked: AtomicBool,
     /// The thread sleeps until something is.
@@ -117,13 +117,13 @@ impl ProgressThread {
         self.shared.due.load(Ordering::Relaxed) && self.shared.due.swap(false, Ordering::Relaxed)
     }
 
-    /// Somebody looks at the sockets. True: it is time to look what has not come by lanes.
-    pub(crate) fn lane_turn(&self) -> bool {
+    /// Somebody looks at the sockets. True: it is time to look what has not come by bypasses.
+    pub(crate) fn bypass_turn(&self) -> bool {
         self.shared.ticked.load(Ordering::Relaxed)
             && self.shared.ticked.swap(false, Ordering::Relaxed)
     }
 
-    /// Something may not have come by a lane, or nothing any more.
+    /// Something may not have come by a bypass, or nothing any more.
     pub(crate) fn tick(&mut self, ticking: bool) {
         if self.ticking == ticking {
             return;
@@ -169,7 +169,7 @@ fn finish(shared: &Shared, go_on: fn()) {
             let left = tick.saturating_duration_since(Instant::now());
             let owing = shared.owing.load(Ordering::SeqCst);
             if shared.ticking.load(Ordering::SeqCst) {
-                if shared.rest(LANE_TICK.min(left)) {
+                if shared.rest(BYPASS_TICK.min(left)) {
                     return;
                 }
                 let turns = shared.turns.load(Ordering::Relaxed);

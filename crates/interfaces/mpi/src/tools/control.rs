@@ -75,7 +75,7 @@ pub static ALL: [Variable; 8] = [
         "Seconds after which processes that cannot reach each other give each other up, or wait",
     ),
     setting(
-        "REGATTA_LANE",
+        "REGATTA_BYPASS",
         "Whether small messages to other hosts may go past TCP/IP: use (the default) or off",
     ),
     setting(

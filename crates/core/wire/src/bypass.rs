@@ -1,9 +1,9 @@
-//! Frames of the fast lane between two tasks on one Ethernet segment, and the word by which a lane is offered.
+//! Frames of the bypass between two tasks on one Ethernet segment, and the word by which a bypass is offered.
 //!
 //! ```text
 //! 0  Ethernet: destination (6) | source (6) | type (2)
-//! 14 tag of the receiver (4) | its lane (1) | zero (3)
-//! 22 number of the frame under the lane's keys (8)
+//! 14 tag of the receiver (4) | its bypass (1) | zero (3)
+//! 22 number of the frame under the bypass's keys (8)
 //! 30 sealed: [`Word`] (32) | nothing, or a parcel | the cipher's tag (16)
 //! ```
 //!
@@ -27,7 +27,7 @@ pub const OFFER: usize = 16;
 /// An address of an Ethernet interface.
 pub type Mac = [u8; 6];
 
-/// Who may reach a task by a lane, and how.
+/// The way to a task by a bypass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Interface of the task that offers.
@@ -36,7 +36,7 @@ pub struct Offer {
     pub mtu: u16,
     /// Names the task to itself.
     pub tag: u32,
-    /// Names the lane to that task.
+    /// Names the bypass to that task.
     pub slot: u8,
 }
 
@@ -62,14 +62,7 @@ impl Offer {
     /// The front of frames from an interface to who has made this offer; their number comes into it when they are sealed.
     pub fn front(&self, from: &Mac) -> [u8; FRONT] {
         let (kind, tag) = (TYPE.to_be_bytes(), self.tag.to_be_bytes());
-        joined(&[
-            &self.mac,
-            from,
-            &kind,
-            &tag,
-            &[self.slot, 0, 0, 0],
-            &[0; 8],
-        ])
+        joined(&[&self.mac, from, &kind, &tag, &[self.slot, 0, 0, 0], &[0; 8]])
     }
 }
 
@@ -79,7 +72,7 @@ pub fn set_number(front: &mut [u8; FRONT], number: u64) {
     front[ETHERNET + 8..].copy_from_slice(&number.to_le_bytes());
 }
 
-/// The lane, the number and the sealed part of a frame, if this can be one; what it is taken for is for the cipher to say.
+/// The bypass, the number and the sealed part of a frame, if this can be one; what it is taken for is for the cipher to say.
 #[inline]
 pub fn split(frame: &[u8]) -> Option<(u8, u64, &[u8])> {
     let (front, sealed) = frame.split_first_chunk::<FRONT>()?;
@@ -113,10 +106,9 @@ impl Word {
         let last = self.got << 1 | u64::from(self.asks);
         let mut bytes = [0; WORD];
         let (words, _) = bytes.as_chunks_mut::<8>();
-        for (place, word) in
-            words
-                .iter_mut()
-                .zip([self.position, self.reached, self.heard, last])
+        for (place, word) in words
+            .iter_mut()
+            .zip([self.position, self.reached, self.heard, last])
         {
             *place = word.to_le_bytes();
         }

@@ -2,24 +2,24 @@
 //!
 //! Their keys come of the handshake as those of the stream's records do, under a label of their own: so no record of one way opens on
 //! the other. Each says its number, which is its nonce as on the stream. A record is opened only if its number is higher
-//! than that of every record before it: none opens twice. What does not open is nobody's fault, changes nothing, and is not told.
+//! than that of every record before it: none opens twice. A record that does not open is nobody's fault, changes nothing, and is not told.
 //!
 //! The stream says when a sender goes on to the next key. Records under the key before do not open from then on.
 
 use std::io;
 
 use crate::bounds::Bounds;
-use crate::cipher::{Cipher, Split, of_lane};
-use crate::record::broken;
+use crate::cipher::{Cipher, Split, of_bypass};
 #[cfg(test)]
 use crate::record::TAG;
+use crate::record::broken;
 
 /// No number comes so far.
 const END: u64 = 1 << 62;
 
-/// One end of a lane: the ciphers of both directions.
+/// One end of a bypass: the ciphers of both directions.
 #[derive(Debug)]
-pub struct Lane {
+pub struct Bypass {
     sends: Cipher,
     receives: Cipher,
     bounds: Bounds,
@@ -30,13 +30,13 @@ pub struct Lane {
     receives_since: u64,
 }
 
-/// The secrets of a lane, until there is one.
+/// The secrets of a bypass, until there is one.
 pub(crate) struct Secrets(pub(crate) [Split; 2]);
 
 impl Secrets {
     /// From the secrets of both directions of the stream.
     pub(crate) fn of(directions: [&Split; 2]) -> Secrets {
-        Secrets(directions.map(of_lane))
+        Secrets(directions.map(of_bypass))
     }
 }
 
@@ -55,11 +55,11 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-impl Lane {
+impl Bypass {
     /// The first secret is that of the records that this end sends.
-    pub(crate) fn new(secrets: &Secrets, bounds: Bounds, limit: u64) -> Lane {
+    pub(crate) fn new(secrets: &Secrets, bounds: Bounds, limit: u64) -> Bypass {
         let [sends, receives] = [0, 1].map(|at: usize| Cipher::new(&secrets.0[at]));
-        Lane {
+        Bypass {
             sends,
             receives,
             bounds,
@@ -104,7 +104,7 @@ impl Lane {
         self.receives.open_at(number, sealed, place)
     }
 
-    /// What is sent from the next record on, goes under another key. The other end must be told its number.
+    /// Records from the next one on go under another key. The other end must be told its number.
     pub fn change_sends(&mut self) -> u64 {
         self.sends.change();
         self.sends_since = self.sends.number();
@@ -115,7 +115,7 @@ impl Lane {
     pub fn change_receives(&mut self, number: u64) -> io::Result<()> {
         let since = number.checked_sub(self.receives_since);
         if since.is_none_or(|records| records < self.bounds.least) || number >= END {
-            return Err(broken("a key of a lane is changed too early"));
+            return Err(broken("a key of a bypass is changed too early"));
         }
         self.receives.change();
         self.receives.skip_to(number);
@@ -135,23 +135,23 @@ mod tests {
         bytes: 1 << 20,
     };
 
-    fn ends(bounds: Bounds) -> [Lane; 2] {
+    fn ends(bounds: Bounds) -> [Bypass; 2] {
         let secrets = [[1; 32], [2; 32]];
         let [ours, theirs] = [&secrets[0], &secrets[1]];
         let ours_first = Secrets::of([ours, theirs]);
         let theirs_first = Secrets::of([theirs, ours]);
-        [&ours_first, &theirs_first].map(|secrets| Lane::new(secrets, bounds, 6))
+        [&ours_first, &theirs_first].map(|secrets| Bypass::new(secrets, bounds, 6))
     }
 
-    fn sealed(lane: &mut Lane, text: &[u8]) -> (u64, Vec<u8>) {
-        let (number, mut out) = (lane.next(), vec![0; text.len() + TAG]);
-        assert!(lane.seal(text, &mut out));
+    fn sealed(bypass: &mut Bypass, text: &[u8]) -> (u64, Vec<u8>) {
+        let (number, mut out) = (bypass.next(), vec![0; text.len() + TAG]);
+        assert!(bypass.seal(text, &mut out));
         (number, out)
     }
 
-    fn opens(lane: &mut Lane, (number, record): &(u64, Vec<u8>)) -> bool {
+    fn opens(bypass: &mut Bypass, (number, record): &(u64, Vec<u8>)) -> bool {
         let mut place = vec![9; record.len() - TAG];
-        let opened = lane.open(*number, record, &mut place);
+        let opened = bypass.open(*number, record, &mut place);
         assert!(opened || place.iter().all(|&byte| byte == 0 || byte == 9));
         opened
     }
@@ -167,11 +167,14 @@ mod tests {
         assert!(!opens(&mut ours, &records[3]), "it comes back");
         let other = (records[3].0 + 1, records[3].1.clone());
         assert!(!opens(&mut theirs, &other), "with another number");
-        assert!(opens(&mut theirs, &records[3]), "what was refused changes nothing");
+        assert!(
+            opens(&mut theirs, &records[3]),
+            "what was refused changes nothing"
+        );
     }
 
     #[test]
-    fn a_record_of_the_stream_does_not_open_on_the_lane() {
+    fn a_record_of_the_stream_does_not_open_on_the_bypass() {
         let split = [1; 32];
         let mut stream = Cipher::new(&split);
         let mut record = vec![0; 4 + TAG];

@@ -1,4 +1,4 @@
-//! Lanes beside connections: whatever becomes of their frames, the link has everything once and in order, nobody on the way reads or
+//! Bypasses beside connections: whatever becomes of their frames, the link has everything once and in order, nobody on the way reads or
 //! adds anything, and a peer with the key can say anything.
 
 use std::os::fd::OwnedFd;
@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use regatta_connection::channel::Channel;
 use regatta_connection::segment::Sender;
 use regatta_memory::views::Views;
-use regatta_wire::lane::{FRONT, Offer, WORD, Word, split};
+use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
 use regatta_wire::link::{HEAD, Head};
 use regatta_wire::{Frame, Kind};
 
+use super::bypass::WINDOW;
 use super::front_tests::sessions;
-use super::lane::WINDOW;
 use super::link::{Link, Trouble};
 use super::phase::Phase;
 
@@ -58,16 +58,16 @@ impl Way {
         }
     }
 
-    /// As `Tcp::tend_lane` does.
+    /// As `Tcp::tend_bypass` does.
     pub(super) fn tend(&self, link: &mut Link, slot: u8) {
-        link.wants_lane = false;
+        link.wants_bypass = false;
         let offer = Offer {
             mac: [slot; 6],
             mtu: 1500,
             tag: slot.into(),
             slot,
         };
-        if link.lane.is_none() && link.offer_aside(self.sender.clone(), &offer).is_none() {
+        if link.bypass.is_none() && link.offer_aside(self.sender.clone(), &offer).is_none() {
             return;
         }
         if let Some(offer) = link.offer.take() {
@@ -89,7 +89,7 @@ struct Pair {
     /// Frames said and heard by each.
     said: [i32; 2],
     heard: [i32; 2],
-    /// So many of what was said went by the lane.
+    /// So many of what was said went by the bypass.
     aside: u32,
     /// One of so many things that happen to frames is not that they arrive.
     harsh: usize,
@@ -122,7 +122,12 @@ impl Pair {
 
     fn connect(&mut self, records: u64) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        for ((link, socket), session) in self.links.iter_mut().zip([ours, theirs]).zip(sessions(records)) {
+        for ((link, socket), session) in self
+            .links
+            .iter_mut()
+            .zip([ours, theirs])
+            .zip(sessions(records))
+        {
             socket.set_nonblocking(true).unwrap();
             let mut channel = Channel::plain(OwnedFd::from(socket));
             channel.secure(session);
@@ -159,7 +164,10 @@ impl Pair {
         let link = &mut self.links[at];
         while let Some(head) = link.front() {
             assert_eq!(head.tag, self.heard[at], "lost, doubled, or out of order");
-            assert!(link.inbox.payload(&head) == body_of(head.tag), "another body");
+            assert!(
+                link.inbox.payload(&head) == body_of(head.tag),
+                "another body"
+            );
             self.heard[at] += 1;
             link.take(&head);
         }
@@ -169,7 +177,7 @@ impl Pair {
     fn look(&mut self, at: usize) {
         self.links[at].receive();
         self.links[at].pump(0);
-        if self.links[at].wants_lane {
+        if self.links[at].wants_bypass {
             self.ways[at].tend(&mut self.links[at], at as u8 + 1);
         }
         self.hear(at);
@@ -186,7 +194,7 @@ impl Pair {
         }
     }
 
-    /// Until there is a lane that is used, both ways.
+    /// Until there is a bypass that is used, both ways.
     fn open(&mut self) {
         for _ in 0..100 {
             for at in 0..2 {
@@ -195,12 +203,12 @@ impl Pair {
             }
             self.bring_all();
         }
-        assert!(self.aside > 0, "the lane is not used");
+        assert!(self.aside > 0, "the bypass is not used");
         for turn in 0..1000 {
             // The next ones are short.
             let is_near = |said: &i32| (1..20).contains(&(said % 50));
             let heard = self.said == [self.heard[1], self.heard[0]];
-            let free = self.links.iter_mut().all(|link| link.is_lane_free(200));
+            let free = self.links.iter_mut().all(|link| link.is_bypass_free(200));
             if heard && free && self.said.iter().all(is_near) {
                 return;
             }
@@ -211,7 +219,7 @@ impl Pair {
             self.bring_all();
             (0..2).for_each(|at| self.hear(at));
         }
-        panic!("the lane is not free");
+        panic!("the bypass is not free");
     }
 
     /// Something happens to a frame that side `at` has sent, or to some that it has not.
@@ -235,7 +243,10 @@ impl Pair {
                     let frame = way.frames.remove(which);
                     deliver(&frame, other);
                 }
-                _ => way.frames.drain(..).for_each(|frame| deliver(&frame, other)),
+                _ => way
+                    .frames
+                    .drain(..)
+                    .for_each(|frame| deliver(&frame, other)),
             }
         }
         if !way.seen.is_empty() && dice.roll(4) == 0 {
@@ -251,7 +262,7 @@ proptest! {
 
     /// Lost, late, doubled, changed, sent again, or back to who has sent them; with connections that are cut.
     #[test]
-    fn nothing_is_lost_doubled_or_out_of_order_whatever_becomes_of_a_lane(seed in 1u64.., calm in 20usize..4000, harsh in 1usize..60) {
+    fn nothing_is_lost_doubled_or_out_of_order_whatever_becomes_of_a_bypass(seed in 1u64.., calm in 20usize..4000, harsh in 1usize..60) {
         let (mut dice, mut pair) = (Dice(seed), Pair::new(600));
         pair.harsh = harsh;
         for _ in 0..8000 {
@@ -266,7 +277,7 @@ proptest! {
                     pair.links[at].repeat_aside();
                 }
                 9 if dice.roll(calm) == 0 => pair.links[at].trouble(Trouble::Lost),
-                10 if dice.roll(20) == 0 => pair.links[at].try_lane_again(),
+                10 if dice.roll(20) == 0 => pair.links[at].try_bypass_again(),
                 _ => pair.happen(at, &mut dice),
             }
             if pair.links.iter().any(|link| !link.is_open()) && dice.roll(20) == 0 {
@@ -276,7 +287,7 @@ proptest! {
         if pair.links.iter().any(|link| !link.is_open()) {
             pair.connect(600);
         }
-        // The lane is gone, and the connection brings the rest.
+        // The bypass is gone, and the connection brings the rest.
         for _ in 0..20 {
             for at in 0..2 {
                 pair.links[at].tick_aside();
@@ -286,11 +297,11 @@ proptest! {
         }
         prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
         let used = pair.aside;
-        prop_assert!(harsh < 20 || calm < 500 || used > 100, "the lane was used {used} times");
+        prop_assert!(harsh < 20 || calm < 500 || used > 100, "the bypass was used {used} times");
     }
 
     #[test]
-    fn any_bytes_on_a_lane_are_nobodys(frames in prop::collection::vec((0u8..4, any::<u64>(), prop::collection::vec(any::<u8>(), 0..300)), 0..40)) {
+    fn any_bytes_on_a_bypass_are_nobodys(frames in prop::collection::vec((0u8..4, any::<u64>(), prop::collection::vec(any::<u8>(), 0..300)), 0..40)) {
         let mut pair = Pair::new(u64::MAX);
         pair.open();
         for (slot, number, sealed) in &frames {
@@ -319,8 +330,8 @@ proptest! {
             parcel.truncate([0, 1, HEAD, HEAD + length as usize][form]);
             let position = pair.links[0].inbox.reached;
             let word = if form == 3 { Word { position, ..word } } else { word };
-            if let Some(lane) = pair.links[1].lane.as_deref_mut() {
-                lane.send(&word, &parcel);
+            if let Some(bypass) = pair.links[1].bypass.as_deref_mut() {
+                bypass.send(&word, &parcel);
             }
             pair.bring_all();
             while let Some(head) = pair.links[0].front() {
@@ -346,7 +357,12 @@ fn a_frame_that_is_sent_again_or_comes_late_does_nothing() {
     pair.bring_all();
     (0..2).for_each(|at| pair.hear(at));
     assert_eq!(pair.heard, before);
-    assert!([0, 1].iter().all(|&at: &usize| pair.ways[at].seen.len() == seen[at].len()), "it was answered");
+    assert!(
+        [0, 1]
+            .iter()
+            .all(|&at: &usize| pair.ways[at].seen.len() == seen[at].len()),
+        "it was answered"
+    );
 }
 
 /// Neither the text nor the head of a message is on the way as it was said.
@@ -366,16 +382,19 @@ fn nothing_of_a_message_can_be_read_on_the_way() {
     pair.links[0].send(frame, &payload);
     pair.ways[0].collect();
     let seen = &pair.ways[0].seen[before..];
-    assert_eq!(seen.len(), 1, "it goes by the lane");
+    assert_eq!(seen.len(), 1, "it goes by the bypass");
     let has = |part: &[u8]| seen[0].windows(part.len()).any(|bytes| bytes == part);
     assert!(text.windows(6).all(|part| !has(part)));
     assert!(!has(&0x1234_5678_u32.to_le_bytes()) && !has(&0x0bad_cafe_u32.to_le_bytes()));
-    assert_eq!(seen[0].len(), FRONT + WORD + HEAD + text.len() + regatta_secure::TAG);
+    assert_eq!(
+        seen[0].len(),
+        FRONT + WORD + HEAD + text.len() + regatta_secure::TAG
+    );
 }
 
 /// It costs some frames, and no message waits for more than a tick after another.
 #[test]
-fn a_lane_that_does_not_answer_any_more_is_not_used() {
+fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     let mut pair = Pair::new(u64::MAX);
     pair.open();
     let before = pair.ways[0].seen.len();
@@ -392,7 +411,7 @@ fn a_lane_that_does_not_answer_any_more_is_not_used() {
     let sent = pair.ways[0].seen.len() - before;
     assert!(sent < 40, "{sent} frames");
     // When it answers again it is used again.
-    pair.links.iter_mut().for_each(Link::try_lane_again);
+    pair.links.iter_mut().for_each(Link::try_bypass_again);
     pair.aside = 0;
     pair.open();
 }
@@ -411,9 +430,9 @@ fn frames_without_an_answer_are_bounded_and_the_connection_takes_over() {
     assert_eq!(pair.heard[1], pair.said[0], "all came by the connection");
 }
 
-/// The sender dies: what has come by the lane is taken after the end of the connection, too.
+/// The sender dies: what has come by the bypass is taken after the end of the connection, too.
 #[test]
-fn what_has_come_by_the_lane_is_taken_after_the_end_of_its_connection() {
+fn what_has_come_by_the_bypass_is_taken_after_the_end_of_its_connection() {
     let mut pair = Pair::new(u64::MAX);
     pair.open();
     let before = pair.aside;
@@ -428,7 +447,7 @@ fn what_has_come_by_the_lane_is_taken_after_the_end_of_its_connection() {
 }
 
 #[test]
-fn a_task_that_sleeps_leaves_nothing_to_the_lane() {
+fn a_task_that_sleeps_leaves_nothing_to_the_bypass() {
     let mut pair = Pair::new(u64::MAX);
     pair.open();
     pair.say(0);
@@ -437,7 +456,7 @@ fn a_task_that_sleeps_leaves_nothing_to_the_lane() {
     assert!(!pair.links[0].outbox.is_unsure());
     pair.look(1);
     assert_eq!(pair.heard[1], pair.said[0]);
-    // It comes by the lane, too, and that is too late.
+    // It comes by the bypass, too, and that is too late.
     pair.bring_all();
     pair.hear(1);
 }
