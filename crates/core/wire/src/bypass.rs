@@ -168,7 +168,7 @@ mod tests {
             }
             if let Some((slot, number, sealed)) = split(&bytes) {
                 prop_assert!(sealed.len() == bytes.len() - FRONT && slot == bytes[18]);
-                prop_assert_eq!(number.to_le_bytes(), bytes[22..30]);
+                prop_assert_eq!(&number.to_le_bytes()[..], &bytes[22..30]);
             } else {
                 prop_assert!(!like || bytes.len() <= FRONT);
             }
