@@ -39,7 +39,7 @@ const fn setting(name: &'static str, description: &'static str) -> Variable {
 }
 
 /// All of them.
-pub static ALL: [Variable; 8] = [
+pub static ALL: [Variable; 9] = [
     Variable {
         name: "regatta_version",
         description: "The engine's version",
