@@ -103,6 +103,40 @@ static void cut(void)
     free(bytes);
 }
 
+/*
+ * away: one of them says something now and then and computes, without a call. How long the longest of these words was on its
+ * way, of which some are lost at first.
+ */
+static void away(void)
+{
+    double worst = 0;
+    OK(rg_barrier(RG_WORLD));
+    for (int turn = 0; turn < 20; turn++) {
+        double said = rg_time();
+        if (me == 0) {
+            for (int one = 0; one < 200; one++) {
+                OK(rg_send(&said, sizeof said, 1, 5, RG_WORLD));
+                OK(rg_recv(&said, sizeof said, 1, 5, RG_WORLD, NULL));
+            }
+            said = rg_time();
+            OK(rg_send(&said, sizeof said, 1, 6, RG_WORLD));
+            while (rg_time() < said + 0.3)
+                continue;
+        } else {
+            for (int one = 0; one < 200; one++) {
+                OK(rg_recv(&said, sizeof said, 0, 5, RG_WORLD, NULL));
+                OK(rg_send(&said, sizeof said, 0, 5, RG_WORLD));
+            }
+            OK(rg_recv(&said, sizeof said, 0, 6, RG_WORLD, NULL));
+            double took = rg_time() - said;
+            worst = took > worst ? took : worst;
+        }
+    }
+    if (me == 1)
+        printf("worst %d ms\n", (int)(1000 * worst));
+    OK(rg_barrier(RG_WORLD));
+}
+
 /* some: a few thousand messages, and whether a bypass is used then */
 static void some(void)
 {
@@ -121,6 +155,7 @@ static void some(void)
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
+        {"away", away, false},
         {"cut", cut, false},
         {"some", some, false},
         {NULL, NULL, false},

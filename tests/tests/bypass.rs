@@ -97,6 +97,24 @@ end
     ended.passed();
 }
 
+/// The sender makes no call meanwhile. The watch over its connection ticks much less often.
+#[test]
+fn a_lost_word_of_a_task_that_computes_comes_soon_by_the_connection() {
+    let ended = on_hosts(
+        across("bypass", &["away"]),
+        r#"
+nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop
+"$@" >/run/said 2>&1 &
+job=$!
+end
+"#,
+    );
+    let ended = ended.passed();
+    let worst = ended.text.split("worst ").nth(1);
+    let worst = worst.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    assert!(worst.is_some_and(|worst| worst < 120), "{}", ended.story());
+}
+
 #[test]
 fn random_traffic_by_bypasses_arrives_once_in_order_and_whole() {
     for words in [&["random", "81", "3"][..], &["random", "82", "3"]] {

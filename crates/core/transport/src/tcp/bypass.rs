@@ -295,7 +295,7 @@ impl Link {
     }
 
     /// Asks on the bypass. It is used again when this, or something after it, has come and is answered.
-    fn ask_aside(&mut self) {
+    pub(super) fn ask_aside(&mut self) {
         if let Some(bypass) = &mut self.bypass {
             bypass.need = bypass.keys.next() + 1;
             self.say_aside(true);

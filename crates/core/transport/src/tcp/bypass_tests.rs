@@ -460,3 +460,34 @@ fn a_task_that_sleeps_leaves_nothing_to_the_bypass() {
     pair.bring_all();
     pair.hear(1);
 }
+
+/// Nothing on the connection is overtaken, and no frame goes where the last question had no answer.
+#[test]
+fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_question_is() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let free = |pair: &mut Pair| pair.links[0].is_bypass_free(100);
+    let settle = |pair: &mut Pair| {
+        for _ in 0..4 {
+            (0..2).for_each(|at| pair.look(at));
+            pair.bring_all();
+        }
+    };
+    assert!(free(&mut pair));
+    // A word about streams, which has no number.
+    let id = pair.links[0].open_in();
+    pair.links[0].in_stream(id).unwrap().announce = true;
+    pair.links[0].pump(0);
+    assert!(!free(&mut pair), "a word is on its way");
+    settle(&mut pair);
+    assert!(free(&mut pair), "it has come");
+    let id = pair.links[0].open_out(&Views::none()).unwrap();
+    assert!(!free(&mut pair), "a stream is open");
+    pair.links[0].retract(id, false);
+    settle(&mut pair);
+    assert!(free(&mut pair), "it is closed");
+    pair.links[0].ask_aside();
+    assert!(!free(&mut pair), "it has asked");
+    settle(&mut pair);
+    assert!(free(&mut pair), "it is answered");
+}

@@ -88,10 +88,13 @@ impl Shared {
         *stop.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleep for so long. True: stop.
+    /// Sleep for so long, or until there are to be ticks of bypasses. True: stop.
     fn rest(&self, limit: Duration) -> bool {
+        let ticks = || self.ticking.load(Ordering::SeqCst);
         let stop = self.stop();
-        let waited = self.changed.wait_timeout_while(stop, limit, |stop| !*stop);
+        let ticked = ticks();
+        let goes_on = |stop: &mut bool| !*stop && (ticked || !ticks());
+        let waited = self.changed.wait_timeout_while(stop, limit, goes_on);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -131,7 +134,9 @@ impl ProgressThread {
         self.ticking = ticking;
         self.shared.ticking.store(ticking, Ordering::SeqCst);
         if ticking {
-            self.shared.wake();
+            // It may sleep until a tick of the watch, which is long.
+            drop(self.shared.stop());
+            self.shared.changed.notify_one();
         }
     }
 
