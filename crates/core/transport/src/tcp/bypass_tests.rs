@@ -1,6 +1,7 @@
 //! Bypasses beside connections: whatever becomes of their frames, the link has everything once and in order, nobody on the way reads or
 //! adds anything, and a peer with the key can say anything.
 
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 
@@ -9,12 +10,13 @@ use regatta_connection::channel::Channel;
 use regatta_connection::segment::Sender;
 use regatta_memory::views::Views;
 use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
-use regatta_wire::link::{HEAD, Head};
+use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
 use super::bypass::WINDOW;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
+use super::outbox::Outbox;
 use super::phase::Phase;
 
 /// Choices that come again with the same seed.
@@ -323,7 +325,7 @@ proptest! {
         pair.open();
         for (position, reached, heard, got, asks, form) in words {
             let word = Word { position: position * scale, reached: reached * scale, heard: heard * scale, got: got * 40, asks };
-            let mut head = Head::bare(regatta_wire::link::Parcel::Taken, 0, 0).encode();
+            let mut head = Head::bare(Parcel::Taken, 0, 0).encode();
             (head[0], head[4]) = (kind, length as u8);
             let mut parcel = head.to_vec();
             parcel.resize(HEAD + length as usize, 1);
@@ -470,7 +472,10 @@ fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_ques
     let settle = |pair: &mut Pair| {
         for _ in 0..4 {
             (0..2).for_each(|at| pair.look(at));
+            // Its word of what has come goes with it.
+            pair.say(1);
             pair.bring_all();
+            pair.hear(0);
         }
     };
     assert!(free(&mut pair));
@@ -490,4 +495,71 @@ fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_ques
     assert!(!free(&mut pair), "it has asked");
     settle(&mut pair);
     assert!(free(&mut pair), "it is answered");
+}
+
+/// The connection says where it goes on, repeats, and then says what was said later.
+#[test]
+fn parcels_that_may_not_have_come_are_repeated_before_everything_else() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (mut outbox, mut channel) = (Outbox::new(), Channel::plain(OwnedFd::from(ours)));
+    let frame = |tag| Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag,
+    };
+    for tag in 0..3 {
+        outbox.keep(&Head::frame(frame(tag), 0, 0), &Views::none());
+        outbox.went_aside();
+    }
+    outbox.reached(HEAD as u64).unwrap();
+    outbox.urge(&Head::bare(Parcel::Released, 0, 0), &[]);
+    outbox.pump(&mut channel, &mut [], 0).unwrap();
+    let mut bytes = [0; 4 * HEAD];
+    theirs.read_exact(&mut bytes).unwrap();
+    let (heads, _) = bytes.as_chunks::<HEAD>();
+    let heads: Vec<_> = heads
+        .iter()
+        .map(|head| Head::decode(head).unwrap())
+        .collect();
+    assert_eq!(heads[0], Head::bare(Parcel::Place, 0, HEAD as u64));
+    assert_eq!(
+        heads[1..3].iter().map(|head| head.tag).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(heads[3].parcel, Parcel::Released);
+    // There is nothing to repeat then.
+    assert!(!outbox.is_unsure() && outbox.is_written());
+}
+
+/// Parcels are on the way a second time when the word comes that they were taken the first time.
+#[test]
+fn a_word_that_comes_while_something_is_repeated_is_believed() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    (0..3).for_each(|_| pair.say(0));
+    pair.ways[0].collect();
+    for frame in std::mem::take(&mut pair.ways[0].frames) {
+        deliver(&frame, &mut pair.links[1]);
+    }
+    pair.hear(1);
+    pair.say(1);
+    pair.links[0].outbox.repeat_unsure();
+    pair.bring_all();
+    pair.hear(0);
+    (0..3).for_each(|_| (0..2).for_each(|at| pair.look(at)));
+    assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+    // Nothing is believed that was not sent at all.
+    let word = Word {
+        reached: pair.links[0].inbox.reached + 10_000,
+        ..Word::default()
+    };
+    assert!(
+        pair.links[1]
+            .bypass
+            .as_deref_mut()
+            .unwrap()
+            .send(&word, &[])
+    );
+    pair.bring_all();
+    assert!(pair.links[0].fault.is_some());
 }
