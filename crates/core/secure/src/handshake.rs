@@ -53,16 +53,16 @@ fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
 }
 
 /// The ciphers of both directions, that of the caller first, and the secrets of a bypass: of what this end sends first.
-fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2], Secrets)> {
+fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2], Box<Secrets>)> {
     if !state.is_handshake_finished() {
         return Err(broken("a handshake is not at its end"));
     }
     let (mut caller, mut callee) = state.dangerously_get_raw_split();
     let ciphers = [&caller, &callee].map(Cipher::new);
-    let secrets = Secrets::of(match called {
+    let secrets = Box::new(Secrets::of(match called {
         true => [&caller, &callee],
         false => [&callee, &caller],
-    });
+    }));
     erase(&mut caller);
     erase(&mut callee);
     Ok((ciphers, secrets))
@@ -100,7 +100,7 @@ impl Caller {
 
 /// The end that answers. Its caller has shown that it has the key, not yet that it is there now.
 #[derive(Debug)]
-pub struct Callee([Cipher; 2], Secrets);
+pub struct Callee([Cipher; 2], Box<Secrets>);
 
 impl Callee {
     /// Takes the first message; the second. An error: the caller does not have the key, or has said something else before. It gets

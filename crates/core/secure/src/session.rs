@@ -24,14 +24,14 @@ impl Session {
     /// After a handshake, of which one direction has the last message behind it. The first cipher seals the records that this end sends.
     pub(crate) fn new(
         [sends, receives]: [Cipher; 2],
-        bypass: Secrets,
+        bypass: Box<Secrets>,
         bounds: Bounds,
         records: u64,
     ) -> Session {
         Session {
             sealer: Sealer::new(sends, bounds, records),
             opener: Opener::new(receives, bounds),
-            bypass: Some(Box::new(bypass)),
+            bypass: Some(bypass),
             bounds,
             records,
         }

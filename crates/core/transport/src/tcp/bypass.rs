@@ -288,8 +288,8 @@ impl Link {
 
     /// Says it, unless too much has had no answer.
     fn confirm_aside(&mut self) {
-        let few = |bypass: &&Box<Bypass>| bypass.unanswered() < WINDOW + WORDS;
-        if self.bypass.as_ref().filter(few).is_some() {
+        let few = |bypass: &Bypass| bypass.unanswered() < WINDOW + WORDS;
+        if self.bypass.as_deref().is_some_and(few) {
             self.say_aside(false);
         }
     }
