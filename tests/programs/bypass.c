@@ -137,6 +137,33 @@ static void away(void)
     OK(rg_barrier(RG_WORLD));
 }
 
+/* dies: one of them says some things and is killed. All of them come to the other one, which knows of that by then. */
+static void dies(void)
+{
+    int word = 0;
+    OK(rg_barrier(RG_WORLD));
+    for (int one = 0; one < 500; one++) {
+        if (me == 0)
+            OK(rg_send(&word, sizeof word, 1, 5, RG_WORLD));
+        OK(rg_recv(&word, sizeof word, 1 - me, 5, RG_WORLD, NULL));
+        if (me == 1)
+            OK(rg_send(&word, sizeof word, 0, 5, RG_WORLD));
+    }
+    if (me == 0) {
+        for (word = 0; word < 10; word++)
+            OK(rg_send(&word, sizeof word, 1, 6, RG_WORLD));
+        raise(SIGKILL);
+    }
+    for (double begun = rg_time(); rg_time() < begun + 0.5;)
+        continue;
+    for (int expected = 0; expected < 10; expected++) {
+        OK(rg_recv(&word, sizeof word, 0, 6, RG_WORLD, NULL));
+        CHECK(word == expected);
+    }
+    CHECK(rg_recv(&word, sizeof word, 0, 6, RG_WORLD, NULL) == RG_ERR_DEAD);
+    printf("all came\n");
+}
+
 /* some: a few thousand messages, and whether a bypass is used then */
 static void some(void)
 {
@@ -157,6 +184,7 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"away", away, false},
         {"cut", cut, false},
+        {"dies", dies, false},
         {"some", some, false},
         {NULL, NULL, false},
     };

@@ -1,6 +1,6 @@
 //! Small messages that go past TCP/IP between hosts of one network: they come when the frames do, and when these are lost.
 //!
-//! The hosts h0 and h1 are network namespaces at a bridge, which drops the frames when it is told to.
+//! The hosts h0 to h2 are network namespaces at a bridge, which drops the frames when it is told to.
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::{Ended, Job, command};
@@ -28,7 +28,7 @@ end() {
 
 fn on_hosts(job: Job, then: &str) -> Ended {
     let regatta = command().display().to_string();
-    let script = make_hosts(2) + &BEGIN.replace("FRAMES", FRAMES) + &then.replace("FRAMES", FRAMES);
+    let script = make_hosts(3) + &BEGIN.replace("FRAMES", FRAMES) + &then.replace("FRAMES", FRAMES);
     let shell = ["sh", "-ec", &script, "sh", &regatta];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     job.around(&around).limit(150).run()
@@ -39,9 +39,12 @@ fn across(program: &str, arguments: &[&str]) -> Job {
 }
 
 fn across_by(rsh: &str, program: &str, arguments: &[&str]) -> Job {
-    Job::new(2, program, arguments)
-        .option("--host")
-        .option("h0:1,h1:1")
+    on_each(Job::new(2, program, arguments), "h0:1,h1:1", rsh)
+}
+
+fn on_each(job: Job, hosts: &str, rsh: &str) -> Job {
+    job.option("--host")
+        .option(hosts)
         .option("--interface")
         .option("10.78.0.0/24")
         .option("--rsh")
@@ -122,6 +125,21 @@ fn random_traffic_by_bypasses_arrives_once_in_order_and_whole() {
         assert!(frames(&ended) > 0, "{}", ended.story());
     }
     on_hosts(across("traffic_order", &["overtaking"]), JUST_RUN).passed();
+    let three = Job::new(3, "traffic", &["random", "83", "3"]);
+    let three = on_each(three, "h0:1,h1:1,h2:1", "ip netns exec {host}");
+    let ended = on_hosts(three, JUST_RUN).passed();
+    // With fewer cores they are a crowd, which uses none.
+    let crowded = std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 3);
+    assert!(crowded || frames(&ended) > 0, "{}", ended.story());
+}
+
+#[test]
+fn everything_comes_that_a_task_has_said_before_it_was_killed() {
+    for _ in 0..3 {
+        let job = across("bypass", &["dies"]).option("--on-failure=continue");
+        let ended = on_hosts(job, JUST_RUN).said("all came");
+        assert!(frames(&ended) > 300, "{}", ended.story());
+    }
 }
 
 #[test]
