@@ -144,6 +144,50 @@ impl<T: Transport> Engine<T> {
         Ok(round)
     }
 
+    /// Begins a round of a pair, to which both contribute up to `bytes` bytes. `None`: nothing has been begun, since there is more to it than to contribute.
+    #[inline(always)]
+    pub fn begin_pair_round(&mut self, id: GroupId, bytes: usize, gives: &Views) -> Option<Round> {
+        let group = self.groups.at_mut(id)?;
+        let number = group.round.wrapping_add(1);
+        let known = number.wrapping_sub(group.cleared) < COLLECTIVE_BUFFER_DEPTH;
+        let is_simple = group.size() == 2 && group.broken.is_none() && known;
+        if !is_simple || !group.has_room_for(&self.transport, bytes) {
+            return None;
+        }
+        group.round = number;
+        group.later <<= 1;
+        group.contribute(&self.transport, self.me, number, gives, Listeners::All);
+        Some(Round {
+            group: id,
+            crossing: None,
+            number,
+            need: Need::All,
+            led: false,
+            phase: Phase::Waiting,
+            at: 0,
+            gives: Some(Views::none()),
+        })
+    }
+
+    /// Looks up to so many times whether the other one of a pair has contributed to a round that was begun so.
+    #[inline(always)]
+    pub fn look_at_pair_round(&mut self, round: &Round, looks: u32) -> bool {
+        let Some(group) = self.groups.at_mut(round.group) else {
+            return false;
+        };
+        let other = 1 - group.rank;
+        let mut left = looks;
+        while left > 0 {
+            if group.has_contributed(&self.transport, other, round.number) {
+                group.clear(round.number);
+                return true;
+            }
+            std::hint::spin_loop();
+            left -= 1;
+        }
+        false
+    }
+
     #[inline(always)]
     pub(crate) fn contribute_at_once(&mut self, round: &Round) {
         if round.phase == Phase::Waiting && round.need != Need::Lead {

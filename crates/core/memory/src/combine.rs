@@ -133,6 +133,36 @@ impl Operator {
         }
     }
 
+    /// `out[i] = from[i] op own[i]` for `count` elements, of a built-in operation on memory of one block each that holds as many; `out` may be one of the other two. False:
+    /// nothing has been done, since it is something else.
+    #[inline]
+    pub fn combine(
+        &self,
+        element: Element,
+        (from, own): (&Views, &Views),
+        out: &Views,
+        count: usize,
+    ) -> bool {
+        let bytes = count.saturating_mul(element.size());
+        let blocks = (from.contiguous(), own.contiguous(), out.contiguous());
+        let (Operator::Builtin(builtin), (Some(a), Some(b), Some(c))) = (self, blocks) else {
+            return false;
+        };
+        if from.len() < bytes || own.len() < bytes || out.len() < bytes {
+            return false;
+        }
+        let operands = Operands {
+            from: a,
+            own: b,
+            out: c,
+            count,
+        };
+        // SAFETY: the blocks hold `count` elements (checked above) and their makers promised that they are valid; the loops read and write
+        // them unaligned, and read elements before they write to their places.
+        unsafe { builtin_apply(*builtin, element, operands) }
+        true
+    }
+
     /// `inout[i] = from[i] op inout[i]` for `count` elements; both views must hold that many
     /// (what is missing is left alone) and be of one block.
     pub fn apply(&self, element: Element, from: &Views, inout: &Views, count: usize) {

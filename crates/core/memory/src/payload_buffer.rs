@@ -30,6 +30,12 @@ fn room(len: usize) -> u64 {
     len.next_multiple_of(LINE) as u64
 }
 
+/// Where the buffer begins anew, at or after this position. `size` is a power of two.
+#[inline(always)]
+fn front_after(at: u64, size: u64) -> u64 {
+    (at + (size - 1)) & !(size - 1)
+}
+
 impl Cursor {
     /// Where the next payload of `len` bytes lies in a buffer of `size` bytes (a power of two).
     #[inline(always)]
@@ -88,7 +94,7 @@ impl Cursor {
             return false;
         }
         self.heard = false;
-        let front = self.at.next_multiple_of(size);
+        let front = front_after(self.at, size);
         let free = front + room(len) - self.other <= size;
         let rewind = free && front != self.at;
         if rewind {
@@ -100,7 +106,7 @@ impl Cursor {
     /// Consumer: the next payload starts at the front.
     #[inline(always)]
     pub fn follow(&mut self, size: u64) {
-        self.at = self.at.next_multiple_of(size);
+        self.at = front_after(self.at, size);
     }
 
     /// Consumer: how far it is, for the producer to hear.

@@ -33,6 +33,7 @@ use crate::list::List;
 use crate::making::Maker;
 use crate::stack::{self, Stack};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::ticks::{cost_of_kib, ticks};
 use crate::views::Views;
 use crate::{Corrupt, segment::Segment};
 
@@ -71,6 +72,15 @@ pub struct Message {
 #[derive(Debug, Default)]
 struct Apart<T>(T);
 
+/// Written by the receiver.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Drained {
+    bytes: AtomicU64,
+    /// Ticks that it took to copy a KiB out, the last time; 0: not known yet.
+    cost: AtomicU64,
+}
+
 /// The shared words of a pipe, and the protocol of its turns: all that sender and receiver tell
 /// each other. The model checker runs this very code; see `tests/models_loom.rs`.
 #[repr(C)]
@@ -79,7 +89,7 @@ pub struct Control {
     /// Bytes the sender has put in.
     filled: Apart<AtomicU64>,
     /// Bytes the receiver has taken out.
-    drained: Apart<AtomicU64>,
+    drained: Apart<Drained>,
     /// Whose turn; see the module.
     turn: Apart<AtomicU32>,
     /// Where the message is in the sender's memory; 0: nowhere as one block.
@@ -125,7 +135,8 @@ impl Control {
     /// Sender: make the pipe new. Nobody else may hold it.
     pub fn reset(&self) {
         self.filled.0.store(0, Ordering::Relaxed);
-        self.drained.0.store(0, Ordering::Relaxed);
+        self.drained.0.bytes.store(0, Ordering::Relaxed);
+        self.drained.0.cost.store(0, Ordering::Relaxed);
         self.address.store(0, Ordering::Relaxed);
         self.turn.0.store(FREE, Ordering::Release);
     }
@@ -163,13 +174,19 @@ impl Control {
     /// Sender: bytes that are out again.
     #[inline]
     pub fn drained(&self) -> u64 {
-        self.drained.0.load(Ordering::Acquire)
+        self.drained.0.bytes.load(Ordering::Acquire)
     }
 
     /// Receiver: `at` bytes are out; their room is the sender's.
     #[inline]
     pub fn publish_drained(&self, at: u64) {
-        self.drained.0.store(at, Ordering::Release);
+        self.drained.0.bytes.store(at, Ordering::Release);
+    }
+
+    /// Sender: ticks that the receiver has last taken to copy a KiB out; 0: not known yet.
+    #[inline]
+    pub fn drain_cost(&self) -> u64 {
+        self.drained.0.cost.load(Ordering::Relaxed)
     }
 
     /// Where the message is. In a turn of one's own; to others a hint.
@@ -377,6 +394,11 @@ impl Pipe {
         self.control().give_up()
     }
 
+    /// Sender: ticks that the receiver has last taken to copy a KiB out, as it says.
+    pub fn drain_cost(&self) -> Option<u64> {
+        Some(self.control().drain_cost()).filter(|&cost| cost != 0)
+    }
+
     /// Bytes this side has moved.
     pub fn moved(&self) -> u64 {
         self.at
@@ -384,11 +406,17 @@ impl Pipe {
 
     /// Sender: copy up to `most` bytes of the message in, from where it stands. The message is
     /// `views` from its start; the pipe carries nothing else.
-    pub fn fill(&mut self, views: &Views, most: usize) -> Result<Filled, Corrupt> {
+    /// Past the caches, if so wanted.
+    pub fn fill(
+        &mut self,
+        views: &Views,
+        most: usize,
+        past_caches: bool,
+    ) -> Result<Filled, Corrupt> {
         if let Some(not_now) = self.control().enter()? {
             return Ok(not_now);
         }
-        let copied = self.copy_in(views, most);
+        let copied = self.copy_in(views, most, past_caches);
         let all = self.at == views.len() as u64;
         self.control().leave(self.at, all);
         let copied = copied?;
@@ -399,7 +427,7 @@ impl Pipe {
         })
     }
 
-    fn copy_in(&mut self, views: &Views, most: usize) -> Result<usize, Corrupt> {
+    fn copy_in(&mut self, views: &Views, most: usize, past_caches: bool) -> Result<usize, Corrupt> {
         let room = self.window - (self.at - self.other);
         if room < (most as u64).min(self.window / 2) {
             self.look_at_drained()?;
@@ -412,7 +440,13 @@ impl Pipe {
             .min(most as u64) as usize;
         if n > 0 {
             // SAFETY: `inside + n` lies in the window, which lies in the data; `at + n` lies in the message.
-            unsafe { views.gather(self.at as usize, self.data.as_ptr().add(inside), n) };
+            unsafe {
+                let to = self.data.as_ptr().add(inside);
+                match past_caches {
+                    true => views.gather_past_caches(self.at as usize, to, n),
+                    false => views.gather(self.at as usize, to, n),
+                }
+            }
             self.at += n as u64;
         }
         Ok(n)
@@ -444,6 +478,7 @@ impl Pipe {
         let (inside, straight) = self.place();
         let n = (self.other - self.at).min(straight).min(most as u64) as usize;
         if n > 0 {
+            let start = ticks();
             let keep = (views.len() as u64).saturating_sub(self.at).min(n as u64) as usize;
             if keep > 0 {
                 // SAFETY: `inside + n` lies in the window, which lies in the data; `at + keep` lies in the message.
@@ -453,6 +488,9 @@ impl Pipe {
                 }
             }
             self.at += n as u64;
+            let cost = cost_of_kib(n, ticks().wrapping_sub(start));
+            let drained = &self.control().drained.0;
+            drained.cost.store(cost, Ordering::Relaxed);
             self.control().publish_drained(self.at);
         }
         Ok(n)

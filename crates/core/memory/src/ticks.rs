@@ -16,3 +16,9 @@ pub fn ticks() -> u64 {
         START.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
 }
+
+/// The ticks that a KiB took, where so many bytes took so many; rounded up.
+#[inline(always)]
+pub fn cost_of_kib(bytes: usize, ticks: u64) -> u64 {
+    (ticks << 10).div_ceil(bytes.max(1) as u64)
+}

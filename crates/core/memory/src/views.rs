@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::combine::{Combination, Element, Operator};
-use crate::copy::copy;
+use crate::copy::{copy, copy_past_caches};
 use crate::held::{self, Held};
 use crate::strided_copy::copy_blocks;
 
@@ -240,6 +240,19 @@ impl Views {
             Views::Combined(combination) => unsafe {
                 copy(combination.results().add(offset), to, len)
             },
+        }
+    }
+
+    /// As [`Views::gather`], past the caches of this core where the message is one block.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn gather_past_caches(&self, offset: usize, to: *mut u8, len: usize) {
+        match self {
+            // SAFETY: inside the block, whose validity `block` promised.
+            Views::Block(base, _) => unsafe { copy_past_caches(base.add(offset), to, len) },
+            // SAFETY: as this function's.
+            _ => unsafe { self.gather(offset, to, len) },
         }
     }
 

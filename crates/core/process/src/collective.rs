@@ -7,14 +7,14 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
-    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts, Peer,
+    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts,
     Reduction, Result, Round, Select, TagSelect,
 };
-use regatta_memory::prefetch::prefetch_to_read;
 use regatta_memory::views::Views;
 
 use crate::across::across;
 use crate::message::wait_or_forget;
+use crate::pair::{Pair, fold_few_of_pair, fold_pair, pair_broadcast, run_pair_round};
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
 
@@ -75,11 +75,16 @@ fn run_round<R>(
 }
 
 impl Process {
+    /// How often this task looks for the others' contributions before it waits.
+    #[inline(always)]
+    pub(crate) fn looks(&self) -> u32 {
+        if self.pace.spins() { LOOKS } else { 1 }
+    }
+
     /// Look whether a round is complete, for about as long as that takes if all are on time.
     #[inline(always)]
     pub(crate) fn look(&mut self, round: &mut Round) -> bool {
-        let looks = if self.pace.spins() { LOOKS } else { 1 };
-        for _ in 0..looks {
+        for _ in 0..self.looks() {
             if self.engine.round_complete(round) {
                 return true;
             }
@@ -162,43 +167,13 @@ pub(crate) fn outcome(handle: Handle) -> Result<()> {
 #[inline(always)]
 pub fn barrier(group: GroupId) -> Result<()> {
     let nothing = Views::none();
-    if run_round_of_all(group, 0, &nothing, |_, _, _, _| ())?
+    if run_pair_round(group, 0, |_| Views::none(), |_| (), |_, _, _| ())?
+        || run_round_of_all(group, 0, &nothing, |_, _, _, _| ())?
         || across(group, &nothing, &nothing, None)?
     {
         return Ok(());
     }
     outcome(start_barrier(group)?)
-}
-
-/// A collective between two: one message, and maybe it went at once.
-struct Pair {
-    peer: Peer,
-    context: u32,
-    tag: i32,
-    done: bool,
-}
-
-/// The broadcast of a group of two, as far as it goes without waiting long.
-#[inline(always)]
-fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
-    quick(|process| {
-        if root >= 2 {
-            return None;
-        }
-        let (rank, peer, context, tag) = process.engine.pair_now(group)?;
-        let done = if rank == root {
-            process.engine.send_now(peer, context, tag, buffer)
-        } else {
-            let got = process.receive_soon(peer, context, tag, buffer);
-            got.is_some()
-        };
-        Some(Pair {
-            peer,
-            context,
-            tag,
-            done,
-        })
-    })
 }
 
 /// The root's bytes to all.
@@ -251,13 +226,10 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
 }
 
 /// So many bytes are combined in rank order at all members.
-const FEW: usize = 256;
-/// Up to so many bytes are asked for before a function of the program goes through them one after the other.
-const ASKED_FOR: usize = 1024;
-
+pub(crate) const FEW: usize = 256;
 /// Fold the contributions of ranks `0 .. upto` into `output`, in rank order.
 #[inline(always)]
-fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
+pub(crate) fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
     let total = what.bytes();
     let part = Part { offset: 0, total };
     process.engine.collect(round, 0, part, output);
@@ -289,7 +261,13 @@ pub(crate) fn fold_others(
 
 /// `output = output op theirs` in rank order, where `theirs` are of a higher rank or not.
 #[inline(always)]
-fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize, higher: bool) {
+pub(crate) fn combine_into(
+    output: &Views,
+    theirs: &Views,
+    what: &Reduction,
+    count: usize,
+    higher: bool,
+) {
     if what.operator.commutative() || !higher {
         what.operator.apply(what.element, theirs, output, count);
     } else {
@@ -323,52 +301,9 @@ fn fold_by_pieces(
     });
 }
 
-/// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
-#[inline(never)]
-fn fold_pair(
-    process: &Process,
-    round: &Round,
-    rank: u32,
-    (input, output): (&Views, &Views),
-    what: &Reduction,
-) {
-    let total = what.bytes();
-    if let Some(combined) = Views::combined(input, output, what.operator, what.element) {
-        let part = Part { offset: 0, total };
-        return process.engine.collect(round, 1 - rank, part, &combined);
-    }
-    let in_place = input.contiguous() == output.contiguous();
-    // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
-    let theirs = process.engine.contribution(round, 1 - rank, total);
-    let may_read = what.operator.commutative() || rank == 1;
-    if let Some(theirs) = theirs.filter(|_| may_read) {
-        if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
-            prefetch_to_read(start, total);
-        }
-        if !in_place {
-            input.copy_to(output);
-        }
-        return what
-            .operator
-            .apply(what.element, &theirs, output, what.count);
-    }
-    by_pieces(what, |from, count, theirs| {
-        let result = output.part(from, theirs.len());
-        if !in_place {
-            input.part(from, theirs.len()).copy_to(&result);
-        }
-        let part = Part {
-            offset: from,
-            total: what.bytes(),
-        };
-        process.engine.collect(round, 1 - rank, part, theirs);
-        combine_into(&result, theirs, what, count, rank == 0);
-    });
-}
-
 /// Calls `fold` with each piece of the elements: its first byte, how many there are, and room for so many.
 #[inline(always)]
-fn by_pieces(what: &Reduction, mut fold: impl FnMut(usize, usize, &Views)) {
+pub(crate) fn by_pieces(what: &Reduction, mut fold: impl FnMut(usize, usize, &Views)) {
     let width = what.element.size().max(1);
     let mut large = MaybeUninit::<[u128; PIECE / 16]>::uninit();
     // Elements of the user's can be longer than a piece.
@@ -407,15 +342,24 @@ fn check_reduction(what: &Reduction) -> Result<()> {
 #[inline(always)]
 pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
-    let met = run_round_of_all(
+    let bytes = what.bytes();
+    let met = run_pair_round(
         group,
-        what.bytes(),
-        &input,
-        |process, round, rank, size| match size == 2 && what.bytes() > FEW {
+        bytes,
+        |_| input.clone(),
+        |_| (),
+        |process, round, rank| match bytes > FEW {
             true => fold_pair(process, round, rank, (&input, &output), &what),
-            false => fold(process, round, size, &output, &what),
+            false => fold_few_of_pair(process, round, rank, (&input, &output), &what),
         },
     )?;
+    let met = met
+        || run_round_of_all(group, bytes, &input, |process, round, rank, size| {
+            match size == 2 && bytes > FEW {
+                true => fold_pair(process, round, rank, (&input, &output), &what),
+                false => fold(process, round, size, &output, &what),
+            }
+        })?;
     if met || across(group, &input, &output, Some(&what))? {
         return Ok(());
     }
@@ -515,10 +459,6 @@ const ROUNDS: usize = 16;
 fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option<usize>> {
     // Two exchange a message each, straight from memory to memory.
     let most = if size == 2 { 1 } else { ROUNDS };
-    // These are faster from where the memory of eight rounds is more than what they go through.
-    if size == 2 && len > 2 * PIECE {
-        return Ok(None);
-    }
     let held = enter()?;
     for count in 1..=most {
         let each = len.div_ceil(count).max(1);
@@ -583,8 +523,31 @@ fn give_ahead(group: GroupId, gives: Views) -> Result<Round> {
 /// All members' bytes to all. `None` as input: it lies in its place in the output. Parts that are not alike take as many rounds as
 /// the longest of them.
 pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Parts) -> Result<()> {
-    let (rank, size) = shape(group)?;
     let len = parts.longest();
+    let done = run_pair_round(
+        group,
+        len,
+        |rank| match &input {
+            Some(input) => input.clone(),
+            None => parts.cut(&output, rank),
+        },
+        |rank| {
+            if let Some(input) = &input {
+                input.copy_to(&parts.cut(&output, rank));
+            }
+        },
+        |process, round, rank| {
+            let other = 1 - rank;
+            let total = parts.of(other).0;
+            let part = Part { offset: 0, total };
+            let into = parts.cut(&output, other);
+            process.engine.collect(round, other, part, &into);
+        },
+    )?;
+    if done {
+        return Ok(());
+    }
+    let (rank, size) = shape(group)?;
     let Some(each) = rounds(group, size, len, 1)? else {
         return outcome(start_allgather(group, input, output, &parts)?);
     };
@@ -621,10 +584,29 @@ pub fn alltoall(
     output: Views,
     gets: Parts,
 ) -> Result<()> {
-    let (rank, size) = shape(group)?;
     let (&Parts::Even(len), Parts::Even(_)) = (&gives, &gets) else {
         return outcome(start_alltoall(group, input, &gives, output, &gets)?);
     };
+    let done = run_pair_round(
+        group,
+        len,
+        |rank| gives.cut(&input, 1 - rank),
+        |rank| {
+            gives.cut(&input, rank).copy_to(&gets.cut(&output, rank));
+        },
+        |process, round, rank| {
+            let part = Part {
+                offset: 0,
+                total: len,
+            };
+            let into = gets.cut(&output, 1 - rank);
+            process.engine.collect(round, 1 - rank, part, &into);
+        },
+    )?;
+    if done {
+        return Ok(());
+    }
+    let (rank, size) = shape(group)?;
     // Of two each gives what the other one gets. Of more each gives a piece for everybody, for itself as well.
     let is_pair = size == 2;
     let (shares, mine) = match is_pair {

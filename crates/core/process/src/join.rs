@@ -248,8 +248,9 @@ fn footprints() -> Result<Policy> {
         Err(std::env::VarError::NotPresent) | Ok("learn") => Ok(Policy::Learn),
         Ok("narrow") => Ok(Policy::Narrow),
         Ok("wide") => Ok(Policy::Wide),
+        Ok("non-temporal") => Ok(Policy::NonTemporal),
         other => Err(Error::Argument(format!(
-            "REGATTA_FOOTPRINT={:?} is no footprint of messages in shared memory; write learn (the default), narrow or wide",
+            "REGATTA_FOOTPRINT={:?} is no footprint of messages in shared memory; write learn (the default), narrow, wide or non-temporal",
             other.unwrap_or("not text")
         ))),
     }

@@ -56,6 +56,7 @@ mod message;
 mod notice;
 pub mod output;
 mod pace;
+mod pair;
 mod resident;
 mod shared_barrier;
 mod slurm;

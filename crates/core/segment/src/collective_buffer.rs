@@ -4,20 +4,30 @@
 //! for each member   contributions[8]   a line each: round (4 bytes) | 8 bytes of the contribution | ...
 //!                   awaits             a line: 1 + rank of the member whose contribution it sleeps for, or 0
 //! then for each     data[8]            the contributions that do not fit into a line
+//! of a pair's each  wide               a line: where the member's wide area is, or 0
 //! ```
+//!
+//! *Wide areas.* A pair's contributions lie in its eight places of data, or in an area larger than a core's cache that each of the two may ask for: which of the two is faster depends on
+//! how far apart the cores are, and the member chooses each time anew. The line of a contribution says where it lies. An area stays with its buffer for good.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use regatta_memory::Corrupt;
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::wake_request::WakeRequest;
+use regatta_memory::{Corrupt, LINE};
 
 /// Rounds whose contributions are kept.
 pub const DEPTH: usize = 8;
+/// Bytes of a wide area: so much that no contribution is written over before as many rounds have passed as a buffer keeps.
+pub const WIDE: u64 = 2 << 20;
+/// The most members of a buffer whose members may have a wide area.
+const MOST_WIDE: u32 = 2;
 /// Bytes of a contribution that travel in its line.
 const INLINE: usize = 56;
+/// Wide areas begin on pages.
+const PAGE: usize = 4096;
 /// Bytes per member besides data.
 const PLACE: usize = (DEPTH + 1) * 64;
 
@@ -34,8 +44,11 @@ pub fn capacity(members: u32) -> usize {
 
 /// Bytes of segment a buffer needs.
 pub(crate) fn footprint(members: u32) -> usize {
-    members as usize * (PLACE + DEPTH * capacity(members))
+    let wide = if members <= MOST_WIDE { LINE } else { 0 };
+    members as usize * (PLACE + DEPTH * capacity(members) + wide)
 }
+
+const _: () = assert!(WIDE as usize > 2 * (DEPTH + 1) * (16 << 10));
 
 /// Bytes at the start of a buffer that say what has been contributed.
 pub(crate) fn rounds(members: u32) -> usize {
@@ -46,6 +59,7 @@ pub(crate) fn rounds(members: u32) -> usize {
 struct Contribution {
     round: AtomicU32,
     _pad: u32,
+    /// If the contribution does not fit: where in the segment it lies (8 bytes), or 0: in its place.
     bytes: [u8; INLINE],
 }
 
@@ -74,13 +88,14 @@ pub struct CollectiveBuffer {
     data: NonNull<u8>,
     members: u32,
     capacity: usize,
+    segment: NonNull<Segment>,
 }
 
 // SAFETY: pointers into a segment that outlives it; the protocol of rounds orders all access.
 unsafe impl Send for CollectiveBuffer {}
 
 impl CollectiveBuffer {
-    /// The buffer of `members` tasks at `offset`.
+    /// The buffer of `members` tasks at `offset`. The segment must outlive it, where it is.
     pub fn at(segment: &Segment, offset: u64, members: u32) -> Result<CollectiveBuffer, Corrupt> {
         if !offset.is_multiple_of(64) {
             return Err(Corrupt {
@@ -94,6 +109,7 @@ impl CollectiveBuffer {
             data: unsafe { start.add(members as usize * PLACE) },
             members,
             capacity: capacity(members),
+            segment: NonNull::from(segment),
         })
     }
 
@@ -126,21 +142,78 @@ impl CollectiveBuffer {
         unsafe { self.data.as_ptr().add(at) }
     }
 
-    /// Writes the contribution of member `index` to a round.
+    /// How many tasks share it.
+    pub fn members(&self) -> u32 {
+        self.members
+    }
+
+    fn segment(&self) -> &Segment {
+        // SAFETY: it outlives the buffer, where it is.
+        unsafe { self.segment.as_ref() }
+    }
+
+    /// The wide area of member `index`, this task, which is made if need be; `None`: there is no memory, or the buffer is no pair's.
+    #[cold]
+    pub fn wide_area(&self, index: u32) -> Option<u64> {
+        if index >= self.members || self.members > MOST_WIDE {
+            return None;
+        }
+        let behind = self.members as usize * DEPTH * self.capacity + index as usize * LINE;
+        // SAFETY: a line inside the footprint, only ever used as this atomic.
+        let word = unsafe { &*self.data.as_ptr().add(behind).cast::<AtomicU64>() };
+        let known = word.load(Ordering::Relaxed);
+        if known != 0 {
+            return self.segment().at(known, WIDE as usize).map(|_| known).ok();
+        }
+        let made = self.segment().allocate(WIDE as usize, PAGE).ok()?;
+        word.store(made, Ordering::Relaxed);
+        Some(made)
+    }
+
+    /// Writes the contribution of member `index`, this task, to a round: into its place, or to where it says in its wide area; past the caches, if so wanted.
     #[inline(always)]
-    pub fn contribute(&self, index: u32, round: u32, from: &Views) {
+    pub fn contribute(
+        &self,
+        index: u32,
+        round: u32,
+        from: &Views,
+        wide: Option<u64>,
+        past_caches: bool,
+    ) {
         let contribution = self.contribution_at(index, round);
         let len = from.len().min(self.capacity);
-        // SAFETY: the member's own place; nobody reads it before `round` is stored
+        // SAFETY: the member's own place or area; nobody reads it before `round` is stored
         // (the protocol of rounds) and `len` fits.
         unsafe {
+            let bytes: *mut u8 = (&raw mut (*contribution).bytes).cast();
             let to = if len <= INLINE {
-                (&raw mut (*contribution).bytes).cast()
+                bytes
             } else {
-                self.data_of(index, round)
+                let place = wide.and_then(|at| Some((at, self.segment().at(at, len).ok()?)));
+                bytes.cast::<u64>().write(place.map_or(0, |(at, _)| at));
+                match place {
+                    Some((_, area)) => area.as_ptr(),
+                    None => self.data_of(index, round),
+                }
             };
-            from.gather(0, to, len);
+            match past_caches {
+                true => from.gather_past_caches(0, to, len),
+                false => from.gather(0, to, len),
+            }
             (*contribution).round.store(round, Ordering::Release);
+        }
+    }
+
+    /// The place of the `total` bytes that member `index` has contributed to a round, if they do not fit into a line. It is inside the segment, whatever the line says.
+    #[inline(always)]
+    fn lies_at(&self, index: u32, round: u32, total: usize) -> *mut u8 {
+        let contribution = self.contribution_at(index, round);
+        // SAFETY: inside the footprint.
+        let at = unsafe { (&raw const (*contribution).bytes).cast::<u64>().read() };
+        let aligned = at & !(LINE as u64 - 1);
+        match self.segment().at(aligned, total) {
+            Ok(area) if aligned != 0 => area.as_ptr(),
+            _ => self.data_of(index, round),
         }
     }
 
@@ -170,7 +243,7 @@ impl CollectiveBuffer {
             let from: *const u8 = if total <= INLINE && offset + len <= INLINE {
                 (&raw const (*contribution).bytes).cast()
             } else {
-                self.data_of(index, round)
+                self.lies_at(index, round, offset + len)
             };
             into.scatter(0, from.add(offset), len);
         }
@@ -183,7 +256,7 @@ impl CollectiveBuffer {
         assert!(index < self.members);
         let lies_apart = total > INLINE && total <= self.capacity;
         // SAFETY: inside the footprint, which outlives the buffer's users; bytes that change meanwhile are arbitrary, and nothing worse.
-        lies_apart.then(|| unsafe { Views::block(self.data_of(index, round), total) })
+        lies_apart.then(|| unsafe { Views::block(self.lies_at(index, round, total), total) })
     }
 
     /// The member that member `index` sleeps for.
@@ -191,5 +264,75 @@ impl CollectiveBuffer {
     pub fn awaits(&self, index: u32) -> &WakeRequest {
         // SAFETY: an atomic inside the footprint, which outlives the buffer's users.
         unsafe { &(*self.place(index).as_ptr()).awaits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(bytes: &mut [u8]) -> Views {
+        // SAFETY: the tests keep `bytes` alive and untouched while they copy.
+        unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    fn of_two() -> (Segment, u64) {
+        let segment = Segment::create("pair", 1 << 20).unwrap();
+        let at = segment.allocate(footprint(2), LINE).unwrap();
+        (segment, at)
+    }
+
+    #[test]
+    fn contributions_in_wide_areas_are_read_and_areas_are_found_again() {
+        let (segment, at) = of_two();
+        let buffer = CollectiveBuffer::at(&segment, at, 2).unwrap();
+        let area = buffer.wide_area(1).unwrap();
+        let mut bytes = vec![7; 16 << 10];
+        for (round, place) in [(1, area), (2, area + WIDE - (16 << 10))] {
+            buffer.contribute(1, round, &block(&mut bytes), Some(place), round == 2);
+            let mut read = vec![0; bytes.len()];
+            buffer.collect(1, round, 0, bytes.len(), &block(&mut read));
+            assert_eq!(read, bytes);
+            let there = buffer.contribution(1, round, bytes.len()).unwrap();
+            let expected = segment.at(place, bytes.len()).unwrap().as_ptr();
+            assert_eq!(
+                there.contiguous().map(|start| start.addr()),
+                Some(expected.addr())
+            );
+        }
+        let other = CollectiveBuffer::at(&segment, at, 2).unwrap();
+        assert_eq!(other.wide_area(1), Some(area), "it stays with the buffer");
+        assert_ne!(other.wide_area(0), Some(area));
+        assert_eq!(other.wide_area(2), None);
+    }
+
+    #[test]
+    fn a_line_that_points_anywhere_is_read_inside_the_segment() {
+        let (segment, at) = of_two();
+        let buffer = CollectiveBuffer::at(&segment, at, 2).unwrap();
+        let mut bytes = vec![7; 1000];
+        for place in [
+            1,
+            63,
+            64,
+            1 << 20,
+            segment.used(),
+            segment.used() - 64,
+            u64::MAX,
+            u64::MAX - 2000,
+        ] {
+            buffer.contribute(0, 1, &block(&mut bytes), None, false);
+            // SAFETY: the line of the contribution; nobody else uses it.
+            unsafe {
+                buffer
+                    .contribution_at(0, 1)
+                    .cast::<u64>()
+                    .add(1)
+                    .write(place)
+            };
+            let mut read = vec![0; bytes.len()];
+            buffer.collect(0, 1, 0, bytes.len(), &block(&mut read));
+            assert!(buffer.contribution(0, 1, bytes.len()).is_some());
+        }
     }
 }

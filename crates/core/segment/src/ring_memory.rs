@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! 0    ends (16) | next opened ring (8) | class (4) | pad | wide payload buffer (8)
-//! 64   lines read (4) | pad | bytes freed (8) | of the wide buffer (8)         written by the receiver
+//! 64   lines read (4) | pad | bytes freed (8) | of the wide buffer (8) | cost of copies (8)         written by the receiver
 //! 128  lines, 64 bytes each (see regatta_memory::ring)
 //! ...  payload buffer (see regatta_memory::payload_buffer)
 //! ```
@@ -52,7 +52,7 @@ struct Names {
 
 /// For the test that holds it to the version.
 #[cfg(test)]
-pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("ring", Names { ends, next_opened, class, wide } RING_CONTROL ALIGN WIDE WIDE_EAGER IN_WIDE AT_FRONT WITH_POSITION);
+pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("ring", Names { ends, next_opened, class, wide } RING_CONTROL ALIGN WIDE WIDE_EAGER IN_WIDE AT_FRONT WITH_POSITION TIMED);
 
 /// Second line, written by the receiver.
 #[repr(C, align(64))]
@@ -61,6 +61,8 @@ struct Positions {
     /// Bytes of the two payload buffers that have been freed.
     freed: AtomicU64,
     freed_wide: AtomicU64,
+    /// The low half: ticks that the receiver took to copy a KiB out, of the last payload whose line asked for it. The high half: how often that was.
+    cost: AtomicU64,
 }
 
 /// Bytes of a wide payload buffer: twice the second-level cache of today's processors.
@@ -73,6 +75,9 @@ pub const IN_WIDE: u8 = 1;
 pub const AT_FRONT: u8 = 2;
 /// A line's flag: its third word is a position.
 pub const WITH_POSITION: u8 = 4;
+
+/// A line's flag: the sender wants to know how long it takes to copy the payload out.
+pub const TIMED: u8 = 8;
 
 /// A payload buffer of a ring, mapped.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +93,7 @@ unsafe impl Send for PayloadBuffer {}
 
 /// For the test that holds it to the version.
 #[cfg(test)]
-pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("ring's positions", Positions { read, freed, freed_wide } INLINE WORDS);
+pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("ring's positions", Positions { read, freed, freed_wide, cost } INLINE WORDS);
 
 /// A ring's memory, mapped, as one of the two tasks at its ends uses it.
 #[derive(Debug)]
@@ -248,6 +252,11 @@ impl RingMemory {
     fn positions(&self) -> &Positions {
         // SAFETY: atomics inside the segment.
         unsafe { self.positions.as_ref() }
+    }
+
+    /// How long copies out have taken. Written by the receiver.
+    pub fn cost(&self) -> &AtomicU64 {
+        &self.positions().cost
     }
 
     /// Bytes of a payload buffer, the wide one or the narrow one, that its receiver has freed. Written by the receiver.

@@ -1,22 +1,41 @@
-//! How much shared memory a path cycles through, learned while messages flow.
+//! How much shared memory a path cycles through, and whether it is stored past the caches; learned while messages flow.
 //!
 //! Copies between two cores go through memory that both touch in turn. As long as it fits into a core's own cache, each line that
 //! the sender writes is still held by the receiver's core and is taken away from it, core to core. Once it is larger, the lines
 //! have moved to the cache that the cores share by the time they are written again. Which of the two is faster depends on how far
 //! apart the cores are: on one machine the wide footprint copied 16 KiB six times as fast, on another one a narrow one copied 4 MiB faster.
-//! No constant is right for both, so each ring tries both on its own traffic, keeps the faster, and tries again now and then. The
+//! Where two cores share no cache at all, it takes longest to take lines away from the receiver: non-temporal stores, which do not ask for them first, are
+//! five to eight times as fast there, and slower where the cores are close.
+//! No constant is right for all, so each ring tries all on its own traffic, keeps the fastest, and tries again now and then. The
 //! pipes of a task have two [`Learner`]s in common, since they are used in turn: one for the messages that fit into a narrow pipe, and one for longer ones.
 //!
+//! *Measure.* The sender times its own copies, and the receiver those that the sender asks it to time ([`Learner::read`]): stores past the caches cost the sender little and the
+//! receiver more, which then reads from memory. The sum of both counts.
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
 //! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
 //! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, the machine is another one now,
-//! as a virtual one is whose processors have been moved: a trial comes at once. Each alarm makes the watch rarer, and each quiet look more frequent again.
+//! as a virtual one is whose processors have been moved: a trial comes at once. Stores past the caches cost the same on any machine, so in between them a few ordinary
+//! ones are timed ([`Learner::probes`]). Each alarm makes the watch rarer, and each quiet look more frequent again.
 //! *For good.* Once a task sees more tasks than cores, all its learners stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
 //! copies next to whom is anybody's guess by then. So it is where there is no memory for a wide footprint.
 //! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB; a pipe has the memory of a wide one from the start. Only jobs of up to 8 tasks have wide
 //! ones ([`Geometry`](regatta_segment::job::Geometry)), so that each task has seven such rings at most.
 //! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
+
+use regatta_memory::copy::HAS_NON_TEMPORAL;
+use regatta_memory::ticks::cost_of_kib;
+
+impl Footprint {
+    /// The one that a trial goes on with after this one.
+    fn next(self) -> Footprint {
+        match self {
+            Narrow => Wide,
+            Wide if HAS_NON_TEMPORAL => NonTemporal,
+            Wide | NonTemporal => Narrow,
+        }
+    }
+}
 
 /// Choice of the footprints of a task's rings and pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +46,25 @@ pub enum Policy {
     Narrow,
     /// All are wide, where a job is small enough for that.
     Wide,
+    /// All are stored past the caches, where a job is small enough for wide ones.
+    NonTemporal,
 }
 
-/// Which of the two footprints.
+/// Which of the footprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Footprint {
     /// Fits into the cache of a core.
     Narrow,
     /// Does not.
     Wide,
+    /// The sender stores past its caches, by non-temporal stores.
+    NonTemporal,
 }
 
-use Footprint::{Narrow, Wide};
+use Footprint::{Narrow, NonTemporal, Wide};
+
+/// How many footprints there are.
+const FOOTPRINTS: usize = 3;
 
 /// Traffic before the first trial, in bytes: less is not worth one.
 const FIRST: u64 = 4 << 20;
@@ -58,8 +84,12 @@ const WARMING: u64 = 2;
 const SAMPLES: usize = 31;
 /// Another footprint must take at most so much of the time of the one in use, in percent.
 const WORTHWHILE: u64 = 92;
+/// Times of the receiver's that a trial needs for each footprint.
+const READS: usize = 5;
+/// The longest of the short messages of a ring and contributions to a collective: a few lines of memory serve these best where cores are close.
+pub(crate) const SHORT: usize = 6 << 10;
 /// Copies of fewer bytes than this are not timed.
-pub(crate) const SHORTEST: usize = 2048;
+pub(crate) const SHORTEST: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -96,8 +126,11 @@ pub(crate) struct Learner {
     wide: u64,
     /// Time for a KiB, of this trial.
     samples: Vec<u64>,
-    narrow_cost: Option<u64>,
-    wide_cost: Option<u64>,
+    /// The receiver's, of this trial. The first may be an older one.
+    reads: Vec<u64>,
+    /// Cost of the sender's part, as the last trial found it, and of both parts together.
+    stores: [Option<u64>; FOOTPRINTS],
+    costs: [Option<u64>; FOOTPRINTS],
 }
 
 impl Learner {
@@ -107,6 +140,7 @@ impl Learner {
             Policy::Learn => (Narrow, Stage::Settled),
             Policy::Narrow => (Narrow, Stage::Fixed),
             Policy::Wide => (Wide, Stage::Fixed),
+            Policy::NonTemporal => (NonTemporal, Stage::Fixed),
         };
         Learner {
             now: kept,
@@ -119,8 +153,9 @@ impl Learner {
             alarmed: false,
             wide,
             samples: Vec::new(),
-            narrow_cost: None,
-            wide_cost: None,
+            reads: Vec::new(),
+            stores: [None; FOOTPRINTS],
+            costs: [None; FOOTPRINTS],
         }
     }
 
@@ -144,6 +179,12 @@ impl Learner {
     #[inline(always)]
     pub(crate) fn is_timing(&self) -> bool {
         matches!(self.stage, Stage::Timing | Stage::Watching)
+    }
+
+    /// Are ordinary stores timed in between those past the caches? A few bytes are enough for that.
+    #[inline(always)]
+    pub(crate) fn probes(&self) -> bool {
+        self.stage == Stage::Watching && self.kept == NonTemporal
     }
 
     /// The wide one is known to be faster, from the pipes between the same cores.
@@ -185,18 +226,22 @@ impl Learner {
             Stage::Watching => GLANCE,
             _ => return,
         };
-        if bytes >= SHORTEST {
-            self.samples.push((ticks << 10) / bytes as u64);
-            if self.samples.len() == wanted {
-                self.next_stage();
-            }
+        if bytes < SHORTEST {
+            return;
+        }
+        if self.samples.len() < wanted {
+            self.samples.push(cost_of_kib(bytes, ticks));
+        }
+        let heard = self.stage == Stage::Watching || self.reads.len() > READS;
+        if self.samples.len() == wanted && heard {
+            self.next_stage();
         }
     }
 
-    fn other(&self) -> Footprint {
-        match self.kept {
-            Narrow => Wide,
-            Wide => Narrow,
+    /// The receiver says how many ticks a KiB of those that were sent last took it.
+    pub(crate) fn read(&mut self, cost: u64) {
+        if self.stage == Stage::Timing && self.reads.len() < SAMPLES {
+            self.reads.push(cost);
         }
     }
 
@@ -208,12 +253,14 @@ impl Learner {
             Stage::Watching => self.compare(),
             Stage::Settled | Stage::Warming => self.time(),
             // Too few of the copies were long enough.
-            Stage::Timing if self.samples.len() < SAMPLES / 4 => self.settle(),
+            Stage::Timing if self.samples.len() < SAMPLES / 4 || self.reads.len() <= READS => {
+                self.settle()
+            }
             Stage::Timing => {
                 self.keep_cost();
-                match self.now == self.kept {
-                    true => self.warm(self.other()),
-                    false => self.judge(),
+                match self.now.next() {
+                    next if next == self.kept => self.judge(),
+                    next => self.warm(next),
                 }
             }
         }
@@ -222,12 +269,17 @@ impl Learner {
     fn warm(&mut self, footprint: Footprint) {
         self.now = footprint;
         self.stage = Stage::Warming;
-        self.left = (WARMING * self.wide) as i64;
+        // Memory of the others has been written before.
+        self.left = match footprint {
+            Wide => WARMING * self.wide,
+            Narrow | NonTemporal => self.wide / 4,
+        } as i64;
     }
 
     fn time(&mut self) {
         self.stage = Stage::Timing;
         self.samples.clear();
+        self.reads.clear();
         // Short messages bring few samples: the trial ends all the same.
         self.left = (self.wide * 4) as i64;
     }
@@ -235,47 +287,45 @@ impl Learner {
     fn look(&mut self) {
         self.time();
         self.stage = Stage::Watching;
+        if self.probes() {
+            self.now = Narrow;
+        }
     }
 
     fn compare(&mut self) {
-        let before = match self.kept {
-            Narrow => self.narrow_cost,
-            Wide => self.wide_cost,
-        };
+        let before = self.stores[self.now as usize];
         let is_alike = |(now, before): (u64, u64)| ALIKE.contains(&(now * 100 / before.max(1)));
         let enough = self.samples.len() == GLANCE;
-        if !enough || self.median().zip(before).is_none_or(is_alike) {
+        if !enough || median(&mut self.samples).zip(before).is_none_or(is_alike) {
             self.watch = (self.watch - self.watch / 8).max(WATCH);
             return self.go_on();
         }
         self.alarmed = true;
+        self.now = self.kept;
         self.watch = (self.watch * 2).min(AGAIN);
         self.time();
     }
 
-    fn median(&mut self) -> Option<u64> {
-        self.samples.sort_unstable();
-        self.samples.get(self.samples.len() / 2).copied()
-    }
-
     fn keep_cost(&mut self) {
-        let cost = self.median();
-        match self.now {
-            Narrow => self.narrow_cost = cost,
-            Wide => self.wide_cost = cost,
-        }
+        let stores = median(&mut self.samples);
+        let reads = median(&mut self.reads[1..]);
+        self.stores[self.now as usize] = stores;
+        self.costs[self.now as usize] = stores.zip(reads).map(|(stores, reads)| stores + reads);
     }
 
     fn judge(&mut self) {
-        let (Some(narrow), Some(wide)) = (self.narrow_cost, self.wide_cost) else {
+        let cost = |footprint: Footprint| self.costs[footprint as usize];
+        let all = [Narrow, Wide, NonTemporal];
+        let tried = all
+            .into_iter()
+            .filter(|&footprint| cost(footprint).is_some());
+        let best = tried.min_by_key(|&footprint| cost(footprint));
+        let (Some(best), Some(kept)) = (best, cost(self.kept)) else {
             return self.settle();
         };
-        let (kept, other) = match self.kept {
-            Narrow => (narrow, wide),
-            Wide => (wide, narrow),
-        };
-        if other * 100 <= kept * WORTHWHILE {
-            self.kept = self.other();
+        let worthwhile = cost(best).is_some_and(|best| best * 100 <= kept * WORTHWHILE);
+        if worthwhile {
+            self.kept = best;
             self.pause = AGAIN;
         } else if !self.alarmed {
             self.pause = (self.pause * 8).min(SELDOM);
@@ -284,7 +334,6 @@ impl Learner {
     }
 
     fn settle(&mut self) {
-        self.now = self.kept;
         self.alarmed = false;
         self.until = self.pause;
         self.go_on();
@@ -292,12 +341,18 @@ impl Learner {
 
     /// Until the next look, or the next trial.
     fn go_on(&mut self) {
+        self.now = self.kept;
         self.stage = Stage::Settled;
         let left = self.until.min(self.watch);
         self.until -= left;
         self.left = left as i64;
         self.samples.clear();
     }
+}
+
+fn median(samples: &mut [u64]) -> Option<u64> {
+    samples.sort_unstable();
+    samples.get(samples.len() / 2).copied()
 }
 
 #[cfg(test)]
@@ -322,6 +377,7 @@ mod tests {
             let footprint = learner.choice();
             wide += (footprint == Wide) as u64 * each as u64;
             if learner.is_timing() {
+                learner.read(read(footprint));
                 learner.timed(each, cost(footprint) * each as u64 / 1024);
             }
             learner.copied(each);
@@ -341,6 +397,7 @@ mod tests {
             let footprint = learner.choice();
             for _ in 0..length / each as u64 {
                 if learner.is_timing() && footprint == learner.choice() {
+                    learner.read(read(footprint));
                     learner.timed(each, cost(footprint) * each as u64 / 1024);
                 }
                 learner.copied_with(footprint, each);
@@ -352,12 +409,29 @@ mod tests {
         move |footprint| match footprint {
             Narrow => narrow,
             Wide => wide,
+            NonTemporal => narrow.max(wide),
+        }
+    }
+
+    /// The receiver's part.
+    fn read(footprint: Footprint) -> u64 {
+        match footprint {
+            Narrow | Wide => 5,
+            NonTemporal => 60,
+        }
+    }
+
+    /// Ordinary stores cost so much, those past the caches always as much.
+    fn apart(ordinary: u64) -> impl FnMut(Footprint) -> u64 {
+        move |footprint| match footprint {
+            Narrow | Wide => ordinary,
+            NonTemporal => 50,
         }
     }
 
     #[test]
     fn the_faster_one_is_kept() {
-        for each in [2048, 4096, 32 << 10] {
+        for each in [SHORTEST, 4096, 32 << 10] {
             let mut learner = trying(2 * MIB);
             flow(&mut learner, 64 * MIB, each, costs(100, 50));
             assert_eq!(learner.kept(), Wide, "copies of {each}");
@@ -438,6 +512,43 @@ mod tests {
         assert_eq!(learner.kept(), Narrow);
     }
 
+    #[test]
+    fn stores_past_the_caches_are_chosen_where_cores_are_far_apart_and_only_there() {
+        for each in [SHORTEST, 4096, 16 << 10] {
+            let mut learner = trying(2 * MIB);
+            flow(&mut learner, 64 * MIB, each, apart(200));
+            let far = if HAS_NON_TEMPORAL {
+                NonTemporal
+            } else {
+                Narrow
+            };
+            assert_eq!(learner.kept(), far, "copies of {each}");
+            flow(&mut learner, 64 * MIB, each, apart(80));
+            assert_eq!(learner.kept(), Narrow, "copies of {each}, close again");
+        }
+    }
+
+    /// They are few: most copies go past the caches.
+    #[test]
+    fn probes_in_between_stores_past_the_caches_are_few() {
+        let mut learner = trying(2 * MIB);
+        let (mut past, mut all) = (0, 0);
+        flow(&mut learner, 64 * MIB, 16 << 10, apart(1000));
+        for _ in 0..100_000 {
+            past += (learner.choice() == NonTemporal) as u64;
+            all += 1;
+            if learner.is_timing() {
+                learner.read(read(learner.choice()));
+                learner.timed(16 << 10, apart(1000)(learner.choice()) * 16);
+            }
+            learner.copied(16 << 10);
+        }
+        assert!(
+            !HAS_NON_TEMPORAL || past * 100 > all * 95,
+            "{past} of {all}"
+        );
+    }
+
     /// Costs that are never the same bring few trials.
     #[test]
     fn a_restless_machine_is_not_tried_for_ever() {
@@ -461,7 +572,7 @@ mod tests {
     #[test]
     fn short_copies_end_a_trial_without_a_verdict() {
         let mut learner = trying(MIB);
-        flow(&mut learner, 64 * MIB, 512, costs(100, 50));
+        flow(&mut learner, 64 * MIB, SHORTEST / 2, costs(100, 50));
         assert_eq!((learner.kept(), learner.choice()), (Narrow, Narrow));
         assert!(!learner.is_timing());
     }

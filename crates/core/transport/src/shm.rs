@@ -11,13 +11,14 @@ use regatta_memory::losses::Losses;
 use regatta_memory::ring::INLINE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::footprint::{Learner, Policy};
+use crate::by_length::ByLength;
+use crate::footprint::Policy;
 use crate::opened_rings::Opened;
 use crate::shm_channel::{In, Out};
 use regatta_segment::job::{Job, NARROW_PIPE};
 use regatta_segment::loan_blocks::LoanBlocks;
 
-mod collective_buffers;
+pub(crate) mod collective_buffers;
 mod frames;
 mod loans;
 mod lost_peers;
@@ -48,7 +49,7 @@ pub struct Shm {
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
     /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
-    learners: PipeLearners,
+    learners: ByLength,
     policy: Policy,
     loans: LoanBlocks,
     /// More tasks than cores: a peer that does nothing is probably not running.
@@ -79,7 +80,7 @@ impl Shm {
             ring_cursor: 0,
             pipe_cursor: 0,
             pipes: 0,
-            learners: PipeLearners::new(&job, Policy::Learn),
+            learners: pipe_learners(&job, Policy::Learn),
             policy: Policy::Learn,
             loans: LoanBlocks::default(),
             crowded: job.is_crowded(),
@@ -92,7 +93,7 @@ impl Shm {
     /// Sets how much memory its paths cycle through, before it sends anything. If nothing is said they learn it.
     pub fn choose_footprints(&mut self, policy: Policy) {
         self.policy = policy;
-        self.learners = PipeLearners::new(&self.job, policy);
+        self.learners = pipe_learners(&self.job, policy);
     }
 
     /// The job.
@@ -169,37 +170,18 @@ impl Shm {
     }
 }
 
-/// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones: the best footprint of the first may be
-/// the worst of the second, whose own memory does not stay in a core's cache.
-#[derive(Debug)]
-struct PipeLearners {
-    short: Learner,
-    long: Learner,
-}
+/// So many pipes a task is taken to fill in turn, when all are to be warm. With too few of them, the wide footprint of eager senders was measured on memory that
+/// nobody had touched yet.
+const PIPES_AT_ONCE: u64 = 8;
 
-impl PipeLearners {
-    fn new(job: &Job, policy: Policy) -> PipeLearners {
-        let learner = || Learner::new(job.geometry().pipe as u64, policy);
-        let (short, long) = (learner(), learner());
-        let mut learners = PipeLearners { short, long };
-        if job.geometry().wide == 0 || job.is_crowded() {
-            learners.stay_narrow();
-        }
-        learners
+/// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones, whose own memory does not stay in a core's cache.
+fn pipe_learners(job: &Job, policy: Policy) -> ByLength {
+    let wide = PIPES_AT_ONCE * job.geometry().pipe as u64;
+    let mut learners = ByLength::new(NARROW_PIPE as usize, wide, policy);
+    if job.geometry().wide == 0 || job.is_crowded() {
+        learners.stay_narrow();
     }
-
-    /// The one for messages of so many bytes.
-    fn of(&mut self, bytes: usize) -> &mut Learner {
-        match bytes <= NARROW_PIPE as usize {
-            true => &mut self.short,
-            false => &mut self.long,
-        }
-    }
-
-    fn stay_narrow(&mut self) {
-        self.short.stay_narrow();
-        self.long.stay_narrow();
-    }
+    learners
 }
 
 /// The place of a peer in a list that grows as peers talk.

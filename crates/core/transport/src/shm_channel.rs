@@ -13,15 +13,16 @@ use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
 use regatta_memory::prefetch::prefetch_to_write;
 use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
-use regatta_memory::ticks::ticks;
+use regatta_memory::ticks::{cost_of_kib, ticks};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
-use crate::footprint::{self, Footprint, Learner, Policy};
+use crate::by_length::ByLength;
+use crate::footprint::{self, Footprint, Policy};
 use regatta_segment::job::Job;
 use regatta_segment::ring_marks::Marks;
 use regatta_segment::ring_memory::{
-    AT_FRONT, IN_WIDE, PayloadBuffer, RingMemory, WIDE, WIDE_EAGER, WITH_POSITION,
+    AT_FRONT, IN_WIDE, PayloadBuffer, RingMemory, TIMED, WIDE, WIDE_EAGER, WITH_POSITION,
 };
 
 /// Payloads for whose like memory is asked for while a task waits. Of shorter ones it is not worth its while; longer ones are copied by the
@@ -53,12 +54,14 @@ pub(crate) struct Out {
     narrow: Buffer,
     wide: Option<Buffer>,
     /// The choice between the two for payloads that fit into both.
-    learner: Learner,
+    learners: ByLength,
     bell: NonNull<Bell>,
     /// Bytes of the payload that was put into a buffer last, if that is worth asking for the lines of the next one ([`Out::prepare`]); else 0.
     last: usize,
     /// How far this task has read the narrow buffer of the ring that leads to it, as it has told the receiver.
     said: u64,
+    /// How many copies the receiver had timed, when this task looked last.
+    costs: u32,
     /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
     marks: Option<NonNull<Marks>>,
     me: Peer,
@@ -76,6 +79,8 @@ pub(crate) struct In {
     bell: NonNull<Bell>,
     /// How far the sender has read the narrow buffer of the ring that leads to it, as its last line with a position says.
     heard: u64,
+    /// How many copies this task has timed.
+    costs: u32,
 }
 
 /// Positions in the narrow buffers of a pair's two rings: that of this task in the one that leads to it, and that of the other one as it was heard last.
@@ -101,7 +106,7 @@ impl Out {
 
     /// Has its wide payload buffer been chosen?
     pub(crate) fn is_wide(&self) -> bool {
-        self.learner.kept() == Footprint::Wide
+        self.learners.long.kept() == Footprint::Wide
     }
 
     /// Gives the ring a wide payload buffer, unless it has one. It is used as its payloads show, or at once.
@@ -111,15 +116,15 @@ impl Out {
             self.wide = self.memory.widen().map(Buffer::new);
         }
         match self.wide.is_some() {
-            true if at_once => self.learner.keep_wide(),
+            true if at_once => self.learners.long.keep_wide(),
             true => {}
-            false => self.learner.stay_narrow(),
+            false => self.learners.stay_narrow(),
         }
     }
 
     /// A job has more tasks than cores: who copies next to whom is anybody's guess.
     pub(crate) fn stay_narrow(&mut self) {
-        self.learner.stay_narrow();
+        self.learners.stay_narrow();
     }
 
     /// The receiver is gone: this task does not write into the ring any more.
@@ -136,21 +141,22 @@ impl Out {
         cursor: &mut u64,
     ) -> io::Result<Out> {
         let memory = RingMemory::open(job, me, to, cursor)?;
-        let mut learner = Learner::new(WIDE, policy);
+        let mut learners = ByLength::new(footprint::SHORT, WIDE, policy);
         if !memory.may_be_wide() || job.is_crowded() {
-            learner.stay_narrow();
+            learners.stay_narrow();
         }
         Ok(Out {
             marks: memory.is_marked().then(|| NonNull::from(job.marks(to))),
             narrow: Buffer::new(memory.narrow()),
             // One that was left with the ring is used again.
             wide: memory.wide().ok().flatten().map(Buffer::new),
-            learner,
+            learners,
             memory,
             producer: Producer::new(),
             bell: NonNull::from(job.bell(to)),
             last: 0,
             said: 0,
+            costs: 0,
             me,
         })
     }
@@ -241,7 +247,7 @@ impl Out {
         self.last = 0;
         let fits = len <= self.narrow.longest();
         let buffer = match &self.wide {
-            Some(wide) if !fits || self.learner.choice() == Footprint::Wide => wide,
+            Some(wide) if !fits || self.learners.choice(len) == Footprint::Wide => wide,
             _ if fits => &self.narrow,
             _ => return,
         };
@@ -254,8 +260,9 @@ impl Out {
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
         let fits = len <= self.narrow.longest();
+        let footprint = self.learners.choice(len);
         let wide = match &mut self.wide {
-            Some(wide) if !fits || self.learner.choice() == Footprint::Wide => Some(wide),
+            Some(wide) if !fits || footprint == Footprint::Wide => Some(wide),
             _ => None,
         };
         let (buffer, flags) = match wide {
@@ -267,7 +274,8 @@ impl Out {
             }
         };
         // A sender that starts at the front will do so again, and the receiver reads those lines now.
-        if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 {
+        let past_caches = footprint == Footprint::NonTemporal;
+        if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 && !past_caches {
             self.last = len;
         }
         let freed = self.memory.freed(flags == IN_WIDE);
@@ -282,17 +290,38 @@ impl Out {
             unsafe { payload.gather(0, to, len) };
             return Ok(Some(flags));
         }
-        let start = if self.learner.is_timing() { ticks() } else { 0 };
         // SAFETY: as above.
-        unsafe { payload.gather(0, to, len) };
-        if start != 0 && fits {
-            self.learner.timed(len, ticks().wrapping_sub(start));
+        let copy = || unsafe {
+            match past_caches {
+                true => payload.gather_past_caches(0, to, len),
+                false => payload.gather(0, to, len),
+            }
+        };
+        let timed = fits && self.learners.of(len).is_timing();
+        if timed {
+            let start = ticks();
+            copy();
+            self.copy_was_timed(len, ticks().wrapping_sub(start));
+        } else {
+            copy();
         }
-        self.learner.copied(len);
-        if self.learner.choice() == Footprint::Wide && self.wide.is_none() {
+        self.learners.of(len).copied(len);
+        if self.learners.choice(len) == Footprint::Wide && self.wide.is_none() {
             self.widen(false);
         }
-        Ok(Some(flags))
+        Ok(Some(flags | if timed { TIMED } else { 0 }))
+    }
+
+    /// A payload has been put into a buffer, which has taken so many ticks.
+    #[cold]
+    fn copy_was_timed(&mut self, len: usize, ticks: u64) {
+        let told = self.memory.cost().load(Ordering::Relaxed);
+        let (costs, cost) = ((told >> 32) as u32, told as u32);
+        if costs != self.costs {
+            self.costs = costs;
+            self.learners.of(len).read(cost as u64);
+        }
+        self.learners.of(len).timed(len, ticks);
     }
 
     /// Tell the receiver that it is spoken to no more, and wake it.
@@ -369,6 +398,7 @@ impl In {
                 consumer: Consumer::new(),
                 bell: NonNull::from(job.bell(source)),
                 heard: 0,
+                costs: 0,
             };
             (source, channel)
         };
@@ -491,6 +521,20 @@ impl In {
             let size = self.narrow.memory.size;
             self.narrow.cursor.follow(size);
         }
+        if header.flags & TIMED != 0 {
+            return self.time_copy_out(header, length, keep, into);
+        }
+        self.copy_out_of_buffer(header, length, keep, into)
+    }
+
+    #[inline(always)]
+    fn copy_out_of_buffer(
+        &mut self,
+        header: Header,
+        length: usize,
+        keep: usize,
+        into: &Views,
+    ) -> bool {
         match &mut self.wide {
             Some(wide) if header.flags & IN_WIDE != 0 => {
                 wide.copy_out(length, keep, into, self.memory.freed(true))
@@ -499,6 +543,18 @@ impl In {
                 .narrow
                 .copy_out(length, keep, into, self.memory.freed(false)),
         }
+    }
+
+    /// The sender wants to know how long that takes.
+    #[cold]
+    fn time_copy_out(&mut self, header: Header, length: usize, keep: usize, into: &Views) -> bool {
+        let start = ticks();
+        let room = self.copy_out_of_buffer(header, length, keep, into);
+        let cost = cost_of_kib(length, ticks().wrapping_sub(start));
+        self.costs = self.costs.wrapping_add(1);
+        let told = (self.costs as u64) << 32 | cost.min(u32::MAX as u64);
+        self.memory.cost().store(told, Ordering::Relaxed);
+        room
     }
 
     /// Copy the front frame's payload out and be done with it. True: room was made known.

@@ -42,6 +42,15 @@ fn wide() -> World<Shm> {
     world
 }
 
+/// As `shm`, with paths that are stored past the caches.
+fn past_caches() -> World<Shm> {
+    let mut world = shm();
+    for task in &mut world.tasks {
+        task.choose_footprints(Policy::NonTemporal);
+    }
+    world
+}
+
 /// A task that asked too early was told that there is none, and never had one.
 #[test]
 fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
@@ -158,8 +167,14 @@ mod shm {
     shares_memory!(shm);
 }
 
+mod past_caches {
+    conforms!(past_caches);
+    shares_memory!(past_caches);
+}
+
 mod wide {
     conforms!(wide);
+    shares_memory!(wide);
 }
 
 mod trusted {

@@ -61,7 +61,7 @@ fn round([sender, receiver]: &mut [Engine<Shm>; 2], bytes: &mut [Vec<u8>; 2], tu
 #[test]
 fn ten_thousand_sends_taken_back_use_up_no_memory() {
     // Where a footprint is learned, the one that is wide takes memory once it is found to be better.
-    for policy in [Policy::Narrow, Policy::Wide] {
+    for policy in [Policy::Narrow, Policy::Wide, Policy::NonTemporal] {
         let mut engines = two(policy);
         let mut bytes = [vec![1; LENGTH], vec![0; LENGTH]];
         let mut used = 0;

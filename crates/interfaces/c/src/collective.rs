@@ -228,6 +228,7 @@ forms!(
 
 type Reduced = (Views, Views, Reduction);
 
+#[inline(always)]
 fn reduced(
     given: *const c_void,
     out: *mut c_void,

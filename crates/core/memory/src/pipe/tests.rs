@@ -35,7 +35,8 @@ fn two_threads_stream_a_message_through_a_small_pipe() {
     let sender = std::thread::spawn(move || {
         let views = block(&mut from);
         while tx.moved() < views.len() as u64 {
-            if tx.fill(&views, 400).unwrap() == Filled::Some(0) {
+            let past_caches = (tx.moved() / 400).is_multiple_of(3);
+            if tx.fill(&views, 400, past_caches).unwrap() == Filled::Some(0) {
                 std::thread::yield_now();
             }
         }
@@ -56,7 +57,10 @@ fn a_short_buffer_keeps_the_front_and_the_pipe_runs_dry() {
     let (_segment, mut tx, mut rx) = pair(1024);
     let mut from = vec![7u8; 600];
     let mut to = vec![0u8; 100];
-    assert_eq!(tx.fill(&block(&mut from), 4096).unwrap(), Filled::All);
+    assert_eq!(
+        tx.fill(&block(&mut from), 4096, false).unwrap(),
+        Filled::All
+    );
     assert_eq!(rx.drain(&block(&mut to), 600, 4096).unwrap(), 600);
     assert_eq!(to, vec![7u8; 100]);
 }
@@ -66,11 +70,11 @@ fn counts_no_peer_writes_are_refused() {
     let (_segment, mut tx, mut rx) = pair(1024);
     let mut bytes = vec![0u8; 4000];
     let views = block(&mut bytes);
-    tx.fill(&views, 1024).unwrap();
+    tx.fill(&views, 1024, false).unwrap();
     tx.control().filled.0.store(5000, Ordering::Relaxed);
     assert!(rx.drain(&views, 4000, 100).is_err());
-    tx.control().drained.0.store(9999, Ordering::Relaxed);
-    assert!(tx.fill(&views, 1024).is_err());
+    tx.control().drained.0.bytes.store(9999, Ordering::Relaxed);
+    assert!(tx.fill(&views, 1024, false).is_err());
 }
 
 /// This process, as a sender whose memory may be read.
@@ -90,7 +94,7 @@ fn what_is_read_from_another_process_of_that_number_is_void() {
     let mut to = vec![0u8; 3000];
     tx.set_address(from.as_ptr() as u64);
     let (source, into) = (block(&mut from), block(&mut to));
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Some(700));
     assert!(rx.take_over());
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     let another = Remote {
@@ -99,7 +103,7 @@ fn what_is_read_from_another_process_of_that_number_is_void() {
     };
     assert!(rx.pull(&into, 3000, &another).is_err());
     assert_eq!(rx.moved(), 700);
-    let filled = tx.fill(&source, 700).unwrap();
+    let filled = tx.fill(&source, 700, false).unwrap();
     assert!(matches!(filled, Filled::Some(1..)), "its turn again");
 }
 
@@ -110,9 +114,9 @@ fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
     let mut to = vec![0u8; 3000];
     tx.set_address(from.as_ptr() as u64);
     let (source, into) = (block(&mut from), block(&mut to));
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Some(700));
     assert!(rx.take_over() && !rx.take_over());
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::TakenOver);
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::TakenOver);
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     match rx.pull(&into, 3000, &myself()) {
         Ok(complete) => assert!(complete),
@@ -122,7 +126,7 @@ fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
             return;
         }
     }
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Pulled);
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Pulled);
     assert_eq!(to, from);
 }
 
@@ -132,7 +136,10 @@ fn a_message_may_move_while_it_stands_still_and_not_while_it_is_read() {
     let mut from: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
     let (mut copy, mut to) = (from.clone(), vec![0u8; 3000]);
     tx.set_address(from.as_ptr() as u64);
-    assert_eq!(tx.fill(&block(&mut from), 700).unwrap(), Filled::Some(700));
+    assert_eq!(
+        tx.fill(&block(&mut from), 700, false).unwrap(),
+        Filled::Some(700)
+    );
     assert_eq!(tx.move_to(copy.as_ptr() as u64).unwrap(), None);
     from.fill(0);
     let into = block(&mut to);
@@ -142,7 +149,7 @@ fn a_message_may_move_while_it_stands_still_and_not_while_it_is_read() {
     if rx.pull(&into, 3000, &myself()).is_err() {
         // It may not read there.
         while rx.moved() < 3000 {
-            tx.fill(&block(&mut copy), 700).unwrap();
+            tx.fill(&block(&mut copy), 700, false).unwrap();
             rx.drain(&into, 3000, 400).unwrap();
         }
     }
@@ -157,13 +164,13 @@ fn what_cannot_be_read_is_filled_in_by_the_sender_after_all() {
     // No process has memory there.
     tx.set_address(8);
     let (source, into) = (block(&mut from), block(&mut to));
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Some(700));
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     assert!(rx.take_over());
     assert!(rx.pull(&into, 3000, &myself()).is_err());
     while rx.moved() < 3000 {
         if tx.moved() < 3000 {
-            tx.fill(&source, 700).unwrap();
+            tx.fill(&source, 700, false).unwrap();
         }
         rx.drain(&into, 3000, 400).unwrap();
     }
@@ -178,7 +185,7 @@ fn what_is_read_after_the_sender_gave_up_is_void() {
     let source = block(&mut from);
     let mut to = vec![0u8; 3000];
     let into = block(&mut to);
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Some(700));
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     assert!(rx.take_over());
     assert_eq!(tx.give_up(), GivenUp::Receivers);
@@ -204,7 +211,7 @@ fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
     let source = unsafe { Views::block(memory, 8192) };
     let mut to = vec![0u8; 8192];
     let into = block(&mut to);
-    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Some(700));
     assert!(rx.take_over());
     while rx.drain(&into, 8192, 400).unwrap() > 0 {}
     assert!(rx.pull(&into, 8192, &myself()).is_err());
@@ -218,7 +225,7 @@ fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
 fn a_complete_message_cannot_be_taken_over() {
     let (_segment, mut tx, rx) = pair(1024);
     let mut from = vec![1u8; 10];
-    assert_eq!(tx.fill(&block(&mut from), 700).unwrap(), Filled::All);
+    assert_eq!(tx.fill(&block(&mut from), 700, false).unwrap(), Filled::All);
     assert!(!rx.take_over());
 }
 
@@ -343,7 +350,8 @@ proptest::proptest! {
             let (source, into) = (block(&mut from), block(&mut to));
             while rx.moved() < length as u64 {
                 if tx.moved() < length as u64 {
-                    tx.fill(&source, most).unwrap();
+                    let past_caches = tx.moved().is_multiple_of(3);
+                    tx.fill(&source, most, past_caches).unwrap();
                 }
                 proptest::prop_assert!(tx.moved() - rx.moved() <= real);
                 rx.drain(&into, length as u64, most / 2 + 1).unwrap();

@@ -6,27 +6,20 @@ use regatta_engine::{CollectiveBuffers, Fault, Part, Peer};
 use regatta_memory::views::Views;
 
 use super::Paths;
-use regatta_segment::collective_buffer::CollectiveBuffer;
+use crate::shm::collective_buffers::Buffer;
 
 impl CollectiveBuffers for Paths {
-    type CollectiveBuffer = CollectiveBuffer;
+    type CollectiveBuffer = Buffer;
 
-    fn world_collective_buffer(&mut self) -> Option<CollectiveBuffer> {
+    fn world_collective_buffer(&mut self) -> Option<Buffer> {
         self.shm.world_collective_buffer()
     }
 
-    fn new_collective_buffer(
-        &mut self,
-        members: u32,
-    ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
+    fn new_collective_buffer(&mut self, members: u32) -> Result<Option<(Buffer, u64)>, Fault> {
         self.shm.new_collective_buffer(members)
     }
 
-    fn enter_collective_buffer(
-        &mut self,
-        name: u64,
-        members: u32,
-    ) -> Result<CollectiveBuffer, Fault> {
+    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<Buffer, Fault> {
         self.shm.enter_collective_buffer(name, members)
     }
 
@@ -34,7 +27,7 @@ impl CollectiveBuffers for Paths {
         self.shm.leave_collective_buffer(name, members);
     }
 
-    fn collective_buffer_capacity(&self, buffer: &CollectiveBuffer) -> usize {
+    fn collective_buffer_capacity(&self, buffer: &Buffer) -> usize {
         self.shm.collective_buffer_capacity(buffer)
     }
 
@@ -45,7 +38,7 @@ impl CollectiveBuffers for Paths {
     #[inline(always)]
     fn contribute(
         &self,
-        buffer: &CollectiveBuffer,
+        buffer: &Buffer,
         index: u32,
         round: u32,
         from: &Views,
@@ -57,36 +50,25 @@ impl CollectiveBuffers for Paths {
     }
 
     #[inline(always)]
-    fn contributed(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> bool {
+    fn contributed(&self, buffer: &Buffer, index: u32, round: u32) -> bool {
         self.shm.contributed(buffer, index, round)
     }
 
-    fn contributed_round(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> u32 {
+    fn contributed_round(&self, buffer: &Buffer, index: u32, round: u32) -> u32 {
         self.shm.contributed_round(buffer, index, round)
     }
 
     #[inline(always)]
-    fn collect(&self, buffer: &CollectiveBuffer, index: u32, round: u32, part: Part, into: &Views) {
+    fn collect(&self, buffer: &Buffer, index: u32, round: u32, part: Part, into: &Views) {
         self.shm.collect(buffer, index, round, part, into);
     }
 
     #[inline(always)]
-    fn contribution(
-        &self,
-        buffer: &CollectiveBuffer,
-        index: u32,
-        round: u32,
-        total: usize,
-    ) -> Option<Views> {
+    fn contribution(&self, buffer: &Buffer, index: u32, round: u32, total: usize) -> Option<Views> {
         self.shm.contribution(buffer, index, round, total)
     }
 
-    fn await_contribution(
-        &self,
-        buffer: &CollectiveBuffer,
-        index: u32,
-        target: Option<u32>,
-    ) -> bool {
+    fn await_contribution(&self, buffer: &Buffer, index: u32, target: Option<u32>) -> bool {
         self.shm.await_contribution(buffer, index, target)
     }
 }

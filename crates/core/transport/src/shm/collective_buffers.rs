@@ -1,48 +1,132 @@
 //! Collective buffers in the segment.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, CollectiveBuffers, Fault, Part, Peer};
+use regatta_memory::LINE;
+use regatta_memory::ticks::{cost_of_kib, ticks};
 use regatta_memory::views::Views;
 
 use super::Shm;
+use crate::by_length::ByLength;
+use crate::footprint::{self, Footprint};
 use regatta_segment::collective_buffer::{self, CollectiveBuffer};
 
 // The engine knows how many rounds a collective buffer keeps.
 const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);
 
-impl CollectiveBuffers for Shm {
-    type CollectiveBuffer = CollectiveBuffer;
+/// Contributions of fewer bytes are stored in the ordinary way: what that costs is not seen, since a core need not wait for so few stores.
+const LEARNED_FROM: usize = 3 << 10;
+/// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
+const READ_OF_PAST: u64 = 150;
 
-    fn world_collective_buffer(&mut self) -> Option<CollectiveBuffer> {
+/// A collective buffer, and how this task stores its contributions.
+#[derive(Debug)]
+pub struct Buffer {
+    memory: CollectiveBuffer,
+    stores: RefCell<Stores>,
+}
+
+/// How a task stores its contributions.
+#[derive(Debug)]
+struct Stores {
+    learners: ByLength,
+    /// The task's wide area, once it has one, and the place in it of the next contribution.
+    area: Option<u64>,
+    at: u64,
+}
+
+impl Shm {
+    /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
+    fn buffer(&self, memory: CollectiveBuffer) -> Buffer {
+        let mut learners = ByLength::new(footprint::SHORT, collective_buffer::WIDE, self.policy);
+        if memory.members() != 2 || self.crowded || self.job.geometry().wide == 0 {
+            learners.stay_narrow();
+        }
+        Buffer {
+            memory,
+            stores: RefCell::new(Stores {
+                learners,
+                area: None,
+                at: 0,
+            }),
+        }
+    }
+}
+
+impl Buffer {
+    fn contribute(&self, index: u32, round: u32, from: &Views) {
+        let stores = &mut *self.stores.borrow_mut();
+        let footprint = stores.learners.choice(from.len());
+        let past_caches = footprint == Footprint::NonTemporal;
+        let wide = match footprint {
+            Footprint::Wide => stores.next_place(&self.memory, index, from.len()),
+            Footprint::Narrow | Footprint::NonTemporal => None,
+        };
+        let learner = stores.learners.of(from.len());
+        let timed = learner.is_timing();
+        let start = if timed { ticks() } else { 0 };
+        self.memory
+            .contribute(index, round, from, wide, past_caches);
+        if timed {
+            let took = ticks().wrapping_sub(start);
+            let reads = if past_caches { READ_OF_PAST } else { 0 };
+            learner.read(cost_of_kib(from.len(), took) * reads / 100);
+            learner.timed(from.len(), took);
+        }
+        learner.copied(from.len());
+    }
+}
+
+impl Stores {
+    /// Where in the wide area a contribution of so many bytes goes.
+    fn next_place(&mut self, memory: &CollectiveBuffer, index: u32, len: usize) -> Option<u64> {
+        if self.area.is_none() {
+            self.area = memory.wide_area(index);
+        }
+        let Some(area) = self.area else {
+            self.learners.stay_narrow();
+            return None;
+        };
+        let room = len.next_multiple_of(LINE) as u64;
+        if self.at + room > collective_buffer::WIDE {
+            self.at = 0;
+        }
+        let place = area + self.at;
+        self.at += room;
+        Some(place)
+    }
+}
+
+impl CollectiveBuffers for Shm {
+    type CollectiveBuffer = Buffer;
+
+    fn world_collective_buffer(&mut self) -> Option<Buffer> {
         let first = self.job.first();
         if self.me >= first {
             let member = self.job.membership(self.me).ok()?;
             let name = (member.collective_buffer != 0).then_some(member.collective_buffer)?;
-            return CollectiveBuffer::at(self.job.segment(), name, member.count).ok();
+            let memory = CollectiveBuffer::at(self.job.segment(), name, member.count).ok()?;
+            return Some(self.buffer(memory));
         }
         if self.job.tasks_here() != first {
             return None;
         }
-        self.job.world_collective_buffer().ok()
+        let memory = self.job.world_collective_buffer().ok()?;
+        Some(self.buffer(memory))
     }
 
-    fn new_collective_buffer(
-        &mut self,
-        members: u32,
-    ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
+    fn new_collective_buffer(&mut self, members: u32) -> Result<Option<(Buffer, u64)>, Fault> {
         let taken = self.job.free_collective_buffers().take(members);
         let name = taken
             .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
         Ok(Some((self.enter_collective_buffer(name, members)?, name)))
     }
 
-    fn enter_collective_buffer(
-        &mut self,
-        name: u64,
-        members: u32,
-    ) -> Result<CollectiveBuffer, Fault> {
-        CollectiveBuffer::at(self.job.segment(), name, members).map_err(self.fault(self.me))
+    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<Buffer, Fault> {
+        let memory = CollectiveBuffer::at(self.job.segment(), name, members);
+        Ok(self.buffer(memory.map_err(self.fault(self.me))?))
     }
 
     fn leave_collective_buffer(&mut self, name: u64, members: u32) {
@@ -50,8 +134,8 @@ impl CollectiveBuffers for Shm {
         let _ = self.job.free_collective_buffers().leave(name, members);
     }
 
-    fn collective_buffer_capacity(&self, buffer: &CollectiveBuffer) -> usize {
-        buffer.capacity()
+    fn collective_buffer_capacity(&self, buffer: &Buffer) -> usize {
+        buffer.memory.capacity()
     }
 
     fn contribution_limit(&self, members: u32) -> usize {
@@ -61,53 +145,47 @@ impl CollectiveBuffers for Shm {
     #[inline(always)]
     fn contribute(
         &self,
-        buffer: &CollectiveBuffer,
+        buffer: &Buffer,
         index: u32,
         round: u32,
         from: &Views,
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        buffer.contribute(index, round, from);
+        match from.len() >= LEARNED_FROM && !self.crowded {
+            true => buffer.contribute(index, round, from),
+            false => buffer.memory.contribute(index, round, from, None, false),
+        }
         self.fencing.before_look();
         for other in listeners {
-            if other != index && buffer.awaits(other).names(index) {
+            if other != index && buffer.memory.awaits(other).names(index) {
                 self.job.bell(peer_of(other)).wake();
             }
         }
     }
 
     #[inline(always)]
-    fn contributed(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> bool {
-        buffer.contributed(index, round)
+    fn contributed(&self, buffer: &Buffer, index: u32, round: u32) -> bool {
+        buffer.memory.contributed(index, round)
     }
 
-    fn contributed_round(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> u32 {
-        buffer.contributed_round(index, round)
-    }
-
-    #[inline(always)]
-    fn collect(&self, buffer: &CollectiveBuffer, index: u32, round: u32, part: Part, into: &Views) {
-        buffer.collect(index, round, part.offset, part.total, into);
+    fn contributed_round(&self, buffer: &Buffer, index: u32, round: u32) -> u32 {
+        buffer.memory.contributed_round(index, round)
     }
 
     #[inline(always)]
-    fn contribution(
-        &self,
-        buffer: &CollectiveBuffer,
-        index: u32,
-        round: u32,
-        total: usize,
-    ) -> Option<Views> {
-        buffer.contribution(index, round, total)
+    fn collect(&self, buffer: &Buffer, index: u32, round: u32, part: Part, into: &Views) {
+        buffer
+            .memory
+            .collect(index, round, part.offset, part.total, into);
     }
 
-    fn await_contribution(
-        &self,
-        buffer: &CollectiveBuffer,
-        index: u32,
-        target: Option<u32>,
-    ) -> bool {
-        buffer.awaits(index).name(target)
+    #[inline(always)]
+    fn contribution(&self, buffer: &Buffer, index: u32, round: u32, total: usize) -> Option<Views> {
+        buffer.memory.contribution(index, round, total)
+    }
+
+    fn await_contribution(&self, buffer: &Buffer, index: u32, target: Option<u32>) -> bool {
+        buffer.memory.awaits(index).name(target)
     }
 }

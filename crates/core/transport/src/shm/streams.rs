@@ -17,6 +17,9 @@ pub(super) enum Pull {
     No,
 }
 
+/// Bytes of a message that are stored in the ordinary way, to see what that costs, while others are stored past the caches.
+const PROBE: usize = 4 << 10;
+
 /// One side of a pipe.
 #[derive(Debug)]
 pub struct Bulk {
@@ -50,12 +53,12 @@ impl Streams for Shm {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
-        let footprint = self.learners.of(message.len()).choice();
+        let footprint = self.learners.choice(message.len());
         let needs = Message {
             tasks: [self.me, to],
             window: self.window(footprint),
             length: message.len() as u64,
-            goes_on: footprint == Footprint::Wide,
+            goes_on: footprint != Footprint::Narrow,
         };
         // No memory for a pipe is not yet an error: the receiver will look for one.
         let Ok(mut pipe) = self.any_pipe(needs) else {
@@ -76,7 +79,7 @@ impl Streams for Shm {
             tasks: [from, self.me],
             window: self.window(self.learners.short.kept()),
             length: 0,
-            goes_on: self.learners.short.kept() == Footprint::Wide,
+            goes_on: self.learners.short.kept() != Footprint::Narrow,
         };
         let pipe = self.any_pipe(needs)?;
         let mut route = Route::default();
@@ -96,17 +99,27 @@ impl Streams for Shm {
     }
 
     fn fill(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<Flow, Fault> {
-        let chunk = self.chunk(message.len() as u64);
+        let learner = self.learners.of(message.len());
+        let timed = bulk.counted && learner.is_timing();
+        let probes = timed && learner.probes() && bulk.footprint == Footprint::NonTemporal;
+        let past_caches = bulk.footprint == Footprint::NonTemporal && !probes;
+        let chunk = match probes {
+            true => PROBE,
+            false => self.chunk(message.len() as u64),
+        };
         let Some(pipe) = bulk.pipe.as_mut() else {
             return Ok(Flow::Finished);
         };
-        let learner = self.learners.of(message.len());
-        let (before, timed) = (pipe.moved(), bulk.counted && learner.is_timing());
+        let before = pipe.moved();
         let start = if timed { ticks() } else { 0 };
-        let filled = pipe.fill(message, chunk).map_err(self.fault(to))?;
+        let filled = pipe.fill(message, chunk, past_caches);
+        let filled = filled.map_err(self.fault(to))?;
         let learner = self.learners.of(message.len());
         let copied = (pipe.moved() - before) as usize;
-        if timed && bulk.footprint == learner.choice() {
+        if let Some(cost) = pipe.drain_cost().filter(|_| timed) {
+            learner.read(cost);
+        }
+        if timed && (probes || bulk.footprint == learner.choice()) {
             learner.timed(copied, ticks().wrapping_sub(start));
         }
         learner.copied_with(bulk.footprint, copied);
@@ -220,7 +233,7 @@ impl Shm {
         let whole = self.job.geometry().pipe;
         match footprint {
             Footprint::Narrow => whole.min(NARROW_PIPE),
-            Footprint::Wide => whole,
+            Footprint::Wide | Footprint::NonTemporal => whole,
         }
     }
 

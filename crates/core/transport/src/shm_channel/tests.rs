@@ -164,9 +164,10 @@ proptest! {
                 out.widen(true);
             }
             // The choice for payloads that fit into both may change at any time.
-            out.learner = Learner::new(WIDE, Policy::Learn);
+            out.learners = ByLength::new(footprint::SHORT, WIDE, Policy::Learn);
             if kind != 0 && out.wide.is_some() {
-                out.learner.keep_wide();
+                out.learners.short.keep_wide();
+                out.learners.long.keep_wide();
             }
             if send {
                 let length = length.min(out.longest());

@@ -5,11 +5,14 @@ use regatta_memory::views::Views;
 
 use super::{World, block, pattern};
 
+/// So many that wide areas are gone round.
+const ROUNDS: u32 = 700;
+
 /// Both members contribute, both read, more rounds than a collective buffer keeps.
 fn run_rounds<T: CollectiveBuffers>(tasks: &[T; 2], buffers: &[T::CollectiveBuffer; 2]) {
     let capacity = tasks[0].collective_buffer_capacity(&buffers[0]);
     let lengths = [0, 1, 8, 55, 56, 57, 64, capacity - 1, capacity];
-    for (round, len) in (1..4 * COLLECTIVE_BUFFER_DEPTH).zip(lengths.into_iter().cycle()) {
+    for (round, len) in (1..ROUNDS).zip(lengths.into_iter().cycle()) {
         for me in 0..2 {
             let other = 1 - me as u32;
             assert!(!tasks[1 - me].contributed(&buffers[1 - me], me as u32, round));

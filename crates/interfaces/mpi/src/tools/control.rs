@@ -68,7 +68,7 @@ pub static ALL: [Variable; 9] = [
     ),
     setting(
         "REGATTA_FOOTPRINT",
-        "How much shared memory messages cycle through: narrow, wide or learn (the default)",
+        "How much shared memory messages cycle through: narrow, wide, non-temporal or learn (the default)",
     ),
     setting(
         "REGATTA_UNREACHABLE",

@@ -1,0 +1,161 @@
+//! Small collectives of a pair, by the quickest way in.
+//!
+//! Two tasks need no member that leads and no list of members to look at: a round is a contribution, this task's own part while the other one's is on its way, and a look at
+//! one word. A broadcast is a message.
+//!
+//! *Rules of this path:* no lock, no allocation, no system call unless the other one sleeps.
+
+use std::mem::MaybeUninit;
+
+use regatta_engine::{GroupId, Part, Peer, Reduction, Result, Round};
+use regatta_memory::prefetch::prefetch_to_read;
+use regatta_memory::views::Views;
+
+use crate::collective::{AwaitedRound, FEW, by_pieces, combine_into, fold};
+use crate::state::{Process, enter, quick};
+use crate::wait::wait_for;
+
+/// Up to so many bytes are asked for before a function of the program goes through them one after the other.
+const ASKED_FOR: usize = 1024;
+
+/// A round of a pair, by the quickest way in: this task gives what `gives` says for its rank, does its own part `meanwhile`, and reads the other one's
+/// contribution with `read`. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
+#[inline(always)]
+pub(crate) fn run_pair_round(
+    group: GroupId,
+    bytes: usize,
+    gives: impl FnOnce(u32) -> Views,
+    meanwhile: impl FnOnce(u32),
+    read: impl Fn(&Process, &Round, u32),
+) -> Result<bool> {
+    let begun = quick(|process| {
+        let (rank, size) = process.engine.place(group)?;
+        if size != 2 {
+            return None;
+        }
+        let gives = gives(rank);
+        let round = process.engine.begin_pair_round(group, bytes, &gives)?;
+        meanwhile(rank);
+        let complete = process.look_at_pair(&round);
+        if complete {
+            read(process, &round, rank);
+        }
+        Some((complete, round, rank))
+    });
+    let Some((complete, mut round, rank)) = begun else {
+        return Ok(false);
+    };
+    if !complete {
+        wait_for(AwaitedRound(&mut round))?;
+        read(&*enter()?, &round, rank);
+    }
+    Ok(true)
+}
+
+impl Process {
+    /// As [`Process::look`], in a pair's round.
+    #[inline(always)]
+    fn look_at_pair(&mut self, round: &Round) -> bool {
+        let looks = self.looks();
+        self.engine.look_at_pair_round(round, looks)
+    }
+}
+
+/// A collective between two: one message, and maybe it went at once.
+pub(crate) struct Pair {
+    pub(crate) peer: Peer,
+    pub(crate) context: u32,
+    pub(crate) tag: i32,
+    pub(crate) done: bool,
+}
+
+/// The broadcast of a group of two, as far as it goes without waiting long.
+#[inline(always)]
+pub(crate) fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
+    quick(|process| {
+        if root >= 2 {
+            return None;
+        }
+        let (rank, peer, context, tag) = process.engine.pair_now(group)?;
+        let done = if rank == root {
+            process.engine.send_now(peer, context, tag, buffer)
+        } else {
+            let got = process.receive_soon(peer, context, tag, buffer);
+            got.is_some()
+        };
+        Some(Pair {
+            peer,
+            context,
+            tag,
+            done,
+        })
+    })
+}
+
+/// Combines this task's few elements with those of the other one of a pair, in rank order.
+#[inline(always)]
+pub(crate) fn fold_few_of_pair(
+    process: &Process,
+    round: &Round,
+    rank: u32,
+    (input, output): (&Views, &Views),
+    what: &Reduction,
+) {
+    let total = what.bytes();
+    let mut few = MaybeUninit::<[u128; FEW / 16]>::uninit();
+    // SAFETY: the memory outlives the views, which do not leave this function.
+    let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
+    let part = Part { offset: 0, total };
+    process.engine.collect(round, 1 - rank, part, &theirs);
+    let operands = match rank {
+        0 => (&theirs, input),
+        _ => (input, &theirs),
+    };
+    let operator = &what.operator;
+    if !operator.combine(what.element, operands, output, what.count) {
+        fold(process, round, 2, output, what);
+    }
+}
+
+/// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
+#[inline(never)]
+pub(crate) fn fold_pair(
+    process: &Process,
+    round: &Round,
+    rank: u32,
+    (input, output): (&Views, &Views),
+    what: &Reduction,
+) {
+    let total = what.bytes();
+    if let Some(combined) = Views::combined(input, output, what.operator, what.element) {
+        let part = Part { offset: 0, total };
+        return process.engine.collect(round, 1 - rank, part, &combined);
+    }
+    let in_place = input.contiguous() == output.contiguous();
+    // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
+    let theirs = process.engine.contribution(round, 1 - rank, total);
+    let may_read = what.operator.commutative() || rank == 1;
+    if let Some(theirs) = theirs.filter(|_| may_read) {
+        if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
+            prefetch_to_read(start, total);
+        }
+        if !in_place {
+            input.copy_to(output);
+        }
+        return what
+            .operator
+            .apply(what.element, &theirs, output, what.count);
+    }
+    by_pieces(what, |from, count, theirs| {
+        let result = output.part(from, theirs.len());
+        if !in_place {
+            input.part(from, theirs.len()).copy_to(&result);
+        }
+        let part = Part {
+            offset: from,
+            total: what.bytes(),
+        };
+        process.engine.collect(round, 1 - rank, part, theirs);
+        combine_into(&result, theirs, what, count, rank == 0);
+    });
+}
