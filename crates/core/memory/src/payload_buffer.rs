@@ -86,6 +86,12 @@ impl Cursor {
         Ok(news)
     }
 
+    /// Producer: has the consumer said how far it is since the last payload?
+    #[inline(always)]
+    pub fn has_heard(&self) -> bool {
+        self.heard
+    }
+
     /// Producer: start at the front with the next payload, of `len` bytes, if that part has been read by news of the consumer that came since the last payload.
     /// Old news says less and less: a producer that gets none would pass over room for nothing.
     #[inline(always)]

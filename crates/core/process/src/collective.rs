@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
-    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts,
-    Reduction, Result, Round, Select, TagSelect,
+    COLLECTIVE_BUFFER_DEPTH, Error, GroupId, Handle, LED_FROM, Mode, Need, Part, Parts, Reduction,
+    Result, Round, Select, TagSelect,
 };
 use regatta_memory::views::Views;
 

@@ -260,7 +260,13 @@ impl Out {
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
         let fits = len <= self.narrow.longest();
-        let footprint = self.learners.choice(len);
+        let choice = self.learners.choice(len);
+        // Short messages to a task that answers are quickest from the front of the narrow buffer, whatever is best for those that go one way alone.
+        let to_front = len <= footprint::SHORT && self.narrow.cursor.has_heard();
+        let footprint = match choice {
+            Footprint::Wide if to_front => Footprint::Narrow,
+            choice => choice,
+        };
         let wide = match &mut self.wide {
             Some(wide) if !fits || footprint == Footprint::Wide => Some(wide),
             _ => None,
@@ -297,7 +303,7 @@ impl Out {
                 false => payload.gather(0, to, len),
             }
         };
-        let timed = fits && self.learners.of(len).is_timing();
+        let timed = fits && footprint == choice && self.learners.of(len).is_timing();
         if timed {
             let start = ticks();
             copy();
