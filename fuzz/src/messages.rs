@@ -1,6 +1,7 @@
 //! Bytes that tasks and launchers send each other: refused, or read as they were written.
 
 use regatta_segment::job::JoinToken;
+use regatta_wire::bypass::{Offer as BypassOffer, Word, split};
 use regatta_wire::control::{Ask, Tell};
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::fields::Message;
@@ -38,6 +39,15 @@ pub fn decoders(bytes: &[u8]) {
     }
     if let Some(Ok(welcome)) = bytes.first_chunk().map(Welcome::decode) {
         assert_eq!(Some(&welcome.encode()), bytes.first_chunk());
+    }
+    if let Ok(offer) = BypassOffer::decode(bytes) {
+        assert_eq!(offer.encode(), bytes);
+    }
+    if let Ok((word, parcel)) = Word::decode(bytes) {
+        assert_eq!([&word.encode()[..], parcel].concat(), bytes);
+    }
+    if let Some((_, _, sealed)) = split(bytes) {
+        assert!(bytes.ends_with(sealed));
     }
     for byte in bytes {
         if let Some(kind) = Kind::from_byte(*byte) {

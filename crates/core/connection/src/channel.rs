@@ -1,11 +1,12 @@
 //! A connected socket, as it is or encrypted. Nothing here waits.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_secure::Session;
+use regatta_secure::{Bypass, Session};
 use rustix::event::epoll::EventFlags;
 
 use crate::socket::Socket;
@@ -15,6 +16,8 @@ use crate::socket::Socket;
 pub struct Channel {
     socket: Socket,
     session: Option<Box<Session>>,
+    sent: u64,
+    received: u64,
 }
 
 /// The state of a connection's sending side, as the kernel knows it.
@@ -94,7 +97,35 @@ impl Channel {
         Channel {
             socket: Socket::new(socket),
             session: None,
+            sent: 0,
+            received: 0,
         }
+    }
+
+    /// Bytes that `send` has taken, ever.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Bytes that `recv` has given, ever. At last it is as many as the other side has sent.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The keys of a bypass beside an encrypted connection; they are given out once.
+    pub fn take_bypass(&mut self) -> Option<Bypass> {
+        self.session.as_mut()?.take_bypass()
+    }
+
+    /// The addresses of this side and of the other.
+    pub fn ends(&self) -> io::Result<(IpAddr, IpAddr)> {
+        let ours = SocketAddr::try_from(rustix::net::getsockname(&self.socket)?)?;
+        let theirs = rustix::net::getpeername(&self.socket)?;
+        let theirs = theirs.ok_or(io::ErrorKind::NotConnected)?;
+        let theirs = SocketAddr::try_from(theirs)?;
+        Ok((ours.ip(), theirs.ip()))
     }
 
     /// From now on `epoll` reports these events, under this token, until the channel is dropped.
@@ -116,20 +147,26 @@ impl Channel {
     #[inline]
     pub fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let socket = &self.socket;
-        match &mut self.session {
-            Some(session) => session.send(parts, |bytes| one(socket, bytes)),
-            None => Ok(send(socket, parts)?.unwrap_or(0)),
-        }
+        let n = match &mut self.session {
+            Some(session) => session.send(parts, |bytes| one(socket, bytes))?,
+            None => send(socket, parts)?.unwrap_or(0),
+        };
+        self.sent += n as u64;
+        Ok(n)
     }
 
     /// Receive what is there; `None`: nothing now. The other side's end is an error.
     #[inline]
     pub fn recv(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
         let socket = &self.socket;
-        match &mut self.session {
+        let came = match &mut self.session {
             Some(session) => session.recv(parts, |room| recv(socket, &mut [IoSliceMut::new(room)])),
             None => recv(socket, parts),
+        };
+        if let Ok(Some(n)) = came {
+            self.received += n as u64;
         }
+        came
     }
 
     /// May there be more than the last `recv` gave, though it had room?

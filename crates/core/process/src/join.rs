@@ -71,6 +71,9 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     if let Some(records) = records_per_key()? {
         paths.change_keys_after(records);
     }
+    if wants_bypasses()? {
+        paths.want_bypasses();
+    }
     *place = Some(Process {
         first: world.first,
         pace: Pace::new(job.tasks_per_core(), rank, adapts()?),
@@ -248,6 +251,18 @@ fn footprints() -> Result<Policy> {
         Ok("non-temporal") => Ok(Policy::NonTemporal),
         other => Err(Error::Argument(format!(
             "REGATTA_FOOTPRINT={:?} is no footprint of messages in shared memory; write learn (the default), narrow, wide or non-temporal",
+            other.unwrap_or("not text")
+        ))),
+    }
+}
+
+/// May small messages to other hosts go past TCP/IP, where that can be?
+fn wants_bypasses() -> Result<bool> {
+    match std::env::var("REGATTA_BYPASS").as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("use") => Ok(true),
+        Ok("off") => Ok(false),
+        other => Err(Error::Argument(format!(
+            "REGATTA_BYPASS={:?} does not say whether small messages to other hosts may go past TCP/IP; write use (the default) or off",
             other.unwrap_or("not text")
         ))),
     }

@@ -49,6 +49,14 @@ fn derive(secret: &mut [u8; 32], what: &[u8]) {
     secret.copy_from_slice(context.sign().as_ref());
 }
 
+/// The secret of a direction of the bypass, which comes of the handshake's secret of that direction.
+pub(crate) fn of_bypass(split: &Split) -> Split {
+    let mut secret = *split;
+    derive(&mut secret, b"bypass");
+    erase_stack();
+    secret
+}
+
 impl Cipher {
     pub(crate) fn new(split: &Split) -> Cipher {
         let (secret, made) = ([0; 32], [0; 32]);
@@ -119,6 +127,25 @@ impl Cipher {
         }
         self.count();
         true
+    }
+}
+
+/// Records that need not come one after the other.
+impl Cipher {
+    /// Opens the record of this number, which is not lower than that of the next one; if it is that, the next one comes behind it.
+    #[inline]
+    pub(crate) fn open_at(&mut self, number: u64, sealed: &[u8], place: &mut [u8]) -> bool {
+        let before = std::mem::replace(&mut self.number, number);
+        let opened = self.open(sealed, place);
+        if !opened {
+            self.number = before;
+        }
+        opened
+    }
+
+    /// The next record has this number, or a higher one.
+    pub(crate) fn skip_to(&mut self, number: u64) {
+        self.number = self.number.max(number);
     }
 }
 

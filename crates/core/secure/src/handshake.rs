@@ -5,6 +5,7 @@ use std::io;
 use snow::{Builder, HandshakeState};
 
 use crate::bounds::Bounds;
+use crate::bypass::Secrets;
 use crate::cipher::{Cipher, NAME, erase};
 use crate::primitives::Primitives;
 use crate::record::{TAG, broken};
@@ -51,16 +52,20 @@ fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
     }
 }
 
-/// The ciphers of both directions, that of the caller first.
-fn split(mut state: Box<HandshakeState>) -> io::Result<[Cipher; 2]> {
+/// The ciphers of both directions, that of the caller first, and the secrets of a bypass: of what this end sends first.
+fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2], Box<Secrets>)> {
     if !state.is_handshake_finished() {
         return Err(broken("a handshake is not at its end"));
     }
     let (mut caller, mut callee) = state.dangerously_get_raw_split();
     let ciphers = [&caller, &callee].map(Cipher::new);
+    let secrets = Box::new(Secrets::of(match called {
+        true => [&caller, &callee],
+        false => [&callee, &caller],
+    }));
     erase(&mut caller);
     erase(&mut callee);
-    Ok(ciphers)
+    Ok((ciphers, secrets))
 }
 
 /// The end that begins.
@@ -85,16 +90,17 @@ impl Caller {
         records: u64,
     ) -> io::Result<(Session, [u8; THIRD])> {
         self.0.read_message(second, &mut []).map_err(failed)?;
-        let [mut sends, receives] = split(self.0)?;
+        let ([mut sends, receives], bypass) = split(self.0, true)?;
         let mut third = [0; THIRD];
         sends.seal(&[], &mut third);
-        Ok((Session::new([sends, receives], bounds, records), third))
+        let session = Session::new([sends, receives], bypass, bounds, records);
+        Ok((session, third))
     }
 }
 
 /// The end that answers. Its caller has shown that it has the key, not yet that it is there now.
 #[derive(Debug)]
-pub struct Callee([Cipher; 2]);
+pub struct Callee([Cipher; 2], Box<Secrets>);
 
 impl Callee {
     /// Takes the first message; the second. An error: the caller does not have the key, or has said something else before. It gets
@@ -108,7 +114,8 @@ impl Callee {
         state.read_message(first, &mut []).map_err(failed)?;
         forget_key(&mut state).map_err(failed)?;
         let second = write(&mut state)?;
-        Ok((Callee(split(Box::new(state))?), second))
+        let (ciphers, bypass) = split(Box::new(state), false)?;
+        Ok((Callee(ciphers, bypass), second))
     }
 
     /// Takes the third message, which proves that the caller is there now; the session, which changes the key of what it sends
@@ -116,7 +123,7 @@ impl Callee {
     pub fn finish(self, third: &[u8; THIRD], bounds: Bounds, records: u64) -> io::Result<Session> {
         let [mut receives, sends] = self.0;
         match receives.open(third, &mut []) {
-            true => Ok(Session::new([sends, receives], bounds, records)),
+            true => Ok(Session::new([sends, receives], self.1, bounds, records)),
             false => Err(broken("a caller that is not there now")),
         }
     }

@@ -50,6 +50,10 @@
 //! - A receiver opens no record beyond `most` or `bytes` of a key, and takes no change before `least` records. So a peer can neither
 //!   wear a key out, nor have a receiver derive keys without end.
 //!
+//! # Bypass
+//!
+//! Records may also go beside the stream, each by itself, as a [`Bypass`] that a session gives out: under other keys, and none of them is missed.
+//!
 //! # Memory
 //!
 //! - *One pass on each side.* A record is sealed from the memory of one part into the outgoing buffer, and opened from the
@@ -63,6 +67,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod bypass;
 mod cipher;
 mod handshake;
 mod opener;
@@ -74,6 +79,7 @@ mod session;
 mod tests;
 
 pub use bounds::Bounds;
+pub use bypass::Bypass;
 pub use handshake::{Callee, Caller, FIRST, Key, SECOND, THIRD};
 pub use record::{CONTENT, HEAD, TAG};
 pub use session::Session;

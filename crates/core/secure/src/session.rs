@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 
 use crate::bounds::Bounds;
+use crate::bypass::{Bypass, Secrets};
 use crate::cipher::Cipher;
 use crate::opener::Opener;
 use crate::sealer::Sealer;
@@ -13,15 +14,33 @@ use crate::sealer::Sealer;
 pub struct Session {
     sealer: Sealer,
     opener: Opener,
+    /// Of a bypass that nobody has asked for yet.
+    bypass: Option<Box<Secrets>>,
+    bounds: Bounds,
+    records: u64,
 }
 
 impl Session {
     /// After a handshake, of which one direction has the last message behind it. The first cipher seals the records that this end sends.
-    pub(crate) fn new([sends, receives]: [Cipher; 2], bounds: Bounds, records: u64) -> Session {
+    pub(crate) fn new(
+        [sends, receives]: [Cipher; 2],
+        bypass: Box<Secrets>,
+        bounds: Bounds,
+        records: u64,
+    ) -> Session {
         Session {
             sealer: Sealer::new(sends, bounds, records),
             opener: Opener::new(receives, bounds),
+            bypass: Some(bypass),
+            bounds,
+            records,
         }
+    }
+
+    /// The keys of a bypass beside this stream. There is one: its keys are given out once.
+    pub fn take_bypass(&mut self) -> Option<Bypass> {
+        let secrets = self.bypass.take()?;
+        Some(Bypass::new(&secrets, self.bounds, self.records))
     }
 
     /// Seals `from`, and has the records sent, as far as they are taken; how many bytes were sealed. `send` takes bytes to the stream: how

@@ -62,6 +62,14 @@ impl Paths {
         }
     }
 
+    /// Small messages to other hosts may go past TCP/IP, where that can be.
+    pub fn want_bypasses(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.want_bypasses();
+            tcp.set_crowded(self.shm.crowded());
+        }
+    }
+
     /// See [`Shm::choose_footprints`].
     pub fn choose_footprints(&mut self, policy: Policy) {
         self.shm.choose_footprints(policy);
@@ -95,6 +103,9 @@ impl Paths {
     /// Look again whether there are more tasks than cores.
     pub fn look_around(&mut self) {
         self.shm.look_around();
+        if let Some(tcp) = &mut self.tcp {
+            tcp.set_crowded(self.shm.crowded());
+        }
     }
 
     /// The path messages to a peer take, and why; for people.

@@ -6,6 +6,7 @@
 //! come from another process. `decode(encode(x)) == x`, and no input panics; both are tested.
 #![forbid(unsafe_code)]
 
+pub mod bypass;
 pub mod control;
 pub mod deadlock_probe;
 pub mod fields;

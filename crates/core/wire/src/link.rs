@@ -10,7 +10,10 @@
 //! *Numbered* parcels (frames, and what must not be lost) are kept by their sender until they are acknowledged
 //! and sent again on a new connection; their word says how many bytes of numbered parcels, heads included, their
 //! sender has taken in the other direction. All others may be lost with a connection, and may come twice.
+//!
+//! Frames may come by a bypass beside the connection ([`crate::bypass`]). Then [`Parcel::Place`] says where the connection goes on.
 
+use crate::bypass;
 use crate::deadlock_probe;
 use crate::{Frame, Kind, Malformed};
 
@@ -49,6 +52,12 @@ pub enum Parcel {
     Closed,
     /// The sender's table says that the other side is dead: it neither sends nor takes anything more.
     Disowned,
+    /// A bypass beside the connection is offered; the body is a [`bypass::Offer`].
+    Bypass,
+    /// The sender's frames on the bypass are sealed under the next key, from the number on that the word says.
+    BypassKey,
+    /// The next numbered parcel begins at the byte that the word says. All that went by the bypass and may not have come is repeated from there.
+    Place,
 }
 
 impl Parcel {
@@ -67,6 +76,9 @@ impl Parcel {
             Parcel::DeadlockProbe => 37,
             Parcel::Released => 38,
             Parcel::Disowned => 39,
+            Parcel::Bypass => 40,
+            Parcel::BypassKey => 41,
+            Parcel::Place => 42,
         }
     }
 
@@ -84,6 +96,9 @@ impl Parcel {
             37 => Parcel::DeadlockProbe,
             38 => Parcel::Released,
             39 => Parcel::Disowned,
+            40 => Parcel::Bypass,
+            41 => Parcel::BypassKey,
+            42 => Parcel::Place,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
     }
@@ -107,6 +122,7 @@ impl Parcel {
             Parcel::Frame(_) => true,
             Parcel::Chunk => length as usize <= CHUNK,
             Parcel::Credit => length == 8,
+            Parcel::Bypass => length as usize == bypass::OFFER,
             Parcel::DeadlockProbe => {
                 (deadlock_probe::LEAST..=deadlock_probe::MOST).contains(&(length as usize))
             }
@@ -217,7 +233,7 @@ mod tests {
         }
 
         #[test]
-        fn plausible_bytes_too(kind in 0u8..40, last in 0u8..3, length in 0u32..16, word: u64) {
+        fn plausible_bytes_too(kind in 0u8..44, last in 0u8..3, length in 0u32..18, word: u64) {
             let mut bytes = Head::bare(Parcel::Taken, 7, word).encode();
             (bytes[0], bytes[1]) = (kind, last);
             bytes[4..8].copy_from_slice(&length.to_le_bytes());

@@ -1,5 +1,5 @@
-//! Two links between which connections come and go at any time, also several at once that the two adopt in different order. Frames
-//! come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
+//! Two links between which connections come and go at any time, also several at once that the two adopt in different order, with bypasses beside
+//! them on which anything may be lost or late. Frames come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
@@ -10,25 +10,16 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 use rustix::net::sockopt;
 
+use super::bypass_tests::{Dice, Way, deliver};
 use super::front_tests::channels;
 use super::link::{Link, Trouble};
 use super::phase::Phase;
 
-const STEPS: u32 = 6000;
+const STEPS: u32 = 8000;
+/// The first fifth of so many brings new messages.
+const SPELL: u32 = 2000;
 /// Connections that wait to be adopted.
 const PENDING: usize = 3;
-
-/// Choices that come again with the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
-    }
-}
 
 /// Content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +27,7 @@ enum Word {
     Offer { id: u32, length: usize },
     Withdrawn { id: u32 },
     Declined { id: u32 },
+    Nothing,
 }
 
 /// The bytes of a message.
@@ -63,6 +55,7 @@ struct Side {
     /// Memory that the link must not read any more.
     reused: Vec<Vec<u8>>,
     complete: u32,
+    way: Way,
 }
 
 impl Side {
@@ -78,6 +71,7 @@ impl Side {
             ins: Vec::new(),
             reused: Vec::new(),
             complete: 0,
+            way: Way::new(),
         }
     }
 
@@ -115,6 +109,7 @@ impl Side {
                 Word::Offer { id, length } => (0, id, length),
                 Word::Withdrawn { id } => (1, id, 0),
                 Word::Declined { id } => (2, id, 0),
+                Word::Nothing => (3, 0, 0),
             };
             let mut body = vec![kind];
             body.extend_from_slice(&id.to_le_bytes());
@@ -155,10 +150,11 @@ impl Side {
                 self.ins.retain(|one| one.0 != id);
                 self.link.abandon_in(id);
             }
-            _ => {
+            2 => {
                 self.link.retract(id, false);
                 self.outs.retain(|one| one.0 != id);
             }
+            _ => {}
         }
     }
 
@@ -248,8 +244,10 @@ impl Side {
         self.link.pump(0);
     }
 
-    fn step(&mut self, dice: &mut Dice, calm: usize) {
+    /// In spells without new messages a bypass can be used.
+    fn step(&mut self, dice: &mut Dice, calm: usize, quiet: bool) {
         match dice.roll(20) {
+            0..3 if quiet => self.unsaid.push_back(Word::Nothing),
             0..3 => self.offer(dice),
             3..6 if !self.outs.is_empty() => self.fill(dice.roll(self.outs.len())),
             6..9 if !self.ins.is_empty() => self.drain(dice.roll(self.ins.len())),
@@ -264,10 +262,40 @@ impl Side {
                 self.adopt(channel);
             }
             17 => self.say(),
+            18 if dice.roll(4) == 0 => _ = self.link.tick_aside(),
+            19 if dice.roll(8) == 0 => {
+                self.link.pay_aside();
+                self.link.repeat_aside();
+            }
             _ => self.look(),
         }
         assert_eq!(self.link.fault, None);
     }
+}
+
+/// Frames of a side's bypass come, or do not.
+fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
+    if one.link.wants_bypass || (one.link.is_open() && dice.roll(30) == 0) {
+        one.way.tend(&mut one.link, 1);
+    }
+    one.way.collect();
+    let frames = &mut one.way.frames;
+    if frames.is_empty() {
+        return;
+    }
+    match dice.roll(30) {
+        0 => frames.clear(),
+        1 => deliver(&frames[dice.roll(frames.len())], &mut other.link),
+        2..4 => deliver(
+            &frames.swap_remove(dice.roll(frames.len())),
+            &mut other.link,
+        ),
+        4..12 => {}
+        _ => frames
+            .drain(..)
+            .for_each(|frame| deliver(&frame, &mut other.link)),
+    }
+    assert_eq!(other.link.fault, None);
 }
 
 /// A new connection for both, whose sockets take little or much at a time, encrypted or not.
@@ -291,9 +319,14 @@ proptest! {
     #[test]
     fn nothing_is_lost_doubled_or_out_of_place_whatever_is_cut(seed in 1u64.., calm in 3usize..300) {
         let (mut dice, mut sides) = (Dice(seed), [Side::new(), Side::new()]);
-        for _ in 0..STEPS {
+        for step in 0..STEPS {
             let at = dice.roll(2);
-            sides[at].step(&mut dice, calm);
+            sides[at].step(&mut dice, calm, step % SPELL > SPELL / 5);
+            let [first, second] = &mut sides;
+            match dice.roll(2) {
+                0 => carry([first, second], &mut dice),
+                _ => carry([second, first], &mut dice),
+            }
             let is_down = sides.iter().any(|side| !side.link.is_open());
             let is_waiting = sides.iter().any(|side| !side.pending.is_empty());
             if (is_down && !is_waiting && dice.roll(10) == 0) || dice.roll(100 * calm) == 0 {

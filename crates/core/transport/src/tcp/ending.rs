@@ -81,6 +81,12 @@ impl Tcp {
         let Some(link) = self.link(peer).filter(ends) else {
             return false;
         };
+        if link.bypass.is_some() {
+            self.take_all_frames();
+        }
+        let Some(link) = self.link(peer) else {
+            return false;
+        };
         if matches!(link.phase, Phase::Resuming(_)) {
             self.resume(peer);
         }

@@ -1,6 +1,6 @@
 //! Frames, as the engine uses them.
 //!
-//! *Rules of a small message:* one system call to send it, one to receive it; no allocation, no clock.
+//! *Rules of a small message:* one system call to send it, one to receive it, none if it comes by a bypass; no allocation, no clock.
 
 use regatta_engine::{Arrival, Fault, Frames, Peer};
 use regatta_memory::held::Held;
@@ -18,12 +18,17 @@ impl Frames for Tcp {
     #[inline]
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         let length = payload.len();
+        // A confirmation that has come may open a bypass.
+        self.look_aside();
         if let Some(link) = self.link(to)
             && link.is_open()
             && link.outbox.has_room(length)
         {
             link.send(frame, payload);
             let (restless, watched) = (link.is_restless(), link.stall.watched);
+            if link.outbox.is_unsure() {
+                self.tick_bypasses();
+            }
             if restless {
                 self.leave_behind();
             }
@@ -99,6 +104,9 @@ impl Frames for Tcp {
 
     /// Peers on other hosts, by what `poll` has found.
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
+        if *cursor == 0 {
+            self.look_aside();
+        }
         while let Some(&peer) = self.known.get(*cursor) {
             *cursor += 1;
             let Some(link) = self.link(peer).filter(|link| !link.closed) else {
@@ -143,6 +151,9 @@ impl Tcp {
             return Ok(false);
         }
         link.send(frame, payload);
+        if link.outbox.is_unsure() {
+            self.tick_bypasses();
+        }
         self.leave_behind();
         self.begin_watch(to);
         Ok(true)
@@ -154,6 +165,7 @@ impl Tcp {
         if !self.link(from).is_some_and(|link| link.is_open()) {
             self.poll();
         }
+        self.look_aside();
         let Some(link) = self.link(from).filter(|link| !link.closed) else {
             return Ok(None);
         };
@@ -175,11 +187,15 @@ impl Tcp {
 
     /// A word to a peer, such as that there is room again, may have found no room itself.
     pub(super) fn mind(&mut self, peer: Peer) {
-        if self
-            .link(peer)
-            .is_some_and(|link| link.is_open() && link.is_blocked())
-        {
+        let Some(link) = self.link(peer).filter(|link| link.is_open()) else {
+            return;
+        };
+        let (blocked, wants_bypass) = (link.is_blocked(), link.wants_bypass);
+        if blocked {
             self.leave_behind();
+        }
+        if wants_bypass {
+            self.tend_bypass(peer);
         }
     }
 }

@@ -19,12 +19,12 @@ const OFFER: Frame = Frame {
 };
 
 /// Both ends of an encrypted channel.
-fn sessions() -> [Session; 2] {
+pub(super) fn sessions(records: u64) -> [Session; 2] {
     let (key, bounds) = ([7; 32], Bounds::CONNECTION);
     let (caller, first) = Caller::begin(&key, b"test").unwrap();
     let (callee, second) = Callee::answer(&key, b"test", &first).unwrap();
-    let (ours, third) = caller.finish(&second, bounds, u64::MAX).unwrap();
-    [ours, callee.finish(&third, bounds, u64::MAX).unwrap()]
+    let (ours, third) = caller.finish(&second, bounds, records).unwrap();
+    [ours, callee.finish(&third, bounds, records).unwrap()]
 }
 
 /// Both ends of a connection over these sockets.
@@ -34,7 +34,7 @@ pub(super) fn channels(sockets: [UnixStream; 2], is_secure: bool) -> [Channel; 2
         Channel::plain(OwnedFd::from(socket))
     });
     if is_secure {
-        for (channel, session) in channels.iter_mut().zip(sessions()) {
+        for (channel, session) in channels.iter_mut().zip(sessions(u64::MAX)) {
             channel.secure(session);
         }
     }

@@ -7,9 +7,11 @@ use std::io::{IoSlice, IoSliceMut};
 
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
+use regatta_wire::bypass::Offer;
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::link::{HEAD, Head, Parcel};
 
+use super::bypass::{Bypass, SOON};
 use super::deadlock_probe::{self, Heard};
 use super::ending::Farewell;
 use super::inbox::Inbox;
@@ -83,6 +85,14 @@ pub(crate) struct Link {
     newest: u32,
     /// Position of the peer's bytes it has last been told of.
     told: u64,
+    /// Number of the byte with which the next numbered parcel on the connection begins: less than what has come, if that came by a bypass.
+    stream_at: u64,
+    /// A bypass beside the connection, the peer's offer of one, and whether there is something to do about these.
+    pub(crate) bypass: Option<Box<Bypass>>,
+    pub(crate) offer: Option<Offer>,
+    pub(crate) wants_bypass: bool,
+    /// Frames that have come on the connection.
+    frames: u32,
     /// The poller has been asked to tell when the socket takes more.
     pub(crate) waits_for_room: bool,
     /// Something may be there to be received.
@@ -141,6 +151,11 @@ impl Link {
             next_in: 1,
             newest: 0,
             told: 0,
+            stream_at: 0,
+            bypass: None,
+            offer: None,
+            wants_bypass: false,
+            frames: 0,
             waits_for_room: false,
             hint: false,
             mute: false,
@@ -181,6 +196,9 @@ impl Link {
         self.forget_connection();
         self.phase = Phase::Idle;
         self.lost = true;
+        if !matches!(trouble, Trouble::Lost) {
+            self.bypass = None;
+        }
         match trouble {
             Trouble::Lost => {}
             Trouble::Corrupt(what) => _ = self.fault.get_or_insert(what),
@@ -219,6 +237,8 @@ impl Link {
         self.mute = false;
         self.waits_for_room = false;
         self.told = self.inbox.taken;
+        self.stream_at = self.inbox.reached;
+        (self.offer, self.wants_bypass, self.frames) = (None, false, 0);
         // A question, or its answer, may be lost with it.
         self.owes = 0;
     }
@@ -271,8 +291,15 @@ impl Link {
     #[inline]
     pub(crate) fn send(&mut self, frame: Frame, payload: &Views) {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
+        let aside = self.bypass.is_some() && self.is_bypass_free(head.size());
         self.outbox.keep(&head, payload);
         self.told = self.inbox.taken;
+        if aside && self.send_aside() {
+            return;
+        }
+        if self.bypass.is_some() {
+            self.change_bypass_key();
+        }
         let Phase::Open(channel) = &mut self.phase else {
             return;
         };
@@ -317,6 +344,27 @@ impl Link {
             self.keep_late();
         }
         Ok(())
+    }
+
+    /// A frame of the bypass acknowledges so much. One that comes after its connection says nothing about the next one.
+    #[inline]
+    pub(super) fn acknowledge_aside(&mut self, position: u64) -> Result<(), Trouble> {
+        match self.is_open() {
+            true => self.acknowledged(position),
+            false => Ok(()),
+        }
+    }
+
+    /// Does a bare parcel wait for room?
+    #[inline]
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// Is no chunk under way?
+    #[inline]
+    pub(super) fn chunk_is_over(&self) -> bool {
+        self.chunk.is_none()
     }
 
     /// No frame overtakes what is late: there is room for bare parcels before there is any for frames.
@@ -419,6 +467,12 @@ impl Link {
         if front.is_some() || !self.is_open() {
             return front;
         }
+        if !self.hint
+            && let Some(bypass) = &mut self.bypass
+            && bypass.spares_look()
+        {
+            return None;
+        }
         self.receive();
         self.inbox.front()
     }
@@ -475,6 +529,9 @@ impl Link {
         self.heard_bytes += n as u64;
         self.arrived(n)?;
         self.gushes = n == asked && n >= SIP && self.chunk.is_none();
+        if !self.hint {
+            self.has_read();
+        }
         Ok(true)
     }
 
@@ -526,6 +583,9 @@ impl Link {
     /// A whole parcel that is no chunk; whether there may be something to say to it.
     #[inline]
     fn parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
+        if self.stream_at != self.inbox.reached && head.parcel.is_numbered() {
+            return self.pass_repeated(head);
+        }
         match head.parcel {
             Parcel::Credit => {
                 let body = self.inbox.body(head);
@@ -544,18 +604,14 @@ impl Link {
                 self.inbox.pass(head.size());
                 return Ok(false);
             }
-            Parcel::DeadlockProbe => {
-                deadlock_probe::read(&mut self.probes, self.inbox.body(head))?;
-                self.acknowledged(head.word)?;
-                self.inbox.pass(head.size());
-                return Ok(false);
-            }
+            Parcel::DeadlockProbe => return self.deadlock_probe(head),
             Parcel::Resume | Parcel::Chunk => {
                 return Err("a connection begins twice".into());
             }
+            Parcel::Bypass | Parcel::BypassKey | Parcel::Place => return self.bypass_parcel(head),
             Parcel::Closed => return Err(CLOSED.into()),
             Parcel::Disowned => return Err(Trouble::Disowned),
-            Parcel::Frame(_) => {}
+            Parcel::Frame(_) => self.count_frame(),
             Parcel::Complete => {
                 let mut outs = self.outs.iter_mut();
                 if let Some(stream) = outs.find(|stream| stream.id == head.context) {
@@ -581,6 +637,50 @@ impl Link {
         }
         self.acknowledged(head.word)?;
         self.inbox.hold(head);
+        self.stream_at = self.inbox.reached;
+        Ok(false)
+    }
+
+    #[inline]
+    fn count_frame(&mut self) {
+        self.frames = self.frames.wrapping_add(1);
+        self.wants_bypass |= self.frames == SOON;
+    }
+
+    fn deadlock_probe(&mut self, head: &Head) -> Result<bool, Trouble> {
+        deadlock_probe::read(&mut self.probes, self.inbox.body(head))?;
+        self.acknowledged(head.word)?;
+        self.inbox.pass(head.size());
+        Ok(false)
+    }
+
+    /// A numbered parcel that has come by the bypass comes again on the connection.
+    #[cold]
+    fn pass_repeated(&mut self, head: &Head) -> Result<bool, Trouble> {
+        self.stream_at += head.size() as u64;
+        if self.stream_at > self.inbox.reached {
+            return Err("a connection repeats something else than came".into());
+        }
+        self.inbox.pass(head.size());
+        Ok(false)
+    }
+
+    /// A word of the connection about the bypass.
+    #[cold]
+    fn bypass_parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
+        match head.parcel {
+            Parcel::Place if !(self.stream_at..=self.inbox.reached).contains(&head.word) => {
+                return Err("a connection goes on where it cannot".into());
+            }
+            Parcel::Place => self.stream_at = head.word,
+            Parcel::BypassKey => self.bypass_key_changed(head.word)?,
+            _ => {
+                let offer = Offer::decode(self.inbox.body(head));
+                self.offer = Some(offer.map_err(|_| "the offer of a bypass makes no sense")?);
+                self.wants_bypass = true;
+            }
+        }
+        self.inbox.pass(head.size());
         Ok(false)
     }
 

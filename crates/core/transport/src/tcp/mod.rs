@@ -8,6 +8,10 @@
 
 #[cfg(test)]
 mod any_cuts;
+mod bypass;
+#[cfg(test)]
+mod bypass_tests;
+mod bypasses;
 #[cfg(test)]
 mod calling_tests;
 #[cfg(test)]
@@ -46,6 +50,7 @@ use regatta_engine::{Fault, Peer};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
+use bypasses::Bypasses;
 use link::{Link, Trouble};
 use phase::{Phase, rest};
 use progress_thread::ProgressThread;
@@ -57,8 +62,9 @@ pub(crate) use engine_streams::Wire;
 
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);
-/// Tokens: peers have their numbers; then come guests, and last the listening socket.
+/// Tokens: peers have their numbers; then come guests, and last the socket of bypasses and the one that listens.
 const LISTENER: u64 = u64::MAX;
+const BYPASSES: u64 = LISTENER - 1;
 
 /// The transport to tasks on other hosts.
 #[derive(Debug)]
@@ -82,6 +88,7 @@ pub(crate) struct Tcp {
     timed: bool,
     waiter: Option<SocketWaiter>,
     progress: Option<ProgressThread>,
+    bypasses: Bypasses,
     /// The function of the progress thread, from when on there may be one.
     pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
@@ -118,6 +125,7 @@ impl Tcp {
             timed: false,
             waiter: None,
             progress: None,
+            bypasses: Bypasses::new(),
             go_on: None,
             ended: 0,
             disowners: 0,
@@ -200,10 +208,17 @@ impl Tcp {
         {
             self.watch_over();
         }
+        if let Some(progress) = &self.progress
+            && progress.bypass_turn()
+        {
+            self.bypasses_ticked();
+        }
+        self.pay_bypasses();
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
                 LISTENER => self.accept_guests(),
+                BYPASSES => self.stir_bypasses(),
                 token @ GUESTS.. => self.handle_guest(token),
                 token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
                 peer => self.stir(peer as Peer),
@@ -285,8 +300,11 @@ impl Tcp {
                 if link.is_blocked() {
                     link.pump(0);
                 }
-                let restless = link.is_restless();
+                let (restless, wants_bypass) = (link.is_restless(), link.wants_bypass);
                 self.restless |= restless;
+                if wants_bypass {
+                    self.tend_bypass(peer);
+                }
             }
             Phase::Resuming(_) => self.resume(peer),
             Phase::Calling(shake) => match shake.advance(own) {
@@ -344,6 +362,8 @@ impl Tcp {
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
+        // Frames that have come by the bypass of the connection before need not come again.
+        self.take_all_frames();
         let Some(link) = self.link(peer) else {
             return;
         };
@@ -456,6 +476,7 @@ impl Tcp {
 
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
+        self.settle_bypasses();
         let mut holds_back = false;
         for &peer in &self.known {
             let Some(link) = self
@@ -512,8 +533,9 @@ impl Tcp {
         };
         match self.job.address(peer) {
             Some(address) => format!(
-                "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}",
-                Tcp::EAGER
+                "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}{}",
+                Tcp::EAGER,
+                self.bypass_in_words(peer)
             ),
             None => "none: the job's table does not say where that task listens".into(),
         }
@@ -532,6 +554,7 @@ impl Tcp {
             if gone || link.fault.is_some() || link.is_cut_for_good() {
                 continue;
             }
+            link.repeat_aside();
             if !link.said_bye && link.is_open() {
                 link.said_bye = true;
                 link.send_bye();

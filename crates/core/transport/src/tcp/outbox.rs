@@ -6,6 +6,10 @@
 //!                      start                       sent              end
 //! ```
 //!
+//! Parcels may go by a bypass beside the connection (see `bypass`). They count as written, and the last `unsure` bytes of what is written went
+//! by the bypass alone, and may not have come. Before anything is written on the connection again, the outbox says there with which
+//! byte it goes on ([`Parcel::Place`]), and these bytes follow, before everything else. So the connection alone carries all in its order.
+//!
 //! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
 //! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
 //! so there are none beyond [`URGENT`] bytes: the link makes the next ones, of the state as it is then, when those are written.
@@ -35,6 +39,8 @@ const _: () = assert!(PIECE <= CHUNK);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Midway {
     Nowhere,
+    /// The word that says where the connection goes on.
+    Place,
     Kept,
     Urgent,
     Chunk,
@@ -62,6 +68,14 @@ pub(crate) struct Outbox {
     base: u64,
     /// Number of the first byte that the peer had not received when a connection last began.
     resumed: u64,
+    /// Bytes before `sent` that went by the bypass, and are not known to have come.
+    unsure: usize,
+    /// The last parcels went by the bypass: the connection goes on elsewhere than where it was left.
+    aside: bool,
+    /// So far parcels have gone by the bypass that are written once more.
+    repeats: u64,
+    place: [u8; HEAD],
+    place_sent: usize,
     urgent: Vec<u8>,
     urgent_sent: usize,
     chunk: Option<OnWire>,
@@ -84,6 +98,11 @@ impl Outbox {
             end: 0,
             base: 0,
             resumed: 0,
+            unsure: 0,
+            aside: false,
+            repeats: 0,
+            place: [0; HEAD],
+            place_sent: 0,
             urgent: Vec::new(),
             urgent_sent: 0,
             chunk: None,
@@ -173,15 +192,86 @@ impl Outbox {
         let Some(more) = position.checked_sub(self.base) else {
             return Ok(());
         };
-        if more > (self.sent - self.start) as u64 {
+        let sent = (self.sent - self.start) as u64;
+        if more > sent && position > self.repeats {
             return Err("a connection acknowledges what was not sent");
         }
+        // It may have come by the bypass and be under way once more: then what the connection has been promised of it stays.
+        let more = more.min(sent);
         self.start += more as usize;
-        self.base = position;
+        self.base += more;
+        self.unsure = self.unsure.min(self.sent - self.start);
         if self.start == self.end {
             (self.start, self.sent, self.end) = (0, 0, 0);
         }
         Ok(())
+    }
+
+    // The bypass.
+
+    /// Number of the byte at `sent`.
+    #[inline]
+    fn sent_to(&self) -> u64 {
+        self.base + (self.sent - self.start) as u64
+    }
+
+    /// The parcel that was just kept, nothing else being left to write, behind the number of its first byte.
+    #[inline]
+    pub(crate) fn just_kept(&self) -> (u64, &[u8]) {
+        (self.sent_to(), &self.kept[self.sent..self.end])
+    }
+
+    /// It has gone by the bypass.
+    #[inline]
+    pub(crate) fn went_aside(&mut self) {
+        self.unsure += self.end - self.sent;
+        self.sent = self.end;
+        self.aside = true;
+    }
+
+    /// Have parcels gone by the bypass that may not have come?
+    #[inline]
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.unsure > 0
+    }
+
+    /// By whichever way, all has come before byte `position`.
+    #[inline]
+    pub(crate) fn reached(&mut self, position: u64) -> Result<(), &'static str> {
+        let sent = self.sent_to();
+        if position > sent {
+            let known = position <= self.repeats;
+            self.unsure = 0;
+            return known
+                .then_some(())
+                .ok_or("a bypass has taken what was not sent");
+        }
+        self.unsure = self.unsure.min((sent - position) as usize);
+        Ok(())
+    }
+
+    /// Parcels that may not have come by the bypass are written on the connection, when that is pumped.
+    #[cold]
+    pub(crate) fn repeat_unsure(&mut self) {
+        if self.is_unsure() && self.midway == Midway::Nowhere {
+            self.go_on_here();
+        }
+    }
+
+    /// The connection goes on behind what is known to have come by the bypass.
+    #[cold]
+    fn go_on_here(&mut self) {
+        self.repeats = self.sent_to();
+        self.sent -= self.unsure;
+        (self.unsure, self.aside) = (0, false);
+        self.place = Head::bare(Parcel::Place, 0, self.sent_to()).encode();
+        (self.place_sent, self.midway) = (0, Midway::Place);
+    }
+
+    fn write_place(&mut self, channel: &mut Channel) -> io::Result<(usize, bool)> {
+        let n = channel.send(&[IoSlice::new(&self.place[self.place_sent..])])?;
+        self.place_sent += n;
+        Ok((n, self.place_sent == HEAD))
     }
 
     /// On a new connection: go on after byte `received`, and keep what comes after byte `taken`. The peer has room for as much as
@@ -214,6 +304,7 @@ impl Outbox {
         self.chunk = None;
         self.midway = Midway::Nowhere;
         self.sent = self.start;
+        (self.unsure, self.aside, self.repeats) = (0, false, 0);
     }
 
     /// A stream's memory is about to go: what the wire has been promised of it is saved.
@@ -254,11 +345,15 @@ impl Outbox {
                     channel.flush()?;
                     return Ok(moved);
                 };
+                if self.aside {
+                    self.go_on_here();
+                }
             }
             let alone = self.midway != Midway::Kept || budget == 0 || self.chunk.is_some();
             let both = !alone && self.next_chunk(streams);
             budget -= usize::from(both);
             let (n, done) = match self.midway {
+                Midway::Place => self.write_place(channel)?,
                 Midway::Urgent => self.write_urgent(channel)?,
                 Midway::Chunk => self.write_chunk(channel)?,
                 _ if both => self.write_both(channel)?,
@@ -268,7 +363,11 @@ impl Outbox {
             if !done {
                 return Ok(moved);
             }
-            self.midway = Midway::Nowhere;
+            // Repeated parcels come before all that was said after them.
+            self.midway = match self.midway {
+                Midway::Place if self.sent < self.end => Midway::Kept,
+                _ => Midway::Nowhere,
+            };
         }
     }
 
@@ -306,7 +405,7 @@ impl Outbox {
     /// Write what was just kept, if nothing is in its way: the whole of a small send.
     #[inline]
     pub(crate) fn write_now(&mut self, channel: &mut Channel) -> io::Result<bool> {
-        if self.midway != Midway::Nowhere || !self.urgent.is_empty() {
+        if self.midway != Midway::Nowhere || !self.urgent.is_empty() || self.aside {
             return Ok(false);
         }
         let (_, done) = self.write_kept(channel)?;

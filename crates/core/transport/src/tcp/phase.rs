@@ -55,6 +55,7 @@ impl Link {
         // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
         self.read_out();
         self.forget_connection();
+        self.bypass = None;
         let said = send_first(&mut channel, &self.first_head());
         self.phase = Phase::Resuming(Resuming {
             channel,

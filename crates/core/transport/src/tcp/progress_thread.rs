@@ -8,6 +8,8 @@
 //! It also has the tick of the watch over what may not be acknowledged (see `stall`): while something is watched, the next look
 //! at the sockets after each [`TICK`] is told so, and is made here if the task makes none.
 //!
+//! And it has the shorter tick of bypasses (see `bypass`): while something that has gone by one is not known to have come.
+//!
 //! It is made when something is left behind or watched for the first time, and sleeps while nothing is.
 
 use std::io;
@@ -26,6 +28,8 @@ const LOOKS: u32 = 40;
 const RARE_LOOK: Duration = Duration::from_millis(100);
 /// Between two ticks of the watch.
 const TICK: Duration = Duration::from_millis(250);
+/// Between two ticks of bypasses.
+const BYPASS_TICK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -36,6 +40,9 @@ struct Shared {
     /// Something may not be acknowledged; and it is time to look.
     watching: AtomicBool,
     due: AtomicBool,
+    /// Something that has gone by a bypass may not have come; and it is time to look.
+    ticking: AtomicBool,
+    ticked: AtomicBool,
     /// The thread sleeps until something is.
     asleep: AtomicBool,
     /// How often the sockets have been looked at.
@@ -50,6 +57,7 @@ pub(crate) struct ProgressThread {
     /// As the thread has been told.
     owing: bool,
     watching: bool,
+    ticking: bool,
 }
 
 impl Shared {
@@ -58,7 +66,8 @@ impl Shared {
     }
 
     fn has_work(&self) -> bool {
-        self.owing.load(Ordering::SeqCst) || self.watching.load(Ordering::SeqCst)
+        let works = [&self.owing, &self.watching, &self.ticking];
+        works.iter().any(|work| work.load(Ordering::SeqCst))
     }
 
     /// There is something to do: behind the store that says so. A task on its way to sleep sees that, or this call sees the sleeper.
@@ -79,10 +88,13 @@ impl Shared {
         *stop.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleep for so long. True: stop.
+    /// Sleep for so long, or until there are to be ticks of bypasses. True: stop.
     fn rest(&self, limit: Duration) -> bool {
+        let ticks = || self.ticking.load(Ordering::SeqCst);
         let stop = self.stop();
-        let waited = self.changed.wait_timeout_while(stop, limit, |stop| !*stop);
+        let ticked = ticks();
+        let goes_on = |stop: &mut bool| !*stop && (ticked || !ticks());
+        let waited = self.changed.wait_timeout_while(stop, limit, goes_on);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -98,6 +110,7 @@ impl ProgressThread {
             thread: Some(thread),
             owing: false,
             watching: false,
+            ticking: false,
         })
     }
 
@@ -105,6 +118,26 @@ impl ProgressThread {
     pub(crate) fn turn(&self) -> bool {
         self.shared.turns.fetch_add(1, Ordering::Relaxed);
         self.shared.due.load(Ordering::Relaxed) && self.shared.due.swap(false, Ordering::Relaxed)
+    }
+
+    /// Somebody looks at the sockets. True: it is time to look what has not come by bypasses.
+    pub(crate) fn bypass_turn(&self) -> bool {
+        self.shared.ticked.load(Ordering::Relaxed)
+            && self.shared.ticked.swap(false, Ordering::Relaxed)
+    }
+
+    /// Something may not have come by a bypass, or nothing any more.
+    pub(crate) fn tick(&mut self, ticking: bool) {
+        if self.ticking == ticking {
+            return;
+        }
+        self.ticking = ticking;
+        self.shared.ticking.store(ticking, Ordering::SeqCst);
+        if ticking {
+            // It may sleep until a tick of the watch, which is long.
+            drop(self.shared.stop());
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Something may not be acknowledged, or nothing any more.
@@ -135,12 +168,22 @@ impl ProgressThread {
 fn finish(shared: &Shared, go_on: fn()) {
     while !shared.await_work() {
         let mut seen = shared.turns.load(Ordering::Relaxed);
-        let (mut patience, mut looks) = (PATIENCE, 0);
+        let (mut patience, mut looks, mut calm) = (PATIENCE, 0, seen);
         let mut tick = Instant::now() + TICK;
         while shared.has_work() {
             let left = tick.saturating_duration_since(Instant::now());
             let owing = shared.owing.load(Ordering::SeqCst);
-            if shared.rest(if owing { patience.min(left) } else { left }) {
+            if shared.ticking.load(Ordering::SeqCst) {
+                if shared.rest(BYPASS_TICK.min(left)) {
+                    return;
+                }
+                let turns = shared.turns.load(Ordering::Relaxed);
+                shared.ticked.store(true, Ordering::Relaxed);
+                if std::mem::replace(&mut calm, turns) == turns {
+                    go_on();
+                    calm = shared.turns.load(Ordering::Relaxed);
+                }
+            } else if shared.rest(if owing { patience.min(left) } else { left }) {
                 return;
             }
             if Instant::now() >= tick {

@@ -183,6 +183,8 @@ impl Link {
         match &self.phase {
             _ if self.is_cut_for_good() || self.fault.is_some() || self.gone => Found::Quiet,
             Phase::Open(channel) => match channel.progress() {
+                // Parcels that may not have come by a bypass may have to go by the connection yet.
+                Some(progress) if progress.idle && self.outbox.is_unsure() => Found::Moving,
                 Some(progress) if progress.idle => Found::Quiet,
                 Some(progress) if progress.repeated > 0 => Found::Silent(progress.acknowledged),
                 _ => Found::Moving,
@@ -237,6 +239,7 @@ impl Tcp {
                 continue;
             };
             watched = true;
+            link.try_bypass_again();
             let found = match lost {
                 true => Found::Quiet,
                 false => link.look_at_silence(),

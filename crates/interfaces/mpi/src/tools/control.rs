@@ -39,7 +39,7 @@ const fn setting(name: &'static str, description: &'static str) -> Variable {
 }
 
 /// All of them.
-pub static ALL: [Variable; 8] = [
+pub static ALL: [Variable; 9] = [
     Variable {
         name: "regatta_version",
         description: "The engine's version",
@@ -73,6 +73,10 @@ pub static ALL: [Variable; 8] = [
     setting(
         "REGATTA_UNREACHABLE",
         "Seconds after which processes that cannot reach each other give each other up, or wait",
+    ),
+    setting(
+        "REGATTA_BYPASS",
+        "Whether small messages to other hosts may go past TCP/IP: use (the default) or off",
     ),
     setting(
         "REGATTA_RECORDS_PER_KEY",

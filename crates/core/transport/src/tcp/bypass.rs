@@ -1,0 +1,499 @@
+//! A bypass beside a connection: frames of Ethernet that go past the kernel's TCP/IP, for what is small and in a hurry.
+//!
+//! *The connection stays the carrier.* It alone brings everything, in its order; the bypass only brings some of it sooner. Each frame on the bypass has
+//! its place in the link's one order, the number of its first byte, and the outbox keeps it as it keeps every numbered parcel. Before
+//! anything is written on the connection, all that went by the bypass and is not known to have come is written there, behind a word that says
+//! with which byte it goes on ([`Parcel::Place`]). The receiver drops what it has. So loss, delay, doubling and other orders on
+//! the bypass cost time alone, and nothing is sent twice by the bypass.
+//!
+//! *Nothing is overtaken.* A sender uses the bypass only when the receiver has said, on the bypass, that every byte of the connection has
+//! come ([`Word::heard`]), streams and words about them included, and when no stream of its own is open. A receiver takes from the bypass only the
+//! parcel that it expects next. So the link sees the parcels in the order in which it would see them without a bypass, and nothing else in it knows of one.
+//!
+//! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; nothing has been
+//! confirmed between two ticks of the progress thread, 5 to 10 ms; the bypass refuses a frame; the task goes to sleep, or leaves. From then on the
+//! receiver's word of the bytes that have come is awaited, on the bypass again, and after a tick also its answer to a question there. A bypass that is dead
+//! never answers, so it is not used, and costs four frames a second. Tasks that sleep between their messages, or are away, hardly use it.
+//!
+//! *Opening.* After [`SOON`] frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`]); the other one
+//! offers in return if it can. A question each way must be answered on the bypass before it is used. That takes the right to open such sockets, an
+//! address on the same segment, and tasks that have cores of their own; nothing is said when it comes to nothing. The bypass goes
+//! with its connection: frames that have come by it are still taken until there is another one.
+//!
+//! *Keys* come of the connection's handshake under their own label ([`regatta_secure::Bypass`]). A frame that does not open, or that is older than
+//! another one, is nobody's. Until it opens nothing of it is believed.
+//!
+//! Why not under the connection, as another socket: a lost frame would have to be repeated by us, with timers, as the kernel does it well.
+//! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
+
+use regatta_connection::segment::Sender;
+use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
+use regatta_wire::link::{HEAD, Head, Parcel};
+
+use super::link::{LONGEST, Link, Trouble};
+use super::phase::Phase;
+
+/// Frames that have come on a connection before a bypass is offered.
+pub(super) const SOON: u32 = 32;
+/// Frames without an answer.
+pub(super) const WINDOW: u64 = 16;
+/// Words that may be without an answer beside them.
+pub(super) const WORDS: u64 = 4;
+/// So many frames that were taken are confirmed, if nothing else goes back.
+const OWED: u32 = 8;
+/// Of so many looks while frames come by the bypass one is at the connection.
+const LOOKS: u32 = 64;
+/// Most reads of the connection between two confirmations of them.
+const GAP: u32 = 64;
+/// Questions without an answer, a tick apart.
+const QUESTIONS: u32 = 3;
+/// After a frame that had to be repeated without being lost, because one of the tasks was away or slept, so many do not go by the bypass: it
+/// saves such tasks nothing.
+const REST: u32 = 32;
+/// Bytes of the longest frame, and more.
+const ROOM: usize = 2048;
+const TAG: usize = regatta_secure::TAG;
+
+/// One end of a bypass.
+pub(crate) struct Bypass {
+    keys: regatta_secure::Bypass,
+    sender: Sender,
+    /// Of this side's offer.
+    mac: Mac,
+    mtu: u16,
+    /// Its number in this task.
+    pub(super) slot: u8,
+    /// The other side has offered as well.
+    met: bool,
+    plain: Box<[u8; ROOM]>,
+    out: Box<[u8; ROOM]>,
+    /// Bytes of the longest parcel.
+    most: usize,
+    /// Behind the last frame that has come; and what the other side has said of ours.
+    got: u64,
+    peer_got: u64,
+    /// It must have got so many for the bypass to be used.
+    need: u64,
+    /// Bytes of the connection that have come there.
+    heard: u64,
+    /// Frames taken that have not been confirmed.
+    owed: u32,
+    /// Reads of the connection since the last confirmation, and how many there are to be.
+    read: u32,
+    gap: u32,
+    /// A tick has found something that was not confirmed.
+    stale: bool,
+    questions: u32,
+    /// So many frames go by the connection before the next one by the bypass.
+    rest: u32,
+    /// The last frame came by the bypass; looks since then.
+    lately: bool,
+    looks: u32,
+}
+
+impl std::fmt::Debug for Bypass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Bypass");
+        shown
+            .field("slot", &self.slot)
+            .field("next", &self.keys.next());
+        shown
+            .field("peer_got", &self.peer_got)
+            .field("got", &self.got);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl Bypass {
+    /// By way of an interface with this address and this longest packet.
+    pub(super) fn new(
+        keys: regatta_secure::Bypass,
+        sender: Sender,
+        (mac, mtu): (Mac, u16),
+        slot: u8,
+    ) -> Bypass {
+        Bypass {
+            keys,
+            sender,
+            mac,
+            mtu,
+            slot,
+            met: false,
+            plain: Box::new([0; ROOM]),
+            out: Box::new([0; ROOM]),
+            most: 0,
+            got: 0,
+            peer_got: 0,
+            need: u64::MAX,
+            heard: 0,
+            owed: 0,
+            read: 0,
+            gap: 1,
+            stale: false,
+            questions: 0,
+            rest: 0,
+            lately: false,
+            looks: 0,
+        }
+    }
+
+    /// The other side's offer is there.
+    fn meet(&mut self, offer: &Offer) {
+        let packet = usize::from(offer.mtu.min(self.mtu));
+        let around = FRONT - regatta_wire::bypass::ETHERNET + WORD + TAG;
+        self.most = packet.min(ROOM / 2 + ROOM / 4).saturating_sub(around);
+        self.out[..FRONT].copy_from_slice(&offer.front(&self.mac));
+        self.met = true;
+    }
+
+    #[inline]
+    fn unanswered(&self) -> u64 {
+        self.keys.next() - self.peer_got
+    }
+
+    /// May a parcel of `size` bytes go this way, when so many bytes have gone on the connection?
+    #[inline]
+    fn is_free(&self, size: usize, sent: u64) -> bool {
+        self.heard == sent
+            && self.peer_got >= self.need
+            && self.unanswered() < WINDOW
+            && size <= self.most
+            && !self.keys.is_worn()
+    }
+
+    /// Have frames been lost, as far as is known?
+    fn is_in_doubt(&self) -> bool {
+        self.met && (self.peer_got < self.need || self.unanswered() >= WINDOW)
+    }
+
+    /// Are frames used one after the other?
+    pub(super) fn is_used(&self) -> bool {
+        self.met && !self.is_in_doubt()
+    }
+
+    /// Seals and sends a frame; whether it has gone.
+    #[inline]
+    pub(super) fn send(&mut self, word: &Word, parcel: &[u8]) -> bool {
+        if !self.met {
+            return false;
+        }
+        let length = WORD + parcel.len();
+        self.plain[..WORD].copy_from_slice(&word.encode());
+        self.plain[WORD..length].copy_from_slice(parcel);
+        let number = self.keys.next();
+        let end = FRONT + length + TAG;
+        if !self
+            .keys
+            .seal(&self.plain[..length], &mut self.out[FRONT..end])
+        {
+            return false;
+        }
+        if let Some(front) = self.out.first_chunk_mut() {
+            set_number(front, number);
+        }
+        let gone = self.sender.send(&self.out[..end]).is_ok();
+        match gone {
+            true => self.owed = 0,
+            // A queue that is full, or an interface that is down: it may take frames later.
+            false => self.rest = REST,
+        }
+        gone
+    }
+
+    /// Takes note of the other side's word, on a connection on which so many bytes have gone.
+    #[inline]
+    fn note(&mut self, word: &Word, sent: u64) -> Result<(), Trouble> {
+        if word.heard > sent || word.got > self.keys.next() {
+            return Err("a bypass confirms what was not sent".into());
+        }
+        self.heard = word.heard;
+        if word.got > self.peer_got {
+            self.peer_got = word.got;
+            (self.stale, self.questions) = (false, 0);
+        }
+        Ok(())
+    }
+
+    /// While frames come this way the connection is looked at now and then.
+    #[inline]
+    pub(super) fn spares_look(&mut self) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        self.lately && !self.looks.is_multiple_of(LOOKS)
+    }
+}
+
+/// Work of a link for its bypass.
+impl Link {
+    /// May a parcel of `size` bytes that is about to be kept go by the bypass?
+    #[inline]
+    pub(super) fn is_bypass_free(&mut self, size: usize) -> bool {
+        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
+            return false;
+        };
+        if bypass.rest > 0 {
+            bypass.rest -= 1;
+            return false;
+        }
+        bypass.is_free(size, channel.sent())
+            && self.outs.is_empty()
+            && !self.has_late()
+            && !self.mute
+            && channel.is_flushed()
+            && self.outbox.is_written()
+    }
+
+    /// Sends by the bypass what was just kept; whether it has gone.
+    #[inline]
+    pub(super) fn send_aside(&mut self) -> bool {
+        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
+            return false;
+        };
+        let (position, parcel) = self.outbox.just_kept();
+        let word = Word {
+            position,
+            reached: self.inbox.reached,
+            heard: channel.received(),
+            got: bypass.got,
+            asks: false,
+        };
+        let gone = bypass.send(&word, parcel);
+        if gone {
+            self.outbox.went_aside();
+        }
+        gone
+    }
+
+    /// Says on the bypass how far this side is.
+    fn say_aside(&mut self, asks: bool) {
+        if self
+            .bypass
+            .as_ref()
+            .is_some_and(|bypass| bypass.keys.is_worn())
+        {
+            self.change_bypass_key();
+            self.pump(0);
+        }
+        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
+            return;
+        };
+        let word = Word {
+            position: 0,
+            reached: self.inbox.reached,
+            heard: channel.received(),
+            got: bypass.got,
+            asks,
+        };
+        bypass.send(&word, &[]);
+    }
+
+    /// Says it, unless too much has had no answer.
+    fn confirm_aside(&mut self) {
+        let few = |bypass: &Bypass| bypass.unanswered() < WINDOW + WORDS;
+        if self.bypass.as_deref().is_some_and(few) {
+            self.say_aside(false);
+        }
+    }
+
+    /// Asks on the bypass. It is used again when this, or something after it, has come and is answered.
+    pub(super) fn ask_aside(&mut self) {
+        if let Some(bypass) = &mut self.bypass {
+            bypass.need = bypass.keys.next() + 1;
+            self.say_aside(true);
+        }
+    }
+
+    /// Offers a bypass that sends by `sender`. None: the connection has no keys for one.
+    pub(super) fn offer_aside(&mut self, sender: Sender, offer: &Offer) -> Option<()> {
+        let Phase::Open(channel) = &mut self.phase else {
+            return None;
+        };
+        let keys = channel.take_bypass()?;
+        let bypass = Bypass::new(keys, sender, (offer.mac, offer.mtu), offer.slot);
+        self.bypass = Some(Box::new(bypass));
+        let mut head = Head::bare(Parcel::Bypass, 0, 0);
+        let body = offer.encode();
+        head.length = body.len() as u32;
+        self.outbox.urge(&head, &body);
+        self.pump(0);
+        Some(())
+    }
+
+    /// Both sides have offered.
+    pub(super) fn meet_aside(&mut self, offer: &Offer) {
+        if let Some(bypass) = &mut self.bypass
+            && !bypass.met
+        {
+            bypass.meet(offer);
+            self.ask_aside();
+        }
+    }
+
+    /// The key of the bypass has sealed what it should: the connection tells of the next one.
+    #[cold]
+    pub(super) fn change_bypass_key(&mut self) {
+        if let Some(bypass) = self.bypass.as_mut().filter(|bypass| bypass.keys.is_worn())
+            && self.outbox.has_room_to_urge()
+        {
+            let number = bypass.keys.change_sends();
+            let head = Head::bare(Parcel::BypassKey, 0, number);
+            self.outbox.urge(&head, &[]);
+        }
+    }
+
+    /// The other side does so.
+    #[cold]
+    pub(super) fn bypass_key_changed(&mut self, number: u64) -> Result<(), Trouble> {
+        let bypass = self.bypass.as_mut();
+        let bypass = bypass.ok_or("a bypass that is not there has another key")?;
+        bypass
+            .keys
+            .change_receives(number)
+            .map_err(|_| "a bypass changes its key when it may not".into())
+    }
+
+    /// A frame has come that names this bypass.
+    #[inline]
+    pub(super) fn take_frame(&mut self, slot: u8, number: u64, sealed: &[u8]) {
+        if let Err(trouble) = self.try_frame(slot, number, sealed) {
+            self.trouble(trouble);
+        }
+    }
+
+    fn try_frame(&mut self, slot: u8, number: u64, sealed: &[u8]) -> Result<(), Trouble> {
+        let is_next = self.chunk_is_over() && self.inbox.is_scanned() && !self.gone;
+        let bypass = self
+            .bypass
+            .as_deref_mut()
+            .filter(|bypass| bypass.slot == slot);
+        let length = sealed.len().checked_sub(TAG);
+        let (Some(bypass), Some(length)) = (bypass, length.filter(|&length| length <= ROOM)) else {
+            return Ok(());
+        };
+        if !bypass
+            .keys
+            .open(number, sealed, &mut bypass.plain[..length])
+        {
+            return Ok(());
+        }
+        let first = bypass.got == 0;
+        bypass.got = number + 1;
+        let (word, _) =
+            Word::decode(&bypass.plain[..length]).map_err(|_| "a bypass carries nonsense")?;
+        if let Phase::Open(channel) = &self.phase {
+            bypass.note(&word, channel.sent())?;
+            self.outbox.reached(word.reached)?;
+        }
+        let is_next = is_next && word.position == self.inbox.reached;
+        if length > WORD && is_next {
+            let head = sound_frame(&bypass.plain[WORD..length])?;
+            self.take_aside(&head, length)?;
+        }
+        let owes = self
+            .bypass
+            .as_ref()
+            .is_some_and(|bypass| bypass.owed >= OWED);
+        if word.asks || first {
+            self.say_aside(false);
+        } else if owes {
+            self.confirm_aside();
+        }
+        Ok(())
+    }
+
+    /// The parcel that lies behind the word is the one that is expected.
+    #[inline]
+    fn take_aside(&mut self, head: &Head, length: usize) -> Result<(), Trouble> {
+        let (Some(bypass), Some(room)) = (&mut self.bypass, self.inbox.room()) else {
+            return Ok(());
+        };
+        room[..length - WORD].copy_from_slice(&bypass.plain[WORD..length]);
+        (bypass.lately, bypass.looks, bypass.gap) = (true, 0, 1);
+        bypass.owed += 1;
+        self.inbox.end += head.size();
+        self.heard_bytes += head.size() as u64;
+        self.inbox.hold(head);
+        self.acknowledge_aside(head.word)
+    }
+
+    /// Something has been read from the connection, and nothing more is there.
+    #[inline]
+    pub(super) fn has_read(&mut self) {
+        let Some(bypass) = &mut self.bypass else {
+            return;
+        };
+        bypass.lately = false;
+        bypass.read += 1;
+        if bypass.read >= bypass.gap && bypass.met {
+            (bypass.read, bypass.gap) = (0, (bypass.gap * 2).min(GAP));
+            self.confirm_aside();
+        }
+    }
+
+    /// Confirms frames that were taken and have not been confirmed.
+    pub(super) fn pay_aside(&mut self) {
+        if self.bypass.as_ref().is_some_and(|bypass| bypass.owed > 0) {
+            self.confirm_aside();
+        }
+    }
+
+    /// Frames that are not known to have come by the bypass go by the connection.
+    pub(super) fn repeat_aside(&mut self) {
+        if self.outbox.is_unsure() && self.is_open() {
+            if let Some(bypass) = &mut self.bypass {
+                bypass.rest = REST;
+            }
+            self.outbox.repeat_unsure();
+            self.pump(0);
+        }
+    }
+
+    /// Some milliseconds have passed; whether there is to be another tick.
+    pub(super) fn tick_aside(&mut self) -> bool {
+        let unsure = self.outbox.is_unsure() && self.is_open();
+        let Some(bypass) = self.bypass.as_deref_mut() else {
+            return false;
+        };
+        if unsure {
+            if !std::mem::replace(&mut bypass.stale, true) {
+                return true;
+            }
+            (bypass.stale, bypass.questions) = (false, 1);
+            self.repeat_aside();
+            self.ask_aside();
+            return true;
+        }
+        let asks = bypass.is_in_doubt() && bypass.questions < QUESTIONS;
+        if asks {
+            bypass.questions += 1;
+            self.say_aside(true);
+        }
+        asks
+    }
+
+    /// A bypass that did not answer may do so again.
+    pub(super) fn try_bypass_again(&mut self) {
+        if self
+            .bypass
+            .as_ref()
+            .is_some_and(|bypass| bypass.is_in_doubt())
+        {
+            self.ask_aside();
+        }
+    }
+}
+
+/// The head of a parcel on the bypass: it is a frame, and whole.
+#[inline]
+fn sound_frame(parcel: &[u8]) -> Result<Head, Trouble> {
+    let head = parcel.first_chunk::<HEAD>().map(Head::decode);
+    match head {
+        Some(Ok(head))
+            if matches!(head.parcel, Parcel::Frame(_))
+                && head.size() == parcel.len()
+                && head.length as usize <= LONGEST =>
+        {
+            Ok(head)
+        }
+        _ => Err("a bypass carries what is no frame".into()),
+    }
+}

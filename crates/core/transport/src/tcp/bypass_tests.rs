@@ -1,0 +1,565 @@
+//! Bypasses beside connections: whatever becomes of their frames, the link has everything once and in order, nobody on the way reads or
+//! adds anything, and a peer with the key can say anything.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+
+use proptest::prelude::*;
+use regatta_connection::channel::Channel;
+use regatta_connection::segment::Sender;
+use regatta_memory::views::Views;
+use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
+use regatta_wire::link::{HEAD, Head, Parcel};
+use regatta_wire::{Frame, Kind};
+
+use super::bypass::WINDOW;
+use super::front_tests::sessions;
+use super::link::{Link, Trouble};
+use super::outbox::Outbox;
+use super::phase::Phase;
+
+/// Choices that come again with the same seed.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+}
+
+/// The way of a side's frames to the other side.
+pub(super) struct Way {
+    sender: Sender,
+    out: UnixDatagram,
+    /// On the way, and all that ever were.
+    pub(super) frames: Vec<Vec<u8>>,
+    pub(super) seen: Vec<Vec<u8>>,
+}
+
+impl Way {
+    pub(super) fn new() -> Way {
+        let (ours, out) = UnixDatagram::pair().unwrap();
+        out.set_nonblocking(true).unwrap();
+        Way {
+            sender: Sender::new(OwnedFd::from(ours)),
+            out,
+            frames: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    pub(super) fn collect(&mut self) {
+        let mut room = [0; 4096];
+        while let Ok(n) = self.out.recv(&mut room) {
+            self.frames.push(room[..n].to_vec());
+            self.seen.push(room[..n].to_vec());
+        }
+    }
+
+    /// As `Tcp::tend_bypass` does.
+    pub(super) fn tend(&self, link: &mut Link, slot: u8) {
+        link.wants_bypass = false;
+        let offer = Offer {
+            mac: [slot; 6],
+            mtu: 1500,
+            tag: slot.into(),
+            slot,
+        };
+        if link.bypass.is_none() && link.offer_aside(self.sender.clone(), &offer).is_none() {
+            return;
+        }
+        if let Some(offer) = link.offer.take() {
+            link.meet_aside(&offer);
+        }
+    }
+}
+
+pub(super) fn deliver(frame: &[u8], link: &mut Link) {
+    if let Some((slot, number, sealed)) = split(frame) {
+        link.take_frame(slot, number, sealed);
+    }
+}
+
+/// Two links with ways beside their connection.
+struct Pair {
+    links: [Link; 2],
+    ways: [Way; 2],
+    /// Frames said and heard by each.
+    said: [i32; 2],
+    heard: [i32; 2],
+    /// So many of what was said went by the bypass.
+    aside: u32,
+    /// One of so many things that happen to frames is not that they arrive.
+    harsh: usize,
+}
+
+fn length_of(number: i32) -> usize {
+    number as usize * 389 % if number % 50 == 0 { 3000 } else { 60 }
+}
+
+fn body_of(number: i32) -> Vec<u8> {
+    (0..length_of(number))
+        .map(|at| (at as i32 ^ number) as u8)
+        .collect()
+}
+
+impl Pair {
+    /// Keys change after so many records.
+    fn new(records: u64) -> Pair {
+        let mut pair = Pair {
+            links: [Link::new(), Link::new()],
+            ways: [Way::new(), Way::new()],
+            said: [0; 2],
+            heard: [0; 2],
+            aside: 0,
+            harsh: 1,
+        };
+        pair.connect(records);
+        pair
+    }
+
+    fn connect(&mut self, records: u64) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        for ((link, socket), session) in self
+            .links
+            .iter_mut()
+            .zip([ours, theirs])
+            .zip(sessions(records))
+        {
+            socket.set_nonblocking(true).unwrap();
+            let mut channel = Channel::plain(OwnedFd::from(socket));
+            channel.secure(session);
+            link.adopt(channel, true).unwrap();
+        }
+        for link in &mut self.links {
+            link.begin().unwrap();
+        }
+    }
+
+    /// Says something that a look at the bytes would find.
+    fn say(&mut self, at: usize) {
+        let number = self.said[at];
+        let mut body = body_of(number);
+        let link = &mut self.links[at];
+        if !link.outbox.has_room(body.len()) {
+            return;
+        }
+        let frame = Frame {
+            kind: Kind::Eager,
+            context: 9,
+            tag: number,
+        };
+        self.said[at] += 1;
+        let before = link.outbox.is_written();
+        // SAFETY: the bytes live across the call, which copies them.
+        let payload = unsafe { Views::block(body.as_mut_ptr(), body.len()) };
+        link.send(frame, &payload);
+        self.aside += u32::from(before && link.outbox.is_unsure());
+    }
+
+    /// Takes what has come.
+    fn hear(&mut self, at: usize) {
+        let link = &mut self.links[at];
+        while let Some(head) = link.front() {
+            assert_eq!(head.tag, self.heard[at], "lost, doubled, or out of order");
+            assert!(
+                link.inbox.payload(&head) == body_of(head.tag),
+                "another body"
+            );
+            self.heard[at] += 1;
+            link.take(&head);
+        }
+        assert_eq!(link.fault, None);
+    }
+
+    fn look(&mut self, at: usize) {
+        self.links[at].receive();
+        self.links[at].pump(0);
+        if self.links[at].wants_bypass {
+            self.ways[at].tend(&mut self.links[at], at as u8 + 1);
+        }
+        self.hear(at);
+        self.ways[at].collect();
+    }
+
+    /// Everything on the way arrives.
+    fn bring_all(&mut self) {
+        for at in 0..2 {
+            self.ways[at].collect();
+            for frame in std::mem::take(&mut self.ways[at].frames) {
+                deliver(&frame, &mut self.links[1 - at]);
+            }
+        }
+    }
+
+    /// Until there is a bypass that is used, both ways.
+    fn open(&mut self) {
+        for _ in 0..100 {
+            for at in 0..2 {
+                self.say(at);
+                self.look(at);
+            }
+            self.bring_all();
+        }
+        assert!(self.aside > 0, "the bypass is not used");
+        for turn in 0..1000 {
+            // The next ones are short.
+            let is_near = |said: &i32| (1..20).contains(&(said % 50));
+            let heard = self.said == [self.heard[1], self.heard[0]];
+            let free = self.links.iter_mut().all(|link| link.is_bypass_free(200));
+            if heard && free && self.said.iter().all(is_near) {
+                return;
+            }
+            if turn % 3 == 0 {
+                self.say(turn % 2);
+            }
+            (0..2).for_each(|at| self.look(at));
+            self.bring_all();
+            (0..2).for_each(|at| self.hear(at));
+        }
+        panic!("the bypass is not free");
+    }
+
+    /// Something happens to a frame that side `at` has sent, or to some that it has not.
+    fn happen(&mut self, at: usize, dice: &mut Dice) {
+        let (way, other) = (&mut self.ways[at], &mut self.links[1 - at]);
+        if !way.frames.is_empty() {
+            let which = dice.roll(way.frames.len().min(4));
+            let calm = dice.roll(self.harsh) > 0;
+            match if calm { 10 } else { dice.roll(10) } {
+                0 => _ = way.frames.remove(which),
+                1 => deliver(&way.frames[which], other),
+                2 => {
+                    let mut frame = way.frames[which].clone();
+                    let bit = dice.roll(frame.len());
+                    frame[bit] ^= 1 << dice.roll(8);
+                    deliver(&frame, other);
+                }
+                3 => way.frames.clear(),
+                4..6 => {}
+                6..10 => {
+                    let frame = way.frames.remove(which);
+                    deliver(&frame, other);
+                }
+                _ => way
+                    .frames
+                    .drain(..)
+                    .for_each(|frame| deliver(&frame, other)),
+            }
+        }
+        if !way.seen.is_empty() && dice.roll(4) == 0 {
+            let old = &way.seen[dice.roll(way.seen.len())];
+            deliver(old, other);
+            deliver(old, &mut self.links[at]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Lost, late, doubled, changed, sent again, or back to who has sent them; with connections that are cut.
+    #[test]
+    fn nothing_is_lost_doubled_or_out_of_order_whatever_becomes_of_a_bypass(seed in 1u64.., calm in 20usize..4000, harsh in 1usize..60) {
+        let (mut dice, mut pair) = (Dice(seed), Pair::new(600));
+        pair.harsh = harsh;
+        for _ in 0..8000 {
+            let at = dice.roll(2);
+            match dice.roll(12) {
+                0..4 => pair.say(at),
+                4..6 => pair.look(at),
+                6 => pair.hear(at),
+                7 if dice.roll(6) == 0 => _ = pair.links[at].tick_aside(),
+                8 if dice.roll(6) == 0 => {
+                    pair.links[at].pay_aside();
+                    pair.links[at].repeat_aside();
+                }
+                9 if dice.roll(calm) == 0 => pair.links[at].trouble(Trouble::Lost),
+                10 if dice.roll(20) == 0 => pair.links[at].try_bypass_again(),
+                _ => pair.happen(at, &mut dice),
+            }
+            if pair.links.iter().any(|link| !link.is_open()) && dice.roll(20) == 0 {
+                pair.connect(600);
+            }
+        }
+        if pair.links.iter().any(|link| !link.is_open()) {
+            pair.connect(600);
+        }
+        // The bypass is gone, and the connection brings the rest.
+        for _ in 0..20 {
+            for at in 0..2 {
+                pair.links[at].tick_aside();
+                pair.links[at].pump(0);
+                pair.look(at);
+            }
+        }
+        prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+        let used = pair.aside;
+        prop_assert!(harsh < 20 || calm < 500 || used > 100, "the bypass was used {used} times");
+    }
+
+    #[test]
+    fn any_bytes_on_a_bypass_are_nobodys(frames in prop::collection::vec((0u8..4, any::<u64>(), prop::collection::vec(any::<u8>(), 0..300)), 0..40)) {
+        let mut pair = Pair::new(u64::MAX);
+        pair.open();
+        for (slot, number, sealed) in &frames {
+            pair.links[0].take_frame(*slot, *number % 300, sealed);
+            deliver(sealed, &mut pair.links[0]);
+        }
+        pair.open();
+        prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+    }
+
+    /// A peer that has the key, and not our best interest.
+    #[test]
+    fn any_content_of_a_frame_is_taken_or_refused(
+        words in prop::collection::vec((0u64..3, 0u64..3, 0u64..3, 0u64..3, any::<bool>(), 0usize..4), 1..20),
+        kind in 0u8..44,
+        length in 0u32..20,
+    ) {
+        let (mut pair, scale) = (Pair::new(u64::MAX), 4000);
+        pair.open();
+        for (position, reached, heard, got, asks, form) in words {
+            let word = Word { position: position * scale, reached: reached * scale, heard: heard * scale, got: got * 40, asks };
+            let mut head = Head::bare(Parcel::Taken, 0, 0).encode();
+            (head[0], head[4]) = (kind, length as u8);
+            let mut parcel = head.to_vec();
+            parcel.resize(HEAD + length as usize, 1);
+            parcel.truncate([0, 1, HEAD, HEAD + length as usize][form]);
+            let position = pair.links[0].inbox.reached;
+            let word = if form == 3 { Word { position, ..word } } else { word };
+            if let Some(bypass) = pair.links[1].bypass.as_deref_mut() {
+                bypass.send(&word, &parcel);
+            }
+            pair.bring_all();
+            while let Some(head) = pair.links[0].front() {
+                let _ = pair.links[0].inbox.payload(&head);
+                pair.links[0].take(&head);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_is_sent_again_or_comes_late_does_nothing() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let before = pair.heard;
+    let seen = [0, 1].map(|at: usize| pair.ways[at].seen.clone());
+    for (at, frames) in seen.iter().enumerate() {
+        for frame in frames {
+            deliver(frame, &mut pair.links[1 - at]);
+            deliver(frame, &mut pair.links[at]);
+        }
+    }
+    pair.bring_all();
+    (0..2).for_each(|at| pair.hear(at));
+    assert_eq!(pair.heard, before);
+    assert!(
+        [0, 1]
+            .iter()
+            .all(|&at: &usize| pair.ways[at].seen.len() == seen[at].len()),
+        "it was answered"
+    );
+}
+
+/// Neither the text nor the head of a message is on the way as it was said.
+#[test]
+fn nothing_of_a_message_can_be_read_on_the_way() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let mut text = *b"nobody else may read this, neither in whole nor in part";
+    // SAFETY: the bytes live across the call, which copies them.
+    let payload = unsafe { Views::block(text.as_mut_ptr(), text.len()) };
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0x1234_5678,
+        tag: 0x0bad_cafe,
+    };
+    let before = pair.ways[0].seen.len();
+    pair.links[0].send(frame, &payload);
+    pair.ways[0].collect();
+    let seen = &pair.ways[0].seen[before..];
+    assert_eq!(seen.len(), 1, "it goes by the bypass");
+    let has = |part: &[u8]| seen[0].windows(part.len()).any(|bytes| bytes == part);
+    assert!(text.windows(6).all(|part| !has(part)));
+    assert!(!has(&0x1234_5678_u32.to_le_bytes()) && !has(&0x0bad_cafe_u32.to_le_bytes()));
+    assert_eq!(
+        seen[0].len(),
+        FRONT + WORD + HEAD + text.len() + regatta_secure::TAG
+    );
+}
+
+/// It costs some frames, and no message waits for more than a tick after another.
+#[test]
+fn a_bypass_that_does_not_answer_any_more_is_not_used() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let before = pair.ways[0].seen.len();
+    for _ in 0..200 {
+        pair.say(0);
+        for at in 0..2 {
+            pair.links[at].tick_aside();
+            pair.links[at].tick_aside();
+            pair.look(at);
+        }
+        pair.ways.iter_mut().for_each(|way| way.frames.clear());
+        assert_eq!(pair.heard[1], pair.said[0]);
+    }
+    let sent = pair.ways[0].seen.len() - before;
+    assert!(sent < 40, "{sent} frames");
+    // When it answers again it is used again.
+    pair.links.iter_mut().for_each(Link::try_bypass_again);
+    pair.aside = 0;
+    pair.open();
+}
+
+#[test]
+fn frames_without_an_answer_are_bounded_and_the_connection_takes_over() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let before = pair.ways[0].seen.len();
+    (0..1000).for_each(|_| pair.say(0));
+    pair.ways[0].collect();
+    assert!(pair.ways[0].seen.len() - before <= WINDOW as usize);
+    for _ in 0..100 {
+        (0..2).for_each(|at| pair.look(at));
+    }
+    assert_eq!(pair.heard[1], pair.said[0], "all came by the connection");
+}
+
+/// The sender dies: what has come by the bypass is taken after the end of the connection, too.
+#[test]
+fn what_has_come_by_the_bypass_is_taken_after_the_end_of_its_connection() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let before = pair.aside;
+    (0..3).for_each(|_| pair.say(0));
+    assert_eq!(pair.aside, before + 3);
+    pair.links[0].phase = Phase::Idle;
+    pair.links[1].receive();
+    assert!(!pair.links[1].is_open());
+    pair.bring_all();
+    pair.hear(1);
+    assert_eq!(pair.heard[1], pair.said[0]);
+}
+
+#[test]
+fn a_task_that_sleeps_leaves_nothing_to_the_bypass() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    pair.say(0);
+    assert!(pair.links[0].outbox.is_unsure());
+    pair.links[0].repeat_aside();
+    assert!(!pair.links[0].outbox.is_unsure());
+    pair.look(1);
+    assert_eq!(pair.heard[1], pair.said[0]);
+    // It comes by the bypass, too, and that is too late.
+    pair.bring_all();
+    pair.hear(1);
+}
+
+/// Nothing on the connection is overtaken, and no frame goes where the last question had no answer.
+#[test]
+fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_question_is() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let free = |pair: &mut Pair| pair.links[0].is_bypass_free(100);
+    let settle = |pair: &mut Pair| {
+        for _ in 0..4 {
+            (0..2).for_each(|at| pair.look(at));
+            // Its word of what has come goes with it.
+            pair.say(1);
+            pair.bring_all();
+            pair.hear(0);
+        }
+    };
+    assert!(free(&mut pair));
+    // A word about streams, which has no number.
+    let id = pair.links[0].open_in();
+    pair.links[0].in_stream(id).unwrap().announce = true;
+    pair.links[0].pump(0);
+    assert!(!free(&mut pair), "a word is on its way");
+    settle(&mut pair);
+    assert!(free(&mut pair), "it has come");
+    let id = pair.links[0].open_out(&Views::none()).unwrap();
+    assert!(!free(&mut pair), "a stream is open");
+    pair.links[0].retract(id, false);
+    settle(&mut pair);
+    assert!(free(&mut pair), "it is closed");
+    pair.links[0].ask_aside();
+    assert!(!free(&mut pair), "it has asked");
+    settle(&mut pair);
+    assert!(free(&mut pair), "it is answered");
+}
+
+/// The connection says where it goes on, repeats, and then says what was said later.
+#[test]
+fn parcels_that_may_not_have_come_are_repeated_before_everything_else() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (mut outbox, mut channel) = (Outbox::new(), Channel::plain(OwnedFd::from(ours)));
+    let frame = |tag| Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag,
+    };
+    for tag in 0..3 {
+        outbox.keep(&Head::frame(frame(tag), 0, 0), &Views::none());
+        outbox.went_aside();
+    }
+    outbox.reached(HEAD as u64).unwrap();
+    outbox.urge(&Head::bare(Parcel::Released, 0, 0), &[]);
+    outbox.pump(&mut channel, &mut [], 0).unwrap();
+    let mut bytes = [0; 4 * HEAD];
+    theirs.read_exact(&mut bytes).unwrap();
+    let (heads, _) = bytes.as_chunks::<HEAD>();
+    let heads: Vec<_> = heads
+        .iter()
+        .map(|head| Head::decode(head).unwrap())
+        .collect();
+    assert_eq!(heads[0], Head::bare(Parcel::Place, 0, HEAD as u64));
+    assert_eq!(
+        heads[1..3].iter().map(|head| head.tag).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(heads[3].parcel, Parcel::Released);
+    // There is nothing to repeat then.
+    assert!(!outbox.is_unsure() && outbox.is_written());
+}
+
+/// Parcels are on the way a second time when the word comes that they were taken the first time.
+#[test]
+fn a_word_that_comes_while_something_is_repeated_is_believed() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    (0..3).for_each(|_| pair.say(0));
+    pair.ways[0].collect();
+    for frame in std::mem::take(&mut pair.ways[0].frames) {
+        deliver(&frame, &mut pair.links[1]);
+    }
+    pair.hear(1);
+    pair.say(1);
+    pair.links[0].outbox.repeat_unsure();
+    pair.bring_all();
+    pair.hear(0);
+    (0..3).for_each(|_| (0..2).for_each(|at| pair.look(at)));
+    assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+    // Nothing is believed that was not sent at all.
+    let word = Word {
+        reached: pair.links[0].inbox.reached + 10_000,
+        ..Word::default()
+    };
+    assert!(
+        pair.links[1]
+            .bypass
+            .as_deref_mut()
+            .unwrap()
+            .send(&word, &[])
+    );
+    pair.bring_all();
+    assert!(pair.links[0].fault.is_some());
+}

@@ -1,0 +1,193 @@
+//! Frames of the bypass between two tasks on one Ethernet segment, and the word by which a bypass is offered.
+//!
+//! ```text
+//! 0  Ethernet: destination (6) | source (6) | type (2)
+//! 14 tag of the receiver (4) | its bypass (1) | zero (3)
+//! 22 number of the frame under the bypass's keys (8)
+//! 30 sealed: [`Word`] (32) | nothing, or a parcel | the cipher's tag (16)
+//! ```
+//!
+//! Nothing is as short as Ethernet would fill up: a frame ends where it ended when it was sent. Before it has been opened, nothing of a
+//! frame is more than a guess: anybody on the segment can send one.
+
+use crate::Malformed;
+use crate::fields::{joined, whole};
+
+/// Type of the Ethernet frames: the first of those that are free for local use.
+pub const TYPE: u16 = 0x88b5;
+/// Bytes of an Ethernet head.
+pub const ETHERNET: usize = 14;
+/// Bytes before what is sealed.
+pub const FRONT: usize = ETHERNET + 16;
+/// Bytes of a [`Word`].
+pub const WORD: usize = 32;
+/// Bytes of an [`Offer`].
+pub const OFFER: usize = 16;
+
+/// An address of an Ethernet interface.
+pub type Mac = [u8; 6];
+
+/// The way to a task by a bypass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Interface of the task that offers.
+    pub mac: Mac,
+    /// Longest packet of that interface, without its Ethernet head.
+    pub mtu: u16,
+    /// Names the task to itself.
+    pub tag: u32,
+    /// Names the bypass to that task.
+    pub slot: u8,
+}
+
+impl Offer {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; OFFER] {
+        let (mtu, tag) = (self.mtu.to_le_bytes(), self.tag.to_le_bytes());
+        joined(&[&self.mac, &mtu, &tag, &[self.slot, 0, 0, 0]])
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Offer, Malformed> {
+        let (mac, mtu, tag, [slot, zeros @ ..]): (Mac, u16, u32, [u8; 4]) = whole(bytes)?;
+        let offer = Offer {
+            mac,
+            mtu,
+            tag,
+            slot,
+        };
+        (zeros == [0; 3]).then_some(offer).ok_or(Malformed)
+    }
+
+    /// The front of frames from an interface to who has made this offer; their number comes into it when they are sealed.
+    pub fn front(&self, from: &Mac) -> [u8; FRONT] {
+        let (kind, tag) = (TYPE.to_be_bytes(), self.tag.to_be_bytes());
+        joined(&[&self.mac, from, &kind, &tag, &[self.slot, 0, 0, 0], &[0; 8]])
+    }
+}
+
+/// Writes a frame's number into its front.
+#[inline]
+pub fn set_number(front: &mut [u8; FRONT], number: u64) {
+    front[ETHERNET + 8..].copy_from_slice(&number.to_le_bytes());
+}
+
+/// The bypass, the number and the sealed part of a frame, if this can be one; what it is taken for is for the cipher to say.
+#[inline]
+pub fn split(frame: &[u8]) -> Option<(u8, u64, &[u8])> {
+    let (front, sealed) = frame.split_first_chunk::<FRONT>()?;
+    let number = *front[ETHERNET + 8..].first_chunk()?;
+    let sound = front[12..ETHERNET] == TYPE.to_be_bytes() && front[19..22] == [0; 3];
+    sound.then_some((front[18], u64::from_le_bytes(number), sealed))
+}
+
+/// How far the sender of a frame is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// Place of the frame's parcel in the order of numbered parcels: the number of its first byte.
+    pub position: u64,
+    /// So many bytes of numbered parcels have come from the other side, by whichever way.
+    pub reached: u64,
+    /// So many bytes have come on the connection.
+    pub heard: u64,
+    /// The number behind that of the last frame that has come.
+    pub got: u64,
+    /// The sender waits for an answer.
+    pub asks: bool,
+}
+
+/// Numbers of frames are below this: one bit of the place is another word's.
+pub const NUMBERS: u64 = 1 << 62;
+
+impl Word {
+    /// As bytes.
+    #[inline]
+    pub fn encode(&self) -> [u8; WORD] {
+        let last = self.got << 1 | u64::from(self.asks);
+        let mut bytes = [0; WORD];
+        let (words, _) = bytes.as_chunks_mut::<8>();
+        for (place, word) in words
+            .iter_mut()
+            .zip([self.position, self.reached, self.heard, last])
+        {
+            *place = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// From what a frame was opened to: the word, and the parcel behind it.
+    #[inline]
+    pub fn decode(content: &[u8]) -> Result<(Word, &[u8]), Malformed> {
+        let (bytes, parcel) = content.split_first_chunk::<WORD>().ok_or(Malformed)?;
+        let (words, _) = bytes.as_chunks::<8>();
+        let [position, reached, heard, last] =
+            [0, 1, 2, 3].map(|at: usize| u64::from_le_bytes(words[at]));
+        let word = Word {
+            position,
+            reached,
+            heard,
+            got: last >> 1,
+            asks: last & 1 == 1,
+        };
+        let sound = word.got <= NUMBERS;
+        sound.then_some((word, parcel)).ok_or(Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 3], got in 0..=NUMBERS, asks: bool) {
+            let offer = Offer { mac, mtu, tag, slot };
+            prop_assert_eq!(Offer::decode(&offer.encode()), Ok(offer));
+            let [position, reached, heard] = words;
+            let word = Word { position, reached, heard, got, asks };
+            let content = [&word.encode()[..], b"parcel"].concat();
+            prop_assert_eq!(Word::decode(&content), Ok((word, &b"parcel"[..])));
+        }
+
+        #[test]
+        fn any_bytes_are_an_offer_a_word_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(offer) = Offer::decode(&bytes) {
+                prop_assert_eq!(&offer.encode()[..], &bytes[..]);
+            }
+            if let Ok((word, parcel)) = Word::decode(&bytes) {
+                prop_assert_eq!([&word.encode()[..], parcel].concat(), bytes);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_frame_or_none(mut bytes in prop::collection::vec(any::<u8>(), 0..60), like: bool) {
+            if like && bytes.len() > FRONT {
+                bytes[12..ETHERNET].copy_from_slice(&TYPE.to_be_bytes());
+                bytes[19..22].fill(0);
+            }
+            if let Some((slot, number, sealed)) = split(&bytes) {
+                prop_assert!(sealed.len() == bytes.len() - FRONT && slot == bytes[18]);
+                prop_assert_eq!(&number.to_le_bytes()[..], &bytes[22..30]);
+            } else {
+                prop_assert!(!like || bytes.len() <= FRONT);
+            }
+        }
+    }
+
+    #[test]
+    fn a_front_says_where_a_frame_goes() {
+        let offer = Offer {
+            mac: [1; 6],
+            mtu: 1500,
+            tag: 0x0102_0304,
+            slot: 5,
+        };
+        let mut front = offer.front(&[2; 6]);
+        set_number(&mut front, 77);
+        let frame = [&front[..], b"sealed"].concat();
+        assert_eq!(split(&frame), Some((5, 77, &b"sealed"[..])));
+        assert_eq!(frame[..6], [1; 6]);
+        assert_eq!(frame[ETHERNET..ETHERNET + 4], [1, 2, 3, 4]);
+    }
+}

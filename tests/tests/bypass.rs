@@ -1,0 +1,174 @@
+//! Small messages that go past TCP/IP between hosts of one network: they come when the frames do, and when these are lost.
+//!
+//! The hosts h0 to h2 are network namespaces at a bridge, which drops the frames when it is told to.
+
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::{Ended, Job, command};
+
+/// Frames of bypasses, for the bridge.
+const FRAMES: &str = "ether type 0x88b5";
+
+/// Arguments: the command, then what is run.
+const BEGIN: &str = r#"unset REGATTA_VM
+regatta=$1
+shift
+: >/run/said
+nft 'add table bridge bypass; add chain bridge bypass crossing { type filter hook forward priority 0; }; add counter bridge bypass passed'
+nft "add rule bridge bypass crossing FRAMES counter name passed"
+passed() { nft list counter bridge bypass passed | sed -n 's/.*packets \([0-9]*\).*/\1/p'; }
+heard() { tail -n +1 -F /run/said 2>/dev/null | grep -q -m 1 -e "$1" -e FAIL -e HUNG; }
+end() {
+    status=0
+    wait $job || status=$?
+    cat /run/said
+    echo "passed $(passed) frames"
+    exit $status
+}
+"#;
+
+fn on_hosts(job: Job, then: &str) -> Ended {
+    let regatta = command().display().to_string();
+    let script = make_hosts(3) + &BEGIN.replace("FRAMES", FRAMES) + &then.replace("FRAMES", FRAMES);
+    let shell = ["sh", "-ec", &script, "sh", &regatta];
+    let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
+    job.around(&around).limit(150).run()
+}
+
+fn across(program: &str, arguments: &[&str]) -> Job {
+    across_by("ip netns exec {host}", program, arguments)
+}
+
+fn across_by(rsh: &str, program: &str, arguments: &[&str]) -> Job {
+    on_each(Job::new(2, program, arguments), "h0:1,h1:1", rsh)
+}
+
+fn on_each(job: Job, hosts: &str, rsh: &str) -> Job {
+    job.option("--host")
+        .option(hosts)
+        .option("--interface")
+        .option("10.78.0.0/24")
+        .option("--rsh")
+        .option(rsh)
+}
+
+const JUST_RUN: &str = r#"
+"$@" >/run/said 2>&1 &
+job=$!
+end
+"#;
+
+/// The frames that the bridge has seen.
+#[track_caller]
+fn frames(ended: &Ended) -> u64 {
+    let found = ended.text.split("passed ").nth(1);
+    let found = found.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    found.unwrap_or_else(|| panic!("no frames are counted in\n{}", ended.story()))
+}
+
+#[test]
+fn nothing_is_lost_when_a_bypass_is_cut_and_comes_back() {
+    let ended = on_hosts(
+        across("bypass", &["cut"]),
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard '^by the bypass'
+[ "$(passed)" -gt 2000 ] || echo "FAILED: $(passed) frames"
+nft insert rule bridge bypass crossing FRAMES drop
+: >/run/dropped
+heard 'without the bypass'
+nft flush chain bridge bypass crossing
+: >/run/mended
+end
+"#,
+    );
+    ended.passed().said("by the bypass again");
+}
+
+/// A bridge that loses every third frame, and brings others twice.
+#[test]
+fn nothing_is_lost_when_a_bypass_loses_frames_all_the_time() {
+    let ended = on_hosts(
+        across("bypass", &["some"]),
+        r#"
+nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop
+"$@" >/run/said 2>&1 &
+job=$!
+end
+"#,
+    );
+    ended.passed();
+}
+
+/// The sender makes no call meanwhile. The watch over its connection ticks much less often.
+#[test]
+fn a_lost_word_of_a_task_that_computes_comes_soon_by_the_connection() {
+    let ended = on_hosts(
+        across("bypass", &["away"]),
+        r#"
+nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop
+"$@" >/run/said 2>&1 &
+job=$!
+end
+"#,
+    );
+    let ended = ended.passed();
+    let worst = ended.text.split("worst ").nth(1);
+    let worst = worst.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    assert!(worst.is_some_and(|worst| worst < 120), "{}", ended.story());
+}
+
+#[test]
+fn random_traffic_by_bypasses_arrives_once_in_order_and_whole() {
+    for words in [&["random", "81", "3"][..], &["random", "82", "3"]] {
+        let ended = on_hosts(across("traffic", words), JUST_RUN).passed();
+        assert!(frames(&ended) > 0, "{}", ended.story());
+    }
+    on_hosts(across("traffic_order", &["overtaking"]), JUST_RUN).passed();
+    let three = Job::new(3, "traffic", &["random", "83", "3"]);
+    let three = on_each(three, "h0:1,h1:1,h2:1", "ip netns exec {host}");
+    let ended = on_hosts(three, JUST_RUN).passed();
+    // With fewer cores they are a crowd, which uses none.
+    let crowded = std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 3);
+    assert!(crowded || frames(&ended) > 0, "{}", ended.story());
+}
+
+#[test]
+fn everything_comes_that_a_task_has_said_before_it_was_killed() {
+    for _ in 0..3 {
+        let job = across("bypass", &["dies"]).option("--on-failure=continue");
+        let ended = on_hosts(job, JUST_RUN).said("all came");
+        assert!(frames(&ended) > 300, "{}", ended.story());
+    }
+}
+
+#[test]
+fn a_bypass_changes_its_keys() {
+    let job = across("bypass", &["some"]).env("REGATTA_RECORDS_PER_KEY", "600");
+    on_hosts(job, JUST_RUN).passed().said("it is used");
+}
+
+#[test]
+fn no_bypass_is_used_by_who_does_not_want_one_or_may_not() {
+    let job = || across("bypass", &["some"]);
+    let ended = on_hosts(job().env("REGATTA_BYPASS", "off"), JUST_RUN).passed();
+    assert_eq!(frames(&ended.said("it is not used")), 0);
+    // Without the right to open such sockets nothing is different but the time.
+    let rsh = "ip netns exec {host} setpriv --bounding-set -net_raw";
+    let without = across_by(rsh, "bypass", &["some"]);
+    let ended = on_hosts(without, JUST_RUN).passed();
+    assert_eq!(frames(&ended.said("it is not used")), 0);
+    let ended = on_hosts(job(), JUST_RUN).passed();
+    assert!(frames(&ended.said("it is used")) > 1000);
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_named() {
+    let job = Job::new(1, "bypass", &["some"]).env("REGATTA_BYPASS", "perhaps");
+    let ended = job.run();
+    assert!(
+        ended.text.contains("REGATTA_BYPASS=\"perhaps\""),
+        "{}",
+        ended.story()
+    );
+}
