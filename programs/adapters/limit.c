@@ -3,7 +3,7 @@
  *
  * env_init forks the tasks, which share one mapping. A message of up to 56 bytes is one cache line
  * that holds a sequence number and the data; a longer one is copied through a ring, in pieces, so
- * that both sides copy at the same time. How much of the ring is cycled through is tried out at the start for messages of four
+ * that both sides copy at the same time. How much of the ring is cycled through is tried out at the start for messages of five
  * lengths: what fits into the second-level cache is best where the two cores are close, more than that where they are not.
  * Tried out as well: whether the sender stores past its caches, because where cores are far apart it takes longest to
  * take lines away from the receiver; and whether a message begins at the front of the ring again when the receiver has said in a message of
@@ -30,7 +30,6 @@ enum {
     LINES = 64,           /* lines in flight per direction */
     RING = 2048 * 1024,   /* bytes of the ring per direction */
     NARROW = 256 * 1024,  /* bytes of it that are in use where nothing has been tried out */
-    WINDOWS = 4,          /* how much is in use, tried out: RING, a half, a quarter, an eighth */
     LENGTHS = 5,          /* for messages of so many lengths */
     TRIALS = 5,           /* the fastest of so many counts */
     PIECE = 16 * 1024,    /* longest copy between two looks at the counters */

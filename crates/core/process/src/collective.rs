@@ -14,7 +14,7 @@ use regatta_memory::views::Views;
 
 use crate::across::across;
 use crate::message::wait_or_forget;
-use crate::pair::{Pair, fold_few_of_pair, fold_pair, pair_broadcast, run_pair_round};
+use crate::pair::{PairBroadcast, fold_few_of_pair, fold_pair, pair_broadcast, run_pair_round};
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
 
@@ -187,7 +187,12 @@ pub fn broadcast(group: GroupId, root: u32, buffer: Views) -> Result<()> {
 }
 
 #[inline(never)]
-fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>) -> Result<()> {
+fn broadcast_slowly(
+    group: GroupId,
+    root: u32,
+    buffer: Views,
+    pair: Option<PairBroadcast>,
+) -> Result<()> {
     let (rank, size) = shape(group)?;
     if root >= size {
         return Err(Error::Task(root as i64));
@@ -225,7 +230,7 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
     })
 }
 
-/// So many bytes are combined in rank order at all members.
+/// Up to so many bytes, all members combine in rank order.
 pub(crate) const FEW: usize = 256;
 /// Fold the contributions of ranks `0 .. upto` into `output`, in rank order.
 #[inline(always)]

@@ -3,7 +3,7 @@
 //! Two tasks need no member that leads and no list of members to look at: a round is a contribution, this task's own part while the other one's is on its way, and a look at
 //! one word. A broadcast is a message.
 //!
-//! *Rules of this path:* no lock, no allocation, no system call unless the other one sleeps.
+//! *Rules of this path:* no lock, no allocation, no system call unless the other one sleeps; a trial of footprints may allocate once.
 
 use std::mem::MaybeUninit;
 
@@ -61,8 +61,8 @@ impl Process {
     }
 }
 
-/// A collective between two: one message, and maybe it went at once.
-pub(crate) struct Pair {
+/// The message of a broadcast between two; `done`: it was sent or received at once.
+pub(crate) struct PairBroadcast {
     pub(crate) peer: Peer,
     pub(crate) context: u32,
     pub(crate) tag: i32,
@@ -71,7 +71,7 @@ pub(crate) struct Pair {
 
 /// The broadcast of a group of two, as far as it goes without waiting long.
 #[inline(always)]
-pub(crate) fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
+pub(crate) fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<PairBroadcast> {
     quick(|process| {
         if root >= 2 {
             return None;
@@ -83,7 +83,7 @@ pub(crate) fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Optio
             let got = process.receive_soon(peer, context, tag, buffer);
             got.is_some()
         };
-        Some(Pair {
+        Some(PairBroadcast {
             peer,
             context,
             tag,

@@ -1,7 +1,7 @@
 //! Collective buffers: the memory of small collectives (see the engine's `round`).
 //!
 //! ```text
-//! for each member   contributions[8]   a line each: round (4 bytes) | 8 bytes of the contribution | ...
+//! for each member   contributions[8]   a line each: round (4 bytes) | 4 unused | up to 56 bytes of the contribution, or where it lies (8 bytes; 0: in `data`)
 //!                   awaits             a line: 1 + rank of the member whose contribution it sleeps for, or 0
 //! then for each     data[8]            the contributions that do not fit into a line
 //! of a pair's each  wide               a line: where the member's wide area is, or 0

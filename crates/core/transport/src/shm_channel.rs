@@ -29,7 +29,7 @@ use regatta_segment::ring_memory::{
 /// string instruction, which takes 1.3 of the time where the lines are here already.
 const ASKED_FOR: RangeInclusive<usize> = 512..=2048;
 
-/// Reads a line's header.
+/// A line's header, without flags.
 #[inline(always)]
 fn header(kind: Kind, length: usize) -> Header {
     Header {
@@ -53,7 +53,7 @@ pub(crate) struct Out {
     producer: Producer,
     narrow: Buffer,
     wide: Option<Buffer>,
-    /// The choice between the two for payloads that fit into both.
+    /// The choice of the footprint, for payloads that fit into both buffers.
     learners: ByLength,
     bell: NonNull<Bell>,
     /// Bytes of the payload that was put into a buffer last, if that is worth asking for the lines of the next one ([`Out::prepare`]); else 0.
