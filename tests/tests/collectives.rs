@@ -1,5 +1,6 @@
 //! Collectives one after the other (`tests/programs/collectives.c`): whoever is ahead destroys nothing that others still read. Functions
-//! of programs combine what they should (`tests/programs/functions.c`).
+//! of programs combine what they should (`tests/programs/functions.c`). Both of a pair have one result
+//! (`tests/programs/same_bits.c`).
 
 use regatta_tests::Job;
 
@@ -35,4 +36,9 @@ fn functions_of_a_program_combine_the_right_elements() {
             .run()
             .passed();
     }
+}
+
+#[test]
+fn two_tasks_have_one_result_to_the_last_bit() {
+    Job::new(2, "same_bits", &[]).run().passed();
 }

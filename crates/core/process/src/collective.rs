@@ -266,13 +266,7 @@ pub(crate) fn fold_others(
 
 /// `output = output op theirs` in rank order, where `theirs` are of a higher rank or not.
 #[inline(always)]
-pub(crate) fn combine_into(
-    output: &Views,
-    theirs: &Views,
-    what: &Reduction,
-    count: usize,
-    higher: bool,
-) {
+fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize, higher: bool) {
     if what.operator.commutative() || !higher {
         what.operator.apply(what.element, theirs, output, count);
     } else {

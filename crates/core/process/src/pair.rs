@@ -11,7 +11,7 @@ use regatta_engine::{GroupId, Part, Peer, Reduction, Result, Round};
 use regatta_memory::prefetch::prefetch_to_read;
 use regatta_memory::views::Views;
 
-use crate::collective::{AwaitedRound, FEW, by_pieces, combine_into, fold};
+use crate::collective::{AwaitedRound, FEW, by_pieces, fold};
 use crate::state::{Process, enter, quick};
 use crate::wait::wait_for;
 
@@ -117,7 +117,7 @@ pub(crate) fn fold_few_of_pair(
     }
 }
 
-/// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
+/// Combines this task's elements with those of the other one of a pair, where these lie if that can be; in rank order, so that both have one result to the last bit.
 #[inline(never)]
 pub(crate) fn fold_pair(
     process: &Process,
@@ -127,35 +127,47 @@ pub(crate) fn fold_pair(
     what: &Reduction,
 ) {
     let total = what.bytes();
-    if let Some(combined) = Views::combined(input, output, what.operator, what.element) {
-        let part = Part { offset: 0, total };
-        return process.engine.collect(round, 1 - rank, part, &combined);
-    }
+    let (operator, element) = (&what.operator, what.element);
     let in_place = input.contiguous() == output.contiguous();
     // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
-    let theirs = process.engine.contribution(round, 1 - rank, total);
-    let may_read = what.operator.commutative() || rank == 1;
-    if let Some(theirs) = theirs.filter(|_| may_read) {
-        if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
-            prefetch_to_read(start, total);
+    if let Some(theirs) = process.engine.contribution(round, 1 - rank, total) {
+        let operands = if rank == 0 {
+            (&theirs, input)
+        } else {
+            (input, &theirs)
+        };
+        if operator.combine(element, operands, output, what.count) {
+            return;
+        }
+        if rank == 1 {
+            if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
+                prefetch_to_read(start, total);
+            }
+            if !in_place {
+                input.copy_to(output);
+            }
+            return operator.apply(element, &theirs, output, what.count);
         }
         if !in_place {
-            input.copy_to(output);
+            theirs.copy_to(output);
+            return operator.apply(element, input, output, what.count);
         }
-        return what
-            .operator
-            .apply(what.element, &theirs, output, what.count);
     }
     by_pieces(what, |from, count, theirs| {
         let result = output.part(from, theirs.len());
-        if !in_place {
-            input.part(from, theirs.len()).copy_to(&result);
-        }
         let part = Part {
             offset: from,
             total: what.bytes(),
         };
         process.engine.collect(round, 1 - rank, part, theirs);
-        combine_into(&result, theirs, what, count, rank == 0);
+        if !in_place {
+            input.part(from, theirs.len()).copy_to(&result);
+        }
+        if rank == 0 {
+            operator.apply(element, &result, theirs, count);
+            theirs.copy_to(&result);
+        } else {
+            operator.apply(element, theirs, &result, count);
+        }
     });
 }

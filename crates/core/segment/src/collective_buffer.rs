@@ -152,9 +152,10 @@ impl CollectiveBuffer {
         unsafe { self.segment.as_ref() }
     }
 
-    /// The wide area of member `index`, this task, which is made if need be; `None`: there is no memory, or the buffer is no pair's.
+    /// The wide area of member `index`, this task, and whether it has just been made, which it is if need be and `may_make`; `None`: there is none and no memory for one, or the buffer is
+    /// no pair's.
     #[cold]
-    pub fn wide_area(&self, index: u32) -> Option<u64> {
+    pub fn wide_area(&self, index: u32, may_make: bool) -> Option<(u64, bool)> {
         if index >= self.members || self.members > MOST_WIDE {
             return None;
         }
@@ -163,11 +164,16 @@ impl CollectiveBuffer {
         let word = unsafe { &*self.data.as_ptr().add(behind).cast::<AtomicU64>() };
         let known = word.load(Ordering::Relaxed);
         if known != 0 {
-            return self.segment().at(known, WIDE as usize).map(|_| known).ok();
+            let is_sound = known.is_multiple_of(PAGE as u64);
+            let lies_inside = self.segment().at(known, WIDE as usize).is_ok();
+            return (is_sound && lies_inside).then_some((known, false));
+        }
+        if !may_make {
+            return None;
         }
         let made = self.segment().allocate(WIDE as usize, PAGE).ok()?;
         word.store(made, Ordering::Relaxed);
-        Some(made)
+        Some((made, true))
     }
 
     /// Writes the contribution of member `index`, this task, to a round: into its place, or to where it says in its wide area; past the caches, if so wanted.
@@ -286,7 +292,8 @@ mod tests {
     fn contributions_in_wide_areas_are_read_and_areas_are_found_again() {
         let (segment, at) = of_two();
         let buffer = CollectiveBuffer::at(&segment, at, 2).unwrap();
-        let area = buffer.wide_area(1).unwrap();
+        assert_eq!(buffer.wide_area(1, false), None);
+        let (area, _) = buffer.wide_area(1, true).unwrap();
         let mut bytes = vec![7; 16 << 10];
         for (round, place) in [(1, area), (2, area + WIDE - (16 << 10))] {
             buffer.contribute(1, round, &block(&mut bytes), Some(place), round == 2);
@@ -301,9 +308,13 @@ mod tests {
             );
         }
         let other = CollectiveBuffer::at(&segment, at, 2).unwrap();
-        assert_eq!(other.wide_area(1), Some(area), "it stays with the buffer");
-        assert_ne!(other.wide_area(0), Some(area));
-        assert_eq!(other.wide_area(2), None);
+        assert_eq!(
+            other.wide_area(1, false),
+            Some((area, false)),
+            "it stays with the buffer"
+        );
+        assert_ne!(other.wide_area(0, true), Some((area, true)));
+        assert_eq!(other.wide_area(2, true), None);
     }
 
     #[test]

@@ -241,7 +241,8 @@ impl Learner {
     /// The receiver says how many ticks a KiB of those that were sent last took it.
     pub(crate) fn read(&mut self, cost: u64) {
         if self.stage == Stage::Timing && self.reads.len() < SAMPLES {
-            self.reads.push(cost);
+            // It is read from shared memory, and may be anything.
+            self.reads.push(cost.min(u32::MAX as u64));
         }
     }
 
@@ -253,9 +254,7 @@ impl Learner {
             Stage::Watching => self.compare(),
             Stage::Settled | Stage::Warming => self.time(),
             Stage::Timing => {
-                // With too few copies that were long enough, or that went this way, its cost is not known.
-                let known = self.samples.len() >= SAMPLES / 4 && self.reads.len() > READS;
-                self.keep_cost(known);
+                self.keep_cost();
                 match self.now.next() {
                     next if next == self.kept => self.judge(),
                     next => self.warm(next),
@@ -304,15 +303,17 @@ impl Learner {
         self.time();
     }
 
-    fn keep_cost(&mut self, known: bool) {
-        let (mut stores, mut cost) = (None, None);
-        if known {
+    /// With too few copies that were long enough, or that went this way, the cost is not known.
+    fn keep_cost(&mut self) {
+        let (mut stores, mut reads) = (None, None);
+        if self.samples.len() >= SAMPLES / 4 {
             stores = median(&mut self.samples);
-            let reads = median(&mut self.reads[1..]);
-            cost = stores.zip(reads).map(|(stores, reads)| stores + reads);
+        }
+        if self.reads.len() > READS {
+            reads = median(&mut self.reads[1..]);
         }
         self.stores[self.now as usize] = stores;
-        self.costs[self.now as usize] = cost;
+        self.costs[self.now as usize] = stores.zip(reads).map(|(stores, reads)| stores + reads);
     }
 
     fn judge(&mut self) {
@@ -325,9 +326,11 @@ impl Learner {
         let Some(best) = best else {
             return self.settle();
         };
-        // Messages that do not go the way that is kept go another one.
-        let worthwhile = cost(self.kept)
-            .is_none_or(|kept| cost(best).is_some_and(|best| best * 100 <= kept * WORTHWHILE));
+        let worthwhile = match cost(self.kept) {
+            Some(kept) => cost(best).is_some_and(|best| best * 100 <= kept * WORTHWHILE),
+            // If no message went the way that is kept, they go another one.
+            None => self.stores[self.kept as usize].is_none(),
+        };
         if worthwhile {
             self.kept = best;
             self.pause = AGAIN;
@@ -486,6 +489,36 @@ mod tests {
                 Narrow
             };
             assert_eq!(learner.kept(), best, "{kept:?} before");
+        }
+    }
+
+    #[test]
+    fn the_kept_one_is_not_given_up_for_want_of_the_receivers_times() {
+        let mut learner = trying(MIB);
+        flow(&mut learner, 64 * MIB, 16 << 10, costs(100, 50));
+        assert_eq!(learner.kept(), Wide);
+        for _ in 0..8192 * MIB / (16 << 10) {
+            let footprint = learner.choice();
+            if learner.is_timing() {
+                if footprint != Wide {
+                    learner.read(read(footprint));
+                }
+                learner.timed(16 << 10, costs(500, 50)(footprint) * 16);
+            }
+            learner.copied(16 << 10);
+        }
+        assert_eq!(learner.kept(), Wide);
+    }
+
+    #[test]
+    fn a_damaged_cost_is_one_like_any_other() {
+        let mut learner = trying(MIB);
+        for _ in 0..(64 * MIB) / (16 << 10) {
+            if learner.is_timing() {
+                learner.read(u64::MAX);
+                learner.timed(16 << 10, u64::MAX >> 10);
+            }
+            learner.copied(16 << 10);
         }
     }
 

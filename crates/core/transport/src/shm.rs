@@ -1,6 +1,7 @@
 //! The shared-memory transport: rings for frames, pipes for bulk, one segment for all. Each trait of the engine's contract has its
 //! file in the folder beside this one.
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ pub struct Shm {
     /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
     learners: ByLength,
     policy: Policy,
+    /// Wide areas that this task has made for its contributions to collectives.
+    areas: Cell<u32>,
     loans: LoanBlocks,
     /// More tasks than cores: a peer that does nothing is probably not running.
     crowded: bool,
@@ -82,6 +85,7 @@ impl Shm {
             pipes: 0,
             learners: pipe_learners(&job, Policy::Learn),
             policy: Policy::Learn,
+            areas: Cell::new(0),
             loans: LoanBlocks::default(),
             crowded: job.is_crowded(),
             losses: NonNull::from(job.losses_seen_by_all()),

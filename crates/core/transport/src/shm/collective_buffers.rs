@@ -1,6 +1,6 @@
 //! Collective buffers in the segment.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, CollectiveBuffers, Fault, Part, Peer};
@@ -21,6 +21,9 @@ const LEARNED_FROM: usize = 3 << 10;
 /// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
 const READ_OF_PAST: u64 = 150;
 
+/// Wide areas that a task makes, of 2 MiB each: as many as it has wide rings at most. What makes some groups quicker must not take the memory that others need.
+const MOST_AREAS: u32 = 7;
+
 /// A collective buffer, and how this task stores its contributions.
 #[derive(Debug)]
 pub struct Buffer {
@@ -35,6 +38,8 @@ struct Stores {
     /// The task's wide area, once it has one, and the place in it of the next contribution.
     area: Option<u64>,
     at: u64,
+    /// There was none to be had.
+    refused: bool,
 }
 
 impl Shm {
@@ -50,22 +55,24 @@ impl Shm {
                 learners,
                 area: None,
                 at: 0,
+                refused: false,
             }),
         }
     }
 }
 
 impl Buffer {
-    fn contribute(&self, index: u32, round: u32, from: &Views) {
+    fn contribute(&self, areas: &Cell<u32>, index: u32, round: u32, from: &Views) {
         let stores = &mut *self.stores.borrow_mut();
         let footprint = stores.learners.choice(from.len());
         let past_caches = footprint == Footprint::NonTemporal;
         let wide = match footprint {
-            Footprint::Wide => stores.next_place(&self.memory, index, from.len()),
+            Footprint::Wide => stores.next_place(&self.memory, areas, index, from.len()),
             Footprint::Narrow | Footprint::NonTemporal => None,
         };
         let learner = stores.learners.of(from.len());
-        let timed = learner.is_timing();
+        let as_chosen = footprint != Footprint::Wide || wide.is_some();
+        let timed = learner.is_timing() && as_chosen;
         let start = if timed { ticks() } else { 0 };
         self.memory
             .contribute(index, round, from, wide, past_caches);
@@ -80,15 +87,22 @@ impl Buffer {
 }
 
 impl Stores {
-    /// Where in the wide area a contribution of so many bytes goes.
-    fn next_place(&mut self, memory: &CollectiveBuffer, index: u32, len: usize) -> Option<u64> {
-        if self.area.is_none() {
-            self.area = memory.wide_area(index);
+    /// Where in the wide area a contribution of so many bytes goes; `None`: there is none. `areas` counts those that the task has made.
+    fn next_place(
+        &mut self,
+        memory: &CollectiveBuffer,
+        areas: &Cell<u32>,
+        index: u32,
+        len: usize,
+    ) -> Option<u64> {
+        if self.area.is_none() && !self.refused {
+            let found = memory.wide_area(index, areas.get() < MOST_AREAS);
+            let made = found.is_some_and(|(_, made)| made);
+            areas.set(areas.get() + made as u32);
+            self.area = found.map(|(area, _)| area);
+            self.refused = found.is_none();
         }
-        let Some(area) = self.area else {
-            self.learners.stay_narrow();
-            return None;
-        };
+        let area = self.area?;
         let room = len.next_multiple_of(LINE) as u64;
         if self.at + room > collective_buffer::WIDE {
             self.at = 0;
@@ -153,7 +167,7 @@ impl CollectiveBuffers for Shm {
         peer_of: &impl Fn(u32) -> Peer,
     ) {
         match from.len() >= LEARNED_FROM && !self.crowded {
-            true => buffer.contribute(index, round, from),
+            true => buffer.contribute(&self.areas, index, round, from),
             false => buffer.memory.contribute(index, round, from, None, false),
         }
         self.fencing.before_look();
