@@ -21,7 +21,7 @@ const LEARNED_FROM: usize = 3 << 10;
 /// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
 const READ_OF_PAST: u64 = 150;
 
-/// Wide areas that a task makes, of 2 MiB each: as many as it has wide rings at most. What makes some groups quicker must not take the memory that others need.
+/// Wide areas that a task makes, of 2 MiB each: as many as it has wide rings at most. Groups that are quicker by them must not take the memory that others need.
 const MOST_AREAS: u32 = 7;
 
 /// A collective buffer, and how this task stores its contributions.
