@@ -11,12 +11,12 @@ pub(crate) struct ByLength {
 }
 
 impl ByLength {
-    /// Both choose between a narrow footprint, one of `wide` bytes, and stores past the caches.
-    pub(crate) fn new(limit: usize, wide: u64, policy: Policy) -> ByLength {
+    /// They choose between a narrow footprint, one of so many bytes, for short messages and for long ones, and stores past the caches.
+    pub(crate) fn new(limit: usize, [short, long]: [u64; 2], policy: Policy) -> ByLength {
         ByLength {
             limit,
-            short: Learner::new(wide, policy),
-            long: Learner::new(wide, policy),
+            short: Learner::new(short, policy),
+            long: Learner::new(long, policy),
         }
     }
 

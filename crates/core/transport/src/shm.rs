@@ -174,13 +174,14 @@ impl Shm {
     }
 }
 
-/// So many pipes a task is taken to fill in turn, when all are to be warm. With too few of them, the wide footprint of eager senders was measured on memory that
+/// So many pipes a task is taken to fill in turn with short messages, when all are to be warm; long ones are few at a time. With too few of them, the wide footprint of eager senders was measured on memory that
 /// nobody had touched yet.
 const PIPES_AT_ONCE: u64 = 8;
 
 /// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones, whose own memory does not stay in a core's cache.
 fn pipe_learners(job: &Job, policy: Policy) -> ByLength {
-    let wide = PIPES_AT_ONCE * job.geometry().pipe as u64;
+    let pipe = job.geometry().pipe as u64;
+    let wide = [PIPES_AT_ONCE * pipe, pipe];
     let mut learners = ByLength::new(NARROW_PIPE as usize, wide, policy);
     if job.geometry().wide == 0 || job.is_crowded() {
         learners.stay_narrow();

@@ -141,7 +141,7 @@ impl Out {
         cursor: &mut u64,
     ) -> io::Result<Out> {
         let memory = RingMemory::open(job, me, to, cursor)?;
-        let mut learners = ByLength::new(footprint::SHORT, WIDE, policy);
+        let mut learners = ByLength::new(footprint::SHORT, [WIDE; 2], policy);
         if !memory.may_be_wide() || job.is_crowded() {
             learners.stay_narrow();
         }

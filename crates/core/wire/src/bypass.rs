@@ -24,6 +24,9 @@ pub const WORD: usize = 32;
 /// Bytes of an [`Offer`].
 pub const OFFER: usize = 16;
 
+/// The shortest packets that a bypass is worth while for.
+pub const LEAST_MTU: u16 = 256;
+
 /// An address of an Ethernet interface.
 pub type Mac = [u8; 6];
 
@@ -56,7 +59,10 @@ impl Offer {
             tag,
             slot,
         };
-        (zeros == [0; 3]).then_some(offer).ok_or(Malformed)
+        // One interface, and not all of a segment or a group of it; packets that a short message fits into.
+        let is_one = mac[0] & 1 == 0 && mac != [0; 6];
+        let sound = zeros == [0; 3] && is_one && mtu >= LEAST_MTU;
+        sound.then_some(offer).ok_or(Malformed)
     }
 
     /// The front of frames from an interface to who has made this offer; their number comes into it when they are sealed.
@@ -143,7 +149,8 @@ mod tests {
         #[test]
         fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 3], got in 0..=NUMBERS, asks: bool) {
             let offer = Offer { mac, mtu, tag, slot };
-            prop_assert_eq!(Offer::decode(&offer.encode()), Ok(offer));
+            let sound = mac[0] & 1 == 0 && mac != [0; 6] && mtu >= LEAST_MTU;
+            prop_assert_eq!(Offer::decode(&offer.encode()), sound.then_some(offer).ok_or(Malformed));
             let [position, reached, heard] = words;
             let word = Word { position, reached, heard, got, asks };
             let content = [&word.encode()[..], b"parcel"].concat();
@@ -173,6 +180,27 @@ mod tests {
                 prop_assert!(!like || bytes.len() <= FRONT);
             }
         }
+    }
+
+    #[test]
+    fn offers_of_more_than_one_interface_are_refused() {
+        let sound = Offer {
+            mac: [2; 6],
+            mtu: 1500,
+            tag: 7,
+            slot: 0,
+        };
+        assert!(Offer::decode(&sound.encode()).is_ok());
+        for mac in [[0xff; 6], [1, 0, 0x5e, 0, 0, 1], [0; 6]] {
+            assert_eq!(
+                Offer::decode(&Offer { mac, ..sound }.encode()),
+                Err(Malformed)
+            );
+        }
+        assert_eq!(
+            Offer::decode(&Offer { mtu: 0, ..sound }.encode()),
+            Err(Malformed)
+        );
     }
 
     #[test]

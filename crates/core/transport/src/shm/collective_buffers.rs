@@ -45,7 +45,8 @@ struct Stores {
 impl Shm {
     /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
     fn buffer(&self, memory: CollectiveBuffer) -> Buffer {
-        let mut learners = ByLength::new(footprint::SHORT, collective_buffer::WIDE, self.policy);
+        let mut learners =
+            ByLength::new(footprint::SHORT, [collective_buffer::WIDE; 2], self.policy);
         if memory.members() != 2 || self.crowded || self.job.geometry().wide == 0 {
             learners.stay_narrow();
         }

@@ -27,6 +27,7 @@
 //! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
 
 use regatta_connection::segment::Sender;
+use regatta_memory::ticks::ticks;
 use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
 use regatta_wire::link::{HEAD, Head, Parcel};
 
@@ -41,8 +42,10 @@ pub(super) const WINDOW: u64 = 16;
 pub(super) const WORDS: u64 = 4;
 /// So many frames that were taken are confirmed, if nothing else goes back.
 const OWED: u32 = 8;
-/// Of so many looks while frames come by the bypass one is at the connection.
+/// Of so many looks while frames come by the bypass one is at the connection,
 const LOOKS: u32 = 64;
+/// and each that comes later than so many ticks of the processor, some 20 us, after the last one there: of a program that looks now and then.
+const LONG: u64 = 50_000;
 /// Most reads of the connection between two confirmations of them.
 const GAP: u32 = 64;
 /// Questions without an answer, a tick apart.
@@ -89,6 +92,8 @@ pub(crate) struct Bypass {
     /// The last frame came by the bypass; looks since then.
     lately: bool,
     looks: u32,
+    /// When the connection was looked at.
+    looked: u64,
 }
 
 impl std::fmt::Debug for Bypass {
@@ -134,6 +139,7 @@ impl Bypass {
             rest: 0,
             lately: false,
             looks: 0,
+            looked: 0,
         }
     }
 
@@ -217,8 +223,16 @@ impl Bypass {
     /// While frames come this way the connection is looked at now and then.
     #[inline]
     pub(super) fn spares_look(&mut self) -> bool {
+        if !self.lately {
+            return false;
+        }
         self.looks = self.looks.wrapping_add(1);
-        self.lately && !self.looks.is_multiple_of(LOOKS)
+        let now = ticks();
+        let spares = !self.looks.is_multiple_of(LOOKS) && now.wrapping_sub(self.looked) < LONG;
+        if !spares {
+            self.looked = now;
+        }
+        spares
     }
 }
 

@@ -64,7 +64,7 @@ impl Way {
     pub(super) fn tend(&self, link: &mut Link, slot: u8) {
         link.wants_bypass = false;
         let offer = Offer {
-            mac: [slot; 6],
+            mac: [2, 0, 0, 0, 0, slot],
             mtu: 1500,
             tag: slot.into(),
             slot,
@@ -299,7 +299,7 @@ proptest! {
         }
         prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
         let used = pair.aside;
-        prop_assert!(harsh < 20 || calm < 500 || used > 100, "the bypass was used {used} times");
+        prop_assert!(harsh < 20 || calm < 500 || used > 0, "the bypass was used {used} times");
     }
 
     #[test]

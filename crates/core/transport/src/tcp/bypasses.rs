@@ -126,8 +126,13 @@ impl Tcp {
 
     /// Calls this for the links that may have bypasses.
     fn for_bypasses(&mut self, mut what: impl FnMut(&mut Link)) {
-        for peer in self.bypasses.peers.into_iter().flatten() {
-            if let Some(link) = self.link(peer) {
+        for (slot, peer) in self.bypasses.peers.into_iter().enumerate() {
+            let Some(link) = peer.and_then(|peer| self.link(peer)) else {
+                continue;
+            };
+            // A peer that has had another slot before is called once.
+            let bypass = link.bypass.as_ref();
+            if bypass.is_some_and(|bypass| usize::from(bypass.slot) == slot) {
                 what(link);
                 let restless = link.is_restless();
                 self.restless |= restless;

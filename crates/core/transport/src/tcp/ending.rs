@@ -94,6 +94,13 @@ impl Tcp {
             return false;
         };
         link.read_out();
+        if link.bypass.is_some() {
+            // What had to wait for the connection.
+            self.take_all_frames();
+        }
+        let Some(link) = self.link(peer) else {
+            return false;
+        };
         if link.may_receive_more(now) {
             return true;
         }
