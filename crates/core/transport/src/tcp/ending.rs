@@ -95,7 +95,7 @@ impl Tcp {
         };
         link.read_out();
         if link.bypass.is_some() {
-            // What had to wait for the connection.
+            // Frames that had to wait for the connection.
             self.take_all_frames();
         }
         let Some(link) = self.link(peer) else {
