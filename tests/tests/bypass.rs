@@ -85,34 +85,25 @@ end
     ended.passed().said("by the bypass again");
 }
 
-/// A bridge that loses every third frame, and brings others twice.
+/// A bridge that loses every third frame.
+fn with_losses(argument: &str) -> Ended {
+    const RULE: &str = "nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop";
+    on_hosts(
+        across("bypass", &[argument]),
+        &format!("\n{RULE}{JUST_RUN}"),
+    )
+    .passed()
+}
+
 #[test]
 fn nothing_is_lost_when_a_bypass_loses_frames_all_the_time() {
-    let ended = on_hosts(
-        across("bypass", &["some"]),
-        r#"
-nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop
-"$@" >/run/said 2>&1 &
-job=$!
-end
-"#,
-    );
-    ended.passed();
+    with_losses("some");
 }
 
 /// The sender makes no call meanwhile. The watch over its connection ticks much less often.
 #[test]
 fn a_lost_word_of_a_task_that_computes_comes_soon_by_the_connection() {
-    let ended = on_hosts(
-        across("bypass", &["away"]),
-        r#"
-nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop
-"$@" >/run/said 2>&1 &
-job=$!
-end
-"#,
-    );
-    let ended = ended.passed();
+    let ended = with_losses("away");
     let worst = ended.text.split("worst ").nth(1);
     let worst = worst.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     assert!(worst.is_some_and(|worst| worst < 120), "{}", ended.story());

@@ -166,28 +166,19 @@ impl Operator {
     /// `inout[i] = from[i] op inout[i]` for `count` elements; both views must hold that many
     /// (what is missing is left alone) and be of one block.
     pub fn apply(&self, element: Element, from: &Views, inout: &Views, count: usize) {
+        let Operator::User {
+            combine, argument, ..
+        } = self
+        else {
+            self.combine(element, (from, inout), inout, count);
+            return;
+        };
         let bytes = count.saturating_mul(element.size());
         let (Some(a), Some(b)) = (from.contiguous(), inout.contiguous()) else {
             return;
         };
-        if from.len() < bytes || inout.len() < bytes {
-            return;
-        }
-        match self {
-            Operator::User {
-                combine, argument, ..
-            } => combine(a.cast(), b.cast(), count, *argument),
-            Operator::Builtin(builtin) => {
-                let operands = Operands {
-                    from: a,
-                    own: b,
-                    out: b,
-                    count,
-                };
-                // SAFETY: both blocks hold `count` elements (checked above) and their makers promised
-                // that they are valid; the loops read and write them unaligned.
-                unsafe { builtin_apply(*builtin, element, operands) }
-            }
+        if from.len() >= bytes && inout.len() >= bytes {
+            combine(a.cast(), b.cast(), count, *argument);
         }
     }
 }

@@ -65,7 +65,7 @@ pub const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 /// # Safety
 /// As for [`copy`].
 #[inline]
-pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+pub unsafe fn copy_non_temporal(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn copies_every_length_from_anywhere_past_the_caches() {
+    fn copies_every_length_from_anywhere_by_non_temporal_stores() {
         let from: Vec<u8> = (0..300).map(|i| (i * 7 + 1) as u8).collect();
         for (start, place) in (0..20).flat_map(|start| (0..20).map(move |place| (start, place))) {
             for len in (0..70).chain(250..270) {
                 let mut to = vec![0u8; 300];
                 // SAFETY: both vectors hold as many bytes and are distinct.
                 unsafe {
-                    copy_past_caches(from.as_ptr().add(start), to.as_mut_ptr().add(place), len)
+                    copy_non_temporal(from.as_ptr().add(start), to.as_mut_ptr().add(place), len)
                 };
                 assert_eq!(to[place..place + len], from[start..start + len]);
                 let untouched = to[..place].iter().chain(&to[place + len..]);

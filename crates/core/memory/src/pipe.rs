@@ -411,12 +411,12 @@ impl Pipe {
         &mut self,
         views: &Views,
         most: usize,
-        past_caches: bool,
+        non_temporal: bool,
     ) -> Result<Filled, Corrupt> {
         if let Some(not_now) = self.control().enter()? {
             return Ok(not_now);
         }
-        let copied = self.copy_in(views, most, past_caches);
+        let copied = self.copy_in(views, most, non_temporal);
         let all = self.at == views.len() as u64;
         self.control().leave(self.at, all);
         let copied = copied?;
@@ -427,7 +427,12 @@ impl Pipe {
         })
     }
 
-    fn copy_in(&mut self, views: &Views, most: usize, past_caches: bool) -> Result<usize, Corrupt> {
+    fn copy_in(
+        &mut self,
+        views: &Views,
+        most: usize,
+        non_temporal: bool,
+    ) -> Result<usize, Corrupt> {
         let room = self.window - (self.at - self.other);
         if room < (most as u64).min(self.window / 2) {
             self.look_at_drained()?;
@@ -442,8 +447,8 @@ impl Pipe {
             // SAFETY: `inside + n` lies in the window, which lies in the data; `at + n` lies in the message.
             unsafe {
                 let to = self.data.as_ptr().add(inside);
-                match past_caches {
-                    true => views.gather_past_caches(self.at as usize, to, n),
+                match non_temporal {
+                    true => views.gather_non_temporal(self.at as usize, to, n),
                     false => views.gather(self.at as usize, to, n),
                 }
             }

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::combine::{Combination, Element, Operator};
-use crate::copy::{copy, copy_past_caches};
+use crate::copy::{copy, copy_non_temporal};
 use crate::held::{self, Held};
 use crate::strided_copy::copy_blocks;
 
@@ -247,10 +247,10 @@ impl Views {
     ///
     /// # Safety
     /// As there.
-    pub unsafe fn gather_past_caches(&self, offset: usize, to: *mut u8, len: usize) {
+    pub unsafe fn gather_non_temporal(&self, offset: usize, to: *mut u8, len: usize) {
         match self {
             // SAFETY: inside the block, whose validity `block` promised.
-            Views::Block(base, _) => unsafe { copy_past_caches(base.add(offset), to, len) },
+            Views::Block(base, _) => unsafe { copy_non_temporal(base.add(offset), to, len) },
             // SAFETY: as this function's.
             _ => unsafe { self.gather(offset, to, len) },
         }

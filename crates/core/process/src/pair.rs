@@ -107,14 +107,25 @@ pub(crate) fn fold_few_of_pair(
     let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
     let part = Part { offset: 0, total };
     process.engine.collect(round, 1 - rank, part, &theirs);
-    let operands = match rank {
-        0 => (&theirs, input),
-        _ => (input, &theirs),
-    };
-    let operator = &what.operator;
-    if !operator.combine(what.element, operands, output, what.count) {
+    if !combine_in_rank_order(rank, &theirs, (input, output), what) {
         fold(process, round, 2, output, what);
     }
+}
+
+/// Combines two contributions by a built-in operation; whether it is one. Both tasks do so in one order, or the largest of two zeros with a sign would be another one here than there.
+#[inline(always)]
+fn combine_in_rank_order(
+    rank: u32,
+    theirs: &Views,
+    (input, output): (&Views, &Views),
+    what: &Reduction,
+) -> bool {
+    let operands = match rank {
+        0 => (theirs, input),
+        _ => (input, theirs),
+    };
+    what.operator
+        .combine(what.element, operands, output, what.count)
 }
 
 /// Combines this task's elements with those of the other one of a pair, where these lie if that can be; in rank order, so that both have one result to the last bit.
@@ -131,12 +142,7 @@ pub(crate) fn fold_pair(
     let in_place = input.contiguous() == output.contiguous();
     // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
     if let Some(theirs) = process.engine.contribution(round, 1 - rank, total) {
-        let operands = if rank == 0 {
-            (&theirs, input)
-        } else {
-            (input, &theirs)
-        };
-        if operator.combine(element, operands, output, what.count) {
+        if combine_in_rank_order(rank, &theirs, (input, output), what) {
             return;
         }
         if rank == 1 {

@@ -184,7 +184,7 @@ impl CollectiveBuffer {
         round: u32,
         from: &Views,
         wide: Option<u64>,
-        past_caches: bool,
+        non_temporal: bool,
     ) {
         let contribution = self.contribution_at(index, round);
         let len = from.len().min(self.capacity);
@@ -202,8 +202,8 @@ impl CollectiveBuffer {
                     None => self.data_of(index, round),
                 }
             };
-            match past_caches {
-                true => from.gather_past_caches(0, to, len),
+            match non_temporal {
+                true => from.gather_non_temporal(0, to, len),
                 false => from.gather(0, to, len),
             }
             (*contribution).round.store(round, Ordering::Release);

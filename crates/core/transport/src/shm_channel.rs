@@ -280,8 +280,8 @@ impl Out {
             }
         };
         // A sender that starts at the front will do so again, and the receiver reads those lines now.
-        let past_caches = footprint == Footprint::NonTemporal;
-        if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 && !past_caches {
+        let non_temporal = footprint == Footprint::NonTemporal;
+        if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 && !non_temporal {
             self.last = len;
         }
         let freed = self.memory.freed(flags == IN_WIDE);
@@ -298,8 +298,8 @@ impl Out {
         }
         // SAFETY: as above.
         let copy = || unsafe {
-            match past_caches {
-                true => payload.gather_past_caches(0, to, len),
+            match non_temporal {
+                true => payload.gather_non_temporal(0, to, len),
                 false => payload.gather(0, to, len),
             }
         };

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use contract::World;
 use hosts::Hosts;
-use regatta_engine::Presence;
+use regatta_engine::{CollectiveBuffers, Presence};
+use regatta_memory::views::Views;
 use regatta_segment::job::{Cause, Job, JoinToken};
 use regatta_transport::footprint::Policy;
 use regatta_transport::paths::Paths;
@@ -43,12 +44,31 @@ fn wide() -> World<Shm> {
 }
 
 /// As `shm`, with paths that are stored past the caches.
-fn past_caches() -> World<Shm> {
+fn non_temporal() -> World<Shm> {
     let mut world = shm();
     for task in &mut world.tasks {
         task.choose_footprints(Policy::NonTemporal);
     }
     world
+}
+
+/// Groups beyond the seventh do without, so that those to come find memory.
+#[test]
+fn a_task_makes_seven_wide_areas_at_most_for_its_contributions() {
+    const AREA: u64 = 2 << 20;
+    let [a, b] = &mut wide().tasks;
+    let mut bytes = vec![1; 4096];
+    let before = a.job().segment().used();
+    for _ in 0..20 {
+        let (one, name) = a.new_collective_buffer(2).unwrap().unwrap();
+        let two = b.enter_collective_buffer(name, 2).unwrap();
+        // SAFETY: the bytes outlive the calls, which copy them.
+        let from = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+        a.contribute(&one, 0, 1, &from, 0..2, &|index| index);
+        b.contribute(&two, 1, 1, &from, 0..2, &|index| index);
+    }
+    let used = a.job().segment().used() - before;
+    assert!((14 * AREA..17 * AREA).contains(&used), "{used} bytes");
 }
 
 /// A task that asked too early was told that there is none, and never had one.
@@ -167,9 +187,9 @@ mod shm {
     shares_memory!(shm);
 }
 
-mod past_caches {
-    conforms!(past_caches);
-    shares_memory!(past_caches);
+mod non_temporal {
+    conforms!(non_temporal);
+    shares_memory!(non_temporal);
 }
 
 mod wide {

@@ -35,8 +35,8 @@ fn two_threads_stream_a_message_through_a_small_pipe() {
     let sender = std::thread::spawn(move || {
         let views = block(&mut from);
         while tx.moved() < views.len() as u64 {
-            let past_caches = (tx.moved() / 400).is_multiple_of(3);
-            if tx.fill(&views, 400, past_caches).unwrap() == Filled::Some(0) {
+            let non_temporal = (tx.moved() / 400).is_multiple_of(3);
+            if tx.fill(&views, 400, non_temporal).unwrap() == Filled::Some(0) {
                 std::thread::yield_now();
             }
         }
@@ -350,8 +350,8 @@ proptest::proptest! {
             let (source, into) = (block(&mut from), block(&mut to));
             while rx.moved() < length as u64 {
                 if tx.moved() < length as u64 {
-                    let past_caches = tx.moved().is_multiple_of(3);
-                    tx.fill(&source, most, past_caches).unwrap();
+                    let non_temporal = tx.moved().is_multiple_of(3);
+                    tx.fill(&source, most, non_temporal).unwrap();
                 }
                 proptest::prop_assert!(tx.moved() - rx.moved() <= real);
                 rx.drain(&into, length as u64, most / 2 + 1).unwrap();

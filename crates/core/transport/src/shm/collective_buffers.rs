@@ -19,14 +19,14 @@ const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usi
 /// Contributions of fewer bytes are stored in the ordinary way: what that costs is not seen, since a core need not wait for so few stores.
 const LEARNED_FROM: usize = 3 << 10;
 /// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
-const READ_OF_PAST: u64 = 150;
+const READ_OF_NON_TEMPORAL: u64 = 150;
 
 /// Wide areas that a task makes, of 2 MiB each: as many as it has wide rings at most. Groups that are quicker by them must not take the memory that others need.
 const MOST_AREAS: u32 = 7;
 
-/// A collective buffer, and how this task stores its contributions.
+/// A collective buffer as one member uses it: with how it stores its contributions.
 #[derive(Debug)]
-pub struct Buffer {
+pub struct MemberBuffer {
     memory: CollectiveBuffer,
     stores: RefCell<Stores>,
 }
@@ -44,13 +44,13 @@ struct Stores {
 
 impl Shm {
     /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
-    fn buffer(&self, memory: CollectiveBuffer) -> Buffer {
+    fn buffer(&self, memory: CollectiveBuffer) -> MemberBuffer {
         let mut learners =
             ByLength::new(footprint::SHORT, [collective_buffer::WIDE; 2], self.policy);
         if memory.members() != 2 || self.crowded || self.job.geometry().wide == 0 {
             learners.stay_narrow();
         }
-        Buffer {
+        MemberBuffer {
             memory,
             stores: RefCell::new(Stores {
                 learners,
@@ -62,11 +62,11 @@ impl Shm {
     }
 }
 
-impl Buffer {
+impl MemberBuffer {
     fn contribute(&self, areas: &Cell<u32>, index: u32, round: u32, from: &Views) {
         let stores = &mut *self.stores.borrow_mut();
         let footprint = stores.learners.choice(from.len());
-        let past_caches = footprint == Footprint::NonTemporal;
+        let non_temporal = footprint == Footprint::NonTemporal;
         let wide = match footprint {
             Footprint::Wide => stores.next_place(&self.memory, areas, index, from.len()),
             Footprint::Narrow | Footprint::NonTemporal => None,
@@ -76,10 +76,14 @@ impl Buffer {
         let timed = learner.is_timing() && as_chosen;
         let start = if timed { ticks() } else { 0 };
         self.memory
-            .contribute(index, round, from, wide, past_caches);
+            .contribute(index, round, from, wide, non_temporal);
         if timed {
             let took = ticks().wrapping_sub(start);
-            let reads = if past_caches { READ_OF_PAST } else { 0 };
+            let reads = if non_temporal {
+                READ_OF_NON_TEMPORAL
+            } else {
+                0
+            };
             learner.read(cost_of_kib(from.len(), took) * reads / 100);
             learner.timed(from.len(), took);
         }
@@ -115,9 +119,9 @@ impl Stores {
 }
 
 impl CollectiveBuffers for Shm {
-    type CollectiveBuffer = Buffer;
+    type CollectiveBuffer = MemberBuffer;
 
-    fn world_collective_buffer(&mut self) -> Option<Buffer> {
+    fn world_collective_buffer(&mut self) -> Option<MemberBuffer> {
         let first = self.job.first();
         if self.me >= first {
             let member = self.job.membership(self.me).ok()?;
@@ -132,14 +136,17 @@ impl CollectiveBuffers for Shm {
         Some(self.buffer(memory))
     }
 
-    fn new_collective_buffer(&mut self, members: u32) -> Result<Option<(Buffer, u64)>, Fault> {
+    fn new_collective_buffer(
+        &mut self,
+        members: u32,
+    ) -> Result<Option<(MemberBuffer, u64)>, Fault> {
         let taken = self.job.free_collective_buffers().take(members);
         let name = taken
             .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
         Ok(Some((self.enter_collective_buffer(name, members)?, name)))
     }
 
-    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<Buffer, Fault> {
+    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<MemberBuffer, Fault> {
         let memory = CollectiveBuffer::at(self.job.segment(), name, members);
         Ok(self.buffer(memory.map_err(self.fault(self.me))?))
     }
@@ -149,7 +156,7 @@ impl CollectiveBuffers for Shm {
         let _ = self.job.free_collective_buffers().leave(name, members);
     }
 
-    fn collective_buffer_capacity(&self, buffer: &Buffer) -> usize {
+    fn collective_buffer_capacity(&self, buffer: &MemberBuffer) -> usize {
         buffer.memory.capacity()
     }
 
@@ -160,7 +167,7 @@ impl CollectiveBuffers for Shm {
     #[inline(always)]
     fn contribute(
         &self,
-        buffer: &Buffer,
+        buffer: &MemberBuffer,
         index: u32,
         round: u32,
         from: &Views,
@@ -180,27 +187,33 @@ impl CollectiveBuffers for Shm {
     }
 
     #[inline(always)]
-    fn contributed(&self, buffer: &Buffer, index: u32, round: u32) -> bool {
+    fn contributed(&self, buffer: &MemberBuffer, index: u32, round: u32) -> bool {
         buffer.memory.contributed(index, round)
     }
 
-    fn contributed_round(&self, buffer: &Buffer, index: u32, round: u32) -> u32 {
+    fn contributed_round(&self, buffer: &MemberBuffer, index: u32, round: u32) -> u32 {
         buffer.memory.contributed_round(index, round)
     }
 
     #[inline(always)]
-    fn collect(&self, buffer: &Buffer, index: u32, round: u32, part: Part, into: &Views) {
+    fn collect(&self, buffer: &MemberBuffer, index: u32, round: u32, part: Part, into: &Views) {
         buffer
             .memory
             .collect(index, round, part.offset, part.total, into);
     }
 
     #[inline(always)]
-    fn contribution(&self, buffer: &Buffer, index: u32, round: u32, total: usize) -> Option<Views> {
+    fn contribution(
+        &self,
+        buffer: &MemberBuffer,
+        index: u32,
+        round: u32,
+        total: usize,
+    ) -> Option<Views> {
         buffer.memory.contribution(index, round, total)
     }
 
-    fn await_contribution(&self, buffer: &Buffer, index: u32, target: Option<u32>) -> bool {
+    fn await_contribution(&self, buffer: &MemberBuffer, index: u32, target: Option<u32>) -> bool {
         buffer.memory.awaits(index).name(target)
     }
 }

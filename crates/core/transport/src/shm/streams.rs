@@ -102,7 +102,7 @@ impl Streams for Shm {
         let learner = self.learners.of(message.len());
         let timed = bulk.counted && learner.is_timing();
         let probes = timed && learner.probes() && bulk.footprint == Footprint::NonTemporal;
-        let past_caches = bulk.footprint == Footprint::NonTemporal && !probes;
+        let non_temporal = bulk.footprint == Footprint::NonTemporal && !probes;
         let chunk = match probes {
             true => PROBE,
             false => self.chunk(message.len() as u64),
@@ -112,7 +112,7 @@ impl Streams for Shm {
         };
         let before = pipe.moved();
         let start = if timed { ticks() } else { 0 };
-        let filled = pipe.fill(message, chunk, past_caches);
+        let filled = pipe.fill(message, chunk, non_temporal);
         let filled = filled.map_err(self.fault(to))?;
         let learner = self.learners.of(message.len());
         let copied = (pipe.moved() - before) as usize;

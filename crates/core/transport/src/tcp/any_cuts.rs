@@ -262,10 +262,10 @@ impl Side {
                 self.adopt(channel);
             }
             17 => self.say(),
-            18 if dice.roll(4) == 0 => _ = self.link.tick_aside(),
+            18 if dice.roll(4) == 0 => _ = self.link.tick_bypass(),
             19 if dice.roll(8) == 0 => {
-                self.link.pay_aside();
-                self.link.repeat_aside();
+                self.link.confirm_taken();
+                self.link.repeat_by_connection();
             }
             _ => self.look(),
         }

@@ -26,7 +26,7 @@
 //! Why not under the connection, as another socket: a lost frame would have to be repeated by us, with timers, as the kernel does it well.
 //! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
 
-use regatta_connection::segment::Sender;
+use regatta_connection::packet_socket::Sender;
 use regatta_memory::ticks::ticks;
 use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
 use regatta_wire::link::{HEAD, Head, Parcel};
@@ -45,7 +45,7 @@ const OWED: u32 = 8;
 /// Of so many looks while frames come by the bypass one is at the connection,
 const LOOKS: u32 = 64;
 /// and each that comes later than so many ticks of the processor, some 20 us, after the last one there: of a program that looks now and then.
-const LONG: u64 = 50_000;
+pub(super) const LONG: u64 = 50_000;
 /// Most reads of the connection between two confirmations of them.
 const GAP: u32 = 64;
 /// Questions without an answer, a tick apart.
@@ -258,7 +258,7 @@ impl Link {
 
     /// Sends by the bypass what was just kept; whether it has gone.
     #[inline]
-    pub(super) fn send_aside(&mut self) -> bool {
+    pub(super) fn send_by_bypass(&mut self) -> bool {
         let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
             return false;
         };
@@ -272,13 +272,13 @@ impl Link {
         };
         let gone = bypass.send(&word, parcel);
         if gone {
-            self.outbox.went_aside();
+            self.outbox.went_by_bypass();
         }
         gone
     }
 
     /// Says on the bypass how far this side is.
-    fn say_aside(&mut self, asks: bool) {
+    fn say_by_bypass(&mut self, asks: bool) {
         if self
             .bypass
             .as_ref()
@@ -301,23 +301,23 @@ impl Link {
     }
 
     /// Says it, unless too much has had no answer.
-    fn confirm_aside(&mut self) {
+    fn confirm_by_bypass(&mut self) {
         let few = |bypass: &Bypass| bypass.unanswered() < WINDOW + WORDS;
         if self.bypass.as_deref().is_some_and(few) {
-            self.say_aside(false);
+            self.say_by_bypass(false);
         }
     }
 
     /// Asks on the bypass. It is used again when this, or something after it, has come and is answered.
-    pub(super) fn ask_aside(&mut self) {
+    pub(super) fn ask_by_bypass(&mut self) {
         if let Some(bypass) = &mut self.bypass {
             bypass.need = bypass.keys.next() + 1;
-            self.say_aside(true);
+            self.say_by_bypass(true);
         }
     }
 
     /// Offers a bypass that sends by `sender`. None: the connection has no keys for one.
-    pub(super) fn offer_aside(&mut self, sender: Sender, offer: &Offer) -> Option<()> {
+    pub(super) fn set_up_bypass(&mut self, sender: Sender, offer: &Offer) -> Option<()> {
         let Phase::Open(channel) = &mut self.phase else {
             return None;
         };
@@ -333,12 +333,12 @@ impl Link {
     }
 
     /// Both sides have offered.
-    pub(super) fn meet_aside(&mut self, offer: &Offer) {
+    pub(super) fn meet_bypass(&mut self, offer: &Offer) {
         if let Some(bypass) = &mut self.bypass
             && !bypass.met
         {
             bypass.meet(offer);
-            self.ask_aside();
+            self.ask_by_bypass();
         }
     }
 
@@ -400,23 +400,23 @@ impl Link {
         let is_next = is_next && word.position == self.inbox.reached;
         if length > WORD && is_next {
             let head = sound_frame(&bypass.plain[WORD..length])?;
-            self.take_aside(&head, length)?;
+            self.take_from_bypass(&head, length)?;
         }
         let owes = self
             .bypass
             .as_ref()
             .is_some_and(|bypass| bypass.owed >= OWED);
         if word.asks || first {
-            self.say_aside(false);
+            self.say_by_bypass(false);
         } else if owes {
-            self.confirm_aside();
+            self.confirm_by_bypass();
         }
         Ok(())
     }
 
     /// The parcel that lies behind the word is the one that is expected.
     #[inline]
-    fn take_aside(&mut self, head: &Head, length: usize) -> Result<(), Trouble> {
+    fn take_from_bypass(&mut self, head: &Head, length: usize) -> Result<(), Trouble> {
         let (Some(bypass), Some(room)) = (&mut self.bypass, self.inbox.room()) else {
             return Ok(());
         };
@@ -426,7 +426,7 @@ impl Link {
         self.inbox.end += head.size();
         self.heard_bytes += head.size() as u64;
         self.inbox.hold(head);
-        self.acknowledge_aside(head.word)
+        self.acknowledge_by_bypass(head.word)
     }
 
     /// Something has been read from the connection, and nothing more is there.
@@ -439,19 +439,19 @@ impl Link {
         bypass.read += 1;
         if bypass.read >= bypass.gap && bypass.met {
             (bypass.read, bypass.gap) = (0, (bypass.gap * 2).min(GAP));
-            self.confirm_aside();
+            self.confirm_by_bypass();
         }
     }
 
     /// Confirms frames that were taken and have not been confirmed.
-    pub(super) fn pay_aside(&mut self) {
+    pub(super) fn confirm_taken(&mut self) {
         if self.bypass.as_ref().is_some_and(|bypass| bypass.owed > 0) {
-            self.confirm_aside();
+            self.confirm_by_bypass();
         }
     }
 
     /// Frames that are not known to have come by the bypass go by the connection.
-    pub(super) fn repeat_aside(&mut self) {
+    pub(super) fn repeat_by_connection(&mut self) {
         if self.outbox.is_unsure() && self.is_open() {
             if let Some(bypass) = &mut self.bypass {
                 bypass.rest = REST;
@@ -462,7 +462,7 @@ impl Link {
     }
 
     /// Some milliseconds have passed; whether there is to be another tick.
-    pub(super) fn tick_aside(&mut self) -> bool {
+    pub(super) fn tick_bypass(&mut self) -> bool {
         let unsure = self.outbox.is_unsure() && self.is_open();
         let Some(bypass) = self.bypass.as_deref_mut() else {
             return false;
@@ -472,14 +472,14 @@ impl Link {
                 return true;
             }
             (bypass.stale, bypass.questions) = (false, 1);
-            self.repeat_aside();
-            self.ask_aside();
+            self.repeat_by_connection();
+            self.ask_by_bypass();
             return true;
         }
         let asks = bypass.is_in_doubt() && bypass.questions < QUESTIONS;
         if asks {
             bypass.questions += 1;
-            self.say_aside(true);
+            self.say_by_bypass(true);
         }
         asks
     }
@@ -491,7 +491,7 @@ impl Link {
             .as_ref()
             .is_some_and(|bypass| bypass.is_in_doubt())
         {
-            self.ask_aside();
+            self.ask_by_bypass();
         }
     }
 }

@@ -7,13 +7,14 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 
 use proptest::prelude::*;
 use regatta_connection::channel::Channel;
-use regatta_connection::segment::Sender;
+use regatta_connection::packet_socket::Sender;
+use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::bypass::WINDOW;
+use super::bypass::{LONG, WINDOW};
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
 use super::outbox::Outbox;
@@ -69,11 +70,11 @@ impl Way {
             tag: slot.into(),
             slot,
         };
-        if link.bypass.is_none() && link.offer_aside(self.sender.clone(), &offer).is_none() {
+        if link.bypass.is_none() && link.set_up_bypass(self.sender.clone(), &offer).is_none() {
             return;
         }
         if let Some(offer) = link.offer.take() {
-            link.meet_aside(&offer);
+            link.meet_bypass(&offer);
         }
     }
 }
@@ -92,7 +93,7 @@ struct Pair {
     said: [i32; 2],
     heard: [i32; 2],
     /// So many of what was said went by the bypass.
-    aside: u32,
+    by_bypass: u32,
     /// One of so many things that happen to frames is not that they arrive.
     harsh: usize,
 }
@@ -115,7 +116,7 @@ impl Pair {
             ways: [Way::new(), Way::new()],
             said: [0; 2],
             heard: [0; 2],
-            aside: 0,
+            by_bypass: 0,
             harsh: 1,
         };
         pair.connect(records);
@@ -158,7 +159,7 @@ impl Pair {
         // SAFETY: the bytes live across the call, which copies them.
         let payload = unsafe { Views::block(body.as_mut_ptr(), body.len()) };
         link.send(frame, &payload);
-        self.aside += u32::from(before && link.outbox.is_unsure());
+        self.by_bypass += u32::from(before && link.outbox.is_unsure());
     }
 
     /// Takes what has come.
@@ -205,7 +206,7 @@ impl Pair {
             }
             self.bring_all();
         }
-        assert!(self.aside > 0, "the bypass is not used");
+        assert!(self.by_bypass > 0, "the bypass is not used");
         for turn in 0..1000 {
             // The next ones are short.
             let is_near = |said: &i32| (1..20).contains(&(said % 50));
@@ -273,10 +274,10 @@ proptest! {
                 0..4 => pair.say(at),
                 4..6 => pair.look(at),
                 6 => pair.hear(at),
-                7 if dice.roll(6) == 0 => _ = pair.links[at].tick_aside(),
+                7 if dice.roll(6) == 0 => _ = pair.links[at].tick_bypass(),
                 8 if dice.roll(6) == 0 => {
-                    pair.links[at].pay_aside();
-                    pair.links[at].repeat_aside();
+                    pair.links[at].confirm_taken();
+                    pair.links[at].repeat_by_connection();
                 }
                 9 if dice.roll(calm) == 0 => pair.links[at].trouble(Trouble::Lost),
                 10 if dice.roll(20) == 0 => pair.links[at].try_bypass_again(),
@@ -292,13 +293,13 @@ proptest! {
         // The bypass is gone, and the connection brings the rest.
         for _ in 0..20 {
             for at in 0..2 {
-                pair.links[at].tick_aside();
+                pair.links[at].tick_bypass();
                 pair.links[at].pump(0);
                 pair.look(at);
             }
         }
         prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
-        let used = pair.aside;
+        let used = pair.by_bypass;
         prop_assert!(harsh < 20 || calm < 500 || used > 0, "the bypass was used {used} times");
     }
 
@@ -403,8 +404,8 @@ fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     for _ in 0..200 {
         pair.say(0);
         for at in 0..2 {
-            pair.links[at].tick_aside();
-            pair.links[at].tick_aside();
+            pair.links[at].tick_bypass();
+            pair.links[at].tick_bypass();
             pair.look(at);
         }
         pair.ways.iter_mut().for_each(|way| way.frames.clear());
@@ -414,7 +415,7 @@ fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     assert!(sent < 40, "{sent} frames");
     // When it answers again it is used again.
     pair.links.iter_mut().for_each(Link::try_bypass_again);
-    pair.aside = 0;
+    pair.by_bypass = 0;
     pair.open();
 }
 
@@ -437,9 +438,9 @@ fn frames_without_an_answer_are_bounded_and_the_connection_takes_over() {
 fn what_has_come_by_the_bypass_is_taken_after_the_end_of_its_connection() {
     let mut pair = Pair::new(u64::MAX);
     pair.open();
-    let before = pair.aside;
+    let before = pair.by_bypass;
     (0..3).for_each(|_| pair.say(0));
-    assert_eq!(pair.aside, before + 3);
+    assert_eq!(pair.by_bypass, before + 3);
     pair.links[0].phase = Phase::Idle;
     pair.links[1].receive();
     assert!(!pair.links[1].is_open());
@@ -454,7 +455,7 @@ fn a_task_that_sleeps_leaves_nothing_to_the_bypass() {
     pair.open();
     pair.say(0);
     assert!(pair.links[0].outbox.is_unsure());
-    pair.links[0].repeat_aside();
+    pair.links[0].repeat_by_connection();
     assert!(!pair.links[0].outbox.is_unsure());
     pair.look(1);
     assert_eq!(pair.heard[1], pair.said[0]);
@@ -491,7 +492,7 @@ fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_ques
     pair.links[0].retract(id, false);
     settle(&mut pair);
     assert!(free(&mut pair), "it is closed");
-    pair.links[0].ask_aside();
+    pair.links[0].ask_by_bypass();
     assert!(!free(&mut pair), "it has asked");
     settle(&mut pair);
     assert!(free(&mut pair), "it is answered");
@@ -509,7 +510,7 @@ fn parcels_that_may_not_have_come_are_repeated_before_everything_else() {
     };
     for tag in 0..3 {
         outbox.keep(&Head::frame(frame(tag), 0, 0), &Views::none());
-        outbox.went_aside();
+        outbox.went_by_bypass();
     }
     outbox.reached(HEAD as u64).unwrap();
     outbox.urge(&Head::bare(Parcel::Released, 0, 0), &[]);
@@ -562,4 +563,24 @@ fn a_word_that_comes_while_something_is_repeated_is_believed() {
     );
     pair.bring_all();
     assert!(pair.links[0].fault.is_some());
+}
+
+/// A wait that spins spares looks at the connection while frames come by the bypass; a program that looks now and then sees what is there.
+#[test]
+fn only_looks_in_quick_succession_spare_the_connection() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    pair.say(0);
+    pair.bring_all();
+    pair.hear(1);
+    let bypass = pair.links[1].bypass.as_mut().unwrap();
+    assert!(
+        (0..50).any(|_| bypass.spares_look()),
+        "frames have come by it"
+    );
+    for _ in 0..3 {
+        let start = ticks();
+        while ticks().wrapping_sub(start) <= LONG {}
+        assert!(!bypass.spares_look(), "the last look was long ago");
+    }
 }

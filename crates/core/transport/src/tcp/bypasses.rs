@@ -4,9 +4,10 @@
 //! There are so many bypasses at most, and so many frames without an answer on each, that frames of honest peers always find
 //! room in the ring. A look for frames is a load; each look takes a bounded number, whoever has sent them.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 
-use regatta_connection::segment::{FRAMES, Segment};
+use regatta_connection::packet_socket::{FRAMES, PacketSocket};
 use regatta_engine::Peer;
 use regatta_wire::bypass::{Offer, split};
 use rustix::event::epoll;
@@ -27,7 +28,9 @@ pub(super) struct Bypasses {
     /// Whether there are to be any: the user may not want them, and tasks without cores of their own are helped by none.
     pub(super) wanted: bool,
     pub(super) crowded: bool,
-    segment: Option<Segment>,
+    socket: Option<PacketSocket>,
+    /// Why there is none: the last attempt failed so.
+    refused: Option<ErrorKind>,
     peers: [Option<Peer>; MOST],
     /// The progress thread ticks.
     ticks: bool,
@@ -38,7 +41,8 @@ impl Bypasses {
         Bypasses {
             wanted: false,
             crowded: false,
-            segment: None,
+            socket: None,
+            refused: None,
             peers: [None; MOST],
             ticks: false,
         }
@@ -47,7 +51,7 @@ impl Bypasses {
     /// Has a frame come?
     #[inline]
     pub(super) fn has_frame(&self) -> bool {
-        self.segment.as_ref().is_some_and(Segment::has_frame)
+        self.socket.as_ref().is_some_and(PacketSocket::has_frame)
     }
 }
 
@@ -64,7 +68,7 @@ impl Tcp {
 
     /// Takes the frames that have come by bypasses.
     #[inline]
-    pub(super) fn look_aside(&mut self) {
+    pub(super) fn look_at_bypasses(&mut self) {
         if self.bypasses.has_frame() {
             self.take_frames();
         }
@@ -73,11 +77,11 @@ impl Tcp {
     /// So many of them at most.
     fn take_frames(&mut self) {
         let (bypasses, links) = (&mut self.bypasses, &mut self.links);
-        let Some(segment) = &mut bypasses.segment else {
+        let Some(socket) = &mut bypasses.socket else {
             return;
         };
         for _ in 0..TURN {
-            let Some(frame) = segment.front() else {
+            let Some(frame) = socket.front() else {
                 return;
             };
             if let Some((slot, number, sealed)) = split(frame)
@@ -87,7 +91,7 @@ impl Tcp {
                 link.take_frame(slot, number, sealed);
                 self.restless |= link.lost;
             }
-            segment.release();
+            socket.release();
         }
     }
 
@@ -95,8 +99,8 @@ impl Tcp {
     #[cold]
     pub(super) fn stir_bypasses(&mut self) {
         self.take_all_frames();
-        if let Some(segment) = &self.bypasses.segment {
-            let _ = rustix::net::sockopt::socket_error(segment);
+        if let Some(socket) = &self.bypasses.socket {
+            let _ = rustix::net::sockopt::socket_error(socket);
         }
     }
 
@@ -104,7 +108,7 @@ impl Tcp {
     #[cold]
     pub(super) fn take_all_frames(&mut self) {
         for _ in 0..FRAMES.div_ceil(TURN) {
-            self.look_aside();
+            self.look_at_bypasses();
         }
     }
 
@@ -145,7 +149,7 @@ impl Tcp {
     pub(super) fn bypasses_ticked(&mut self) {
         self.take_all_frames();
         let mut more = false;
-        self.for_bypasses(|link| more |= link.tick_aside());
+        self.for_bypasses(|link| more |= link.tick_bypass());
         if !more {
             self.set_ticks(false);
         }
@@ -153,18 +157,18 @@ impl Tcp {
 
     /// The task has looked around, and may look on for a while.
     #[inline]
-    pub(super) fn pay_bypasses(&mut self) {
-        if self.bypasses.segment.is_some() {
-            self.for_bypasses(Link::pay_aside);
+    pub(super) fn confirm_taken_by_bypasses(&mut self) {
+        if self.bypasses.socket.is_some() {
+            self.for_bypasses(Link::confirm_taken);
         }
     }
 
     /// The task is about to sleep: nobody is to wait for a tick.
     pub(super) fn settle_bypasses(&mut self) {
-        if self.bypasses.segment.is_some() {
+        if self.bypasses.socket.is_some() {
             self.for_bypasses(|link| {
-                link.pay_aside();
-                link.repeat_aside();
+                link.confirm_taken();
+                link.repeat_by_connection();
             });
         }
     }
@@ -183,7 +187,7 @@ impl Tcp {
             return;
         };
         if let Some(offer) = link.offer.take() {
-            link.meet_aside(&offer);
+            link.meet_bypass(&offer);
             self.tick_bypasses();
         }
     }
@@ -197,16 +201,16 @@ impl Tcp {
         };
         let (local, remote) = channel.ends().ok().filter(|_| channel.is_secure())?;
         let slot = self.free_slot()?;
-        self.open_segment(local, remote)?;
-        let segment = self.bypasses.segment.as_ref()?;
-        let (sender, interface) = (segment.sender(), segment.interface());
+        self.open_socket(local, remote)?;
+        let socket = self.bypasses.socket.as_ref()?;
+        let (sender, interface) = (socket.sender(), socket.interface());
         let offer = Offer {
             mac: interface.mac,
             mtu: interface.mtu,
-            tag: segment.tag(),
+            tag: socket.tag(),
             slot,
         };
-        self.link(peer)?.offer_aside(sender, &offer)?;
+        self.link(peer)?.set_up_bypass(sender, &offer)?;
         self.bypasses.peers[slot as usize] = Some(peer);
         self.mind(peer);
         Some(())
@@ -223,31 +227,48 @@ impl Tcp {
         Some((0..MOST).find(is_free)? as u8)
     }
 
-    /// The segment on which a peer is, if it is the one that the task uses.
-    fn open_segment(&mut self, local: IpAddr, remote: IpAddr) -> Option<()> {
-        if let Some(segment) = &self.bypasses.segment {
-            return segment.reaches(local, remote).then_some(());
+    /// Makes the socket, on the Ethernet segment on which a peer is; `None`: there can be none, or the task has one on another segment.
+    fn open_socket(&mut self, local: IpAddr, remote: IpAddr) -> Option<()> {
+        if let Some(socket) = &self.bypasses.socket {
+            return socket.reaches(local, remote).then_some(());
         }
-        let segment = Segment::open(local, remote).ok()?;
+        // Who may not open one now may not later.
+        if self.bypasses.refused == Some(ErrorKind::PermissionDenied) {
+            return None;
+        }
+        let opened = PacketSocket::open(local, remote);
+        self.bypasses.refused = opened.as_ref().err().map(std::io::Error::kind);
+        let socket = opened.ok()?;
         let (data, flags) = (epoll::EventData::new_u64(BYPASSES), epoll::EventFlags::IN);
-        epoll::add(&self.epoll, &segment, data, flags).ok()?;
-        self.bypasses.segment = Some(segment);
+        epoll::add(&self.epoll, &socket, data, flags).ok()?;
+        self.bypasses.socket = Some(socket);
         Some(())
     }
 
     /// Of the path to a peer, for people.
     pub(super) fn bypass_in_words(&self, peer: Peer) -> String {
         let link = self.links.get(peer as usize).and_then(Option::as_deref);
-        let used = link.is_some_and(|link| {
-            let bypass = link.bypass.as_ref();
-            link.is_open() && bypass.is_some_and(|bypass| bypass.is_used())
-        });
-        match &self.bypasses.segment {
-            Some(segment) if used => format!(
+        let link = link.filter(|link| link.is_open());
+        let bypass = link.and_then(|link| link.bypass.as_ref());
+        match &self.bypasses.socket {
+            Some(socket) if bypass.is_some_and(|bypass| bypass.is_used()) => format!(
                 "; small messages past TCP/IP, as frames of {}",
-                segment.interface().name
+                socket.interface().name
             ),
-            _ => String::new(),
+            _ => format!("; no bypass: {}", self.why_no_bypass(bypass.is_some())),
+        }
+    }
+
+    fn why_no_bypass(&self, offered: bool) -> &'static str {
+        match self.bypasses.refused {
+            _ if !self.bypasses.wanted => "the connection is not encrypted, or REGATTA_BYPASS=off",
+            _ if self.bypasses.crowded => "this host has more tasks than cores",
+            _ if offered => "the other task has offered none, or does not answer by it now",
+            Some(ErrorKind::PermissionDenied) => {
+                "this task may not open packet sockets (it has no CAP_NET_RAW)"
+            }
+            Some(_) => "the other host is on no Ethernet segment of this one",
+            None => "the two have not had enough messages with each other",
         }
     }
 }

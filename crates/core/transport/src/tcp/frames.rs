@@ -19,7 +19,7 @@ impl Frames for Tcp {
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         let length = payload.len();
         // A confirmation that has come may open a bypass.
-        self.look_aside();
+        self.look_at_bypasses();
         if let Some(link) = self.link(to)
             && link.is_open()
             && link.outbox.has_room(length)
@@ -105,7 +105,7 @@ impl Frames for Tcp {
     /// Peers on other hosts, by what `poll` has found.
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
         if *cursor == 0 {
-            self.look_aside();
+            self.look_at_bypasses();
         }
         while let Some(&peer) = self.known.get(*cursor) {
             *cursor += 1;
@@ -165,7 +165,7 @@ impl Tcp {
         if !self.link(from).is_some_and(|link| link.is_open()) {
             self.poll();
         }
-        self.look_aside();
+        self.look_at_bypasses();
         let Some(link) = self.link(from).filter(|link| !link.closed) else {
             return Ok(None);
         };

@@ -291,10 +291,10 @@ impl Link {
     #[inline]
     pub(crate) fn send(&mut self, frame: Frame, payload: &Views) {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
-        let aside = self.bypass.is_some() && self.is_bypass_free(head.size());
+        let by_bypass = self.bypass.is_some() && self.is_bypass_free(head.size());
         self.outbox.keep(&head, payload);
         self.told = self.inbox.taken;
-        if aside && self.send_aside() {
+        if by_bypass && self.send_by_bypass() {
             return;
         }
         if self.bypass.is_some() {
@@ -348,7 +348,7 @@ impl Link {
 
     /// A frame of the bypass acknowledges so much. One that comes after its connection says nothing about the next one.
     #[inline]
-    pub(super) fn acknowledge_aside(&mut self, position: u64) -> Result<(), Trouble> {
+    pub(super) fn acknowledge_by_bypass(&mut self, position: u64) -> Result<(), Trouble> {
         match self.is_open() {
             true => self.acknowledged(position),
             false => Ok(()),

@@ -213,7 +213,7 @@ impl Tcp {
         {
             self.bypasses_ticked();
         }
-        self.pay_bypasses();
+        self.confirm_taken_by_bypasses();
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
@@ -554,7 +554,7 @@ impl Tcp {
             if gone || link.fault.is_some() || link.is_cut_for_good() {
                 continue;
             }
-            link.repeat_aside();
+            link.repeat_by_connection();
             if !link.said_bye && link.is_open() {
                 link.said_bye = true;
                 link.send_bye();

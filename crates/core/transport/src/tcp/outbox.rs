@@ -71,7 +71,7 @@ pub(crate) struct Outbox {
     /// Bytes before `sent` that went by the bypass, and are not known to have come.
     unsure: usize,
     /// The last parcels went by the bypass: the connection goes on elsewhere than where it was left.
-    aside: bool,
+    by_bypass: bool,
     /// So far parcels have gone by the bypass that are written once more.
     repeats: u64,
     place: [u8; HEAD],
@@ -99,7 +99,7 @@ impl Outbox {
             base: 0,
             resumed: 0,
             unsure: 0,
-            aside: false,
+            by_bypass: false,
             repeats: 0,
             place: [0; HEAD],
             place_sent: 0,
@@ -223,10 +223,10 @@ impl Outbox {
 
     /// It has gone by the bypass.
     #[inline]
-    pub(crate) fn went_aside(&mut self) {
+    pub(crate) fn went_by_bypass(&mut self) {
         self.unsure += self.end - self.sent;
         self.sent = self.end;
-        self.aside = true;
+        self.by_bypass = true;
     }
 
     /// Have parcels gone by the bypass that may not have come?
@@ -263,7 +263,7 @@ impl Outbox {
     fn go_on_here(&mut self) {
         self.repeats = self.sent_to();
         self.sent -= self.unsure;
-        (self.unsure, self.aside) = (0, false);
+        (self.unsure, self.by_bypass) = (0, false);
         self.place = Head::bare(Parcel::Place, 0, self.sent_to()).encode();
         (self.place_sent, self.midway) = (0, Midway::Place);
     }
@@ -304,7 +304,7 @@ impl Outbox {
         self.chunk = None;
         self.midway = Midway::Nowhere;
         self.sent = self.start;
-        (self.unsure, self.aside, self.repeats) = (0, false, 0);
+        (self.unsure, self.by_bypass, self.repeats) = (0, false, 0);
     }
 
     /// A stream's memory is about to go: what the wire has been promised of it is saved.
@@ -345,7 +345,7 @@ impl Outbox {
                     channel.flush()?;
                     return Ok(moved);
                 };
-                if self.aside {
+                if self.by_bypass {
                     self.go_on_here();
                 }
             }
@@ -405,7 +405,7 @@ impl Outbox {
     /// Write what was just kept, if nothing is in its way: the whole of a small send.
     #[inline]
     pub(crate) fn write_now(&mut self, channel: &mut Channel) -> io::Result<bool> {
-        if self.midway != Midway::Nowhere || !self.urgent.is_empty() || self.aside {
+        if self.midway != Midway::Nowhere || !self.urgent.is_empty() || self.by_bypass {
             return Ok(false);
         }
         let (_, done) = self.write_kept(channel)?;

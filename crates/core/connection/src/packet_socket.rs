@@ -2,7 +2,7 @@
 //!
 //! Frames are received into a ring that the kernel and this process share, so a look for one is a load. A filter in the kernel keeps
 //! all those away that do not name this socket's tag. It takes the right to open such sockets (CAP_NET_RAW). Nothing that comes
-//! is anybody's word: who reads it must prove it.
+//! is trusted: the reader must verify it.
 
 use std::ffi::CStr;
 use std::io;
@@ -31,7 +31,7 @@ pub struct Sender(Arc<OwnedFd>);
 
 /// A socket on a segment, and the ring of frames that have come.
 #[derive(Debug)]
-pub struct Segment {
+pub struct PacketSocket {
     socket: Sender,
     ring: NonNull<u8>,
     at: usize,
@@ -52,7 +52,7 @@ pub struct Interface {
 }
 
 // SAFETY: the ring belongs to this value alone, which may move to another thread.
-unsafe impl Send for Segment {}
+unsafe impl Send for PacketSocket {}
 
 impl Sender {
     /// By any socket that sends whole packets.
@@ -148,10 +148,10 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
     }
 }
 
-impl Segment {
+impl PacketSocket {
     /// The segment on which this host's address `local` and `peer` are. An error: there is none, or it may
     /// not be used.
-    pub fn open(local: IpAddr, peer: IpAddr) -> io::Result<Segment> {
+    pub fn open(local: IpAddr, peer: IpAddr) -> io::Result<PacketSocket> {
         let mut tag = [0; 4];
         let random = SystemRandom::new().fill(&mut tag);
         random.map_err(|_| io::Error::other("no random numbers"))?;
@@ -172,7 +172,7 @@ impl Segment {
         let interface = find(&socket, local, peer)?;
         keep_others_out(&socket, tag)?;
         let ring = make_ring(&socket)?;
-        let segment = Segment {
+        let segment = PacketSocket {
             socket: Sender::new(socket),
             ring,
             at: 0,
@@ -265,13 +265,13 @@ impl Segment {
     }
 }
 
-impl AsFd for Segment {
+impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.0.as_fd()
     }
 }
 
-impl Drop for Segment {
+impl Drop for PacketSocket {
     fn drop(&mut self) {
         // SAFETY: the ring's own mapping, which nobody refers to any more.
         unsafe { libc::munmap(self.ring.as_ptr().cast(), RING) };
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn there_is_no_segment_within_a_host() {
         let here = IpAddr::from([127, 0, 0, 1]);
-        assert!(Segment::open(here, here).is_err());
-        assert!(Segment::open(here, IpAddr::from([127, 0, 0, 2])).is_err());
+        assert!(PacketSocket::open(here, here).is_err());
+        assert!(PacketSocket::open(here, IpAddr::from([127, 0, 0, 2])).is_err());
     }
 }
