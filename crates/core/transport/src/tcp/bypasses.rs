@@ -232,7 +232,7 @@ impl Tcp {
         if let Some(socket) = &self.bypasses.socket {
             return socket.reaches(local, remote).then_some(());
         }
-        // Who may not open one now may not later.
+        // A task that may not open one now may not later.
         if self.bypasses.refused == Some(ErrorKind::PermissionDenied) {
             return None;
         }
