@@ -261,7 +261,7 @@ impl Tcp {
 
     fn why_no_bypass(&self, offered: bool) -> &'static str {
         match self.bypasses.refused {
-            _ if !self.bypasses.wanted => "the connection is not encrypted, or REGATTA_BYPASS=off",
+            _ if !self.bypasses.wanted => "REGATTA_BYPASS=off, or a trusted network",
             _ if self.bypasses.crowded => "this host has more tasks than cores",
             _ if offered => "the other task has offered none, or does not answer by it now",
             Some(ErrorKind::PermissionDenied) => {
