@@ -195,7 +195,7 @@ fn what_was_overheard_is_of_no_use() {
         assert!(tasks[1].front(0).unwrap().is_none());
         // And the connection it was to take over is still there.
         let path = tasks[1].path(0);
-        assert!(path.ends_with("; connected"), "{path}");
+        assert!(path.contains("; connected"), "{path}");
     }
 }
 
