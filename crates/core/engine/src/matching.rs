@@ -10,8 +10,6 @@
 //! ("unexpected") message stands in four lists, so that whatever a receive leaves open, its
 //! oldest message is at a front. Only receives by mask walk a list.
 
-use std::collections::VecDeque;
-
 use crate::index::{ANY_SOURCE, ANY_TAG, Index, Key};
 use crate::transport::Peer;
 
@@ -79,11 +77,14 @@ pub struct Posted<T> {
     wild: usize,
 }
 
-/// Receives that select the same, oldest first.
+/// Receives that select the same, oldest first: a queue in place, which no code has to make longer.
 struct Run<T> {
     /// Their selection, while there are any.
     select: Select,
-    owners: VecDeque<(u32, T)>,
+    owners: [(u32, T); LONGEST],
+    /// The place of the oldest, counted on past the end of `owners`.
+    first: usize,
+    len: usize,
     /// The number of the next one.
     next: u32,
 }
@@ -93,7 +94,7 @@ const RUN: u32 = 1 << 31;
 /// Withdrawing a receive searches the run, so it does not get longer than this.
 const LONGEST: usize = 64;
 
-impl<T> Default for Posted<T> {
+impl<T: Copy + Default> Default for Posted<T> {
     fn default() -> Self {
         let nothing = Select {
             context: 0,
@@ -103,7 +104,9 @@ impl<T> Default for Posted<T> {
         Posted {
             run: Run {
                 select: nothing,
-                owners: VecDeque::with_capacity(LONGEST),
+                owners: [(0, T::default()); LONGEST],
+                first: 0,
+                len: 0,
                 next: 0,
             },
             index: Index::default(),
@@ -112,13 +115,43 @@ impl<T> Default for Posted<T> {
     }
 }
 
-impl<T> Run<T> {
+impl<T: Copy> Run<T> {
+    /// Behind the others, fewer than [`LONGEST`].
     #[inline(always)]
     fn push(&mut self, owner: T) -> u32 {
         let number = RUN | self.next;
         self.next = self.next.wrapping_add(1) & !RUN;
-        self.owners.push_back((number, owner));
+        self.owners[(self.first + self.len) % LONGEST] = (number, owner);
+        self.len += 1;
         number
+    }
+
+    #[inline(always)]
+    fn oldest(&self) -> Option<T> {
+        (self.len > 0).then(|| self.owners[self.first % LONGEST].1)
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<T> {
+        let oldest = self.oldest()?;
+        self.first = self.first.wrapping_add(1);
+        self.len -= 1;
+        Some(oldest)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, T)> {
+        (0..self.len).map(|at| self.owners[(self.first + at) % LONGEST])
+    }
+
+    /// Take out the one with this number.
+    fn remove(&mut self, number: u32) -> Option<T> {
+        let at = self.iter().position(|(other, _)| other == number)?;
+        let (_, owner) = self.owners[(self.first + at) % LONGEST];
+        for at in at + 1..self.len {
+            self.owners[(self.first + at - 1) % LONGEST] = self.owners[(self.first + at) % LONGEST];
+        }
+        self.len -= 1;
+        Some(owner)
     }
 }
 
@@ -130,18 +163,18 @@ impl<T: Copy> Posted<T> {
     /// None posted?
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.run.owners.is_empty() && self.index.is_empty()
+        self.run.len == 0 && self.index.is_empty()
     }
 
     /// Post a receive; the number is for `remove`.
     #[inline(always)]
     pub fn post(&mut self, select: Select, owner: T) -> u32 {
         if self.index.is_empty() {
-            if self.run.owners.is_empty() {
+            if self.run.len == 0 {
                 self.run.select = select;
                 return self.run.push(owner);
             }
-            if self.run.owners.len() < LONGEST && self.run.select == select {
+            if self.run.len < LONGEST && self.run.select == select {
                 return self.run.push(owner);
             }
         }
@@ -149,22 +182,34 @@ impl<T: Copy> Posted<T> {
         self.index.insert([select.key()], (select, owner))
     }
 
-    /// May a receive of this message be posted behind others that select the same and nothing
-    /// else? Then no message can have come that it would take.
+    /// Post a receive of this message if no other receive is posted, or only such of the same messages, and not too many. The number is for
+    /// `remove`.
     #[inline(always)]
-    pub fn continues(&self, context: u32, source: Peer, tag: i32) -> bool {
-        let run = &self.run;
-        (1..LONGEST).contains(&run.owners.len())
-            && self.index.is_empty()
-            && run.select.context == context
-            && run.select.source == Some(source)
-            && run.select.tag == TagSelect::Exactly(tag)
+    pub fn post_alike(&mut self, context: u32, source: Peer, tag: i32, owner: T) -> Option<u32> {
+        if !self.index.is_empty() {
+            return None;
+        }
+        let run = &mut self.run;
+        if run.len == 0 {
+            run.select = Select {
+                context,
+                source: Some(source),
+                tag: TagSelect::Exactly(tag),
+            };
+        } else if run.len == LONGEST
+            || run.select.context != context
+            || run.select.source != Some(source)
+            || run.select.tag != TagSelect::Exactly(tag)
+        {
+            return None;
+        }
+        Some(run.push(owner))
     }
 
     /// The oldest receive, if it selects one source and one tag: source, context, tag, owner.
     #[inline(always)]
     pub fn oldest(&self) -> Option<(Peer, u32, i32, T)> {
-        let &(_, owner) = self.run.owners.front()?;
+        let owner = self.run.oldest()?;
         let select = &self.run.select;
         match (select.source, select.tag) {
             (Some(source), TagSelect::Exactly(tag)) => Some((source, select.context, tag, owner)),
@@ -175,20 +220,20 @@ impl<T: Copy> Posted<T> {
     /// How many receives select the same as the oldest, with no other between.
     #[inline(always)]
     pub fn in_run(&self) -> usize {
-        self.run.owners.len()
+        self.run.len
     }
 
     /// The receive that `oldest` told has its message.
     #[inline(always)]
     pub fn take_oldest(&mut self) {
-        self.run.owners.pop_front();
+        self.run.pop();
     }
 
     /// The receive that takes this message, if there is one; it is not posted any more.
     #[inline(always)]
     pub fn take(&mut self, context: u32, source: Peer, tag: i32) -> Option<T> {
-        if !self.run.owners.is_empty() && self.run.select.takes(context, source, tag) {
-            return self.run.owners.pop_front().map(|(_, owner)| owner);
+        if self.run.len > 0 && self.run.select.takes(context, source, tag) {
+            return self.run.pop();
         }
         if self.index.is_empty() {
             return None;
@@ -244,12 +289,7 @@ impl<T: Copy> Posted<T> {
     /// Withdraw a receive.
     pub fn remove(&mut self, id: u32) -> Option<T> {
         if id & RUN != 0 {
-            let at = self
-                .run
-                .owners
-                .iter()
-                .position(|&(number, _)| number == id)?;
-            return self.run.owners.remove(at).map(|(_, owner)| owner);
+            return self.run.remove(id);
         }
         let (select, owner) = self.index.remove(id)?;
         self.wild -= is_wild(&select) as usize;
@@ -259,10 +299,7 @@ impl<T: Copy> Posted<T> {
     /// All posted receives.
     pub fn iter(&self) -> impl Iterator<Item = (u32, (Select, T))> {
         let run = &self.run;
-        let first = run
-            .owners
-            .iter()
-            .map(|&(id, owner)| (id, (run.select, owner)));
+        let first = run.iter().map(|(id, owner)| (id, (run.select, owner)));
         first.chain(self.index.iter().map(|(id, &both)| (id, both)))
     }
 }

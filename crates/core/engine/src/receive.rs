@@ -24,6 +24,16 @@ pub enum Attempt {
     NeedsRequest,
 }
 
+/// The outcome of a look for the message of the oldest posted receive.
+enum Look {
+    /// It has come, and the request is finished.
+    Settled(Status),
+    /// It has not.
+    InVain,
+    /// The request is of another receive, or of another kind.
+    Other,
+}
+
 /// Receives a small message if it is the next one of its source. Needs nothing of the engine but that no receive or message waits.
 #[inline(always)]
 fn receive_front(
@@ -188,37 +198,33 @@ impl<T: Transport> Engine<T> {
         };
         if source == self.me
             || !self.unexpected.is_empty()
-            || self.is_gone(source)
+            || !self.gone.is_empty()
             || self.losses_seen != self.transport.losses()
         {
             return None;
         }
-        if !self.posted.is_empty() && !self.posted.continues(context, source, tag) {
-            return None;
-        }
-        let select = Select {
-            context,
-            source: Some(source),
-            tag: TagSelect::Exactly(tag),
-        };
-        let id = self.requests.next_id();
-        let number = self.posted.post(select, id);
-        Some(self.requests.add_posted(id, number, context, at, len))
+        let message = (source, context, tag);
+        self.requests
+            .add_posted(&mut self.posted, message, (at, len))
     }
 
     /// If this is the oldest posted receive and its message has come: that is settled. A look at
     /// one ring, where `progress` looks at all.
     #[inline(always)]
-    fn settle_oldest(&mut self, handle: Handle) -> Option<Status> {
-        let (source, context, tag, id) = self.posted.oldest()?;
-        if !self.requests.is_plain(handle, id) {
-            return None;
-        }
-        let into = &self.requests.get(id).views;
-        let length = self.transport.accept_matching(source, context, tag, into)?;
+    fn settle_oldest(&mut self, handle: Handle) -> Look {
+        let Some((source, context, tag, id)) = self.posted.oldest() else {
+            return Look::Other;
+        };
+        let Some(into) = self.requests.plain(handle, id) else {
+            return Look::Other;
+        };
+        let accepted = self.transport.accept_matching(source, context, tag, &into);
+        let Some(length) = accepted else {
+            return Look::InVain;
+        };
         self.posted.take_oldest();
         self.requests.settle_at(id);
-        Some(Status {
+        Look::Settled(Status {
             source: source as i32,
             tag,
             length,
@@ -236,14 +242,11 @@ impl<T: Transport> Engine<T> {
         if handle == Handle::COMPLETE {
             return Some(Status::EMPTY);
         }
-        let done = self.requests.settle(handle);
-        if done.is_some() {
-            return done;
-        }
         for _ in 0..LOOKS {
-            let come = self.settle_oldest(handle);
-            if come.is_some() {
-                return come;
+            match self.settle_oldest(handle) {
+                Look::Settled(status) => return Some(status),
+                Look::InVain => {}
+                Look::Other => return self.requests.settle(handle),
             }
             // One look takes the line from the core that is about to write it. When many messages
             // are awaited it is faster to let some come.

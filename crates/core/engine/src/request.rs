@@ -7,6 +7,7 @@
 use regatta_memory::views::Views;
 
 use crate::error::Error;
+use crate::matching::Posted;
 use crate::transport::Peer;
 
 /// A request, as callers hold it. Never 0.
@@ -60,6 +61,8 @@ pub(crate) enum Stage {
     Done,
 }
 
+/// As large as a power of two, so that its place is found without a multiplication.
+#[repr(align(64))]
 pub(crate) struct Request {
     generation: u32,
     pub(crate) stage: Stage,
@@ -175,47 +178,46 @@ impl Requests {
         self.open -= 1;
     }
 
-    /// The slot that the next request gets.
-    #[inline(always)]
-    pub(crate) fn next_id(&mut self) -> u32 {
-        if self.free == NIL {
-            self.add_free();
-        }
-        self.free
-    }
-
-    /// A receive into one block that waits for its message, in the slot that `next_id` told.
+    /// A receive into one block that waits for its message (of `source`, with `context` and `tag`), if there is a free slot and no other receive is
+    /// posted but such of the same messages. Nothing is dropped and nothing grows: all on the way to this is one leaf.
     #[inline(always)]
     pub(crate) fn add_posted(
         &mut self,
-        id: u32,
-        number: u32,
-        context: u32,
-        at: *mut u8,
-        len: usize,
-    ) -> Handle {
+        posted: &mut Posted<u32>,
+        (source, context, tag): (Peer, u32, i32),
+        (at, len): (*mut u8, usize),
+    ) -> Option<Handle> {
+        // No slot has the number `NIL`.
+        let id = self.free;
+        let slot = self.slots.get_mut(id as usize)?;
+        let (Stage::Free(next), Views::Block(to, room)) = (slot.stage, &mut slot.views) else {
+            return None;
+        };
+        let number = posted.post_alike(context, source, tag, id)?;
         self.open += 1;
-        let slot = &mut self.slots[id as usize];
-        if let Stage::Free(next) = slot.stage {
-            self.free = next;
-        }
+        self.free = next;
         slot.stage = Stage::Posted(number);
         slot.status.source = NOBODY;
         slot.status.tag = -1;
         slot.status.length = 0;
         slot.status.context = context;
-        slot.views = Views::Block(at, len);
-        Handle((slot.generation as u64) << 32 | (id as u64 + 1))
+        (*to, *room) = (at, len);
+        Some(Handle((slot.generation as u64) << 32 | (id as u64 + 1)))
     }
 
-    /// Is this the handle of the receive in slot `id`, which goes to one block and calls nobody?
+    /// The memory of the receive in slot `id`, if this is its handle, it goes to one block, and calls nobody.
     #[inline(always)]
-    pub(crate) fn is_plain(&self, handle: Handle, id: u32) -> bool {
-        let slot = &self.slots[id as usize];
-        handle.0 as u32 == id + 1
-            && slot.generation == (handle.0 >> 32) as u32
-            && matches!(slot.views, Views::Block(..))
-            && slot.callback.is_none()
+    pub(crate) fn plain(&self, handle: Handle, id: u32) -> Option<Views> {
+        let slot = self.slots.get(id as usize)?;
+        match slot.views {
+            Views::Block(at, len)
+                if handle.0 == (slot.generation as u64) << 32 | (id as u64 + 1)
+                    && slot.callback.is_none() =>
+            {
+                Some(Views::Block(at, len))
+            }
+            _ => None,
+        }
     }
 
     #[cold]

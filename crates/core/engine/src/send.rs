@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::matching::Waiting;
 use crate::queue::{Content, Queued};
 use crate::request::{Handle, Stage, Status};
-use crate::transport::{Peer, Presence, Transport};
+use crate::transport::{Peer, Presence, SentLine, Transport};
 
 /// The meaning of a send's completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +49,13 @@ impl<T: Transport> Engine<T> {
 
     /// Send at once, as [`send_now`](Engine::send_now) does, a message that fits into a line of a ring.
     #[inline(always)]
-    pub fn send_line_now(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> bool {
+    pub fn send_line_now(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> SentLine {
         if to == self.me
             || !self.queued.is_empty()
             || !self.gone.is_empty()
             || self.losses_seen != self.transport.losses()
         {
-            return false;
+            return SentLine::No;
         }
         self.transport.send_line(to, context, tag, message)
     }

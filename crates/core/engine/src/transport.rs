@@ -20,7 +20,7 @@ mod peers;
 mod streams;
 
 pub use collective_buffers::{CollectiveBuffers, Part};
-pub use frames::{Arrival, Frames};
+pub use frames::{Arrival, Frames, SentLine};
 pub use loans::Loans;
 pub use peers::{Peers, Presence};
 pub use streams::{Flow, Streams};

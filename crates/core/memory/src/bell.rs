@@ -193,10 +193,16 @@ impl Bell {
     /// Sender: call after the message is published. Costs a load while the task is awake.
     #[inline(always)]
     pub fn ring(&self, fencing: Fencing) {
-        fencing.before_look();
-        if self.asleep.load(Ordering::Relaxed) != 0 {
+        if self.must_be_rung(fencing) {
             self.wake();
         }
+    }
+
+    /// As `ring`, but true instead of waking: [`wake`](Bell::wake) is the caller's.
+    #[inline(always)]
+    pub fn must_be_rung(&self, fencing: Fencing) -> bool {
+        fencing.before_look();
+        self.asleep.load(Ordering::Relaxed) != 0
     }
 
     /// Wake the task's sleepers, if it has any. For a caller that rings many bells: it has run a full fence, sequentially

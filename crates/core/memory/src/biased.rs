@@ -110,15 +110,19 @@ impl<T> Biased<T> {
         None
     }
 
-    /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths.
+    /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths, and with no code
+    /// for any other.
     #[inline(always)]
-    pub fn enter_alone(&self) -> Option<Inside<'_, T>> {
+    pub fn enter_alone(&self) -> Option<Alone<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == thread_pointer() {
             self.inside.store(true, Ordering::Relaxed);
             // Partner: the membarrier in `ask_out`.
             compiler_fence(Ordering::SeqCst);
             if !self.revoked.load(Ordering::Acquire) {
-                return Some(self.inside(None));
+                return Some(Alone {
+                    lock: self,
+                    _not_send: std::marker::PhantomData,
+                });
             }
             self.inside.store(false, Ordering::Release);
         }
@@ -128,22 +132,15 @@ impl<T> Biased<T> {
     /// Take the lock if it is biased to this thread, or if several threads use it and nobody is inside. For paths that look once, and keep nobody out for long.
     #[inline(always)]
     pub fn enter_now(&self) -> Option<Inside<'_, T>> {
-        let alone = self.enter_alone();
-        if alone.is_some() || !self.shared.load(Ordering::Relaxed) {
-            return alone;
+        if let Some(alone) = self.enter_alone() {
+            return Some(Inside::Alone(alone));
+        }
+        if !self.shared.load(Ordering::Relaxed) {
+            return None;
         }
         let held = self.mutex.try_lock().ok()?;
         let is_open = self.settled.load(Ordering::Relaxed) && !self.shut.load(Ordering::Relaxed);
-        is_open.then(|| self.inside(Some(held)))
-    }
-
-    #[inline(always)]
-    fn inside<'a>(&'a self, shared: Option<MutexGuard<'a, ()>>) -> Inside<'a, T> {
-        Inside {
-            lock: self,
-            shared,
-            _not_send: std::marker::PhantomData,
-        }
+        is_open.then_some(Inside::Shared(self, held))
     }
 
     /// Run `work` on the value if the lock is biased to this thread, as above.
@@ -268,38 +265,65 @@ impl<T> Biased<T> {
     }
 }
 
-/// Access on the short way: of the thread that the lock is biased to, or of one that holds the mutex (`shared`). Gives the lock back when
-/// dropped, also when the work inside unwinds. The lock's users
-/// never call out while they are inside, so there is no second one.
-pub struct Inside<'a, T> {
+/// Access of the thread that the lock is biased to, on the short way. Gives the lock back when dropped, also when the work inside unwinds. The
+/// lock's users never call out while they are inside, so there is no second one.
+pub struct Alone<'a, T> {
     lock: &'a Biased<T>,
-    shared: Option<MutexGuard<'a, ()>>,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
 
-impl<T> Drop for Inside<'_, T> {
+impl<T> Drop for Alone<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.shared.is_none() {
-            self.lock.inside.store(false, Ordering::Release);
-        }
+        self.lock.inside.store(false, Ordering::Release);
     }
+}
+
+impl<T> Deref for Alone<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: biased to this thread and not revoked: nobody else is inside.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Alone<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+/// Access on the short way: of the thread that the lock is biased to, or of one that holds the mutex of a lock that is shared.
+pub enum Inside<'a, T> {
+    /// Biased to this thread.
+    Alone(Alone<'a, T>),
+    /// This thread holds the mutex.
+    Shared(&'a Biased<T>, MutexGuard<'a, ()>),
 }
 
 impl<T> Deref for Inside<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: biased to this thread and not revoked, or this thread holds the mutex of a lock that is shared: nobody else is inside.
-        unsafe { &*self.lock.value.get() }
+        match self {
+            Inside::Alone(alone) => alone,
+            // SAFETY: the mutex of a lock that is shared is held: nobody else is inside.
+            Inside::Shared(lock, _) => unsafe { &*lock.value.get() },
+        }
     }
 }
 
 impl<T> DerefMut for Inside<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
-        unsafe { &mut *self.lock.value.get() }
+        match self {
+            Inside::Alone(alone) => alone,
+            // SAFETY: as above.
+            Inside::Shared(lock, _) => unsafe { &mut *lock.value.get() },
+        }
     }
 }
 

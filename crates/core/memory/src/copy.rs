@@ -39,19 +39,24 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { core::ptr::copy_nonoverlapping(from, to, len) }
 }
 
-/// Copy what goes into a line of a ring, most often a word.
+/// Copy what goes into a line of a ring or comes out of one, most often a word; without a call, so that its caller need not save registers: each of those is a store that waits in
+/// line with those to shared memory.
 ///
 /// # Safety
-/// As for [`copy`].
+/// As for [`copy`]; at most 48 bytes.
 #[inline(always)]
-pub unsafe fn copy_to_line(from: *const u8, to: *mut u8, len: usize) {
+pub unsafe fn copy_line(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: as this function's.
     unsafe {
         if len == size_of::<u64>() {
             let word = from.cast::<u64>().read_unaligned();
             return to.cast::<u64>().write_unaligned(word);
         }
-        copy(from, to, len);
+        if len <= 32 {
+            return copy_small(from, to, len);
+        }
+        copy_small(from, to, 32);
+        copy_small(from.add(len - 16), to.add(len - 16), 16);
     }
 }
 

@@ -120,6 +120,14 @@ impl Producer {
         Ok(Some(self.written & (count - 1)))
     }
 
+    /// As `claim`, but `None` also if it takes a look at the consumer's position to find one.
+    #[inline(always)]
+    pub fn claim_known(&self, lines: &impl Lines) -> Option<u32> {
+        let count = lines.count();
+        let known = self.written.wrapping_sub(self.read) != count;
+        known.then_some(self.written & (count - 1))
+    }
+
     #[cold]
     fn look(&mut self, lines: &impl Lines) -> Result<bool, Corrupt> {
         let read = lines.read();

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use regatta_engine::{Error, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect};
+pub use regatta_engine::SentLine;
+use regatta_engine::{
+    Error, Frames, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect,
+};
 use regatta_memory::views::Views;
 
 use crate::deadlock_detector::DeadlockDetector;
@@ -73,14 +76,44 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     tag >= 0 && process.engine.send_now(to, context, tag, message)
 }
 
-/// Send at once, as [`send_now`] does, a message that fits into a line of a ring: [`LINE`] bytes. For small sends, whose cost it is.
+/// Send at once, as [`send_now`] does, a message that fits into a line of a ring, [`LINE`] bytes, to a rank of the world, by the only thread that calls.
+///
+/// Each store of this path waits in line with those to shared memory, which take as long as a line takes from core to core: with 20 of them a message,
+/// no more than five messages were on their way at once. So it is one leaf: all that would be a call is left to others.
+#[inline(always)]
+pub fn send_line_alone(message: &Views, to: i32, tag: i32, group: GroupId) -> SentLine {
+    inside_or!(enter_alone, process, SentLine::No);
+    if tag < 0 || !process.is_world_rank(group, to) {
+        return SentLine::No;
+    }
+    let to = process.first + to as u32;
+    process.engine.send_line_now(to, 0, tag, message)
+}
+
+/// As [`send_line_alone`], in any group and by any thread. False: nothing has happened.
 #[inline(always)]
 pub fn send_line_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     inside_or!(enter_now, process, false);
     let Some((to, context)) = process.address_now(group, to) else {
         return false;
     };
-    tag >= 0 && process.engine.send_line_now(to, context, tag, message)
+    if tag < 0 {
+        return false;
+    }
+    let sent = process.engine.send_line_now(to, context, tag, message);
+    if sent == SentLine::ToSleeper {
+        process.engine.transport.wake(to);
+    }
+    sent != SentLine::No
+}
+
+/// A line has gone to a sleeper ([`SentLine::ToSleeper`]), who is this rank of the world: it is woken.
+#[cold]
+pub fn wake_receiver(to: i32) {
+    if let Ok(mut held) = enter() {
+        let peer = held.first + to as u32;
+        held.engine.transport.wake(peer);
+    }
 }
 
 /// Send; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
@@ -250,6 +283,17 @@ pub(crate) fn just(seen: &Status) -> Select {
         source: Some(seen.source as Peer),
         tag: TagSelect::Exactly(seen.tag),
     }
+}
+
+/// As [`post_receive_now`], of a rank of the world, by the only thread that calls: a leaf, as [`send_line_alone`] is.
+#[inline(always)]
+pub fn post_receive_alone(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
+    inside_or!(enter_alone, process, None);
+    if tag < 0 || !process.is_world_rank(group, from) {
+        return None;
+    }
+    let from = process.first + from as u32;
+    process.engine.post_now(from, 0, tag, into)
 }
 
 /// Start to receive a message of this source and tag, if nothing else is being waited for, without a look whether it is there. `None`:

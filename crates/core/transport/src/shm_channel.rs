@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use regatta_engine::{Arrival, Peer};
 use regatta_memory::Corrupt;
 use regatta_memory::bell::Bell;
-use regatta_memory::copy::copy_to_line;
+use regatta_memory::copy::copy_line;
 use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
 use regatta_memory::prefetch::prefetch_to_write;
@@ -216,18 +216,18 @@ impl Out {
         Ok(true)
     }
 
-    /// Send an eager frame in one line, if there is room for it and nothing wrong.
+    /// Send an eager frame in one line, if there is known to be room for it.
     #[inline(always)]
     pub(crate) fn send_line(&mut self, context: u32, tag: i32, payload: &Views) -> bool {
         let Views::Block(from, length @ ..=INLINE) = *payload else {
             return false;
         };
-        let Ok(Some(line)) = self.producer.claim(&self.memory) else {
+        let Some(line) = self.producer.claim_known(&self.memory) else {
             return false;
         };
         // SAFETY: a block of so many bytes; the line has been claimed: nobody else touches it before it is published.
         unsafe {
-            copy_to_line(from, self.memory.inline_bytes(line), length);
+            copy_line(from, self.memory.inline_bytes(line), length);
             let head = context as u64 | (tag as u32 as u64) << 32;
             self.memory.word(line, 1).write(head);
         }
@@ -493,11 +493,18 @@ impl In {
         let wanted = context as u64 | (tag as u32 as u64) << 32;
         // SAFETY: word 1 of a line inside the segment; written before the header was published.
         let head = unsafe { self.memory.word(line, 1).read() };
-        if header.kind != Kind::Eager as u8
-            || head != wanted
-            || length > into.len()
-            || length > self.most(header)
+        if header.kind != Kind::Eager as u8 || head != wanted {
+            return None;
+        }
+        if let Views::Block(to, room) = *into
+            && length <= INLINE
+            && length <= room
         {
+            // SAFETY: a block with so much room, and at most `INLINE` bytes of a line inside the segment.
+            unsafe { copy_line(self.memory.inline_bytes(line), to, length) };
+            return Some((length, self.consumer.take(&self.memory)));
+        }
+        if length > into.len() || length > self.most(header) {
             return None;
         }
         let room = self.copy_out(line, header, length, length, into);

@@ -3,7 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-use regatta_process::{self as process, Came, Error, Mode, Result, Status, TagSelect, Views};
+use regatta_process::{
+    self as process, Came, Error, Mode, Result, SentLine, Status, TagSelect, Views,
+};
 
 use crate::error::{NOTHING, OK, answer, argument, code, fail};
 use crate::memory::{
@@ -116,10 +118,11 @@ extern "C" fn rg_send(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if sent_in_line(buf, len, to, tag, group) {
-        return OK;
+    match sent_in_line(buf, len, to, tag, group) {
+        SentLine::Yes => OK,
+        SentLine::ToSleeper => wake(to),
+        SentLine::No => send_otherwise(buf, len, to, tag, group),
     }
-    send_otherwise(buf, len, to, tag, group)
 }
 
 #[inline(never)]
@@ -130,7 +133,7 @@ extern "C" fn send_otherwise(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if is_block(buf, len) && process::send_now(&block_unchecked(buf, len), to, tag, group.id()) {
+    if sent_now(buf, len, to, tag, group) {
         return OK;
     }
     send(block(buf, len), to, tag, group, Mode::Standard)
@@ -258,10 +261,11 @@ extern "C" fn rg_bsend(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if sent_in_line(buf, len, to, tag, group) {
-        return OK;
+    match sent_in_line(buf, len, to, tag, group) {
+        SentLine::Yes => OK,
+        SentLine::ToSleeper => wake(to),
+        SentLine::No => bsend_otherwise(buf, len, to, tag, group),
     }
-    bsend_otherwise(buf, len, to, tag, group)
 }
 
 #[inline(never)]
@@ -272,7 +276,7 @@ extern "C" fn bsend_otherwise(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if is_block(buf, len) && process::send_now(&block_unchecked(buf, len), to, tag, group.id()) {
+    if sent_now(buf, len, to, tag, group) {
         return OK;
     }
     send_kept(block(buf, len), to, tag, group)
@@ -394,12 +398,19 @@ extern "C" fn rg_isend(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
-    if !request.is_null() && sent_in_line(buf, len, to, tag, group) {
-        // SAFETY: the C contract: a request pointer is valid or NULL.
-        unsafe { (*request).id = process::Handle::COMPLETE.0 };
-        return OK;
+    if request.is_null() {
+        return isend_otherwise(buf, len, to, tag, group, request);
     }
-    isend_otherwise(buf, len, to, tag, group, request)
+    let sent = sent_in_line(buf, len, to, tag, group);
+    if sent == SentLine::No {
+        return isend_otherwise(buf, len, to, tag, group, request);
+    }
+    // SAFETY: the C contract: a request pointer is valid or NULL.
+    unsafe { (*request).id = process::Handle::COMPLETE.0 };
+    match sent {
+        SentLine::ToSleeper => wake(to),
+        _ => OK,
+    }
 }
 
 #[inline(never)]
@@ -411,10 +422,7 @@ extern "C" fn isend_otherwise(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
-    if is_block(buf, len)
-        && !request.is_null()
-        && process::send_now(&block_unchecked(buf, len), to, tag, group.id())
-    {
+    if !request.is_null() && sent_now(buf, len, to, tag, group) {
         // SAFETY: the C contract: a request pointer is valid or NULL.
         unsafe { (*request).id = process::Handle::COMPLETE.0 };
         return OK;
@@ -422,11 +430,36 @@ extern "C" fn isend_otherwise(
     start_send(block(buf, len), to, tag, group, Mode::Standard, request)
 }
 
-/// Sends a small message at once, if that is possible. False: nothing has happened.
+/// May this be the memory of a message that fits into a line?
 #[inline(always)]
-fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
-    let is_small = len <= process::LINE && !(buf.is_null() && len > 0);
-    is_small && process::send_line_now(&block_unchecked(buf, len), to, tag, group.id())
+fn is_line(buf: *const c_void, len: usize) -> bool {
+    len <= process::LINE && !(buf.is_null() && len > 0)
+}
+
+/// Sends a small message at once, if that is possible on the shortest way.
+#[inline(always)]
+fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> SentLine {
+    match is_line(buf, len) {
+        true => process::send_line_alone(&block_unchecked(buf, len), to, tag, group.id()),
+        false => SentLine::No,
+    }
+}
+
+/// Sends a message at once, if that is possible. False: nothing has happened.
+#[inline(always)]
+fn sent_now(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
+    let message = block_unchecked(buf, len);
+    if is_line(buf, len) && process::send_line_now(&message, to, tag, group.id()) {
+        return true;
+    }
+    is_block(buf, len) && process::send_now(&message, to, tag, group.id())
+}
+
+/// A message has gone in a line to a sleeper.
+#[cold]
+extern "C" fn wake(to: c_int) -> c_int {
+    process::wake_receiver(to);
+    OK
 }
 
 #[unsafe(no_mangle)]
@@ -455,6 +488,29 @@ extern "C" fn rg_irsend(
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_irecv(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    if !is_block(buf, capacity) || request.is_null() {
+        return irecv_otherwise(buf, capacity, from, tag, group, request);
+    }
+    let into = block_unchecked(buf, capacity);
+    match process::post_receive_alone(&into, from, tag, group.id()) {
+        Some(handle) => {
+            // SAFETY: the C contract: a request pointer is valid or NULL.
+            unsafe { (*request).id = handle.0 };
+            OK
+        }
+        None => irecv_otherwise(buf, capacity, from, tag, group, request),
+    }
+}
+
+#[inline(never)]
+extern "C" fn irecv_otherwise(
     buf: *mut c_void,
     capacity: usize,
     from: c_int,

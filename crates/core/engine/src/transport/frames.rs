@@ -24,6 +24,18 @@ pub struct Arrival {
     pub length: usize,
 }
 
+/// Outcome of [`Frames::send_line`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentLine {
+    /// Nothing has happened.
+    No,
+    /// It has been sent.
+    Yes,
+    /// It has been sent, and the receiver sleeps: [`Frames::wake`] is due. That is no part of the fast path, which does without calls and so
+    /// without saving registers.
+    ToSleeper,
+}
+
 /// Frames to and from other tasks.
 pub trait Frames {
     /// Longest payload of a frame to most peers; a longer one finds no room. The fast path of a send compares with this for every
@@ -35,12 +47,13 @@ pub trait Frames {
     }
     /// Send a frame whole, or say `false`: no room now.
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
-    /// As `send`, of an eager frame whose payload fits into a line of a ring ([`INLINE`] bytes), if that can be done at once. False: nothing
-    /// has happened, and `send` does it or says why not. The fast path of every small send.
+    /// As `send`, of an eager frame whose payload fits into a line of a ring ([`INLINE`] bytes), if that can be done at once. No: `send` does it or says why not. The fast path of every small send.
     #[inline(always)]
-    fn send_line(&mut self, _to: Peer, _context: u32, _tag: i32, _payload: &Views) -> bool {
-        false
+    fn send_line(&mut self, _to: Peer, _context: u32, _tag: i32, _payload: &Views) -> SentLine {
+        SentLine::No
     }
+    /// Wake a peer to which a line went [`ToSleeper`](SentLine::ToSleeper).
+    fn wake(&mut self, _to: Peer) {}
     /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of our own.
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault>;
     /// The oldest frame from a peer that has not been accepted.

@@ -1,6 +1,6 @@
 //! Frames: through a ring to whoever has one, through a connection to whoever is on another host.
 
-use regatta_engine::{Arrival, Fault, Frames, Peer, Peers};
+use regatta_engine::{Arrival, Fault, Frames, Peer, Peers, SentLine};
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
@@ -35,8 +35,12 @@ impl Frames for Paths {
     }
 
     #[inline(always)]
-    fn send_line(&mut self, to: Peer, context: u32, tag: i32, payload: &Views) -> bool {
+    fn send_line(&mut self, to: Peer, context: u32, tag: i32, payload: &Views) -> SentLine {
         self.shm.send_line(to, context, tag, payload)
+    }
+
+    fn wake(&mut self, to: Peer) {
+        self.shm.wake(to);
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {

@@ -3,7 +3,7 @@
 //! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
 //! the receiver sleeps, one line written, one line read. (ARCHITECTURE.md, "Hot paths", names the test.)
 
-use regatta_engine::{Arrival, Fault, Frames, Peer};
+use regatta_engine::{Arrival, Fault, Frames, Peer, SentLine};
 use regatta_memory::bell::Fencing;
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
@@ -33,15 +33,23 @@ impl Frames for Shm {
     }
 
     #[inline(always)]
-    fn send_line(&mut self, to: Peer, context: u32, tag: i32, payload: &Views) -> bool {
+    fn send_line(&mut self, to: Peer, context: u32, tag: i32, payload: &Views) -> SentLine {
         let Some(Some(channel)) = self.outs.get_mut(to as usize) else {
-            return false;
+            return SentLine::No;
         };
-        let sent = channel.send_line(context, tag, payload);
-        if sent {
-            channel.bell().ring(self.fencing);
+        if !channel.send_line(context, tag, payload) {
+            return SentLine::No;
         }
-        sent
+        match channel.bell().must_be_rung(self.fencing) {
+            true => SentLine::ToSleeper,
+            false => SentLine::Yes,
+        }
+    }
+
+    fn wake(&mut self, to: Peer) {
+        if let Some(Some(channel)) = self.outs.get(to as usize) {
+            channel.bell().wake();
+        }
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
