@@ -13,14 +13,15 @@
  * | limit/layout.h | the shared memory |
  * | limit/crowd.h | how a task waits, and where it runs |
  * | limit/rings.h, limit/board.h | messages, collectives |
- * | limit/trials.h | what is tried out at the start |
+ * | limit/trials.h | what is tried out |
+ * | limit/distance.h | when it is tried out, and what is remembered |
  *
  * Payload is copied with `rep movsb` where the processor has it, because it was the fastest here for every piece above
  * 256 bytes (2 KiB on the board).
  */
 #include <sys/mman.h>
 
-#include "limit/trials.h"
+#include "limit/distance.h"
 
 typedef struct {
     char *buf; /* NULL when done */
@@ -39,7 +40,9 @@ static inline void env_init(int *argc, char ***argv)
         env_fail("mmap", "no shared memory");
     env_fork_tasks();
     env_settle();
-    env_choose_all();
+    env_choose_nothing();
+    if (env_my_size > 1 && !env_crowded)
+        env_look_at_distance();
 }
 
 static inline void env_version(char *text, size_t size)
@@ -154,7 +157,16 @@ static inline void env_stream(char *buf, size_t bytes, int n)
 
 static inline void env_barrier(void)
 {
-    env_board_meet(NULL, 0);
+    uint64_t due = env_due;
+    env_board_show(&due, env_my_rank == 0 ? sizeof due : 0);
+    if (env_crowded) {
+        env_board_await();
+        return;
+    }
+    env_look_at_clock();
+    env_board_await();
+    if (*(const uint64_t *)env_board(0, sizeof due))
+        env_look_at_distance();
 }
 
 static inline void env_broadcast(void *buf, size_t bytes, int root)

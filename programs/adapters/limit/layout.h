@@ -64,7 +64,7 @@ struct place {
 struct shared {
     _Alignas(128) _Atomic uint32_t arrived;
     _Alignas(128) _Atomic uint32_t generation;
-    _Alignas(128) _Atomic size_t choices[CHOICES];
+    _Alignas(128) _Atomic size_t choices[CHOICES + 1]; /* and a time */
     struct {
         _Alignas(128) _Atomic uint32_t asleep;
     } bells[MOST_TASKS];

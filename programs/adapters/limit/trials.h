@@ -97,9 +97,10 @@ static inline void env_adopt(int choice, size_t chosen)
 /* The fastest of several counts with these settings. */
 static inline double env_fastest(char *buf, int choice, size_t chosen)
 {
-    size_t window = chosen & ~(size_t)(FRONT | PAST);
     double fastest = 1e9;
-    env_adopt(choice, env_agree(choice, chosen));
+    chosen = env_agree(choice, chosen);
+    env_adopt(choice, chosen);
+    size_t window = chosen & ~(size_t)(FRONT | PAST);
     for (int trial = 0; buf && trial < TRIALS + 1; trial++) {
         double took = choice >= 2 * LENGTHS ? env_try_board(buf, env_blocks[choice - 2 * LENGTHS], window)
                       : choice >= LENGTHS   ? env_try_stream(buf, env_lengths[choice - LENGTHS], window)
@@ -112,7 +113,7 @@ static inline double env_fastest(char *buf, int choice, size_t chosen)
 }
 
 /* The smaller window, unless the larger one is better by more than the noise; then the other settings, if they are better. */
-static inline void env_choose(char *buf, int choice, size_t narrowest, size_t widest, size_t step)
+static inline size_t env_choose(char *buf, int choice, size_t narrowest, size_t widest, size_t step)
 {
     double best = 1e9;
     size_t chosen = narrowest;
@@ -129,7 +130,9 @@ static inline void env_choose(char *buf, int choice, size_t narrowest, size_t wi
         chosen = narrowest | PAST;
     else if (front < best * 1.03)
         chosen |= FRONT;
-    env_adopt(choice, env_agree(choice, chosen));
+    chosen = env_agree(choice, chosen);
+    env_adopt(choice, chosen);
+    return chosen;
 }
 
 /* What holds where nothing is tried out. */
@@ -141,26 +144,20 @@ static inline void env_choose_nothing(void)
         env_adopt(2 * LENGTHS + block, 2 * env_blocks[block]);
 }
 
-/* Tasks 0 and 1 try out the rings, and all of them the board. */
-static inline void env_choose_all(void)
+/* Tasks 0 and 1 try out the rings, and all of them the board; long messages of streams go as others do. */
+static inline void env_choose_all(size_t chosen[CHOICES])
 {
-    env_choose_nothing();
-    if (env_my_size < 2 || env_crowded)
-        return;
     size_t most = 2 * env_lengths[LENGTHS - 1];
     char *buf = aligned_alloc(4096, most), *pair = env_my_rank < 2 ? buf : NULL;
     if (!buf)
         env_fail("malloc", "no memory to try out the ways of messages");
     memset(buf, 1, most);
     for (int length = 0; length < LENGTHS; length++)
-        env_choose(pair, length, NARROW, RING, 2);
-    for (int length = 0; length < LENGTHS; length++) {
-        env_ways[1][length] = env_ways[0][length];
-        if (length < STREAMS)
-            env_choose(pair, LENGTHS + length, NARROW, RING, 2);
-    }
+        chosen[length] = env_choose(pair, length, NARROW, RING, 2);
+    for (int length = 0; length < LENGTHS; length++)
+        chosen[LENGTHS + length] = length < STREAMS ? env_choose(pair, LENGTHS + length, NARROW, RING, 2) : chosen[length];
     for (int block = 0; block < BLOCKS; block++)
-        env_choose(buf, 2 * LENGTHS + block, 2 * env_blocks[block], AREA, 8);
+        chosen[2 * LENGTHS + block] = env_choose(buf, 2 * LENGTHS + block, 2 * env_blocks[block], AREA, 4);
     free(buf);
 }
 
