@@ -10,11 +10,11 @@
 #include "trials.h"
 
 enum {
-    DISTANCES = 2,
+    DISTANCES = 3,
     MEETINGS = 32,     /* whose time tells the distance */
     LOOKS_APART = 10,  /* milliseconds between two looks */
     ROW = 1024,        /* barriers in a row between two looks at the clock */
-    OTHERWISE = 170,   /* per cent of a time: another distance */
+    OTHERWISE = 160,   /* per cent of a time: another distance */
     ATTEMPTS = 3,      /* trials during which the distance changes count for nothing; but somewhere there is an end */
 };
 
@@ -77,11 +77,11 @@ static void env_look_at_distance(void)
 }
 
 /* Is a look at the distance due? The clock takes as long as half a barrier, so barriers in a row mostly do without it. */
-static inline void env_look_at_clock(void)
+static inline void env_look_at_clock(uint64_t barrier)
 {
     static uint64_t turn, sent;
     uint64_t sent_now = env_out[1].line + env_out[1].at;
-    if (env_my_rank == 0 && (env_turn != turn + 1 || sent_now != sent || env_turn % ROW == 0))
+    if (env_my_rank == 0 && (env_turn != turn || sent_now != sent || barrier % ROW == 0))
         env_due = env_milliseconds() - env_looked >= LOOKS_APART;
     turn = env_turn;
     sent = sent_now;

@@ -55,8 +55,9 @@ struct cursor {
     int past;                     /* sender: this message is stored past the caches */
 };
 
-/* A task's place on the board: lines for small blocks, an area for larger ones of each length; used in turns. */
+/* A task's place on the board: a line for barriers, lines for small blocks, an area for larger ones of each length; used in turns. */
 struct place {
+    struct line barrier;
     struct line small[TURNS];
     _Alignas(4096) char areas[BLOCKS][AREA];
 };
