@@ -67,7 +67,7 @@ static inline void env_failed_to_look_on(void)
     env_stay.successes = 0;
 }
 
-/* To be woken from here on. What has come before is found by the look that follows. */
+/* From here on senders wake this task. The look that follows finds what has come before. */
 static inline void env_announce(_Atomic uint32_t *asleep)
 {
     atomic_store(asleep, 1);

@@ -2,7 +2,8 @@
  * How far apart the processors are, for `limit`: the machine below may move them while the tasks run.
  *
  * The best way of a message depends on how long a line takes from one task to the other. So barriers look after that every few
- * milliseconds. What was found best where the tasks were close and where they were far apart is remembered, so it is tried out once each.
+ * milliseconds. Each task remembers for a while which ways were best at each distance: the machine may have been busy or moving
+ * when they were tried out.
  */
 #ifndef LIMIT_DISTANCE_H
 #define LIMIT_DISTANCE_H
@@ -10,16 +11,18 @@
 #include "trials.h"
 
 enum {
-    DISTANCES = 3,
-    MEETINGS = 32,     /* whose time tells the distance */
+    DISTANCES = 3,     /* two in one core, close, far apart */
+    ROUNDS = 32,       /* of the board, whose time tells the distance */
     LOOKS_APART = 10,  /* milliseconds between two looks */
     ROW = 1024,        /* barriers in a row between two looks at the clock */
+    WHILE = 20000,     /* milliseconds until the ways at a distance are tried out again */
     OTHERWISE = 160,   /* per cent of a time: another distance */
     ATTEMPTS = 3,      /* trials during which the distance changes count for nothing; but somewhere there is an end */
 };
 
 static struct {
-    size_t picoseconds; /* of a meeting; 0: not known yet */
+    size_t picoseconds; /* of a round of the board; 0: not known yet */
+    int64_t tried;      /* when, in milliseconds; task 0's counts */
     size_t chosen[CHOICES];
 } env_distances[DISTANCES];
 static int env_distance;
@@ -34,15 +37,15 @@ static inline int64_t env_milliseconds(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The time of a meeting as task 0 sees it. */
+/* The time of a round of the board as task 0 sees it. */
 static inline size_t env_measure_distance(void)
 {
     double fastest = 1;
     for (int trial = 0; trial < TRIALS; trial++) {
         double start = env_seconds();
-        for (int i = 0; i < MEETINGS; i++)
+        for (int i = 0; i < ROUNDS; i++)
             env_board_meet(NULL, 0);
-        double took = (env_seconds() - start) / MEETINGS;
+        double took = (env_seconds() - start) / ROUNDS;
         fastest = took < fastest ? took : fastest;
     }
     return env_agree(CHOICES, (size_t)(fastest * 1e12) + 1);
@@ -63,12 +66,15 @@ static void env_look_at_distance(void)
         while (env_distance < DISTANCES - 1 && env_distances[env_distance].picoseconds
                && env_differ(now, env_distances[env_distance].picoseconds))
             env_distance++;
-        if (env_distances[env_distance].picoseconds)
+        int64_t age = env_milliseconds() - env_distances[env_distance].tried;
+        if (env_distances[env_distance].picoseconds && env_agree(CHOICES, age < WHILE))
             break;
         env_choose_all(env_distances[env_distance].chosen);
         before = env_distance;
-        if (attempt + 1 == ATTEMPTS || !env_differ(now, env_measure_distance()))
-            env_distances[env_distance].picoseconds = now;
+        if (attempt + 1 < ATTEMPTS && env_differ(now, env_measure_distance()))
+            continue;
+        env_distances[env_distance].picoseconds = now;
+        env_distances[env_distance].tried = env_milliseconds();
     }
     for (int choice = 0; choice < CHOICES && env_distance != before; choice++)
         env_adopt(choice, env_distances[env_distance].chosen[choice]);

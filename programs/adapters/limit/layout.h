@@ -1,4 +1,4 @@
-/* What the tasks of `limit` share, and what each keeps for itself. */
+/* The memory that the tasks of `limit` share, and the state that each keeps for itself. */
 #ifndef LIMIT_LAYOUT_H
 #define LIMIT_LAYOUT_H
 

@@ -1,6 +1,6 @@
 /*
- * What `limit` tries out at the start, where there is a processor for each task: how messages of each length go through the rings, one by one and in
- * streams, and blocks over the board. What fits into the second-level cache is best where two cores are close, more than that where they
+ * The trials of `limit`, where there is a processor for each task: how messages of each length go through the rings, one by one and in
+ * streams, and blocks over the board. Memory that fits into the second-level cache is best where two cores are close, more than that where they
  * are not; where they are far apart it takes longest to take lines away from the reader, and stores past the caches do without that.
  */
 #ifndef LIMIT_TRIALS_H
@@ -135,7 +135,7 @@ static inline size_t env_choose(char *buf, int choice, size_t narrowest, size_t 
     return chosen;
 }
 
-/* What holds where nothing is tried out. */
+/* The ways where nothing is tried out. */
 static inline void env_choose_nothing(void)
 {
     for (int choice = 0; choice < 2 * LENGTHS; choice++)
