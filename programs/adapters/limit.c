@@ -146,6 +146,13 @@ static inline void env_waitall(int n, env_request *requests)
         ENV_AWAIT(env_advance_all(n, requests, &first) || first == n);
 }
 
+/* Two tasks send to each other through the rings. */
+static inline void env_trade(const void *out, void *in, size_t bytes, int peer)
+{
+    env_request requests[2] = {env_isend(out, bytes, peer, 0), env_irecv(in, bytes, peer, 0)};
+    env_waitall(2, requests);
+}
+
 /* For trials: task 0 sends so many messages in a row, from and to places of their own, and task 1 takes them. */
 static inline void env_stream(char *buf, size_t bytes, int n)
 {
@@ -312,12 +319,12 @@ static inline void env_swap(const void *give, void *get, size_t bytes, const voi
 
 static inline void env_exchange(const void *out, void *in, size_t bytes, int peer, int tag)
 {
+    (void)tag;
     if (env_my_size == 2) {
         env_swap(out, in, bytes, NULL, NULL);
         return;
     }
-    env_request requests[2] = {env_isend(out, bytes, peer, tag), env_irecv(in, bytes, peer, tag)};
-    env_waitall(2, requests);
+    env_trade(out, in, bytes, peer);
 }
 
 static inline void env_concatenation(const void *in, size_t bytes, void *out)

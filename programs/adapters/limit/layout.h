@@ -14,7 +14,7 @@ enum {
     NARROW = 256 * 1024,     /* bytes of it that are in use where nothing has been tried out */
     CROWDED = 16 * 1024,     /* and of shorter messages in a crowd, whose rings share one cache */
     LENGTHS = 5,             /* for messages of so many lengths */
-    STREAMS = 3,             /* of which so many are tried out in streams, too */
+    STREAMS = 3,             /* so many of them are tried out in streams, the longer ones in exchanges */
     PIECE = 16 * 1024,       /* longest copy between two looks at the counters */
     NEAR = 8 * 1024,         /* so much behind a message's front lies in caches still: */
     NEAR_PIECE = 1024,       /* pieces of it are short, so that both sides overlap in short messages */

@@ -16,6 +16,7 @@ enum {
 static inline void env_send(const void *buf, size_t bytes, int to, int tag);
 static inline void env_recv(void *buf, size_t bytes, int from, int tag);
 static inline void env_stream(char *buf, size_t bytes, int n);
+static inline void env_trade(const void *out, void *in, size_t bytes, int peer);
 
 static inline double env_seconds(void)
 {
@@ -43,12 +44,16 @@ static inline double env_try_echo(char *buf, size_t bytes, size_t window)
     return (env_seconds() - start) / (double)n;
 }
 
-/* As many messages in a row as the race sends, twice round the window. */
+/* As many messages in a row as the race sends, twice round the window; long ones one each way at once. */
 static inline double env_try_stream(char *buf, size_t bytes, size_t window)
 {
     long n = (long)(2 * window / bytes / STREAM) + 1;
     double start = env_seconds();
     for (long i = 0; i < n; i++) {
+        if (bytes > env_lengths[STREAMS - 1]) {
+            env_trade(buf, buf + env_lengths[LENGTHS - 1], bytes, 1 - env_my_rank);
+            continue;
+        }
         env_stream(buf, bytes, STREAM);
         if (env_my_rank == 0)
             env_recv(NULL, 0, 1, 0);
@@ -144,7 +149,7 @@ static inline void env_choose_nothing(void)
         env_adopt(2 * LENGTHS + block, 2 * env_blocks[block]);
 }
 
-/* Tasks 0 and 1 try out the rings, and all of them the board; long messages of streams go as others do. */
+/* Tasks 0 and 1 try out the rings, and all of them the board. */
 static inline void env_choose_all(size_t chosen[CHOICES])
 {
     size_t most = 2 * env_lengths[LENGTHS - 1];
@@ -155,7 +160,7 @@ static inline void env_choose_all(size_t chosen[CHOICES])
     for (int length = 0; length < LENGTHS; length++)
         chosen[length] = env_choose(pair, length, NARROW, RING, 2);
     for (int length = 0; length < LENGTHS; length++)
-        chosen[LENGTHS + length] = length < STREAMS ? env_choose(pair, LENGTHS + length, NARROW, RING, 2) : chosen[length];
+        chosen[LENGTHS + length] = env_choose(pair, LENGTHS + length, NARROW, RING, 2);
     for (int block = 0; block < BLOCKS; block++)
         chosen[2 * LENGTHS + block] = env_choose(buf, 2 * LENGTHS + block, 2 * env_blocks[block], AREA, 4);
     free(buf);
