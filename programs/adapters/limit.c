@@ -17,7 +17,7 @@
  * | limit/distance.h | when it is tried out, and what is remembered |
  *
  * Payload is copied with `rep movsb` where the processor has it, because it was the fastest here for every piece above
- * 256 bytes (2 KiB on the board).
+ * 2 KiB.
  */
 #include <sys/mman.h>
 

@@ -43,7 +43,7 @@ static inline void env_board_show(const void *in, size_t bytes)
     if (bytes > LINE_DATA && env_areas[env_block(bytes)].past)
         env_copy_past(mine, in, bytes);
     else if (bytes > LINE_DATA)
-        env_copy(mine, in, bytes, bytes < 2048);
+        env_copy(mine, in, bytes, 0);
     else if (bytes == 8)
         memcpy(mine, in, 8);
     else if (bytes)

@@ -13,11 +13,12 @@ enum {
     RING = 2048 * 1024,      /* bytes of the ring per direction */
     NARROW = 256 * 1024,     /* bytes of it that are in use where nothing has been tried out */
     CROWDED = 16 * 1024,     /* and of shorter messages in a crowd, whose rings share one cache */
-    LENGTHS = 5,             /* for messages of so many lengths */
-    STREAMS = 3,             /* so many of them are tried out in streams, the longer ones in exchanges */
+    LENGTHS = 6,             /* for messages of so many lengths */
+    STREAMS = 4,             /* so many of them are tried out in streams, the longer ones in exchanges */
     PIECE = 16 * 1024,       /* longest copy between two looks at the counters */
     NEAR = 8 * 1024,         /* so much behind a message's front lies in caches still: */
     NEAR_PIECE = 1024,       /* pieces of it are short, so that both sides overlap in short messages */
+    STRING_COPY = 2 * 1024,  /* so much is copied by `rep movsb`, which is slow to begin */
     FRONT = 1,               /* beside a window: messages begin at the front where possible */
     PAST = 2,                /* messages are stored past the caches */
     BOARD = 16 * 1024,       /* longest piece of a collective that goes over the board */

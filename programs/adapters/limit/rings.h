@@ -19,7 +19,7 @@ struct way {
     int front, past;
 };
 
-static const size_t env_lengths[LENGTHS] = {4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20};
+static const size_t env_lengths[LENGTHS] = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20};
 /* Of messages that are waited for one by one, and of streams. */
 static struct way env_ways[2][LENGTHS];
 
@@ -27,7 +27,7 @@ static struct way env_ways[2][LENGTHS];
 static inline void env_copy(void *to, const void *from, size_t bytes, int near)
 {
 #if defined(__x86_64__)
-    if (bytes > 256 && !near) {
+    if (bytes >= STRING_COPY && !near) {
         __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes)::"memory");
         return;
     }
