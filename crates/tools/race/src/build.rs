@@ -28,6 +28,12 @@ const TEXTS: &[(&str, &str)] = texts![
     "adapter.h",
     "adapters/express.c",
     "adapters/limit.c",
+    "adapters/limit/board.h",
+    "adapters/limit/crowd.h",
+    "adapters/limit/distance.h",
+    "adapters/limit/layout.h",
+    "adapters/limit/rings.h",
+    "adapters/limit/trials.h",
     "adapters/mpi.c",
     "adapters/nx.c",
     "adapters/processes.h",
@@ -234,7 +240,7 @@ mod tests {
     fn every_text_of_the_programs_is_compiled_in() {
         let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../programs");
         let mut seen = 0;
-        for folder in ["", "adapters", "primitives"] {
+        for folder in ["", "adapters", "adapters/limit", "primitives"] {
             for entry in fs::read_dir(top.join(folder)).unwrap().flatten() {
                 let name = entry.file_name().into_string().unwrap();
                 if name.ends_with(".c") || name.ends_with(".h") {
