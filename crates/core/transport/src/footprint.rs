@@ -14,8 +14,9 @@
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
 //! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
-//! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, the machine is another one now,
-//! as a virtual one is whose processors have been moved: a trial comes at once. Stores past the caches cost the same on any machine, so in between them a few ordinary
+//! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, and the next few do as well, the machine is another one now,
+//! as a virtual one is whose processors have been moved: a trial comes at once. (One look is not enough: after a pause the caches are those of another program, and copies cost more until they have been
+//! taken back. A trial of messages of 4 MiB takes as long as ten of them.) Stores past the caches cost the same on any machine, so in between them a few ordinary
 //! ones are timed ([`Learner::probes`]). Each alarm makes the watch rarer, and each quiet look more frequent again.
 //! *For good.* Once a task sees more tasks than cores, the learners that it has then stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
 //! copies next to whom is anybody's guess by then. So it is where there is no memory for a wide footprint.
@@ -120,6 +121,8 @@ pub(crate) struct Learner {
     until: u64,
     /// Bytes between two looks.
     watch: u64,
+    /// The last look found another cost than the trial before it.
+    doubted: bool,
     /// This trial was made because copies cost something else.
     alarmed: bool,
     /// The wide footprint, in bytes.
@@ -150,6 +153,7 @@ impl Learner {
             pause: AGAIN,
             until: 0,
             watch: WATCH,
+            doubted: false,
             alarmed: false,
             wide,
             samples: Vec::new(),
@@ -294,9 +298,15 @@ impl Learner {
         let is_alike = |(now, before): (u64, u64)| ALIKE.contains(&(now * 100 / before.max(1)));
         let enough = self.samples.len() == GLANCE;
         if !enough || median(&mut self.samples).zip(before).is_none_or(is_alike) {
+            self.doubted = false;
             self.watch = (self.watch - self.watch / 8).max(WATCH);
             return self.go_on();
         }
+        if !self.doubted {
+            self.doubted = true;
+            return self.go_on();
+        }
+        self.doubted = false;
         self.alarmed = true;
         self.now = self.kept;
         self.watch = (self.watch * 2).min(AGAIN);
@@ -350,7 +360,11 @@ impl Learner {
     fn go_on(&mut self) {
         self.now = self.kept;
         self.stage = Stage::Settled;
-        let left = self.until.min(self.watch);
+        let watch = match self.doubted {
+            true => WATCH,
+            false => self.watch,
+        };
+        let left = self.until.min(watch);
         self.until -= left;
         self.left = left as i64;
         self.samples.clear();
