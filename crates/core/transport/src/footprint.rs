@@ -644,6 +644,20 @@ mod tests {
         assert!(wide < (16 << 30) / 30, "{} MiB of 16384", wide / MIB);
     }
 
+    /// A pause costs the copies that come after it, and no trial: the rare ones of a machine that stays the same go on.
+    #[test]
+    fn caches_that_are_cold_after_a_pause_bring_no_trial() {
+        let mut learner = trying(2 * MIB);
+        flow(&mut learner, 64 * MIB, 16 << 10, costs(60, 40));
+        assert_eq!(learner.kept(), Wide);
+        let mut wide = 0;
+        for _ in 0..64 {
+            wide += flow(&mut learner, 4 * MIB, 16 << 10, costs(120, 80));
+            wide += flow(&mut learner, 60 * MIB, 16 << 10, costs(60, 40));
+        }
+        assert!(wide > 4000 * MIB, "{} MiB of 4096", wide / MIB);
+    }
+
     #[test]
     fn short_copies_end_a_trial_without_a_verdict() {
         let mut learner = trying(MIB);
