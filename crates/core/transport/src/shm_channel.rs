@@ -227,9 +227,9 @@ impl Out {
         };
         // SAFETY: a block of so many bytes; the line has been claimed: nobody else touches it before it is published.
         unsafe {
-            copy_line(from, self.memory.inline_bytes(line), length);
             let head = context as u64 | (tag as u32 as u64) << 32;
             self.memory.word(line, 1).write(head);
+            copy_line(from, self.memory.inline_bytes(line), length);
         }
         self.producer
             .publish(&self.memory, header(Kind::Eager, length));

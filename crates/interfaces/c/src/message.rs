@@ -457,6 +457,7 @@ fn sent_now(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGrou
 
 /// A message has gone in a line to a sleeper.
 #[cold]
+#[inline(never)]
 extern "C" fn wake(to: c_int) -> c_int {
     process::wake_receiver(to);
     OK
