@@ -137,6 +137,34 @@ static void away(void)
     OK(rg_barrier(RG_WORLD));
 }
 
+/*
+ * both: the two say something at once, over and over, in turns of which each ends with one that computes while the other one waits
+ * so long that it sleeps. Some are too long for a bypass.
+ */
+static void both(void)
+{
+    char *bytes = need(LARGE), *expected = need(LARGE);
+    int64_t number = 0;
+    OK(rg_barrier(RG_WORLD));
+    for (int turn = 0; turn < 20; turn++) {
+        for (int one = 0; one < 300; one++) {
+            number++;
+            size_t length = length_of(number);
+            write_body(bytes, number);
+            OK(rg_send(bytes, length, 1 - me, 5, RG_WORLD));
+            rg_status status;
+            OK(rg_recv(bytes, LARGE, 1 - me, 5, RG_WORLD, &status));
+            write_body(expected, number);
+            CHECK(status.length == length && memcmp(bytes, expected, length) == 0);
+        }
+        for (double begun = rg_time(); me == turn % 2 && rg_time() < begun + 0.02;)
+            continue;
+    }
+    OK(rg_barrier(RG_WORLD));
+    free(bytes);
+    free(expected);
+}
+
 /* dies: one of them says some things and is killed. All of them come to the other one, which knows of that by then. */
 static void dies(void)
 {
@@ -183,6 +211,7 @@ int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"away", away, false},
+        {"both", both, false},
         {"cut", cut, false},
         {"dies", dies, false},
         {"some", some, false},
