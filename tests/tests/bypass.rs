@@ -104,7 +104,7 @@ fn nothing_is_lost_when_a_bypass_loses_frames_all_the_time() {
 #[test]
 fn two_that_both_send_at_once_use_a_bypass_again_after_each_rest() {
     let ended = on_hosts(across("bypass", &["both"]), JUST_RUN).passed();
-    // Of 6000 words each some go by the connection, after each rest and because they are long.
+    // Of more than 6000 words each some go by the connection, after each rest and because they are long.
     assert!(frames(&ended) > 6000, "{}", ended.story());
     assert!(frames(&with_losses("both")) > 0);
 }

@@ -13,8 +13,9 @@
 //!
 //! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`AHEAD`] bytes at most: what waits at
 //! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
-//! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. A task that only
-//! sends would send everything twice.
+//! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
+//! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
+//! short and something long in turn. So after less than [`RUN`] frames by the bypass none goes ahead for [`SHY`].
 //!
 //! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; nothing has been
 //! confirmed between two ticks of the progress thread, 5 to 10 ms; the bypass refuses a frame; the task goes to sleep, or leaves. After a
@@ -62,6 +63,10 @@ const QUESTIONS: u32 = 3;
 const REST: u32 = 32;
 /// A new key has not been told of yet.
 const UNTOLD: u64 = u64::MAX;
+/// After less than so many frames by the bypass in a row,
+const RUN: u32 = 8;
+/// so many go by the connection before one goes ahead of it.
+const SHY: u32 = 128;
 /// Bytes of the longest frame, and more.
 const ROOM: usize = 2048;
 const TAG: usize = regatta_secure::TAG;
@@ -94,6 +99,9 @@ pub(crate) struct Bypass {
     /// Bytes that had come from there by whichever way when a frame last went by the connection.
     said_at: u64,
     early: Early,
+    /// Frames that have gone since a frame went by the connection, and frames that go there before one goes ahead.
+    run: u32,
+    shy: u32,
     /// Frames taken that have not been confirmed.
     owed: u32,
     /// Reads of the connection since the last confirmation, and how many there are to be.
@@ -150,6 +158,8 @@ impl Bypass {
             came: 0,
             said_at: 0,
             early: Early::new(),
+            run: 0,
+            shy: 0,
             owed: 0,
             read: 0,
             gap: 1,
@@ -274,7 +284,7 @@ impl Link {
             bypass.rest -= 1;
             return false;
         }
-        let ahead = match bypass.said_at == self.heard_bytes {
+        let ahead = match bypass.shy > 0 || bypass.said_at == self.heard_bytes {
             true => 0,
             false => AHEAD.saturating_sub(self.outbox.unsure()),
         };
@@ -293,6 +303,10 @@ impl Link {
     pub(super) fn passes_by_bypass(&mut self) {
         if let Some(bypass) = &mut self.bypass {
             bypass.said_at = self.heard_bytes;
+            bypass.shy = match std::mem::take(&mut bypass.run) {
+                1..RUN => SHY,
+                _ => bypass.shy.saturating_sub(1),
+            };
             self.change_bypass_key();
         }
     }
@@ -321,6 +335,7 @@ impl Link {
         };
         let gone = bypass.send(&word, parcel);
         if gone {
+            bypass.run = bypass.run.saturating_add(1);
             self.outbox.went_by_bypass();
         }
         gone
@@ -568,7 +583,7 @@ impl Link {
     pub(super) fn repeat_by_connection(&mut self) {
         if self.outbox.is_unsure() && self.is_open() {
             if let Some(bypass) = &mut self.bypass {
-                bypass.rest = REST;
+                (bypass.rest, bypass.run) = (REST, 0);
             }
             self.outbox.repeat_unsure();
             self.pump(0);
