@@ -404,7 +404,7 @@ fn two_that_both_send_at_once_find_back_to_the_bypass() {
     assert!(used > 300, "{used} of {} went by the bypass", 2 * rounds);
 }
 
-/// What goes ahead would be repeated right away.
+/// The long ones would have the connection repeat what went ahead.
 #[test]
 fn two_that_send_something_short_and_something_long_do_not_say_the_short_ones_twice() {
     let mut pair = Pair::new(u64::MAX);
