@@ -528,9 +528,18 @@ impl Link {
         bypass.is_some_and(|bypass| !bypass.early.is_empty())
     }
 
-    /// Takes those whose time has come, and forgets what the connection has brought.
+    /// The connection has brought something that they may come after.
     #[cold]
-    pub(super) fn take_early(&mut self) -> Result<(), Trouble> {
+    pub(super) fn go_on_with_early(&mut self) -> Result<(), Trouble> {
+        self.take_early()?;
+        self.confirm_many();
+        Ok(())
+    }
+
+    /// Takes those whose time has come, and forgets what the connection has brought. It says nothing: a frame that has just been opened lies where
+    /// words are made.
+    #[cold]
+    fn take_early(&mut self) -> Result<(), Trouble> {
         while let Some((word, head, _)) = self.bypass.as_ref().and_then(|one| one.early.front()) {
             let known = word.position < self.inbox.reached;
             if !known && !self.take_from_bypass(&word, &head, true)? {
@@ -545,7 +554,6 @@ impl Link {
         {
             bypass.lately = false;
         }
-        self.confirm_many();
         Ok(())
     }
 

@@ -530,7 +530,7 @@ impl Link {
         self.heard_bytes += n as u64;
         self.arrived(n)?;
         if self.has_early() {
-            self.take_early()?;
+            self.go_on_with_early()?;
         }
         self.gushes = n == asked && n >= SIP && self.chunk.is_none();
         if !self.hint {

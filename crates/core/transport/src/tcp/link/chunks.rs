@@ -141,7 +141,7 @@ impl Link {
             self.scan()?;
         }
         if self.has_early() {
-            self.take_early()?;
+            self.go_on_with_early()?;
         }
         self.try_pump(0)?;
         Ok(true)
