@@ -137,6 +137,43 @@ static void away(void)
     OK(rg_barrier(RG_WORLD));
 }
 
+/* Each says so many things to the other one, at the same time. */
+static void both_say(int count, char *bytes, char *expected)
+{
+    static int64_t number;
+    while (count--) {
+        number++;
+        size_t length = length_of(number);
+        write_body(bytes, number);
+        OK(rg_send(bytes, length, 1 - me, 5, RG_WORLD));
+        rg_status status;
+        OK(rg_recv(bytes, LARGE, 1 - me, 5, RG_WORLD, &status));
+        write_body(expected, number);
+        CHECK(status.length == length && memcmp(bytes, expected, length) == 0);
+    }
+}
+
+/*
+ * both: the two say something at once, over and over. Before each turn first one of them computes, then the other one, while the
+ * one that waits falls asleep: so both use the connection when the turn begins.
+ */
+static void both(void)
+{
+    char *bytes = need(LARGE), *expected = need(LARGE);
+    OK(rg_barrier(RG_WORLD));
+    for (int turn = 0; turn < 20; turn++) {
+        for (int one = 0; one < 2; one++) {
+            for (double begun = rg_time(); me == one && rg_time() < begun + 0.02;)
+                continue;
+            both_say(4, bytes, expected);
+        }
+        both_say(300, bytes, expected);
+    }
+    OK(rg_barrier(RG_WORLD));
+    free(bytes);
+    free(expected);
+}
+
 /* dies: one of them says some things and is killed. All of them come to the other one, which knows of that by then. */
 static void dies(void)
 {
@@ -183,6 +220,7 @@ int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"away", away, false},
+        {"both", both, false},
         {"cut", cut, false},
         {"dies", dies, false},
         {"some", some, false},

@@ -100,6 +100,15 @@ fn nothing_is_lost_when_a_bypass_loses_frames_all_the_time() {
     with_losses("some");
 }
 
+/// So their frames come before what was said by the connection, again and again.
+#[test]
+fn two_that_both_send_at_once_use_a_bypass_again_after_each_rest() {
+    let ended = on_hosts(across("bypass", &["both"]), JUST_RUN).passed();
+    // Of more than 6000 words each some go by the connection, after each rest and because they are long.
+    assert!(frames(&ended) > 6000, "{}", ended.story());
+    assert!(frames(&with_losses("both")) > 0);
+}
+
 /// The sender makes no call meanwhile. The watch over its connection ticks much less often.
 #[test]
 fn a_lost_word_of_a_task_that_computes_comes_soon_by_the_connection() {

@@ -4,7 +4,7 @@
 //! 0  Ethernet: destination (6) | source (6) | type (2)
 //! 14 tag of the receiver (4) | its bypass (1) | zero (3)
 //! 22 number of the frame under the bypass's keys (8)
-//! 30 sealed: [`Word`] (32) | nothing, or a parcel | the cipher's tag (16)
+//! 30 sealed: [`Word`] (40) | nothing, or a parcel | the cipher's tag (16)
 //! ```
 //!
 //! Nothing is as short as Ethernet would fill up: a frame ends where it ended when it was sent. Before it has been opened, nothing of a
@@ -20,7 +20,7 @@ pub const ETHERNET: usize = 14;
 /// Bytes before what is sealed.
 pub const FRONT: usize = ETHERNET + 16;
 /// Bytes of a [`Word`].
-pub const WORD: usize = 32;
+pub const WORD: usize = 40;
 /// Bytes of an [`Offer`].
 pub const OFFER: usize = 16;
 
@@ -92,6 +92,8 @@ pub fn split(frame: &[u8]) -> Option<(u8, u64, &[u8])> {
 pub struct Word {
     /// Place of the frame's parcel in the order of numbered parcels: the number of its first byte.
     pub position: u64,
+    /// The frame's parcel comes after so many bytes of the connection.
+    pub after: u64,
     /// So many bytes of numbered parcels have come from the other side, by whichever way.
     pub reached: u64,
     /// So many bytes have come on the connection.
@@ -112,9 +114,10 @@ impl Word {
         let last = self.got << 1 | u64::from(self.asks);
         let mut bytes = [0; WORD];
         let (words, _) = bytes.as_chunks_mut::<8>();
-        for (place, word) in words
-            .iter_mut()
-            .zip([self.position, self.reached, self.heard, last])
+        for (place, word) in
+            words
+                .iter_mut()
+                .zip([self.position, self.after, self.reached, self.heard, last])
         {
             *place = word.to_le_bytes();
         }
@@ -126,10 +129,11 @@ impl Word {
     pub fn decode(content: &[u8]) -> Result<(Word, &[u8]), Malformed> {
         let (bytes, parcel) = content.split_first_chunk::<WORD>().ok_or(Malformed)?;
         let (words, _) = bytes.as_chunks::<8>();
-        let [position, reached, heard, last] =
-            [0, 1, 2, 3].map(|at: usize| u64::from_le_bytes(words[at]));
+        let [position, after, reached, heard, last] =
+            [0, 1, 2, 3, 4].map(|at: usize| u64::from_le_bytes(words[at]));
         let word = Word {
             position,
+            after,
             reached,
             heard,
             got: last >> 1,
@@ -147,12 +151,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 3], got in 0..=NUMBERS, asks: bool) {
+        fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 4], got in 0..=NUMBERS, asks: bool) {
             let offer = Offer { mac, mtu, tag, slot };
             let sound = mac[0] & 1 == 0 && mac != [0; 6] && mtu >= LEAST_MTU;
             prop_assert_eq!(Offer::decode(&offer.encode()), sound.then_some(offer).ok_or(Malformed));
-            let [position, reached, heard] = words;
-            let word = Word { position, reached, heard, got, asks };
+            let [position, after, reached, heard] = words;
+            let word = Word { position, after, reached, heard, got, asks };
             let content = [&word.encode()[..], b"parcel"].concat();
             prop_assert_eq!(Word::decode(&content), Ok((word, &b"parcel"[..])));
         }

@@ -81,7 +81,7 @@ pub use regatta_job::{End, Failure};
 pub use regatta_segment::job::MOST_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, command as host_shell, identity, reach_command};
 pub use session::{SESSION, hand, no_daemon};
-pub use sys::{io_uring_allowed, user_namespace_allowed};
+pub use sys::{io_uring_allowed, packet_socket_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.
 pub fn report_refusal(form: Form, refusal: &Refusal) {

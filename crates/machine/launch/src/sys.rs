@@ -186,6 +186,18 @@ pub fn io_uring_allowed() -> rustix::io::Result<()> {
     Ok(())
 }
 
+/// Whether this process may open a packet socket, found by opening one that receives nothing.
+pub fn packet_socket_allowed() -> rustix::io::Result<()> {
+    // SAFETY: a plain system call.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(errno());
+    }
+    // SAFETY: the call succeeded, so this is a fresh descriptor that nobody else owns.
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    Ok(())
+}
+
 /// The addresses of all interfaces that are up.
 pub(crate) fn interfaces() -> Vec<Interface> {
     let mut list = std::ptr::null_mut();

@@ -72,6 +72,20 @@ fn a_limit_that_forbids_shared_memory_stops_us() {
     );
 }
 
+/// Root of a user namespace alone may not open one in the network that it comes from, but in one of its own.
+#[test]
+fn the_right_to_open_packet_sockets_is_tried() {
+    let sockets = |shell| finding(&report(shell), "packet sockets").clone();
+    let refused = sockets("unshare --user --map-root-user");
+    assert_eq!(refused["state"], "info");
+    let next = refused["next"].as_str().expect("a step");
+    assert!(next.contains("CAP_NET_RAW"), "{refused}");
+    assert_eq!(
+        sockets("unshare --user --map-root-user --net")["state"],
+        "ok"
+    );
+}
+
 #[test]
 fn a_foreign_launcher_is_noticed() {
     let report = report("OMPI_COMM_WORLD_RANK=0");

@@ -6,13 +6,20 @@
 //! with which byte it goes on ([`Parcel::Place`]). The receiver drops what it has. So loss, delay, doubling and other orders on
 //! the bypass cost time alone, and nothing is sent twice by the bypass.
 //!
-//! *Nothing is overtaken.* A sender uses the bypass only when the receiver has said, on the bypass, that every byte of the connection has
-//! come ([`Word::heard`]), streams and words about them included, and when no stream of its own is open. A receiver takes from the bypass only the
-//! parcel that it expects next. So the link sees the parcels in the order in which it would see them without a bypass, and nothing else in it knows of one.
+//! *Nothing is overtaken.* Each frame says after how many bytes of the connection it comes ([`Word::after`]): all that had gone there when it was
+//! sent, streams and words about them included. A receiver takes it only when all these have come, and when its parcel is the one that is expected next; until
+//! then it waits ([`Early`]). A sender does not use the bypass while a stream of its own is open. So the link sees the parcels in the order in which
+//! it would see them without a bypass, and nothing else in it knows of one.
+//!
+//! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`AHEAD`] bytes at most: what waits at
+//! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
+//! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
+//! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
+//! short and something long in turn. So after less than [`RUN`] frames by the bypass none goes ahead for [`SHY`].
 //!
 //! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; nothing has been
-//! confirmed between two ticks of the progress thread, 5 to 10 ms; the bypass refuses a frame; the task goes to sleep, or leaves. From then on the
-//! receiver's word of the bytes that have come is awaited, on the bypass again, and after a tick also its answer to a question there. A bypass that is dead
+//! confirmed between two ticks of the progress thread, 5 to 10 ms; the bypass refuses a frame; the task goes to sleep, or leaves. After a
+//! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
 //! never answers, so it is not used, and costs four frames a second. Tasks that sleep between their messages, or are away, hardly use it.
 //!
 //! *Opening.* After [`SOON`] frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`]); the other one
@@ -31,6 +38,7 @@ use regatta_memory::ticks::ticks;
 use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
 use regatta_wire::link::{HEAD, Head, Parcel};
 
+use super::early::{AHEAD, Early};
 use super::link::{LONGEST, Link, Trouble};
 use super::phase::Phase;
 
@@ -53,6 +61,12 @@ const QUESTIONS: u32 = 3;
 /// After a frame that had to be repeated without being lost, because one of the tasks was away or slept, so many do not go by the bypass: it
 /// saves such tasks nothing.
 const REST: u32 = 32;
+/// A new key has not been told of yet.
+const UNTOLD: u64 = u64::MAX;
+/// After less than so many frames by the bypass in a row,
+const RUN: u32 = 8;
+/// so many go by the connection before one goes ahead of it.
+const SHY: u32 = 128;
 /// Bytes of the longest frame, and more.
 const ROOM: usize = 2048;
 const TAG: usize = regatta_secure::TAG;
@@ -77,8 +91,17 @@ pub(crate) struct Bypass {
     peer_got: u64,
     /// It must have got so many for the bypass to be used.
     need: u64,
-    /// Bytes of the connection that have come there.
+    /// Bytes of the connection that have come there; and so many must have for the bypass to be used, as they tell of a key.
     heard: u64,
+    pub(super) told: u64,
+    /// Bytes that have come on the connection, when there is none any more.
+    came: u64,
+    /// Bytes that had come from there by whichever way when a frame last went by the connection.
+    said_at: u64,
+    early: Early,
+    /// Frames that have gone since a frame went by the connection, and frames that go there before one goes ahead.
+    run: u32,
+    shy: u32,
     /// Frames taken that have not been confirmed.
     owed: u32,
     /// Reads of the connection since the last confirmation, and how many there are to be.
@@ -131,6 +154,12 @@ impl Bypass {
             peer_got: 0,
             need: u64::MAX,
             heard: 0,
+            told: 0,
+            came: 0,
+            said_at: 0,
+            early: Early::new(),
+            run: 0,
+            shy: 0,
             owed: 0,
             read: 0,
             gap: 1,
@@ -157,14 +186,21 @@ impl Bypass {
         self.keys.next() - self.peer_got
     }
 
-    /// May a parcel of `size` bytes go this way, when so many bytes have gone on the connection?
+    /// May a parcel of `size` bytes go this way, when so many bytes have gone on the connection, and so many of parcels may go ahead of it?
     #[inline]
-    fn is_free(&self, size: usize, sent: u64) -> bool {
-        self.heard == sent
+    fn is_free(&self, size: usize, sent: u64, ahead: usize) -> bool {
+        (self.heard == sent || size <= ahead)
+            && self.heard >= self.told
             && self.peer_got >= self.need
             && self.unanswered() < WINDOW
             && size <= self.most
             && !self.keys.is_worn()
+    }
+
+    /// The next frame goes by the connection.
+    #[cfg(test)]
+    pub(super) fn rest_once(&mut self) {
+        self.rest = 1;
     }
 
     /// Have frames been lost, as far as is known?
@@ -248,12 +284,38 @@ impl Link {
             bypass.rest -= 1;
             return false;
         }
-        bypass.is_free(size, channel.sent())
+        let ahead = match bypass.shy > 0 || bypass.said_at == self.heard_bytes {
+            true => 0,
+            false => AHEAD.saturating_sub(self.outbox.unsure()),
+        };
+        let is_written = channel.is_flushed() && self.outbox.is_written();
+        if bypass.told == UNTOLD && is_written {
+            bypass.told = channel.sent();
+        }
+        bypass.is_free(size, channel.sent(), ahead)
+            && is_written
             && self.outs.is_empty()
             && !self.has_late()
             && !self.mute
-            && channel.is_flushed()
-            && self.outbox.is_written()
+    }
+
+    /// A frame goes by the connection though there is a bypass.
+    pub(super) fn passes_by_bypass(&mut self) {
+        if let Some(bypass) = &mut self.bypass {
+            bypass.said_at = self.heard_bytes;
+            bypass.shy = match std::mem::take(&mut bypass.run) {
+                1..RUN => SHY,
+                _ => bypass.shy.saturating_sub(1),
+            };
+            self.change_bypass_key();
+        }
+    }
+
+    /// The connection ends: so many of its bytes have come.
+    pub(super) fn note_end_for_bypass(&mut self) {
+        if let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) {
+            bypass.came = channel.received();
+        }
     }
 
     /// Sends by the bypass what was just kept; whether it has gone.
@@ -265,6 +327,7 @@ impl Link {
         let (position, parcel) = self.outbox.just_kept();
         let word = Word {
             position,
+            after: channel.sent(),
             reached: self.inbox.reached,
             heard: channel.received(),
             got: bypass.got,
@@ -272,6 +335,7 @@ impl Link {
         };
         let gone = bypass.send(&word, parcel);
         if gone {
+            bypass.run = bypass.run.saturating_add(1);
             self.outbox.went_by_bypass();
         }
         gone
@@ -292,6 +356,7 @@ impl Link {
         };
         let word = Word {
             position: 0,
+            after: 0,
             reached: self.inbox.reached,
             heard: channel.received(),
             got: bypass.got,
@@ -349,6 +414,7 @@ impl Link {
             && self.outbox.has_room_to_urge()
         {
             let number = bypass.keys.change_sends();
+            bypass.told = UNTOLD;
             let head = Head::bare(Parcel::BypassKey, 0, number);
             self.outbox.urge(&head, &[]);
         }
@@ -374,7 +440,6 @@ impl Link {
     }
 
     fn try_frame(&mut self, slot: u8, number: u64, sealed: &[u8]) -> Result<(), Trouble> {
-        let is_next = self.chunk_is_over() && self.inbox.is_scanned() && !self.gone;
         let bypass = self
             .bypass
             .as_deref_mut()
@@ -397,36 +462,108 @@ impl Link {
             bypass.note(&word, channel.sent())?;
             self.outbox.reached(word.reached)?;
         }
-        let is_next = is_next && word.position == self.inbox.reached;
-        if length > WORD && is_next {
+        if length > WORD {
             let head = sound_frame(&bypass.plain[WORD..length])?;
-            self.take_from_bypass(&head, length)?;
+            if self.has_early() {
+                self.take_early()?;
+            }
+            if !self.take_from_bypass(&word, &head, false)? {
+                self.keep_early(&word, length);
+            }
         }
-        let owes = self
-            .bypass
-            .as_ref()
-            .is_some_and(|bypass| bypass.owed >= OWED);
         if word.asks || first {
             self.say_by_bypass(false);
-        } else if owes {
-            self.confirm_by_bypass();
+        } else {
+            self.confirm_many();
         }
         Ok(())
     }
 
-    /// The parcel that lies behind the word is the one that is expected.
+    /// Takes a frame that has just come, or the first one of those that came early; whether its time has come.
     #[inline]
-    fn take_from_bypass(&mut self, head: &Head, length: usize) -> Result<(), Trouble> {
-        let (Some(bypass), Some(room)) = (&mut self.bypass, self.inbox.room()) else {
-            return Ok(());
+    fn take_from_bypass(&mut self, word: &Word, head: &Head, early: bool) -> Result<bool, Trouble> {
+        let is_next = self.chunk_is_over() && self.inbox.is_scanned() && !self.gone;
+        let Some(bypass) = &mut self.bypass else {
+            return Ok(false);
         };
-        room[..length - WORD].copy_from_slice(&bypass.plain[WORD..length]);
+        let came = match &self.phase {
+            Phase::Open(channel) => channel.received(),
+            _ => bypass.came,
+        };
+        if !is_next || word.position != self.inbox.reached || word.after > came {
+            return Ok(false);
+        }
+        let Some(room) = self.inbox.room() else {
+            return Ok(false);
+        };
+        let parcel = match early {
+            true => bypass.early.front().map_or(&[][..], |(.., parcel)| parcel),
+            false => &bypass.plain[WORD..WORD + head.size()],
+        };
+        room[..parcel.len()].copy_from_slice(parcel);
         (bypass.lately, bypass.looks, bypass.gap) = (true, 0, 1);
         bypass.owed += 1;
         self.inbox.end += head.size();
         self.heard_bytes += head.size() as u64;
         self.inbox.hold(head);
-        self.acknowledge_by_bypass(head.word)
+        self.acknowledge_by_bypass(head.word)?;
+        Ok(true)
+    }
+
+    /// The frame of so many bytes that has just come waits for the connection, unless that has brought it.
+    #[cold]
+    fn keep_early(&mut self, word: &Word, length: usize) {
+        let reached = self.inbox.reached;
+        if let Some(bypass) = self.bypass.as_mut().filter(|_| word.position >= reached) {
+            bypass.early.keep(&bypass.plain[..length]);
+            // No look spares the connection now.
+            bypass.lately = false;
+        }
+    }
+
+    /// Do frames wait for the connection?
+    #[inline]
+    pub(super) fn has_early(&self) -> bool {
+        let bypass = self.bypass.as_deref();
+        bypass.is_some_and(|bypass| !bypass.early.is_empty())
+    }
+
+    /// The connection has brought something that they may come after.
+    #[cold]
+    pub(super) fn go_on_with_early(&mut self) -> Result<(), Trouble> {
+        self.take_early()?;
+        self.confirm_many();
+        Ok(())
+    }
+
+    /// Takes those whose time has come, and forgets what the connection has brought. It says nothing: a frame that has just been opened lies where
+    /// words are made.
+    #[cold]
+    fn take_early(&mut self) -> Result<(), Trouble> {
+        while let Some((word, head, _)) = self.bypass.as_ref().and_then(|one| one.early.front()) {
+            let known = word.position < self.inbox.reached;
+            if !known && !self.take_from_bypass(&word, &head, true)? {
+                break;
+            }
+            if let Some(bypass) = &mut self.bypass {
+                bypass.early.pass(head.size());
+            }
+        }
+        if self.has_early()
+            && let Some(bypass) = &mut self.bypass
+        {
+            bypass.lately = false;
+        }
+        Ok(())
+    }
+
+    /// Confirms many frames that were taken, if nothing else has done so.
+    #[inline]
+    fn confirm_many(&mut self) {
+        let owes = |bypass: &Bypass| bypass.owed >= OWED;
+        if self.bypass.as_deref().is_some_and(owes) {
+            self.confirm_by_bypass();
+        }
     }
 
     /// Something has been read from the connection, and nothing more is there.
@@ -454,7 +591,7 @@ impl Link {
     pub(super) fn repeat_by_connection(&mut self) {
         if self.outbox.is_unsure() && self.is_open() {
             if let Some(bypass) = &mut self.bypass {
-                bypass.rest = REST;
+                (bypass.rest, bypass.run) = (REST, 0);
             }
             self.outbox.repeat_unsure();
             self.pump(0);

@@ -15,6 +15,7 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
 use super::bypass::{LONG, WINDOW};
+use super::early::AHEAD;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
 use super::outbox::Outbox;
@@ -96,6 +97,8 @@ struct Pair {
     by_bypass: u32,
     /// One of so many things that happen to frames is not that they arrive.
     harsh: usize,
+    /// So often frames waited for the connection.
+    early: u32,
 }
 
 fn length_of(number: i32) -> usize {
@@ -118,6 +121,7 @@ impl Pair {
             heard: [0; 2],
             by_bypass: 0,
             harsh: 1,
+            early: 0,
         };
         pair.connect(records);
         pair
@@ -175,6 +179,15 @@ impl Pair {
             link.take(&head);
         }
         assert_eq!(link.fault, None);
+    }
+
+    /// Takes what is there, without a look at the connection.
+    fn hear_taken(&mut self, at: usize) {
+        while let Some(head) = self.links[at].inbox.front() {
+            assert_eq!(head.tag, self.heard[at]);
+            self.heard[at] += 1;
+            self.links[at].take(&head);
+        }
     }
 
     fn look(&mut self, at: usize) {
@@ -252,6 +265,7 @@ impl Pair {
                     .for_each(|frame| deliver(&frame, other)),
             }
         }
+        self.early += u32::from(other.has_early());
         if !way.seen.is_empty() && dice.roll(4) == 0 {
             let old = &way.seen[dice.roll(way.seen.len())];
             deliver(old, other);
@@ -299,8 +313,8 @@ proptest! {
             }
         }
         prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
-        let used = pair.by_bypass;
-        prop_assert!(harsh < 20 || calm < 500 || used > 0, "the bypass was used {used} times");
+        let used = [pair.by_bypass, pair.early];
+        prop_assert!(harsh < 20 || calm < 500 || used.iter().all(|&used: &u32| used > 0), "used, and ahead: {used:?}");
     }
 
     #[test]
@@ -325,7 +339,7 @@ proptest! {
         let (mut pair, scale) = (Pair::new(u64::MAX), 4000);
         pair.open();
         for (position, reached, heard, got, asks, form) in words {
-            let word = Word { position: position * scale, reached: reached * scale, heard: heard * scale, got: got * 40, asks };
+            let word = Word { position: position * scale, reached: reached * scale, heard: heard * scale, got: got * 40, asks, after: heard * scale };
             let mut head = Head::bare(Parcel::Taken, 0, 0).encode();
             (head[0], head[4]) = (kind, length as u8);
             let mut parcel = head.to_vec();
@@ -366,6 +380,215 @@ fn a_frame_that_is_sent_again_or_comes_late_does_nothing() {
             .all(|&at: &usize| pair.ways[at].seen.len() == seen[at].len()),
         "it was answered"
     );
+}
+
+/// Both forget what has gone by the bypass, as tasks that sleep do, and say more at once, each time before the other's word comes of what was
+/// said the time before.
+#[test]
+fn two_that_both_send_at_once_find_back_to_the_bypass() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    (0..2).for_each(|at| pair.say(at));
+    pair.links.iter_mut().for_each(Link::repeat_by_connection);
+    let (rounds, before) = (200, pair.by_bypass);
+    for _ in 0..rounds {
+        (0..2).for_each(|at| pair.say(at));
+        pair.bring_all();
+        for at in 0..2 {
+            pair.hear(at);
+            pair.look(at);
+        }
+        assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+    }
+    let used = pair.by_bypass - before;
+    assert!(used > 300, "{used} of {} went by the bypass", 2 * rounds);
+}
+
+/// The long ones would have the connection repeat what went ahead.
+#[test]
+fn two_that_send_something_short_and_something_long_do_not_say_the_short_ones_twice() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    let mut long = [7; 3000];
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 9,
+        tag: -1,
+    };
+    let (rounds, before) = (200, pair.by_bypass);
+    for _ in 0..rounds {
+        for at in 0..2 {
+            pair.say(at);
+            // SAFETY: the bytes live across the call, which copies them.
+            let payload = unsafe { Views::block(long.as_mut_ptr(), long.len()) };
+            pair.links[at].send(frame, &payload);
+        }
+        pair.bring_all();
+        for at in 0..2 {
+            let link = &mut pair.links[at];
+            while let Some(head) = link.front() {
+                pair.heard[at] += i32::from(head.tag >= 0);
+                link.take(&head);
+            }
+            pair.ways[at].collect();
+        }
+        assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+    }
+    let used = pair.by_bypass - before;
+    assert!(used < 10, "{used} of {} went by the bypass", 2 * rounds);
+}
+
+/// A side that has heard something goes ahead of what it said by the connection; the other side takes both in their order.
+#[test]
+fn a_frame_waits_for_the_connection_that_it_comes_after() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    go_ahead(&mut pair);
+    let (before, reached) = (pair.heard[1], pair.links[1].inbox.reached);
+    (0..2).for_each(|_| pair.say(0));
+    pair.bring_all();
+    assert!(pair.links[1].inbox.front().is_none() && pair.links[1].has_early());
+    assert_eq!(pair.links[1].inbox.reached, reached);
+    // Some of it comes twice.
+    for frame in pair.ways[0].seen.clone() {
+        deliver(&frame, &mut pair.links[1]);
+    }
+    pair.look(1);
+    assert!(!pair.links[1].has_early());
+    assert_eq!(pair.heard[1], before + 3);
+    assert_eq!(pair.said[0], pair.heard[1]);
+}
+
+/// Side 0 has said something by the connection, which has not been heard, and has heard something since.
+fn go_ahead(pair: &mut Pair) {
+    pair.links[0].bypass.as_mut().unwrap().rest_once();
+    pair.say(0);
+    assert!(
+        !pair.links[0].outbox.is_unsure(),
+        "it goes by the connection"
+    );
+    pair.say(1);
+    pair.bring_all();
+    pair.hear(0);
+}
+
+/// Not only what is numbered: a word about a stream is not overtaken either.
+#[test]
+fn a_frame_waits_for_words_of_the_connection() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    go_ahead(&mut pair);
+    pair.look(1);
+    let id = pair.links[0].open_in();
+    pair.links[0].in_stream(id).unwrap().announce = true;
+    pair.links[0].pump(0);
+    let before = pair.heard[1];
+    pair.say(0);
+    assert!(pair.links[0].outbox.is_unsure(), "it goes by the bypass");
+    pair.bring_all();
+    pair.hear_taken(1);
+    assert_eq!(pair.heard[1], before);
+    // The word comes of a stream that is not there, and does nothing else.
+    pair.look(1);
+    assert_eq!(pair.heard[1], before + 1);
+}
+
+/// A side that only sends would say everything twice.
+#[test]
+fn who_hears_nothing_does_not_go_ahead_of_the_connection() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    pair.links[0].bypass.as_mut().unwrap().rest_once();
+    pair.say(0);
+    let before = pair.by_bypass;
+    (0..10).for_each(|_| pair.say(0));
+    assert_eq!(pair.by_bypass, before);
+    pair.look(1);
+    pair.links[1].ask_by_bypass();
+    pair.bring_all();
+    pair.say(0);
+    assert_eq!(pair.by_bypass, before + 1, "all has been heard");
+}
+
+/// Both sides keep to the bound, and what finds no room is lost and comes by the connection.
+#[test]
+fn so_many_bytes_go_ahead_of_the_connection_at_most() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    go_ahead(&mut pair);
+    let mut body = [7; 1000];
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 9,
+        tag: -1,
+    };
+    for _ in 0..WINDOW {
+        // SAFETY: the bytes live across the call, which copies them.
+        let payload = unsafe { Views::block(body.as_mut_ptr(), body.len()) };
+        pair.links[0].send(frame, &payload);
+        assert!(pair.links[0].outbox.unsure() <= AHEAD);
+    }
+    pair.ways[0].collect();
+    assert_eq!(pair.ways[0].frames.len(), AHEAD / (HEAD + body.len()));
+    pair.bring_all();
+    assert!(pair.links[1].inbox.front().is_none());
+    for number in -1..WINDOW as i32 {
+        pair.links[1].receive();
+        let head = pair.links[1].front().unwrap();
+        assert!((number == -1) == (head.tag >= 0));
+        pair.links[1].take(&head);
+    }
+    assert!(pair.links[1].front().is_none());
+}
+
+/// The connection ends with all that a frame comes after. So that is lost, too, until the next connection.
+#[test]
+fn a_frame_that_waits_is_not_taken_when_its_connection_ends_before() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    go_ahead(&mut pair);
+    let before = pair.heard[1];
+    pair.say(0);
+    pair.links[1].trouble(Trouble::Lost);
+    pair.bring_all();
+    pair.hear_taken(1);
+    assert_eq!(pair.heard[1], before);
+    pair.links[0].trouble(Trouble::Lost);
+    pair.connect(u64::MAX);
+    (0..3).for_each(|_| (0..2).for_each(|at| pair.look(at)));
+    assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
+}
+
+/// A frame under a key that the receiver does not know is lost.
+#[test]
+fn a_new_key_is_not_used_before_the_other_side_has_heard_of_it() {
+    let mut pair = Pair::new(600);
+    pair.open();
+    let key = |pair: &Pair| pair.links[0].bypass.as_ref().unwrap().told;
+    let first = key(&pair);
+    (0..2).for_each(|at| pair.say(at));
+    while key(&pair) == first {
+        pair.bring_all();
+        for at in 0..2 {
+            pair.hear(at);
+            pair.look(at);
+        }
+        assert!(pair.said[0] < 3000, "the key does not change");
+        (0..2).for_each(|at| pair.say(at));
+    }
+    // Something is heard, which says nothing of it.
+    pair.say(1);
+    pair.ways[1].collect();
+    for frame in std::mem::take(&mut pair.ways[1].frames) {
+        deliver(&frame, &mut pair.links[0]);
+    }
+    pair.hear_taken(0);
+    assert_eq!(pair.said[1], pair.heard[0]);
+    let before = pair.by_bypass;
+    (0..4).for_each(|_| pair.say(0));
+    assert_eq!(pair.by_bypass, before, "it is not known yet");
+    pair.look(1);
+    pair.open();
 }
 
 /// Neither the text nor the head of a message is on the way as it was said.
@@ -464,9 +687,9 @@ fn a_task_that_sleeps_leaves_nothing_to_the_bypass() {
     pair.hear(1);
 }
 
-/// Nothing on the connection is overtaken, and no frame goes where the last question had no answer.
+/// No chunk is overtaken, and no frame goes where the last question had no answer.
 #[test]
-fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_question_is() {
+fn a_bypass_rests_while_a_stream_is_open_or_a_question_is() {
     let mut pair = Pair::new(u64::MAX);
     pair.open();
     let free = |pair: &mut Pair| pair.links[0].is_bypass_free(100);
@@ -480,13 +703,6 @@ fn a_bypass_rests_while_anything_is_on_the_connection_a_stream_is_open_or_a_ques
         }
     };
     assert!(free(&mut pair));
-    // A word about streams, which has no number.
-    let id = pair.links[0].open_in();
-    pair.links[0].in_stream(id).unwrap().announce = true;
-    pair.links[0].pump(0);
-    assert!(!free(&mut pair), "a word is on its way");
-    settle(&mut pair);
-    assert!(free(&mut pair), "it has come");
     let id = pair.links[0].open_out(&Views::none()).unwrap();
     assert!(!free(&mut pair), "a stream is open");
     pair.links[0].retract(id, false);

@@ -230,6 +230,7 @@ impl Link {
 
     /// Parcels that were on their way on a connection come again on the next one.
     pub(crate) fn forget_connection(&mut self) {
+        self.note_end_for_bypass();
         self.inbox.cut();
         self.outbox.forget_connection();
         self.chunk = None;
@@ -298,7 +299,7 @@ impl Link {
             return;
         }
         if self.bypass.is_some() {
-            self.change_bypass_key();
+            self.passes_by_bypass();
         }
         let Phase::Open(channel) = &mut self.phase else {
             return;
@@ -528,6 +529,9 @@ impl Link {
         self.hint = n == asked || channel.holds_back();
         self.heard_bytes += n as u64;
         self.arrived(n)?;
+        if self.has_early() {
+            self.go_on_with_early()?;
+        }
         self.gushes = n == asked && n >= SIP && self.chunk.is_none();
         if !self.hint {
             self.has_read();

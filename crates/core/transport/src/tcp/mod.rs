@@ -17,6 +17,7 @@ mod calling_tests;
 #[cfg(test)]
 mod cut_tests;
 pub(crate) mod deadlock_probe;
+mod early;
 mod ending;
 mod engine_streams;
 mod frames;

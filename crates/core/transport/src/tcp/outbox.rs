@@ -235,6 +235,12 @@ impl Outbox {
         self.unsure > 0
     }
 
+    /// Bytes of such parcels.
+    #[inline]
+    pub(crate) fn unsure(&self) -> usize {
+        self.unsure
+    }
+
     /// By whichever way, all has come before byte `position`.
     #[inline]
     pub(crate) fn reached(&mut self, position: u64) -> Result<(), &'static str> {

@@ -21,6 +21,7 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
         membarrier(),
         single_copy.clone(),
         pidfd(),
+        packet_sockets(),
         io_uring(),
         user_namespaces(),
     ]
@@ -76,6 +77,15 @@ fn pidfd() -> Finding {
             NAME,
             format!("refused ({errno}); nothing needs it yet"),
         ),
+    }
+}
+
+fn packet_sockets() -> Finding {
+    const NAME: &str = "packet sockets";
+    match regatta_launch::packet_socket_allowed() {
+        Ok(()) => Finding::ok(AREA, NAME, "allowed: small messages between hosts of one Ethernet segment can go past TCP/IP"),
+        Err(errno) => Finding::info(AREA, NAME, format!("refused ({errno}): small messages between hosts go by TCP, some 3 us slower"))
+            .next("tasks need CAP_NET_RAW: as root, by `setcap cap_net_raw=ep PROGRAM` (the loader then ignores LD_LIBRARY_PATH), or in a container with --cap-add NET_RAW"),
     }
 }
 

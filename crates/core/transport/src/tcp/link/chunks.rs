@@ -140,6 +140,9 @@ impl Link {
             self.inbox.end += n - placed;
             self.scan()?;
         }
+        if self.has_early() {
+            self.go_on_with_early()?;
+        }
         self.try_pump(0)?;
         Ok(true)
     }
