@@ -29,6 +29,11 @@ impl ByLength {
         }
     }
 
+    /// Is a message of so many bytes one of the longer ones?
+    pub(crate) fn is_long(&self, bytes: usize) -> bool {
+        bytes > self.limit
+    }
+
     /// The footprint for a message of so many bytes.
     #[inline(always)]
     pub(crate) fn choice(&self, bytes: usize) -> Footprint {

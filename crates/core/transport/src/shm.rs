@@ -19,6 +19,7 @@ use crate::shm_channel::{In, Out};
 use regatta_segment::job::{Job, NARROW_PIPE};
 use regatta_segment::loan_blocks::LoanBlocks;
 
+mod both_ways;
 pub(crate) mod collective_buffers;
 mod frames;
 mod loans;
@@ -26,6 +27,7 @@ mod lost_peers;
 mod peers;
 mod streams;
 
+use both_ways::BothWays;
 pub use streams::Bulk;
 use streams::Pull;
 
@@ -51,6 +53,7 @@ pub struct Shm {
     pipes: u32,
     /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
     learners: ByLength,
+    both_ways: BothWays,
     policy: Policy,
     /// Wide areas that this task has made for its contributions to collectives.
     areas: Cell<u32>,
@@ -84,6 +87,7 @@ impl Shm {
             pipe_cursor: 0,
             pipes: 0,
             learners: pipe_learners(&job, Policy::Learn),
+            both_ways: BothWays::default(),
             policy: Policy::Learn,
             areas: Cell::new(0),
             loans: LoanBlocks::default(),

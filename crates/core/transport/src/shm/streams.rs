@@ -6,7 +6,7 @@ use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
-use super::Shm;
+use super::{Shm, both_ways};
 use crate::footprint::Footprint;
 use regatta_segment::job::NARROW_PIPE;
 
@@ -28,6 +28,8 @@ pub struct Bulk {
     counted: bool,
     /// Sender: how much of the pipe its own message cycles through.
     footprint: Footprint,
+    /// Sender: it has chosen that, and learns from it.
+    learns: bool,
     /// Receiver: it may read from the sender's memory.
     pulls: bool,
     /// Receiver: looks in vain since the last byte came.
@@ -40,6 +42,7 @@ impl Bulk {
             pipe: Some(pipe),
             counted,
             footprint: Footprint::Narrow,
+            learns: false,
             pulls: true,
             starved: 0,
         }
@@ -53,7 +56,13 @@ impl Streams for Shm {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
-        let footprint = self.learners.choice(message.len());
+        let long = self.learners.is_long(message.len());
+        let learner = self.learners.of(message.len());
+        let given = match learner.is_fixed() {
+            true => None,
+            false => self.both_ways.of_next(to, long),
+        };
+        let footprint = given.unwrap_or(learner.choice());
         let needs = Message {
             tasks: [self.me, to],
             window: self.window(footprint),
@@ -69,8 +78,9 @@ impl Streams for Shm {
         pipe.set_address(address_of(message));
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        both_ways::say(&mut route, footprint, long);
         let mut bulk = Bulk::new(pipe, true);
-        bulk.footprint = footprint;
+        (bulk.footprint, bulk.learns) = (footprint, given.is_none());
         Ok(Some((bulk, route)))
     }
 
@@ -95,12 +105,14 @@ impl Streams for Shm {
             self.job.geometry().pipe as usize,
         );
         let pipe = Pipe::between(self.job.segment(), offset, size, [self.me, peer]);
-        Ok(Bulk::new(pipe.map_err(self.fault(peer))?, false))
+        let pipe = pipe.map_err(self.fault(peer))?;
+        self.both_ways.came(self.me, peer, route);
+        Ok(Bulk::new(pipe, false))
     }
 
     fn fill(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<Flow, Fault> {
         let learner = self.learners.of(message.len());
-        let timed = bulk.counted && learner.is_timing();
+        let timed = bulk.learns && learner.is_timing();
         let probes = timed && learner.probes() && bulk.footprint == Footprint::NonTemporal;
         let non_temporal = bulk.footprint == Footprint::NonTemporal && !probes;
         let chunk = match probes {
@@ -122,7 +134,9 @@ impl Streams for Shm {
         if timed && (probes || bulk.footprint == learner.choice()) {
             learner.timed(copied, ticks().wrapping_sub(start));
         }
-        learner.copied_with(bulk.footprint, copied);
+        if bulk.learns {
+            learner.copied_with(bulk.footprint, copied);
+        }
         let flow = match filled {
             Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
             Filled::Some(_) => Flow::Moved,
