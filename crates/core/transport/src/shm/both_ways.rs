@@ -29,7 +29,7 @@ pub(super) fn say(route: &mut Route, footprint: Footprint, long: bool) {
     route[LONG] = long as u8;
 }
 
-/// What a message's route says, if anything; the other task may have written what it likes.
+/// The footprint in a message's route, if there is one; the other task may have written what it likes.
 fn said(route: &Route) -> Option<(Footprint, bool)> {
     let all = [Footprint::Narrow, Footprint::Wide, Footprint::NonTemporal];
     let footprint = all.into_iter().find(|&one| 1 + one as u8 == route[SAID])?;
