@@ -125,6 +125,12 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// Is nobody known to be gone?
+    #[inline(always)]
+    pub fn is_nobody_gone(&self) -> bool {
+        self.gone.is_empty()
+    }
+
     /// Nobody has been lost so far and no group is revoked: a receive from anybody need not ask who is dead.
     #[inline(always)]
     pub fn is_whole(&self) -> bool {
@@ -198,7 +204,7 @@ impl<T: Transport> Engine<T> {
         };
         if source == self.me
             || !self.unexpected.is_empty()
-            || !self.gone.is_empty()
+            || self.is_gone(source)
             || self.losses_seen != self.transport.losses()
         {
             return None;

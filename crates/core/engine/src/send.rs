@@ -52,7 +52,7 @@ impl<T: Transport> Engine<T> {
     pub fn send_line_now(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> SentLine {
         if to == self.me
             || !self.queued.is_empty()
-            || !self.gone.is_empty()
+            || self.is_gone(to)
             || self.losses_seen != self.transport.losses()
         {
             return SentLine::No;

@@ -5,6 +5,7 @@ mod support;
 use regatta_engine::{
     Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, TagSelect,
 };
+use regatta_memory::views::Views;
 use support::net::{End, Net, Sizes};
 use support::world::{World, memory, names, room};
 
@@ -470,4 +471,24 @@ fn a_request_can_be_looked_at_again_and_again() {
     assert!(matches!(error, Some(Error::Truncated { .. })));
     assert_eq!(seen, receiver.finish(handle));
     assert!(receiver.look_at_request(handle).is_err(), "it is used up");
+}
+
+/// A task that has ended does not send receives from others the long way round.
+#[test]
+fn receives_from_those_that_are_left_are_posted_at_once() {
+    let net = Net::new(3, Sizes::TINY);
+    let [mut receiver, mut sender] = [0, 2].map(|me| Engine::new(net.end(me), Settings::default()));
+    // A first request makes its slot.
+    let handle = receiver
+        .start_receive(from(2, 1), room(4))
+        .expect("started");
+    assert!(sender.send_now(0, 0, 1, &memory(&[1, 2, 3, 4])));
+    while receiver.progress() {}
+    assert!(receiver.finish(handle).expect("a handle").is_some());
+    net.lose(1, Presence::Left);
+    while receiver.progress() {}
+    assert!(!receiver.is_nobody_gone());
+    let mut place = [0; 4];
+    let into = Views::Block(place.as_mut_ptr(), place.len());
+    assert!(receiver.post_now(2, 0, 1, &into).is_some());
 }

@@ -82,8 +82,12 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
 /// no more than five messages were on their way at once. So it is one leaf: all that would be a call is left to others.
 #[inline(always)]
 pub fn send_line_alone(message: &Views, to: i32, tag: i32, group: GroupId) -> SentLine {
+    if group != GroupId::WORLD {
+        return SentLine::No;
+    }
     inside_or!(enter_alone, process, SentLine::No);
-    if tag < 0 || !process.is_world_rank(group, to) {
+    // To look a task up among those that are gone would be a call.
+    if tag < 0 || !process.is_world_rank(group, to) || !process.engine.is_nobody_gone() {
         return SentLine::No;
     }
     let to = process.first + to as u32;
@@ -288,8 +292,11 @@ pub(crate) fn just(seen: &Status) -> Select {
 /// As [`post_receive_now`], of a rank of the world, by the only thread that calls: a leaf, as [`send_line_alone`] is.
 #[inline(always)]
 pub fn post_receive_alone(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
+    if group != GroupId::WORLD {
+        return None;
+    }
     inside_or!(enter_alone, process, None);
-    if tag < 0 || !process.is_world_rank(group, from) {
+    if tag < 0 || !process.is_world_rank(group, from) || !process.engine.is_nobody_gone() {
         return None;
     }
     let from = process.first + from as u32;

@@ -351,7 +351,7 @@ impl Learner {
     }
 
     fn settle(&mut self) {
-        self.alarmed = false;
+        (self.alarmed, self.doubted) = (false, false);
         self.until = self.pause;
         self.go_on();
     }
@@ -656,6 +656,21 @@ mod tests {
             wide += flow(&mut learner, 60 * MIB, 16 << 10, costs(60, 40));
         }
         assert!(wide > 4000 * MIB, "{} MiB of 4096", wide / MIB);
+    }
+
+    /// A trial that was due has said what is best.
+    #[test]
+    fn a_doubt_ends_with_a_trial() {
+        let mut learner = trying(2 * MIB);
+        flow(&mut learner, 64 * MIB, 16 << 10, costs(60, 40));
+        learner.doubted = true;
+        while learner.stage != Stage::Timing {
+            flow(&mut learner, 16 << 10, 16 << 10, costs(60, 40));
+        }
+        while learner.stage != Stage::Settled {
+            flow(&mut learner, 16 << 10, 16 << 10, costs(60, 40));
+        }
+        assert!(!learner.doubted);
     }
 
     #[test]

@@ -448,11 +448,13 @@ fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: Rg
 /// Sends a message at once, if that is possible. False: nothing has happened.
 #[inline(always)]
 fn sent_now(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
-    let message = block_unchecked(buf, len);
-    if is_line(buf, len) && process::send_line_now(&message, to, tag, group.id()) {
-        return true;
+    if !is_block(buf, len) {
+        return false;
     }
-    is_block(buf, len) && process::send_now(&message, to, tag, group.id())
+    let message = block_unchecked(buf, len);
+    let in_line = len <= process::LINE;
+    in_line && process::send_line_now(&message, to, tag, group.id())
+        || process::send_now(&message, to, tag, group.id())
 }
 
 /// A message has gone in a line to a sleeper.

@@ -63,17 +63,17 @@ impl BothWays {
     }
 
     /// The footprint of the next message to a task, if that one chooses.
-    pub(super) fn of_next(&mut self, to: Peer, long: bool) -> Option<Footprint> {
-        let Entry::Occupied(mut came) = self.0.entry((to, long)) else {
-            return None;
-        };
-        came.get_mut().since += 1;
-        match came.get().since > ALONE {
-            true => {
+    pub(super) fn of_next(&self, to: Peer, long: bool) -> Option<Footprint> {
+        self.0.get(&(to, long)).map(|came| came.footprint)
+    }
+
+    /// A message goes to a task.
+    pub(super) fn goes(&mut self, to: Peer, long: bool) {
+        if let Entry::Occupied(mut came) = self.0.entry((to, long)) {
+            came.get_mut().since += 1;
+            if came.get().since == ALONE {
                 came.remove();
-                None
             }
-            false => Some(came.get().footprint),
         }
     }
 }
@@ -91,6 +91,7 @@ mod tests {
     #[test]
     fn the_task_with_the_higher_number_sends_as_it_is_sent_to() {
         let mut both = BothWays::default();
+        both.goes(0, true);
         assert_eq!(both.of_next(0, true), None);
         for footprint in [Footprint::Wide, Footprint::NonTemporal, Footprint::Narrow] {
             both.came(1, 0, &route(footprint, true));
@@ -109,6 +110,7 @@ mod tests {
         both.came(1, 0, &route(Footprint::Wide, false));
         for _ in 0..ALONE {
             assert_eq!(both.of_next(0, false), Some(Footprint::Wide));
+            both.goes(0, false);
         }
         assert_eq!(both.of_next(0, false), None);
         both.came(1, 0, &route(Footprint::Narrow, false));

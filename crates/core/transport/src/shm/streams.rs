@@ -73,6 +73,7 @@ impl Streams for Shm {
         let Ok(mut pipe) = self.any_pipe(needs) else {
             return Ok(None);
         };
+        self.both_ways.goes(to, long);
         self.widen_ring(to);
         self.pipes += 1;
         pipe.set_address(address_of(message));
