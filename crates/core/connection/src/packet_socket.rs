@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regatta_wire::bypass::{ETHERNET, Mac, TYPE};
+use regatta_wire::bypass::{ETHERNET, LEAST_MTU, Mac, TYPE};
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// Frames that wait in the ring.
@@ -350,6 +350,12 @@ fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
     found.ok_or(io::ErrorKind::NotFound.into())
 }
 
+/// The longest packet that goes by an interface and is received; `None`: no packet is long enough for an offer that makes sense.
+fn longest_packet(mtu: i32) -> Option<u16> {
+    let longest = usize::try_from(mtu).unwrap_or(0).min(LONGEST) as u16;
+    (longest >= LEAST_MTU).then_some(longest)
+}
+
 fn find(socket: &OwnedFd, local: IpAddr, peer: IpAddr) -> io::Result<Interface> {
     let (name, index) = name_of(local, peer)?;
     // SAFETY: all zeros is a valid request.
@@ -374,7 +380,7 @@ fn find(socket: &OwnedFd, local: IpAddr, peer: IpAddr) -> io::Result<Interface> 
     for (place, byte) in mac.iter_mut().zip(hardware.sa_data) {
         *place = byte as u8;
     }
-    let mtu = usize::try_from(mtu).unwrap_or(0).min(LONGEST) as u16;
+    let mtu = longest_packet(mtu).ok_or(io::ErrorKind::Unsupported)?;
     Ok(Interface {
         name,
         index,
@@ -398,6 +404,17 @@ mod tests {
         let wide = ip("ffff:ffff:ffff:ffff::");
         assert!(are_near(ip("fe80::1"), ip("fe80::2"), wide));
         assert!(!are_near(ip("fe80::1"), ip("fe81::2"), wide));
+    }
+
+    /// Linux lets an interface have packets of 68 bytes, and loopback has longer ones than a place of the ring.
+    #[test]
+    fn no_interface_is_used_whose_packets_are_too_short_for_an_offer() {
+        let longest = [-1, 0, 68, 255, 256, 1500, 65_536].map(longest_packet);
+        let (none, least) = (None, Some(LEAST_MTU));
+        assert_eq!(
+            longest,
+            [none, none, none, none, least, Some(1500), Some(1500)]
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@
 //! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
 //! short and something long in turn. So after less than [`RUN`] frames by the bypass none goes ahead for [`SHY`].
 //!
-//! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; nothing has been
-//! confirmed between two ticks of the progress thread, 5 to 10 ms; the bypass refuses a frame; the task goes to sleep, or leaves. After a
+//! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; the oldest that is
+//! not confirmed was so at the last tick of the progress thread, 5 to 10 ms ago; the bypass refuses a frame; the task goes to sleep, or leaves. After a
 //! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
 //! never answers, so it is not used, and costs four frames a second. Tasks that sleep between their messages, or are away, hardly use it.
 //!
@@ -107,8 +107,8 @@ pub(crate) struct Bypass {
     /// Reads of the connection since the last confirmation, and how many there are to be.
     read: u32,
     gap: u32,
-    /// A tick has found something that was not confirmed.
-    stale: bool,
+    /// The first byte that a tick has found not confirmed.
+    stale: Option<u64>,
     questions: u32,
     /// So many frames go by the connection before the next one by the bypass.
     rest: u32,
@@ -163,7 +163,7 @@ impl Bypass {
             owed: 0,
             read: 0,
             gap: 1,
-            stale: false,
+            stale: None,
             questions: 0,
             rest: 0,
             lately: false,
@@ -251,7 +251,7 @@ impl Bypass {
         self.heard = word.heard;
         if word.got > self.peer_got {
             self.peer_got = word.got;
-            (self.stale, self.questions) = (false, 0);
+            self.questions = 0;
         }
         Ok(())
     }
@@ -600,15 +600,17 @@ impl Link {
 
     /// Some milliseconds have passed; whether there is to be another tick.
     pub(super) fn tick_bypass(&mut self) -> bool {
-        let unsure = self.outbox.is_unsure() && self.is_open();
+        let unsure = self.outbox.first_unsure().filter(|_| self.is_open());
         let Some(bypass) = self.bypass.as_deref_mut() else {
             return false;
         };
-        if unsure {
-            if !std::mem::replace(&mut bypass.stale, true) {
+        // Others may come and be confirmed behind one that is lost.
+        let before = std::mem::replace(&mut bypass.stale, unsure);
+        if unsure.is_some() {
+            if before != unsure {
                 return true;
             }
-            (bypass.stale, bypass.questions) = (false, 1);
+            (bypass.stale, bypass.questions) = (None, 1);
             self.repeat_by_connection();
             self.ask_by_bypass();
             return true;

@@ -284,7 +284,7 @@ fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
             0..4 => pair.say(at),
             4..6 => pair.look(at),
             6 => pair.hear(at),
-            7 if dice.roll(6) == 0 => _ = pair.links[at].tick_bypass(),
+            7 if dice.roll(24) == 0 => _ = pair.links[at].tick_bypass(),
             8 if dice.roll(6) == 0 => {
                 pair.links[at].confirm_taken();
                 pair.links[at].repeat_by_connection();
@@ -627,6 +627,31 @@ fn nothing_of_a_message_can_be_read_on_the_way() {
         seen[0].len(),
         FRONT + WORD + HEAD + text.len() + regatta_secure::TAG
     );
+}
+
+/// A frame is lost, and both go on: what comes behind it is confirmed, and is no reason to wait for it any longer.
+#[test]
+fn a_lost_frame_comes_by_the_connection_soon_though_others_come_behind_it() {
+    let mut pair = Pair::new(u64::MAX);
+    pair.open();
+    pair.say(0);
+    pair.ways[0].collect();
+    assert_eq!(pair.ways[0].frames.len(), 1, "it goes by the bypass");
+    pair.ways[0].frames.clear();
+    let lost = pair.heard[1];
+    for tick in 0.. {
+        assert!(tick < 3, "{tick} ticks");
+        (0..2).for_each(|at| pair.say(at));
+        pair.bring_all();
+        pair.hear(0);
+        pair.links.iter_mut().for_each(Link::confirm_taken);
+        pair.bring_all();
+        (0..2).for_each(|at| _ = pair.links[at].tick_bypass());
+        pair.look(1);
+        if pair.heard[1] > lost {
+            break;
+        }
+    }
 }
 
 /// It costs some frames, and no message waits for more than a tick after another.

@@ -235,6 +235,12 @@ impl Outbox {
         self.unsure > 0
     }
 
+    /// Number of the first byte of such parcels.
+    pub(crate) fn first_unsure(&self) -> Option<u64> {
+        self.is_unsure()
+            .then(|| self.sent_to() - self.unsure as u64)
+    }
+
     /// Bytes of such parcels.
     #[inline]
     pub(crate) fn unsure(&self) -> usize {
