@@ -5,7 +5,8 @@
 //! message the one posted first takes it; among messages a receive selects the one that arrived
 //! first is taken (so messages of one sender do not overtake each other).
 //!
-//! Posted receives stand in one list each, by what they select exactly. An arrival looks at the
+//! The oldest receives stand in a *run*, as long as they select the same and are at most 64: most of the time these are all there
+//! are. The others stand in one list each, by what they select exactly. An arrival looks at the
 //! front of the four lists that could hold its receive and takes the oldest. A waiting
 //! ("unexpected") message stands in four lists, so that whatever a receive leaves open, its
 //! oldest message is at a front. Only receives by mask walk a list.

@@ -120,7 +120,7 @@ impl Producer {
         Ok(Some(self.written & (count - 1)))
     }
 
-    /// As `claim`, but `None` also if it takes a look at the consumer's position to find one.
+    /// As `claim`, without a look at the consumer's position: `None` if the last known one says that the ring is full.
     #[inline(always)]
     pub fn claim_known(&self, lines: &impl Lines) -> Option<u32> {
         let count = lines.count();

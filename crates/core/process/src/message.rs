@@ -1,7 +1,9 @@
 //! Sends, receives, probes, and completion, in groups and ranks.
 //!
+//! Names: `_alone` works where only one thread has ever called; `_now` for any thread, if the lock is free. Both do nothing where they cannot.
+//!
 //! *Rules of small blocking sends and receives whose message can go or is there:* one pass
-//! through the lock, no request, no allocation, no clock, no system call. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! through the lock, no request, no allocation, no clock, no system call unless the receiver sleeps. (ARCHITECTURE.md, "Hot paths", names the test.)
 
 use std::time::Duration;
 
@@ -76,10 +78,10 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     tag >= 0 && process.engine.send_now(to, context, tag, message)
 }
 
-/// Send at once, as [`send_now`] does, a message that fits into a line of a ring, [`LINE`] bytes, to a rank of the world, by the only thread that calls.
+/// Send at once, as [`send_now`] does, a message that fits into a line of a ring, [`LINE`] bytes, to a rank of the world, by the thread that the lock is biased to: the first, as long as no second one has called. It does not wake a sleeper ([`wake_receiver`]).
 ///
-/// Each store of this path waits in line with those to shared memory, which take as long as a line takes from core to core: with 20 of them a message,
-/// no more than five messages were on their way at once. So it is one leaf: all that would be a call is left to others.
+/// Each store of this path waits in line with those to shared memory, which take as long as a line takes from core to core: the more of them a
+/// message has, the fewer messages are on their way at once. So it is one leaf: all that would be a call is left to others.
 #[inline(always)]
 pub fn send_line_alone(message: &Views, to: i32, tag: i32, group: GroupId) -> SentLine {
     if group != GroupId::WORLD {
@@ -94,7 +96,7 @@ pub fn send_line_alone(message: &Views, to: i32, tag: i32, group: GroupId) -> Se
     process.engine.send_line_now(to, 0, tag, message)
 }
 
-/// As [`send_line_alone`], in any group and by any thread. False: nothing has happened.
+/// As [`send_line_alone`], in any group and by any thread; it wakes a sleeper itself. False: nothing has happened.
 #[inline(always)]
 pub fn send_line_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     inside_or!(enter_now, process, false);

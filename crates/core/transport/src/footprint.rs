@@ -14,9 +14,8 @@
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
 //! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
-//! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, and the next few do as well, the machine is another one now,
-//! as a virtual one is whose processors have been moved: a trial comes at once. (One look is not enough: after a pause the caches are those of another program, and copies cost more until they have been
-//! taken back. A trial of messages of 4 MiB takes as long as ten of them.) Stores past the caches cost the same on any machine, so in between them a few ordinary
+//! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, a second look follows [`WATCH`] bytes later: after a pause the caches are those of another program, and copies cost more until they have been
+//! taken back, while a trial of messages of 4 MiB takes as long as ten of them. If that look agrees, the machine is another one now, as a virtual one is whose processors have been moved, and a trial begins. Stores past the caches cost the same on any machine, so in between them a few ordinary
 //! ones are timed ([`Learner::probes`]). Each alarm makes the watch rarer, and each quiet look more frequent again.
 //! *For good.* Once a task sees more tasks than cores, the learners that it has then stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
 //! copies next to whom is anybody's guess by then. So it is where there is no memory for a wide footprint.
@@ -47,7 +46,7 @@ pub(crate) enum Footprint {
     Narrow,
     /// Does not.
     Wide,
-    /// The sender stores past its caches, by non-temporal stores.
+    /// The sender stores past its caches, by non-temporal stores: into the narrow buffer of a ring, through the whole of a pipe.
     NonTemporal,
 }
 
@@ -69,11 +68,11 @@ const FOOTPRINTS: usize = 3;
 
 /// Traffic before the first trial, in bytes: less is not worth one.
 const FIRST: u64 = 4 << 20;
-/// Between two trials, at first; eight times as much after each that changed nothing,
+/// Between two trials, in bytes, at first; eight times as much after each that changed nothing, up to [`SELDOM`].
 const AGAIN: u64 = 256 << 20;
-/// up to this.
+/// Longest distance between two trials, in bytes.
 const SELDOM: u64 = 16 << 30;
-/// Between two looks at what copies cost, at first.
+/// Between two looks at what copies cost, in bytes, at first.
 const WATCH: u64 = 8 << 20;
 /// Timed copies of a look.
 const GLANCE: usize = 7;

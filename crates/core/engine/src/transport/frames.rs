@@ -31,8 +31,8 @@ pub enum SentLine {
     No,
     /// It has been sent.
     Yes,
-    /// It has been sent, and the receiver sleeps: [`Frames::wake`] is due. That is no part of the fast path, which does without calls and so
-    /// without saving registers.
+    /// It has been sent, and the receiver sleeps: [`Frames::wake`] is due. Waking is a call, so the fast path, which saves no registers, leaves it to
+    /// its caller.
     ToSleeper,
 }
 

@@ -1,7 +1,7 @@
-//! The footprint of long messages that two tasks send each other.
+//! The footprint of messages through pipes that two tasks send each other.
 //!
 //! The footprint that is best one way depends on the one of the other way: where both tasks send at once, a pipe that goes round
-//! 2 MiB drives a narrow one out of the caches of both cores. Two cores of a Zen 5 that share an L3 exchange 64 KiB in 3.9 us if both
+//! 1 MiB drives a narrow one out of the caches of both cores. Two cores of a Zen 5 that share an L3 exchange 64 KiB in 3.9 us if both
 //! pipes are narrow, in 5.4 if both are wide, and in 10 to 13 if they differ. Two tasks that learn apart end with both wide, or with one
 //! way past the caches: from there, narrow looks bad to each of them alone.
 //!
@@ -20,7 +20,7 @@ use crate::footprint::Footprint;
 const ALONE: u32 = 8;
 /// Where in a message's route its footprint is said: 0 is not said.
 const SAID: usize = 8;
-/// And where it is said whether the message is one of the long ones, of which something else may be best.
+/// Where in a route it is said whether the message is one of the long ones, those that do not fit into a narrow pipe: something else may be best for them.
 const LONG: usize = 9;
 
 /// Says in a message's route which footprint it has.

@@ -83,8 +83,8 @@ fn pidfd() -> Finding {
 fn packet_sockets() -> Finding {
     const NAME: &str = "packet sockets";
     match regatta_launch::packet_socket_allowed() {
-        Ok(()) => Finding::ok(AREA, NAME, "allowed: small messages between hosts of one Ethernet segment can go past TCP/IP"),
-        Err(errno) => Finding::info(AREA, NAME, format!("refused ({errno}): small messages between hosts go by TCP, some 3 us slower"))
+        Ok(()) => Finding::ok(AREA, NAME, "this command may open them, here: one of the conditions for small messages past TCP/IP (docs/messages.md)"),
+        Err(errno) => Finding::info(AREA, NAME, format!("this command may not open them ({errno}): small messages of programs without that right go by TCP between hosts"))
             .next("tasks need CAP_NET_RAW: as root, by `setcap cap_net_raw=ep PROGRAM` (the loader then ignores LD_LIBRARY_PATH), or in a container with --cap-add NET_RAW"),
     }
 }
