@@ -2,6 +2,8 @@
 #include "nx_check.h"
 #include "nx_node.h"
 
+#include <sched.h>
+
 enum { NODES = 3, OWN_PID = 100 };
 
 /* The program of the nodes lies beside this one. */
@@ -282,8 +284,12 @@ static void another_size(void)
     getcube("larger", "4", NULL, 0);
     CHECK(numnodes() == 4);
     load(node_program(), 0, 1);
-    for (long node = 1; node < 4; node++)
+    for (long node = 1; node < 4; node++) {
+        /* A process that has been killed is there until its end is known. */
+        while (_csend(ORDER, &value, sizeof value, node, 1) == 0)
+            sched_yield();
         GIVES(_csend(ORDER, &value, sizeof value, node, 1), EQNOACT);
+    }
     tell('w', 0, 0, 1);
     crecvx(ANSWER, &value, sizeof value, 0, -1, NULL);
     CHECK(infonode() == 0 && infopid() == 1 && value == 10 * 4 + 100 + 100000L * 4);
