@@ -487,7 +487,100 @@ mod tests {
         ]
     }
 
+    /// So many steps of one kind in a row: runs are filled past their length, go round their place, and lose receives from their middle.
+    #[derive(Clone, Debug)]
+    enum Many {
+        Alike(u32, Peer, i32),
+        Other(Select),
+        Message(u32, Peer, i32),
+        Oldest,
+        Withdraw(usize),
+    }
+
+    fn many() -> impl Strategy<Value = (Many, usize)> {
+        let message = || (0..2u32, 0..2u32, 0..2i32);
+        let step = prop_oneof![
+            6 => message().prop_map(|(c, s, t)| Many::Alike(c, s, t)),
+            1 => select().prop_map(Many::Other),
+            4 => message().prop_map(|(c, s, t)| Many::Message(c, s, t)),
+            2 => Just(Many::Oldest),
+            2 => any::<usize>().prop_map(Many::Withdraw),
+        ];
+        (step, 1..LONGEST + 6)
+    }
+
+    /// Posted receives, and the plain list that they are to be like.
+    #[derive(Default)]
+    struct Both {
+        posted: Posted<usize>,
+        list: Vec<(Select, usize, u32)>,
+        next: usize,
+    }
+
+    impl Both {
+        fn post(&mut self, select: Select) {
+            self.next += 1;
+            let id = self.posted.post(select, self.next);
+            self.list.push((select, self.next, id));
+        }
+
+        fn post_alike(&mut self, context: u32, source: Peer, tag: i32) {
+            let select = Select {
+                context,
+                source: Some(source),
+                tag: TagSelect::Exactly(tag),
+            };
+            let posted = self.posted.post_alike(context, source, tag, self.next + 1);
+            let Some(id) = posted else {
+                return self.post(select);
+            };
+            let alike = self.list.iter().all(|other| other.0 == select);
+            assert!(alike && self.list.len() < LONGEST);
+            self.next += 1;
+            self.list.push((select, self.next, id));
+        }
+
+        fn step(&mut self, step: &Many, turn: usize) {
+            match *step {
+                Many::Alike(context, source, tag) => self.post_alike(context, source, tag),
+                Many::Other(select) => self.post(select),
+                Many::Message(context, source, tag) => {
+                    let takes = |other: &(Select, usize, u32)| other.0.takes(context, source, tag);
+                    let at = self.list.iter().position(takes);
+                    let expected = at.map(|at| self.list.remove(at).1);
+                    assert_eq!(self.posted.take(context, source, tag), expected);
+                }
+                Many::Oldest => {
+                    let Some((_, _, _, owner)) = self.posted.oldest() else {
+                        return;
+                    };
+                    self.posted.take_oldest();
+                    assert_eq!(self.list.remove(0).1, owner);
+                }
+                Many::Withdraw(which) if !self.list.is_empty() => {
+                    let at = which.wrapping_add(turn * 7919) % self.list.len();
+                    let (select, owner, id) = self.list.remove(at);
+                    assert_eq!(self.posted.select(id), Some(select));
+                    assert_eq!(self.posted.remove(id), Some(owner));
+                    assert_eq!(self.posted.remove(id), None, "it is stale");
+                }
+                Many::Withdraw(_) => {}
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn runs_are_like_a_plain_list(steps in prop::collection::vec(many(), 0..60)) {
+            let mut both = Both::default();
+            for (step, times) in steps {
+                (0..times).for_each(|turn| both.step(&step, turn));
+                let mut all: Vec<usize> = both.posted.iter().map(|(_, (_, owner))| owner).collect();
+                all.sort_unstable();
+                prop_assert_eq!(all, both.list.iter().map(|other| other.1).collect::<Vec<_>>());
+            }
+        }
+
         /// Against the reference matcher: two plain queues, searched from the front.
         #[test]
         fn agrees_with_two_plain_queues(steps in prop::collection::vec(step(), 0..200)) {

@@ -230,4 +230,19 @@ mod tests {
         }
         assert!(may_pull(me, 8).is_err());
     }
+
+    #[test]
+    fn lines_are_copied_whole_and_nothing_beside_them() {
+        let from: Vec<u8> = (1..=64).collect();
+        for len in 0..=48 {
+            for (at, place) in [(0, 0), (1, 0), (0, 3), (7, 8), (8, 5)] {
+                let mut to = [0xee; 64];
+                // SAFETY: both have so much room.
+                unsafe { copy_line(from[at..].as_ptr(), to[place..].as_mut_ptr(), len) };
+                assert_eq!(to[place..place + len], from[at..at + len]);
+                let mut others = to[..place].iter().chain(&to[place + len..]);
+                assert!(others.all(|&byte| byte == 0xee), "{len} bytes");
+            }
+        }
+    }
 }

@@ -196,7 +196,7 @@ pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
 /// Receive a small message of this source and tag if it comes soon: its length. `None`: nothing
 /// has happened; `receive` waits for it or says why not.
 #[inline(always)]
-pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
+pub fn receive_alone(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
     inside_or!(enter_alone, process, None);
     if tag < 0 {
         return None;

@@ -23,7 +23,7 @@ pub enum Came {
 /// Receive a small message that is there, or comes soon if `waits`: its source, tag and length. Source and tag may be any. `None`:
 /// nothing has happened; another receive waits for it or says why not.
 #[inline(always)]
-pub fn receive_fitting_now(
+pub fn receive_fitting_alone(
     into: &Views,
     from: i32,
     tag: i32,
@@ -100,7 +100,7 @@ pub fn receive_within(
 ) -> Result<(Came, Option<Error>)> {
     let mut held = enter()?;
     let select = selection(&held, group, from, tag)?;
-    // One that was too long for `receive_fitting_now` is there already: it is received without a look at the clock.
+    // One that was too long for `receive_fitting_alone` is there already: it is received without a look at the clock.
     if patience != Some(Duration::ZERO) {
         held.engine.progress();
         if let Some(status) = held.engine.probe(&select)? {

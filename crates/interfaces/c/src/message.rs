@@ -190,11 +190,11 @@ extern "C" fn rg_recv(
     if is_block(buf, capacity) {
         let into = block_unchecked(buf, capacity);
         if from != process::ANY && tag != process::ANY {
-            if let Some(length) = process::receive_now(&into, from, tag, group.id()) {
+            if let Some(length) = process::receive_alone(&into, from, tag, group.id()) {
                 return received(from, tag, length, status);
             }
         } else if let Some((from, tag, length)) =
-            process::receive_fitting_now(&into, from, tag, group.id(), true)
+            process::receive_fitting_alone(&into, from, tag, group.id(), true)
         {
             return received(from, tag, length, status);
         }
@@ -315,7 +315,7 @@ extern "C" fn rg_recv_within(
     status: *mut RgStatus,
 ) -> c_int {
     if is_block(buf, capacity)
-        && let Some((source, tag, length)) = process::receive_fitting_now(
+        && let Some((source, tag, length)) = process::receive_fitting_alone(
             &block_unchecked(buf, capacity),
             from,
             tag,
@@ -430,16 +430,10 @@ extern "C" fn isend_otherwise(
     start_send(block(buf, len), to, tag, group, Mode::Standard, request)
 }
 
-/// May this be the memory of a message that fits into a line?
-#[inline(always)]
-fn is_line(buf: *const c_void, len: usize) -> bool {
-    len <= process::LINE && !(buf.is_null() && len > 0)
-}
-
 /// Sends a small message at once, if that is possible on the shortest way.
 #[inline(always)]
 fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> SentLine {
-    match is_line(buf, len) {
+    match len <= process::LINE && is_block(buf, len) {
         true => process::send_line_alone(&block_unchecked(buf, len), to, tag, group.id()),
         false => SentLine::No,
     }
@@ -624,7 +618,7 @@ unsafe extern "C" fn rg_recvv(
     // SAFETY: the C contract: `views` points to `n` views.
     let views = unsafe { strided(views, n) };
     if let Ok(views) = &views
-        && let Some(length) = process::receive_now(views, from, tag, group.id())
+        && let Some(length) = process::receive_alone(views, from, tag, group.id())
     {
         return received(from, tag, length, status);
     }

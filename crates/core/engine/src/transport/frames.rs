@@ -47,7 +47,8 @@ pub trait Frames {
     }
     /// Send a frame whole, or say `false`: no room now.
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
-    /// As `send`, of an eager frame whose payload fits into a line of a ring ([`INLINE`] bytes), if that can be done at once. No: `send` does it or says why not. The fast path of every small send.
+    /// As `send`, of an eager frame whose payload fits into a line of a ring ([`INLINE`] bytes), if that can be done at once. [`SentLine::No`]: `send` does it or says why not.
+    /// The fast path of every small send.
     #[inline(always)]
     fn send_line(&mut self, _to: Peer, _context: u32, _tag: i32, _payload: &Views) -> SentLine {
         SentLine::No

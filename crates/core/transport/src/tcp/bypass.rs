@@ -15,7 +15,7 @@
 //! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
 //! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
 //! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
-//! short and something long in turn. So after less than [`RUN`] frames by the bypass none goes ahead for [`SHY`].
+//! short and something long in turn. So after a run of fewer than [`RUN`] frames by the bypass the next [`SHY`] that go by the connection come before any goes ahead.
 //!
 //! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; the oldest that is
 //! not confirmed was so at the last tick of the progress thread, 5 to 10 ms ago; the bypass refuses a frame; the task goes to sleep, or leaves. After a
@@ -50,9 +50,10 @@ pub(super) const WINDOW: u64 = 16;
 pub(super) const WORDS: u64 = 4;
 /// So many frames that were taken are confirmed, if nothing else goes back.
 const OWED: u32 = 8;
-/// Of so many looks while frames come by the bypass one is at the connection,
+/// Of so many looks while frames come by the bypass one is at the connection.
 const LOOKS: u32 = 64;
-/// and each that comes later than so many ticks of the processor, some 20 us, after the last one there: of a program that looks now and then.
+/// Ticks of the processor, some 20 us: a look that comes later than that after the last one at the connection is at the connection, too. Programs that look
+/// now and then have such looks alone.
 pub(super) const LONG: u64 = 50_000;
 /// Most reads of the connection between two confirmations of them.
 const GAP: u32 = 64;
@@ -63,9 +64,9 @@ const QUESTIONS: u32 = 3;
 const REST: u32 = 32;
 /// A new key has not been told of yet.
 const UNTOLD: u64 = u64::MAX;
-/// After less than so many frames by the bypass in a row,
+/// A run of fewer frames by the bypass than this makes the sender shy.
 const RUN: u32 = 8;
-/// so many go by the connection before one goes ahead of it.
+/// Frames of a shy sender that go by the connection before one goes ahead of it.
 const SHY: u32 = 128;
 /// Bytes of the longest frame, and more.
 const ROOM: usize = 2048;

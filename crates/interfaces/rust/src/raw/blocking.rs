@@ -62,9 +62,9 @@ fn receive_now(
         TagSelect::Masked { .. } => return None,
     };
     if from == process::ANY || tag == process::ANY {
-        return process::receive_fitting_now(&into.views, from, tag, group, true);
+        return process::receive_fitting_alone(&into.views, from, tag, group, true);
     }
-    let length = process::receive_now(&into.views, from, tag, group)?;
+    let length = process::receive_alone(&into.views, from, tag, group)?;
     Some((from, tag, length))
 }
 
