@@ -14,6 +14,7 @@
 //! *Takes part:* environments of one host whose tasks can wait outside their library without using a processor. The others (PVM's
 //! daemons route messages) are launched in turn as before, and compared by their own intervals.
 
+mod beaten;
 mod heat;
 pub mod player;
 pub mod ratio;
@@ -225,6 +226,8 @@ impl<'a> Duet<'a> {
         }
         played.ratios = self.ratios();
         played.notes.extend(self.open_note(&played.ratios));
+        let beaten = beaten::note(&played.ratios, |name| self.is_limit(name));
+        played.notes.extend(beaten);
         played
     }
 
