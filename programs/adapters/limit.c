@@ -78,6 +78,7 @@ static inline void env_recv(void *buf, size_t bytes, int from, int tag)
         ENV_AWAIT(env_line_take(from, buf, bytes));
         return;
     }
+    env_measure(&env_in[from], bytes);
     for (size_t done = 0, piece; done < bytes; done += piece)
         ENV_AWAIT((piece = env_pull(from, (char *)buf + done, bytes - done)) != 0);
 }
@@ -94,8 +95,10 @@ static inline int env_advance(env_request *request)
             request->buf = NULL;
         return moved;
     }
-    if (request->sends && !request->begun)
+    if (!request->begun && request->sends)
         env_begin(peer, request->bytes, 1);
+    else if (!request->begun)
+        env_measure(&env_in[peer], request->bytes);
     piece = request->sends ? env_push(peer, request->buf, request->bytes) : env_pull(peer, request->buf, request->bytes);
     request->begun |= piece != 0;
     request->buf += piece;

@@ -1,6 +1,6 @@
 /*
  * Order and fairness: messages of one task never overtake each other, whatever their sizes and
- * layouts, and a receive from anybody does not forget one of many senders.
+ * layouts, a receive from anybody does not forget one of many senders, and each of many receives alike gets its message.
  */
 #include "check.h"
 
@@ -201,6 +201,97 @@ static void odd_strides(void)
     free(expected);
 }
 
+/* ---- receives alike -------------------------------------------------------------------------- */
+
+enum { MOST = 150, LONGEST = 200, NOTHING = 1 << 30 };
+
+struct planned {
+    int tag;
+    size_t len, room;
+    bool from_anybody;
+};
+
+/* Long stretches with one tag, of messages that fit into a line; a few longer ones, and a few for which there is too little room. */
+static int plan_alike(uint64_t *state, struct planned *plan)
+{
+    static const size_t lens[] = {0, 1, 8, 8, 8, 8, 16, 31, 40, 47, 48, 49, LONGEST};
+    int count = 1 + (int)(next_random(state) % MOST), tag = 1;
+    for (int i = 0; i < count; i++) {
+        if (next_random(state) % 16 == 0)
+            tag = 3 - tag;
+        size_t len = lens[next_random(state) % (sizeof lens / sizeof *lens)];
+        plan[i] = (struct planned){tag, len, len + next_random(state) % 9, next_random(state) % 24 == 0};
+        if (next_random(state) % 24 == 0)
+            plan[i].room = len / 2;
+    }
+    return count;
+}
+
+/* The next of all receives are waited for, and each has got its message. */
+static void finish_alike(uint64_t *state, int n, rg_request *requests, const int *which, const struct planned *plan,
+                         unsigned char (*inbox)[LONGEST + 16], int round)
+{
+    rg_status statuses[MOST * 2];
+    bool told = next_random(state) % 2;
+    int code = rg_waitall(n, requests, told ? statuses : NULL), wanted = RG_OK;
+    for (int k = 0; k < n; k++) {
+        CHECK(requests[k].id == 0);
+        if (which[k] == NOTHING) {
+            CHECK(!told || (statuses[k].error == RG_OK && statuses[k].length == 0));
+            continue;
+        }
+        const struct planned *one = &plan[which[k]];
+        size_t kept = one->len < one->room ? one->len : one->room;
+        int error = one->len > one->room ? RG_ERR_TRUNCATED : RG_OK;
+        wanted = wanted == RG_OK ? error : wanted;
+        if (unpainted(inbox[which[k]], kept, (uint64_t)(round * MOST + which[k])) != kept)
+            FAILED("round %d: receive %d of tag %d has not got its message of %zu bytes", round, which[k], one->tag, one->len);
+        for (size_t at = one->room; at < LONGEST + 16; at++)
+            CHECK(inbox[which[k]][at] == 0xee);
+        if (told)
+            CHECK(statuses[k].source == 1 && statuses[k].tag == one->tag && statuses[k].length == one->len && statuses[k].error == error);
+    }
+    CHECK(code == wanted);
+}
+
+/* Many receives of one source and tag, waited for at once: in their order, or parts of them in another one; with null requests and sends
+ * between. */
+static void alike(void)
+{
+    enum { ROUNDS = 3000 };
+    static struct planned plan[MOST];
+    static unsigned char inbox[MOST][LONGEST + 16], block[LONGEST];
+    uint64_t state = 11, own = 12;
+    for (int round = 0; me < 2 && round < ROUNDS; round++) {
+        int count = plan_alike(&state, plan);
+        if (me == 1) {
+            for (int i = 0; i < count; i++) {
+                paint(block, plan[i].len, (uint64_t)(round * MOST + i));
+                OK(rg_send(block, plan[i].len, 0, plan[i].tag, RG_WORLD));
+            }
+            OK(rg_recv(NULL, 0, 0, 4, RG_WORLD, NULL));
+            continue;
+        }
+        rg_request requests[2 * MOST];
+        int which[2 * MOST], n = 0;
+        memset(inbox, 0xee, sizeof inbox);
+        for (int i = 0; i < count; i++) {
+            OK(rg_irecv(inbox[i], plan[i].room, plan[i].from_anybody ? RG_ANY : 1, plan[i].tag, RG_WORLD, &requests[n]));
+            which[n++] = i;
+            if (next_random(&own) % 16 == 0) {
+                requests[n] = RG_REQUEST_NULL;
+                which[n++] = NOTHING;
+            }
+        }
+        /* The second half first, now and then; and in the end one send among the others. */
+        int first = next_random(&own) % 3 == 0 ? (int)(next_random(&own) % (uint64_t)n) : 0;
+        finish_alike(&own, n - first, requests + first, which + first, plan, inbox, round);
+        OK(rg_isend(NULL, 0, 1, 4, RG_WORLD, &requests[first]));
+        which[first] = NOTHING;
+        finish_alike(&own, first + 1, requests, which, plan, inbox, round);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -209,6 +300,7 @@ int main(int argc, char **argv)
         {"flooded", flooded, false},
         {"crowded", crowded, false},
         {"odd-strides", odd_strides, false},
+        {"alike", alike, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

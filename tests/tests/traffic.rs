@@ -80,6 +80,13 @@ fn strides_as_odd_as_they_come() {
 }
 
 #[test]
+fn each_of_many_receives_alike_gets_its_message() {
+    for tasks in [2, 4] {
+        passes(tasks, "traffic_order", "alike");
+    }
+}
+
+#[test]
 fn one_message_of_a_gibibyte() {
     passes(2, "traffic_scale", "huge");
 }

@@ -15,9 +15,11 @@ enum {
     CROWDED = 16 * 1024,     /* and of shorter messages in a crowd, whose rings share one cache */
     LENGTHS = 6,             /* for messages of so many lengths */
     STREAMS = 4,             /* so many of them are tried out in streams, the longer ones in exchanges */
-    PIECE = 16 * 1024,       /* longest copy between two looks at the counters */
-    NEAR = 8 * 1024,         /* so much behind a message's front lies in caches still: */
-    NEAR_PIECE = 1024,       /* pieces of it are short, so that both sides overlap in short messages */
+    PIECE = 16 * 1024,       /* longest copy between two looks at the counters; */
+    LONG = 256 * 1024,       /* of messages from this length on twice that */
+    SHORT = 32 * 1024,       /* of messages up to this length, */
+    NEAR = 8 * 1024,         /* so much behind the front lies in caches still: */
+    NEAR_PIECE = 1024,       /* pieces of it are short, so that both sides overlap */
     STRING_COPY = 2 * 1024,  /* so much is copied by `rep movsb`, which is slow to begin */
     FRONT = 1,               /* beside a window: messages begin at the front where possible */
     PAST = 2,                /* messages are stored past the caches */
@@ -54,6 +56,8 @@ struct cursor {
     size_t window;                /* bytes of the ring that the last message cycled through */
     size_t wanted;                /* sender: those of this message */
     int past;                     /* sender: this message is stored past the caches */
+    int near;                     /* it is a short one: its first bytes lie in caches still */
+    size_t piece;                 /* longest copy of it */
 };
 
 /* A task's place on the board: a line for barriers, lines for small blocks, an area for larger ones of each length; used in turns. */

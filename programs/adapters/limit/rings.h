@@ -59,10 +59,18 @@ static inline int env_length(size_t bytes)
     return length;
 }
 
+/* A message of so many bytes begins; how it is copied. */
+static inline void env_measure(struct cursor *me, size_t bytes)
+{
+    me->near = bytes <= SHORT;
+    me->piece = bytes < LONG ? PIECE : 2 * PIECE;
+}
+
 /* A message for `peer` begins: at the front of the ring, if all before it is known to be read. */
 static inline void env_begin(int peer, size_t bytes, int streams)
 {
     struct cursor *out = &env_out[peer];
+    env_measure(out, bytes);
     const struct way *way = &env_ways[streams][env_length(bytes)];
     out->past = way->past;
     out->wanted = way->window;
@@ -84,8 +92,8 @@ static inline size_t env_push(int peer, const char *buf, size_t bytes)
         atomic_store_explicit(&c->window, me->window, memory_order_relaxed);
     }
     size_t window = me->window, offset = (me->at - me->front) % window, free = window - (me->at - me->limit);
-    int near = me->at - me->front < NEAR;
-    size_t most = near ? NEAR_PIECE : PIECE, piece = bytes < most ? bytes : most;
+    int near = me->near && me->at - me->front < NEAR;
+    size_t most = near ? NEAR_PIECE : me->piece, piece = bytes < most ? bytes : most;
     if (free < piece) {
         me->limit = atomic_load_explicit(&c->head, memory_order_acquire);
         free = window - (me->at - me->limit);
@@ -122,9 +130,9 @@ static inline size_t env_pull(int peer, char *buf, size_t bytes)
     }
     size_t window = me->window, offset = (me->at - me->front) % window, piece = me->limit - me->at;
     piece = piece < bytes ? piece : bytes;
-    piece = piece < PIECE ? piece : PIECE;
+    piece = piece < me->piece ? piece : me->piece;
     piece = piece < window - offset ? piece : window - offset;
-    env_copy(buf, c->ring + offset, piece, me->at - me->front < NEAR);
+    env_copy(buf, c->ring + offset, piece, me->near && me->at - me->front < NEAR);
     me->at += piece;
     atomic_store_explicit(&c->head, me->at, memory_order_release);
     env_ring(peer);

@@ -11,6 +11,7 @@
 //! | `request` | operations that are not complete yet |
 //! | `engine` | the state, and progress |
 //! | `send`, `receive` | starting operations; their fast paths |
+//! | `settle` | finishing them; the fast path |
 //! | `arrival` | what each kind of frame does |
 //! | `bulk` | large messages |
 //! | `queue` | frames that have found no room yet |
@@ -58,6 +59,7 @@ mod round;
 mod schedule;
 mod self_messages;
 mod send;
+mod settle;
 mod shrink;
 mod transport;
 mod tree;

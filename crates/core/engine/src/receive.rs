@@ -24,16 +24,6 @@ pub enum Attempt {
     NeedsRequest,
 }
 
-/// The outcome of a look for the message of the oldest posted receive.
-enum Look {
-    /// It has come, and the request is finished.
-    Settled(Status),
-    /// It has not.
-    InVain,
-    /// The request is of another receive, or of another kind.
-    Other,
-}
-
 /// Receives a small message if it is the next one of its source. Needs nothing of the engine but that no receive or message waits.
 #[inline(always)]
 fn receive_front(
@@ -212,55 +202,6 @@ impl<T: Transport> Engine<T> {
         let message = (source, context, tag);
         self.requests
             .add_posted(&mut self.posted, message, (at, len))
-    }
-
-    /// If this is the oldest posted receive and its message has come: that is settled. A look at
-    /// one ring, where `progress` looks at all.
-    #[inline(always)]
-    fn settle_oldest(&mut self, handle: Handle) -> Look {
-        let Some((source, context, tag, id)) = self.posted.oldest() else {
-            return Look::Other;
-        };
-        let Some(into) = self.requests.plain(handle, id) else {
-            return Look::Other;
-        };
-        let accepted = self.transport.accept_matching(source, context, tag, &into);
-        let Some(length) = accepted else {
-            return Look::InVain;
-        };
-        self.posted.take_oldest();
-        self.requests.settle_at(id);
-        Look::Settled(Status {
-            source: source as i32,
-            tag,
-            length,
-            context,
-        })
-    }
-
-    /// Finish a request that is complete without error; if it is not complete, look for its message
-    /// a few times. `None`: it is not, or the handle is stale, and nothing has happened.
-    #[inline(always)]
-    pub fn settle(&mut self, handle: Handle) -> Option<Status> {
-        /// Looks between two of `progress`, which sees to everything else.
-        const LOOKS: u32 = 8;
-        const PATIENCE: usize = 16;
-        if handle == Handle::COMPLETE {
-            return Some(Status::EMPTY);
-        }
-        for _ in 0..LOOKS {
-            match self.settle_oldest(handle) {
-                Look::Settled(status) => return Some(status),
-                Look::InVain => {}
-                Look::Other => return self.requests.settle(handle),
-            }
-            // One look takes the line from the core that is about to write it. When many messages
-            // are awaited it is faster to let some come.
-            for _ in 0..self.posted.in_run().min(PATIENCE) {
-                std::hint::spin_loop();
-            }
-        }
-        None
     }
 
     /// Start a receive. The memory belongs to the engine until the request is complete.

@@ -24,7 +24,8 @@
 //! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
 //! | `sync` | atomics, or the model checker's in their place |
 //! | [`views`], `strided_copy` | user memory, contiguous or strided, copied in place |
-//! | [`copy`], [`prefetch`] | the copy that suits lines owned by another core; single copy by the kernel (CMA); lines asked for before they are needed |
+//! | [`copy`], [`prefetch`] | the copy that suits lines owned by another core; lines asked for before they are needed |
+//! | [`remote`] | the memory of another process, read by the kernel in a single copy |
 //! | [`mod@ticks`] | a clock for comparing copies |
 //! | [`held`] | the bytes of a message that waits |
 //! | [`combine`] | reduction operators on raw elements |
@@ -46,6 +47,7 @@ pub mod making;
 pub mod payload_buffer;
 pub mod pipe;
 pub mod prefetch;
+pub mod remote;
 pub mod ring;
 pub mod segment;
 pub mod shared_barrier;

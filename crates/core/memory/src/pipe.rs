@@ -27,10 +27,10 @@
 
 use std::ptr::NonNull;
 
-use crate::copy::{self, Remote};
 use crate::ends::{End, Ends, Made, Use};
 use crate::list::List;
 use crate::making::Maker;
+use crate::remote::{self, Remote};
 use crate::stack::{self, Stack};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::ticks::{cost_of_kib, ticks};
@@ -531,7 +531,7 @@ impl Pipe {
             let got = match views.contiguous() {
                 // SAFETY: `at + n` lies in the message's block.
                 Some(base) => unsafe {
-                    copy::pull(
+                    remote::pull(
                         pid,
                         address.wrapping_add(self.at),
                         base.add(self.at as usize),
@@ -542,7 +542,7 @@ impl Pipe {
                     let mut bounce = vec![0u8; n.min(1 << 16)];
                     // SAFETY: `bounce` is writable for its length.
                     let got = unsafe {
-                        copy::pull(
+                        remote::pull(
                             pid,
                             address.wrapping_add(self.at),
                             bounce.as_mut_ptr(),

@@ -20,6 +20,7 @@
 //! | `start` | the tasks that one starts in the launcher's place, as messages |
 //! | `wait_flag` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
+//! | `settle` | the fast path of completion |
 //! | `matched` | receiving the very message that a probe has found |
 //! | `buffered_send` | sends that do not wait |
 //! | `timed_receive` | receiving what fits, within some time |
@@ -58,6 +59,7 @@ pub mod output;
 mod pace;
 mod pair;
 mod resident;
+mod settle;
 mod shared_barrier;
 mod slurm;
 pub mod start;
@@ -85,6 +87,7 @@ pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
 pub use regatta_memory::views::{Refused, View, Views};
 pub use regatta_wire::control;
 pub use resident::{begin as begin_job, is_there as job_is_there};
+pub use settle::*;
 pub use shared_barrier::{leave_named, meet, meet_so_many};
 pub use state::Callback;
 pub use tasks::*;

@@ -15,7 +15,7 @@ use regatta_memory::views::Views;
 
 use crate::deadlock_detector::DeadlockDetector;
 pub use crate::state::{ANY, NONE};
-use crate::state::{Callback, Held, PROCESS, Process, enter, inside_or};
+use crate::state::{Callback, Held, Process, enter, inside_or};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 pub use regatta_memory::ring::INLINE as LINE;
 
@@ -499,55 +499,6 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     drop(held);
     let detector = to.map(|to| DeadlockDetector::new(to, false));
     wait_for(Completion { handle, detector })
-}
-
-/// Finish requests that are complete without error, from the first on; how many.
-#[inline(always)]
-pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
-    settle_each(handles, |_, _, _| ())
-}
-
-/// Finish requests as [`settle`] does; the status of each is passed to `told` with its place.
-#[inline(always)]
-pub fn settle_told(
-    handles: impl Iterator<Item = Handle>,
-    mut told: impl FnMut(usize, Status),
-) -> usize {
-    settle_each(handles, |process, index, status| {
-        told(index, process.in_ranks(status))
-    })
-}
-
-#[inline(always)]
-fn settle_each(
-    handles: impl Iterator<Item = Handle>,
-    mut each: impl FnMut(&Process, usize, Status),
-) -> usize {
-    inside_or!(enter_now, process, 0);
-    // Callbacks that are due run first, in the call that comes after this one.
-    if process.engine.has_due_callbacks() {
-        return 0;
-    }
-    let mut settled = 0;
-    // An operation that is not complete soon is left to the waiting policy.
-    // So is one that another thread may have to enter for.
-    let spins = process.pace.spins() && !PROCESS.is_shared();
-    let mut looks = if spins { LOOKS / 10 } else { 0 };
-    for handle in handles {
-        let status = loop {
-            if let Some(status) = process.engine.settle(handle) {
-                break status;
-            }
-            if looks == 0 {
-                return settled;
-            }
-            looks -= 1;
-            process.engine.progress();
-        };
-        each(process, settled, status);
-        settled += 1;
-    }
-    settled
 }
 
 /// As `wait`, for blocking calls: after an error of waiting itself the operation must not go on,

@@ -11,10 +11,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_memory::bell::{Bell, Fencing};
-use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
 use regatta_memory::list::List;
 use regatta_memory::losses::Losses;
+use regatta_memory::remote::Remote;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::shared_barrier::SharedBarrier;
 use regatta_memory::stack::Stack;
@@ -40,7 +40,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;

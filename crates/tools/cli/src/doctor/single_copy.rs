@@ -72,7 +72,7 @@ fn read(pid: &str, address: &str) -> ExitCode {
     let (Ok(pid), Ok(address)) = (pid.parse(), address.parse()) else {
         return ExitCode::from(2);
     };
-    let errno = match regatta_memory::copy::may_pull(pid, address) {
+    let errno = match regatta_memory::remote::may_pull(pid, address) {
         Ok(()) => 0,
         Err(error) => error.raw_os_error().unwrap_or(-1),
     };
