@@ -117,8 +117,8 @@ static void told_once(const rg_status *status, void *arg)
 static void callback_beside(void)
 {
     enum { MANY = 1000 };
-    for (int way = 0; way < 3; way++) {
-        int value = me, got = -1, rounds = 0;
+    for (int way = 0; way < 4; way++) {
+        int value = me, got = -1, rounds = 0, found;
         rg_request request, sent, received;
         rg_status status;
         waited_for = 0;
@@ -126,6 +126,10 @@ static void callback_beside(void)
         OK(rg_on_complete(&request, told_once, NULL));
         OK(rg_send(&value, sizeof value, me, 3, RG_WORLD));
         for (; !waited_for && rounds < MANY; rounds++) {
+            if (way == 3) {
+                OK(rg_iprobe(RG_ANY, 5, RG_WORLD, &found, NULL));
+                continue;
+            }
             OK(rg_isend(&value, sizeof value, me, 4, RG_WORLD, &sent));
             if (way == 2) {
                 OK(rg_recv(&got, sizeof got, me, 4, RG_WORLD, NULL));

@@ -132,17 +132,11 @@ impl<T: Copy> Run<T> {
         (self.len > 0).then(|| self.owners[self.first % LONGEST].1)
     }
 
-    /// Take out the oldest `n`, so many there are.
-    #[inline(always)]
-    fn drop_oldest(&mut self, n: usize) {
-        self.first = self.first.wrapping_add(n);
-        self.len -= n;
-    }
-
     #[inline(always)]
     fn pop(&mut self) -> Option<T> {
         let oldest = self.oldest()?;
-        self.drop_oldest(1);
+        self.first = self.first.wrapping_add(1);
+        self.len -= 1;
         Some(oldest)
     }
 
@@ -230,20 +224,10 @@ impl<T: Copy> Posted<T> {
         self.run.len
     }
 
-    /// The owners of the oldest receive and of those that come after it, as long as they select the same and there is no other between.
+    /// The receive that `oldest` told has its message.
     #[inline(always)]
-    pub fn oldest_alike(&self) -> impl Iterator<Item = T> {
-        let Run {
-            owners, first, len, ..
-        } = &self.run;
-        let (first, len) = (*first, *len);
-        (0..len).map(move |n| owners[first.wrapping_add(n) % LONGEST].1)
-    }
-
-    /// The `n` oldest receives, as [`oldest_alike`](Posted::oldest_alike) told them, have their messages.
-    #[inline(always)]
-    pub fn take_oldest(&mut self, n: usize) {
-        self.run.drop_oldest(n);
+    pub fn take_oldest(&mut self) {
+        self.run.pop();
     }
 
     /// The receive that takes this message, if there is one; it is not posted any more.
@@ -570,12 +554,8 @@ mod tests {
                     let Some((_, _, _, owner)) = self.posted.oldest() else {
                         return;
                     };
-                    let alike: Vec<usize> = self.posted.oldest_alike().collect();
-                    assert_eq!((alike[0], alike.len()), (owner, self.posted.in_run()));
-                    let taken = 1 + turn % alike.len();
-                    self.posted.take_oldest(taken);
-                    let removed = self.list.drain(..taken).map(|(_, owner, _)| owner);
-                    assert!(removed.eq(alike[..taken].iter().copied()));
+                    self.posted.take_oldest();
+                    assert_eq!(self.list.remove(0).1, owner);
                 }
                 Many::Withdraw(which) if !self.list.is_empty() => {
                     let at = which.wrapping_add(turn * 7919) % self.list.len();

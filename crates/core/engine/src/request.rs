@@ -76,59 +76,6 @@ pub(crate) struct Request {
 
 const NIL: u32 = u32::MAX;
 
-/// Requests being released, one after the other. The words that they share are given back at the [`end`](Releasing::end): until then they can stay in registers.
-pub(crate) struct Releasing<'a> {
-    slots: &'a mut [Request],
-    free: u32,
-    shared: (&'a mut u32, &'a mut usize),
-}
-
-impl Releasing<'_> {
-    /// Release the receive in slot `id`, if this is its handle, and a message of this length fits into its memory, which is one block, and nobody is to be called: that memory.
-    #[inline(always)]
-    pub(crate) fn receive(&mut self, id: u32, handle: Handle, length: usize) -> Option<*mut u8> {
-        let slot = self.slots.get_mut(id as usize)?;
-        let (at, room) = slot.plain(handle, id)?;
-        if length > room {
-            return None;
-        }
-        slot.free(&mut self.free, id);
-        Some(at)
-    }
-
-    /// So many were released.
-    #[inline(always)]
-    pub(crate) fn end(self, released: usize) {
-        let (free, open) = self.shared;
-        *free = self.free;
-        *open -= released;
-    }
-}
-
-impl Request {
-    /// The memory of a receive, if this is its handle in slot `id`, it goes to one block, and calls nobody.
-    #[inline(always)]
-    fn plain(&self, handle: Handle, id: u32) -> Option<(*mut u8, usize)> {
-        match self.views {
-            Views::Block(at, len)
-                if handle.0 == (self.generation as u64) << 32 | (id as u64 + 1)
-                    && self.callback.is_none() =>
-            {
-                Some((at, len))
-            }
-            _ => None,
-        }
-    }
-
-    /// It is over: slot `id` becomes the first of those that are free.
-    #[inline(always)]
-    fn free(&mut self, first: &mut u32, id: u32) {
-        self.generation = self.generation.wrapping_add(1) & 0x7fff_ffff;
-        self.stage = Stage::Free(*first);
-        *first = id;
-    }
-}
-
 /// All requests of an engine.
 pub(crate) struct Requests {
     slots: Vec<Request>,
@@ -224,18 +171,11 @@ impl Requests {
     /// Release the request in slot `id`, which is complete without error, or as good as that.
     #[inline(always)]
     pub(crate) fn settle_at(&mut self, id: u32) {
-        self.slots[id as usize].free(&mut self.free, id);
+        let slot = &mut self.slots[id as usize];
+        slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
+        slot.stage = Stage::Free(self.free);
+        self.free = id;
         self.open -= 1;
-    }
-
-    /// Many requests are released one after the other.
-    #[inline(always)]
-    pub(crate) fn releasing(&mut self) -> Releasing<'_> {
-        Releasing {
-            slots: &mut self.slots,
-            free: self.free,
-            shared: (&mut self.free, &mut self.open),
-        }
     }
 
     /// A receive into one block that waits for its message (of `source`, with `context` and `tag`), if there is a free slot and no other receive is
@@ -268,8 +208,16 @@ impl Requests {
     /// The memory of the receive in slot `id`, if this is its handle, it goes to one block, and calls nobody.
     #[inline(always)]
     pub(crate) fn plain(&self, handle: Handle, id: u32) -> Option<Views> {
-        let (at, len) = self.slots.get(id as usize)?.plain(handle, id)?;
-        Some(Views::Block(at, len))
+        let slot = self.slots.get(id as usize)?;
+        match slot.views {
+            Views::Block(at, len)
+                if handle.0 == (slot.generation as u64) << 32 | (id as u64 + 1)
+                    && slot.callback.is_none() =>
+            {
+                Some(Views::Block(at, len))
+            }
+            _ => None,
+        }
     }
 
     #[cold]

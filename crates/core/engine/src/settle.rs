@@ -1,7 +1,6 @@
 //! Finishing requests that are complete, or soon are: the fast path of all calls that wait for requests.
 //!
-//! Most of the time the oldest receives are waited for in the order in which they were posted, and their messages lie one behind the other in the ring of
-//! their sender. So one look takes many of them ([`Engine::settle_run`]): what they have in common is looked at once.
+//! Most of the time the oldest receive is waited for, and its message lies in the ring of its sender, or soon does: so a look goes there alone ([`Engine::settle`]).
 //!
 //! *Rules:* no lock, no allocation, no system call, no hash table. (ARCHITECTURE.md, "Hot paths", names the test.)
 
@@ -34,8 +33,9 @@ impl<T: Transport> Engine<T> {
         let Some(length) = accepted else {
             return Look::InVain;
         };
-        self.posted.take_oldest(1);
+        self.posted.take_oldest();
         self.requests.settle_at(id);
+        self.note_passed();
         Look::Settled(Status {
             source: source as i32,
             tag,
@@ -69,44 +69,11 @@ impl<T: Transport> Engine<T> {
         None
     }
 
-    /// The status that the oldest posted receives have in common, if these select one source and one tag.
+    /// A message has gone to its receive: those that wait have been passed over.
     #[inline(always)]
-    pub fn oldest_receives(&self) -> Option<Status> {
-        let (source, context, tag, _) = self.posted.oldest()?;
-        Some(Status {
-            source: source as i32,
-            tag,
-            length: 0,
-            context,
-        })
-    }
-
-    /// Finish the oldest posted receives, as far as the next `handles` are theirs and their messages lie in lines of a ring, one behind the other: those handles are
-    /// taken, and the length of each message is told. How many.
-    #[inline(always)]
-    pub fn settle_run(
-        &mut self,
-        handles: &mut (impl Iterator<Item = Handle> + Clone),
-        mut told: impl FnMut(usize),
-    ) -> usize {
-        let Some((source, context, tag, _)) = self.posted.oldest() else {
-            return 0;
-        };
-        let (mut settled, mut left) = (0, handles.clone());
-        let mut oldest = self.posted.oldest_alike();
-        let mut releasing = self.requests.releasing();
-        self.transport.accept_lines(source, context, tag, |length| {
-            let mut behind = left.clone();
-            let into = releasing.receive(oldest.next()?, behind.next()?, length)?;
-            left = behind;
-            settled += 1;
-            told(length);
-            Some(into)
-        });
-        releasing.end(settled);
-        drop(oldest);
-        self.posted.take_oldest(settled);
-        *handles = left;
-        settled
+    fn note_passed(&mut self) {
+        if !self.unexpected.is_empty() {
+            self.unexpected.pass_over();
+        }
     }
 }

@@ -31,17 +31,10 @@ pub const WORDS: usize = 8;
 pub trait Lines {
     /// How many lines; a power of two, at least 4.
     fn count(&self) -> u32;
-    /// Laps that are complete before this position, modulo 2^16.
-    #[inline(always)]
-    fn laps(&self, position: u32) -> u16 {
-        (position >> self.count().trailing_zeros()) as u16
-    }
     /// Acquire-load the header of a line.
     fn header(&self, line: u32) -> u64;
     /// Release-store the header of a line.
     fn publish(&self, line: u32, header: u64);
-    /// Release-store the header of a line, and its word 1 before that or together with it.
-    fn publish_both(&self, line: u32, header: u64, second: u64);
     /// Acquire-load the consumer's published position.
     fn read(&self) -> u32;
     /// Release-store the consumer's position.
@@ -78,33 +71,17 @@ impl Header {
     }
 }
 
-/// A line to be written, and the header that makes it visible.
-#[must_use]
-#[derive(Debug)]
-pub struct Claim {
-    /// Which line.
-    pub line: u32,
-    header: u64,
-}
-
-impl Claim {
-    /// Make the line visible, with this word 1. Its words 2..8 must have been written.
-    #[inline(always)]
-    pub fn publish(self, lines: &impl Lines, second: u64) {
-        lines.publish_both(self.line, self.header, second);
-    }
-}
-
-/// The producer's end. Positions count lines since the beginning, modulo 2^32.
+/// The producer's end.
 #[derive(Debug)]
 pub struct Producer {
+    /// Lines written since the beginning, modulo 2^32.
     written: u32,
-    /// Where the ring is full, by the consumer's position as last seen.
-    full: u32,
+    /// The consumer's position as last seen.
+    read: u32,
 }
 
 /// The consumer's end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Consumer {
     taken: u32,
     published: u32,
@@ -113,10 +90,9 @@ pub struct Consumer {
 /// Added to the lap of the line that ends a ring.
 const CLOSED: u16 = 1 << 15;
 
-/// The lap that a line has at this position.
 #[inline(always)]
-fn lap(lines: &impl Lines, position: u32) -> u16 {
-    lines.laps(position).wrapping_add(1)
+fn lap(position: u32, shift: u32) -> u16 {
+    ((position >> shift) as u16).wrapping_add(1)
 }
 
 impl Default for Producer {
@@ -126,65 +102,61 @@ impl Default for Producer {
 }
 
 impl Producer {
-    /// The producer of a ring that has never been used; its first claim looks how long it is.
+    /// The producer of a ring that has never been used.
     pub const fn new() -> Producer {
         Producer {
             written: 0,
-            full: 0,
+            read: 0,
         }
     }
 
     /// The line to write next, or `None` while the ring is full.
     #[inline(always)]
     pub fn claim(&mut self, lines: &impl Lines) -> Result<Option<u32>, Corrupt> {
-        if self.written == self.full && !self.look(lines)? {
+        let count = lines.count();
+        if self.written.wrapping_sub(self.read) == count && !self.look(lines)? {
             return Ok(None);
         }
-        Ok(Some(self.written & (lines.count() - 1)))
+        Ok(Some(self.written & (count - 1)))
     }
 
-    /// Claim the next line for this header, without a look at the consumer's position: `None` if the last known one says that the ring is full. The line counts as
-    /// written from now on, and must be published: so nothing but the claim need stay in registers while its words are written.
+    /// As `claim`, without a look at the consumer's position: `None` if the last known one says that the ring is full.
     #[inline(always)]
-    pub fn claim_known(&mut self, lines: &impl Lines, header: Header) -> Option<Claim> {
-        let written = self.written;
-        if written == self.full {
-            return None;
-        }
-        self.written = written.wrapping_add(1);
-        Some(Claim {
-            line: written & (lines.count() - 1),
-            header: header.pack(lap(lines, written)),
-        })
+    pub fn claim_known(&self, lines: &impl Lines) -> Option<u32> {
+        let count = lines.count();
+        let known = self.written.wrapping_sub(self.read) != count;
+        known.then_some(self.written & (count - 1))
     }
 
     #[cold]
     fn look(&mut self, lines: &impl Lines) -> Result<bool, Corrupt> {
-        let (count, read) = (lines.count(), lines.read());
-        let unread = self.written.wrapping_sub(read);
-        let known_room = self.full.wrapping_sub(self.written);
-        if unread > count || count - unread < known_room {
+        let read = lines.read();
+        if self.written.wrapping_sub(read) > lines.count()
+            || read.wrapping_sub(self.read) > lines.count()
+        {
             return Err(Corrupt {
                 what: "a ring's read position lies outside the ring",
             });
         }
-        self.full = read.wrapping_add(count);
-        Ok(unread < count)
+        self.read = read;
+        Ok(self.written.wrapping_sub(read) < lines.count())
     }
 
     /// Make the claimed line visible. Its words 1..8 must have been written.
     #[inline(always)]
     pub fn publish(&mut self, lines: &impl Lines, header: Header) {
-        let line = self.written & (lines.count() - 1);
-        lines.publish(line, header.pack(lap(lines, self.written)));
+        let count = lines.count();
+        let line = self.written & (count - 1);
+        lines.publish(line, header.pack(lap(self.written, count.trailing_zeros())));
         self.written = self.written.wrapping_add(1);
     }
 
     /// Tell the consumer that nothing comes any more. That needs no room: what lies in a full ring
     /// is lost.
     pub fn close(&mut self, lines: &impl Lines) {
-        let last = lap(lines, self.written).wrapping_add(CLOSED);
-        lines.publish(self.written & (lines.count() - 1), last as u64);
+        let count = lines.count();
+        let last = lap(self.written, count.trailing_zeros()).wrapping_add(CLOSED);
+        lines.publish(self.written & (count - 1), last as u64);
     }
 }
 
@@ -206,9 +178,10 @@ impl Consumer {
     /// The next full line, or `None` while the ring is empty. Looking does not take it.
     #[inline(always)]
     pub fn peek(&self, lines: &impl Lines) -> Result<Option<(u32, Header)>, Corrupt> {
-        let line = self.taken & (lines.count() - 1);
-        let expected = lap(lines, self.taken);
+        let count = lines.count();
+        let line = self.taken & (count - 1);
         let word = lines.header(line);
+        let expected = lap(self.taken, count.trailing_zeros());
         if word as u16 == expected {
             return Ok(Some((line, Header::unpack(word))));
         }
@@ -229,25 +202,6 @@ impl Consumer {
             return true;
         }
         false
-    }
-
-    /// Take full lines, as long as `reads` says that it has read the next one and is done with it. True: room was made known, as [`take`](Consumer::take) says.
-    /// Damage ends it; [`peek`](Consumer::peek) tells.
-    #[inline(always)]
-    pub fn take_while(
-        &mut self,
-        lines: &impl Lines,
-        mut reads: impl FnMut(u32, Header) -> bool,
-    ) -> bool {
-        // A copy stays in registers, whatever is written meanwhile.
-        let (mut at, mut room) = (*self, false);
-        while let Ok(Some((line, header))) = at.peek(lines)
-            && reads(line, header)
-        {
-            room |= at.take(lines);
-        }
-        *self = at;
-        room
     }
 }
 
@@ -297,9 +251,6 @@ mod tests {
         fn publish(&self, line: u32, header: u64) {
             self.headers.borrow_mut()[line as usize] = header;
         }
-        fn publish_both(&self, line: u32, header: u64, _: u64) {
-            self.publish(line, header);
-        }
         fn read(&self) -> u32 {
             self.read.get()
         }
@@ -321,18 +272,18 @@ mod tests {
         fn behaves_like_a_bounded_queue(
             count in prop::sample::select(vec![4usize, 8, 16]),
             start in any::<u32>(),
-            steps in prop::collection::vec((any::<bool>(), 0u32..8), 0..300),
+            steps in prop::collection::vec(any::<bool>(), 0..300),
         ) {
             // Start anywhere: positions and laps wrap around, the rare case made common.
             let start = start & !(count as u32 - 1);
             let lines = Plain::new(count);
-            let before = lines.laps(start);
+            let before = lap(start, count.trailing_zeros()).wrapping_sub(1);
             lines.headers.borrow_mut().fill(before as u64);
             lines.read.set(start);
-            let mut producer = Producer { written: start, full: start };
+            let mut producer = Producer { written: start, read: start };
             let mut consumer = Consumer { taken: start, published: start };
             let (mut queue, mut sent) = (VecDeque::new(), 0);
-            for (write, many) in steps {
+            for write in steps {
                 if write {
                     match producer.claim(&lines).unwrap() {
                         Some(_) => {
@@ -344,16 +295,6 @@ mod tests {
                         // Full may be said up to a quarter early, never late.
                         None => prop_assert!(queue.len() > count - count / 4),
                     }
-                } else if many > 1 {
-                    let mut left = many;
-                    let before = lines.read.get();
-                    let room = consumer.take_while(&lines, |_, header| {
-                        let takes = left > 0 && queue.pop_front_if(|front| *front == header).is_some();
-                        left -= takes as u32;
-                        takes
-                    });
-                    prop_assert!(left == 0 || queue.is_empty());
-                    prop_assert_eq!(room, lines.read.get() != before);
                 } else {
                     let got = consumer.peek(&lines).unwrap().map(|(_, header)| header);
                     prop_assert_eq!(got, queue.pop_front());

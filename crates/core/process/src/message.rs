@@ -331,7 +331,7 @@ pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> 
 
 /// A message that could be received now, without receiving it.
 pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Status>> {
-    let mut held = enter()?;
+    let mut held = enter_after_callbacks()?;
     if from == NONE {
         held.check_open(group)?;
         return Ok(Some(Status::EMPTY));

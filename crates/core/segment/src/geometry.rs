@@ -19,10 +19,9 @@ pub struct Geometry {
 /// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
 pub const NARROW_PIPE: u32 = 256 << 10;
 
-/// A geometry for each size of job. Lines of a ring that leave most of a first-level cache to others are written twice as fast in a row as twice or four times
-/// as many.
+/// A geometry for each size of job.
 pub(crate) const CLASSES: [Geometry; 4] = [
-    geometry(128, 64 << 10, 1, 1 << 20, 16),
+    geometry(256, 64 << 10, 1, 1 << 20, 16),
     geometry(64, 32 << 10, 0, 128 << 10, 4),
     geometry(32, 8 << 10, 0, 64 << 10, 2),
     geometry(16, 4 << 10, 0, 64 << 10, 1),

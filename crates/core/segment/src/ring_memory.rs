@@ -98,26 +98,15 @@ pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout = regatta_memo
 /// A ring's memory, mapped, as one of the two tasks at its ends uses it.
 #[derive(Debug)]
 pub struct RingMemory {
-    lines: RingLines,
-    /// See [`RingMemory::publishes_both`].
-    stores_two: bool,
+    positions: NonNull<Positions>,
+    lines: NonNull<u64>,
+    count: u32,
     narrow: PayloadBuffer,
     class: u32,
     names: NonNull<Names>,
     segment: NonNull<Segment>,
     /// The use for which this end was made.
     of: Use,
-}
-
-/// The lines of a ring, mapped: a few words that a loop can keep in registers. The ring's memory must outlive it.
-#[derive(Clone, Copy, Debug)]
-pub struct RingLines {
-    positions: NonNull<Positions>,
-    words: NonNull<u64>,
-    /// How many there are, less one.
-    mask: u32,
-    /// A position times this is the number of laps before it, and 32 bits more: a multiplication needs no register of its own, as a shift does.
-    laps: u64,
 }
 
 /// Rings begin on pages.
@@ -154,13 +143,9 @@ impl RingMemory {
         // SAFETY: all inside the footprint checked above; the names are atomics.
         unsafe {
             Ok(RingMemory {
-                lines: RingLines {
-                    positions: start.add(LINE).cast(),
-                    words: start.add(RING_CONTROL).cast(),
-                    mask: geometry.lines - 1,
-                    laps: (1 << 32) / geometry.lines as u64,
-                },
-                stores_two: stores_two(),
+                positions: start.add(LINE).cast(),
+                lines: start.add(RING_CONTROL).cast(),
+                count: geometry.lines,
                 narrow: PayloadBuffer {
                     start: start.add(RING_CONTROL + lines),
                     size: geometry.payload_buffer as u64,
@@ -264,20 +249,9 @@ impl RingMemory {
         self.wide().ok().flatten()
     }
 
-    /// May [`Lines::publish_both`] be called on this machine?
-    #[inline(always)]
-    pub fn publishes_both(&self) -> bool {
-        self.stores_two
-    }
-
-    /// Its lines.
-    #[inline(always)]
-    pub fn lines(&self) -> RingLines {
-        self.lines
-    }
-
     fn positions(&self) -> &Positions {
-        self.lines.positions()
+        // SAFETY: atomics inside the segment.
+        unsafe { self.positions.as_ref() }
     }
 
     /// How long copies out have taken. Written by the receiver.
@@ -294,39 +268,11 @@ impl RingMemory {
         }
     }
 
-    /// As [`RingLines::word`].
-    #[inline(always)]
-    pub fn word(&self, line: u32, word: usize) -> *mut u64 {
-        self.lines.word(line, word)
-    }
-
-    /// As [`RingLines::inline_bytes`].
-    #[inline(always)]
-    pub fn inline_bytes(&self, line: u32) -> *mut u8 {
-        self.lines.inline_bytes(line)
-    }
-}
-
-/// Does this processor store two aligned words at once, or none of them? One with AVX does: Intel's manual says so in volume 3, 9.1.1, and AMD's in volume 2, 7.3.2. Another
-/// architecture has no such store here, and its words are stored one after the other.
-fn stores_two() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx");
-    #[cfg(not(target_arch = "x86_64"))]
-    return true;
-}
-
-impl RingLines {
-    fn positions(&self) -> &Positions {
-        // SAFETY: atomics inside the segment.
-        unsafe { self.positions.as_ref() }
-    }
-
     /// Word `word` of a line; both are in range by the ring's contract.
     #[inline(always)]
     pub fn word(&self, line: u32, word: usize) -> *mut u64 {
-        debug_assert!(line <= self.mask && word < WORDS);
-        self.words
+        debug_assert!(line < self.count && word < WORDS);
+        self.lines
             .as_ptr()
             .wrapping_add(line as usize * WORDS + word)
     }
@@ -334,18 +280,14 @@ impl RingLines {
     /// The bytes of a line behind its first two words.
     #[inline(always)]
     pub fn inline_bytes(&self, line: u32) -> *mut u8 {
-        self.word(line, 0).wrapping_add(2).cast()
+        self.word(line, 2).cast()
     }
 }
 
-impl Lines for RingLines {
+impl Lines for RingMemory {
     #[inline(always)]
     fn count(&self) -> u32 {
-        self.mask + 1
-    }
-    #[inline(always)]
-    fn laps(&self, position: u32) -> u16 {
-        ((position as u64 * self.laps) >> 32) as u16
+        self.count
     }
     #[inline(always)]
     fn header(&self, line: u32) -> u64 {
@@ -357,58 +299,12 @@ impl Lines for RingLines {
         // SAFETY: as above.
         unsafe { AtomicU64::from_ptr(self.word(line, 0)).store(header, Ordering::Release) }
     }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn publish_both(&self, line: u32, header: u64, second: u64) {
-        // SAFETY: two words of a line, which is aligned; a store on this architecture comes after all that were made before it.
-        unsafe {
-            let both = core::arch::x86_64::_mm_set_epi64x(second as i64, header as i64);
-            core::arch::asm!("movdqa [{to}], {both}", to = in(reg) self.word(line, 0), both = in(xmm_reg) both, options(nostack, preserves_flags));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    #[inline(always)]
-    fn publish_both(&self, line: u32, header: u64, second: u64) {
-        // SAFETY: a word of a line that nobody reads before its header is there.
-        unsafe { self.word(line, 1).write(second) };
-        self.publish(line, header);
-    }
     fn read(&self) -> u32 {
         self.positions().read.load(Ordering::Acquire)
     }
     #[inline(always)]
     fn publish_read(&self, position: u32) {
         self.positions().read.store(position, Ordering::Release);
-    }
-}
-
-impl Lines for RingMemory {
-    #[inline(always)]
-    fn count(&self) -> u32 {
-        self.lines.count()
-    }
-    #[inline(always)]
-    fn laps(&self, position: u32) -> u16 {
-        self.lines.laps(position)
-    }
-    #[inline(always)]
-    fn header(&self, line: u32) -> u64 {
-        self.lines.header(line)
-    }
-    #[inline(always)]
-    fn publish(&self, line: u32, header: u64) {
-        self.lines.publish(line, header);
-    }
-    #[inline(always)]
-    fn publish_both(&self, line: u32, header: u64, second: u64) {
-        self.lines.publish_both(line, header, second);
-    }
-    fn read(&self) -> u32 {
-        self.lines.read()
-    }
-    #[inline(always)]
-    fn publish_read(&self, position: u32) {
-        self.lines.publish_read(position);
     }
 }
 

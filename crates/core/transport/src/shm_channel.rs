@@ -219,23 +219,20 @@ impl Out {
     /// Send an eager frame in one line, if there is known to be room for it.
     #[inline(always)]
     pub(crate) fn send_line(&mut self, context: u32, tag: i32, payload: &Views) -> bool {
-        if !self.memory.publishes_both() {
-            return false;
-        }
         let Views::Block(from, length @ ..=INLINE) = *payload else {
             return false;
         };
-        let lines = self.memory.lines();
-        let claim = self
-            .producer
-            .claim_known(&lines, header(Kind::Eager, length));
-        let Some(claim) = claim else {
+        let Some(line) = self.producer.claim_known(&self.memory) else {
             return false;
         };
         // SAFETY: a block of so many bytes; the line has been claimed: nobody else touches it before it is published.
-        unsafe { copy_line(from, lines.inline_bytes(claim.line), length) };
-        let head = context as u64 | (tag as u32 as u64) << 32;
-        claim.publish(&lines, head);
+        unsafe {
+            let head = context as u64 | (tag as u32 as u64) << 32;
+            self.memory.word(line, 1).write(head);
+            copy_line(from, self.memory.inline_bytes(line), length);
+        }
+        self.producer
+            .publish(&self.memory, header(Kind::Eager, length));
         self.mark();
         true
     }
@@ -512,33 +509,6 @@ impl In {
         }
         let room = self.copy_out(line, header, length, length, into);
         Some((length, self.consumer.take(&self.memory) | room))
-    }
-
-    /// Copy eager messages out and be done with them, from the front on, as long as each lies in its line, has this context and tag, and `place` has memory for so many
-    /// bytes. True: room in the ring was made known.
-    #[inline(always)]
-    pub(crate) fn accept_lines(
-        &mut self,
-        context: u32,
-        tag: i32,
-        mut place: impl FnMut(usize) -> Option<*mut u8>,
-    ) -> bool {
-        let wanted = context as u64 | (tag as u32 as u64) << 32;
-        let memory = self.memory.lines();
-        self.consumer.take_while(&memory, |line, header| {
-            let length = header.length as usize;
-            // SAFETY: word 1 of a line inside the segment; written before the header was published.
-            let head = unsafe { memory.word(line, 1).read() };
-            if header.kind != Kind::Eager as u8 || head != wanted || length > INLINE {
-                return false;
-            }
-            let Some(to) = place(length) else {
-                return false;
-            };
-            // SAFETY: so much room, as the engine says, and at most `INLINE` bytes of a line inside the segment.
-            unsafe { copy_line(memory.inline_bytes(line), to, length) };
-            true
-        })
     }
 
     /// Copy `keep` of a payload's `length` bytes, at most [`In::most`]; true: room in a buffer was made known.

@@ -148,7 +148,6 @@ macro_rules! conforms {
                 without_room_nothing_is_sent,
                 a_short_buffer_keeps_the_front,
                 matching_takes_only_what_matches,
-                many_are_taken_as_long_as_they_match,
                 bodies_and_bytes_are_payloads,
                 ready_peers_are_those_with_frames,
             },

@@ -50,13 +50,25 @@ extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
     if request.id == 0 {
         return report(&Status::EMPTY, None, status);
     }
-    if let Some(told) = process::settle(handle(request)) {
+    if settle(std::slice::from_ref(request), status) == 1 {
         request.id = 0;
-        return report(&told, None, status);
+        return OK;
     }
     let result = process::wait(handle(request));
     used_up(request, &result);
     report_result(result, status)
+}
+
+/// Finishes requests that are complete without error, or soon are, from the first on; how many. They do not become null here.
+#[inline(always)]
+fn settle(requests: &[RgRequest], statuses: *mut RgStatus) -> usize {
+    let open = requests.iter().map(handle);
+    match statuses.is_null() {
+        true => process::settle(open),
+        false => process::settle_told(open, |index, status| {
+            report(&status, None, at(statuses, index));
+        }),
+    }
 }
 
 /// A request that has been completed is null; after any other error it stays as it is.
@@ -120,13 +132,7 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
         Ok(requests) => requests,
         Err(error) => return fail(&error),
     };
-    let handles = requests.iter().map(handle);
-    let settled = match statuses.is_null() {
-        true => process::settle_in_order(handles),
-        false => process::settle_told(handles, |index, status| {
-            report(&status, None, at(statuses, index));
-        }),
-    };
+    let settled = settle(requests, statuses);
     let (over, open) = requests.split_at_mut(settled);
     for request in over {
         request.id = 0;

@@ -85,17 +85,6 @@ pub trait Frames {
             front.length
         })
     }
-    /// Receive eager messages from the front on, as long as each lies in a line of a ring, has this context and tag, and `place` has memory for so many bytes, of a receive that is waited for. A transport that
-    /// has no rings receives none: [`accept_matching`](Frames::accept_matching) takes one at a time. The fast path of many small receives.
-    #[inline(always)]
-    fn accept_lines(
-        &mut self,
-        _from: Peer,
-        _context: u32,
-        _tag: i32,
-        _place: impl FnMut(usize) -> Option<*mut u8>,
-    ) {
-    }
     /// The front frame's payload as bytes; be done with the frame.
     fn accept_bytes(&mut self, from: Peer) -> Held;
     /// The peers that may have sent something, each time from the first: `cursor` starts at 0

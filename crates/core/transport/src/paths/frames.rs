@@ -92,17 +92,6 @@ impl Frames for Paths {
         }
     }
 
-    #[inline(always)]
-    fn accept_lines(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        place: impl FnMut(usize) -> Option<*mut u8>,
-    ) {
-        self.shm.accept_lines(from, context, tag, place);
-    }
-
     fn accept_bytes(&mut self, from: Peer) -> Held {
         match self.tcp_to(from) {
             Ok(Some(tcp)) => tcp.accept_bytes(from),

@@ -107,21 +107,6 @@ impl Frames for Shm {
         Some(length)
     }
 
-    #[inline(always)]
-    fn accept_lines(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        place: impl FnMut(usize) -> Option<*mut u8>,
-    ) {
-        if let Some(Some(channel)) = self.ins.get_mut(from as usize)
-            && channel.accept_lines(context, tag, place)
-        {
-            channel.bell().ring(self.fencing);
-        }
-    }
-
     fn accept_bytes(&mut self, from: Peer) -> Held {
         let length = match self.front(from) {
             Ok(Some(front)) => front.length,

@@ -29,8 +29,6 @@ enum Step {
     Front,
     Accept(usize),
     Matching(usize),
-    /// Many at once, into so many places.
-    Lines(usize),
 }
 
 fn length() -> impl Strategy<Value = u32> {
@@ -64,7 +62,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Front),
         4 => buffer.clone().prop_map(Step::Accept),
         4 => buffer.prop_map(Step::Matching),
-        2 => (0..9_usize).prop_map(Step::Lines),
     ]
 }
 
@@ -126,13 +123,6 @@ fn take(step: Step, out: &mut Out, inn: &mut In) -> Vec<u8> {
             if let Some((length, _)) = inn.accept_matching(0, 0, &block(&mut bytes[..len])) {
                 assert!(length <= len);
             }
-        }
-        Step::Lines(places) => {
-            let mut rooms = bytes.chunks_exact_mut(INLINE).take(places);
-            inn.accept_lines(0, 0, |length| {
-                assert!(length <= INLINE);
-                rooms.next().map(|room| room.as_mut_ptr())
-            });
         }
     }
     bytes
@@ -284,31 +274,5 @@ fn two_that_answer_each_other_touch_one_payload_each_way() {
                 .iter()
                 .all(|byte| *byte == 0)
         );
-    }
-}
-
-#[test]
-fn lines_are_taken_as_long_as_there_is_a_place() {
-    let job = Job::create(2).unwrap();
-    let (mut out, _) = ring(&job);
-    let (_, mut inn) = In::opened(&job, 1).pop().unwrap();
-    let frame = Frame {
-        kind: Kind::Eager,
-        context: 7,
-        tag: 9,
-    };
-    // The first finds out how long the ring is.
-    let mut bytes = 0_u64.to_ne_bytes();
-    let sent = out.send(frame, &block(&mut bytes), Positions::default);
-    assert!(sent.unwrap());
-    for n in 1..5_u64 {
-        assert!(out.send_line(7, 9, &block(&mut n.to_ne_bytes())));
-    }
-    for (places, came) in [(3, 3), (0, 0), (9, 2), (9, 0)] {
-        let mut rooms = [[0xff; 8]; 9];
-        let mut at = rooms[..places].iter_mut();
-        inn.accept_lines(7, 9, |_| at.next().map(|room| room.as_mut_ptr()));
-        let filled = rooms.iter().filter(|&&room| room != [0xff; 8]);
-        assert_eq!(filled.count(), came);
     }
 }

@@ -165,45 +165,6 @@ pub fn matching_takes_only_what_matches<T: Frames>(make: impl Fn() -> World<T>) 
     assert_eq!(tasks[1].accept_bytes(0), [1; BODY]);
 }
 
-/// A transport may take none of them; those that it takes come whole and in order, and the others stay.
-pub fn many_are_taken_as_long_as_they_match<T: Frames>(make: impl Fn() -> World<T>) {
-    for (lens, tags, places) in [
-        (&[8, 0, 48, 40, 1][..], &[7; 5][..], 9),
-        (&[8, 8, 8, 8, 8], &[7, 7, 6, 7, 7], 9),
-        (&[8, 8, 49, 8, 8], &[7; 5], 9),
-        (&[8, 8, 200, 8, 8], &[7; 5], 9),
-        (&[8; 5], &[7; 5], 3),
-        (&[8; 5], &[6; 5], 9),
-    ] {
-        let mut tasks = make().tasks;
-        let sent = lens.iter().zip(tags);
-        for (&len, &tag) in sent.clone() {
-            assert!(send(&mut tasks[0], 1, tag, len));
-        }
-        front(&mut tasks, 1);
-        let (mut came, mut bytes) = (Vec::new(), [[0xee_u8; 64]; 5]);
-        let mut rooms = bytes.iter_mut();
-        tasks[1].accept_lines(0, 7, 7, |len| {
-            let room = rooms.next().filter(|_| came.len() < places)?;
-            came.push(len);
-            Some(room.as_mut_ptr())
-        });
-        let fitting = sent
-            .clone()
-            .take_while(|&(&len, &tag)| len <= 48 && tag == 7);
-        assert!(came.is_empty() || came.len() == fitting.count().min(places));
-        for (n, &len) in came.iter().enumerate() {
-            assert_eq!(len, lens[n]);
-            assert_eq!(bytes[n][..len], pattern(len, 7));
-            assert!(bytes[n][len..].iter().all(|&byte| byte == 0xee));
-        }
-        for (&len, &tag) in sent.skip(came.len()) {
-            expect(&mut tasks, 1, tag, len);
-        }
-        expect_none(&mut tasks, 1);
-    }
-}
-
 pub fn bodies_and_bytes_are_payloads<T: Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     assert_eq!(tasks[1].accept_bytes(0), [0; 0]);
