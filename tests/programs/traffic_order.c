@@ -292,6 +292,35 @@ static void alike(void)
     }
 }
 
+/* A message that waits has been passed over when a started receive has got one that came later. */
+static void passed_over(void)
+{
+    enum { ROUNDS = 200 };
+    for (int round = 0; round < ROUNDS && me < 2; round++) {
+        int value = round;
+        if (me == 1) {
+            OK(rg_send(&value, sizeof value, 0, 1, RG_WORLD));
+            OK(rg_recv(NULL, 0, 0, 3, RG_WORLD, NULL));
+            OK(rg_send(&value, sizeof value, 0, 2, RG_WORLD));
+            continue;
+        }
+        rg_request requests[2] = {RG_REQUEST_NULL, RG_REQUEST_NULL};
+        value = -1;
+        OK(rg_irecv(&value, sizeof value, 1, 2, RG_WORLD, &requests[0]));
+        OK(rg_probe(1, 1, RG_WORLD, NULL));
+        CHECK(rg_recv_passed(&value, sizeof value, 1, 1, RG_WORLD, NULL) == RG_ERR_NOTHING);
+        OK(rg_send(NULL, 0, 1, 3, RG_WORLD));
+        if (round % 2)
+            OK(rg_wait(&requests[0], NULL));
+        else
+            OK(rg_waitall(2, requests, NULL));
+        CHECK(value == round);
+        value = -1;
+        OK(rg_recv_passed(&value, sizeof value, 1, 1, RG_WORLD, NULL));
+        CHECK(value == round);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -301,6 +330,7 @@ int main(int argc, char **argv)
         {"crowded", crowded, false},
         {"odd-strides", odd_strides, false},
         {"alike", alike, false},
+        {"passed-over", passed_over, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

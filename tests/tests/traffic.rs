@@ -87,6 +87,11 @@ fn each_of_many_receives_alike_gets_its_message() {
 }
 
 #[test]
+fn a_message_is_passed_over_by_one_for_a_started_receive() {
+    passes(2, "traffic_order", "passed-over");
+}
+
+#[test]
 fn one_message_of_a_gibibyte() {
     passes(2, "traffic_scale", "huge");
 }
