@@ -321,6 +321,29 @@ static void passed_over(void)
     }
 }
 
+/* Small messages go off although their receiver makes no calls meanwhile; it hears by a file that all have. */
+static void burst(void)
+{
+    enum { COUNT = 200 };
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/regatta-burst-%d", (int)getppid());
+    OK(rg_barrier(RG_WORLD));
+    if (me == 0) {
+        for (int i = 0; i < COUNT; i++)
+            OK(rg_send(&i, sizeof i, 1, 1, RG_WORLD));
+        FILE *word = fopen(path, "w");
+        CHECK(word != NULL && fclose(word) == 0);
+        return;
+    }
+    while (access(path, F_OK) != 0)
+        poll(NULL, 0, 1);
+    CHECK(unlink(path) == 0);
+    for (int i = 0, got; i < COUNT; i++) {
+        OK(rg_recv(&got, sizeof got, 0, 1, RG_WORLD, NULL));
+        CHECK(got == i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -331,6 +354,7 @@ int main(int argc, char **argv)
         {"odd-strides", odd_strides, false},
         {"alike", alike, false},
         {"passed-over", passed_over, false},
+        {"burst", burst, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -92,6 +92,11 @@ fn a_message_is_passed_over_by_one_for_a_started_receive() {
 }
 
 #[test]
+fn two_hundred_small_messages_go_to_a_task_that_makes_no_calls() {
+    passes(2, "traffic_order", "burst");
+}
+
+#[test]
 fn one_message_of_a_gibibyte() {
     passes(2, "traffic_scale", "huge");
 }

@@ -16,7 +16,8 @@ enum {
     LENGTHS = 6,             /* for messages of so many lengths */
     STREAMS = 4,             /* so many of them are tried out in streams, the longer ones in exchanges */
     PIECE = 16 * 1024,       /* longest copy between two looks at the counters; */
-    LONG = 256 * 1024,       /* of messages from this length on twice that */
+    LONG = 256 * 1024,       /* of messages from this length on */
+    LONG_PIECE = 32 * 1024,  /* it is longer */
     SHORT = 32 * 1024,       /* of messages up to this length, */
     NEAR = 8 * 1024,         /* so much behind the front lies in caches still: */
     NEAR_PIECE = 1024,       /* pieces of it are short, so that both sides overlap */

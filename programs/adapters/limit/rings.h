@@ -63,7 +63,7 @@ static inline int env_length(size_t bytes)
 static inline void env_measure(struct cursor *me, size_t bytes)
 {
     me->near = bytes <= SHORT;
-    me->piece = bytes < LONG ? PIECE : 2 * PIECE;
+    me->piece = bytes < LONG ? PIECE : LONG_PIECE;
 }
 
 /* A message for `peer` begins: at the front of the ring, if all before it is known to be read. */
