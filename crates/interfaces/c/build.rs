@@ -4,6 +4,8 @@ use std::process::Command;
 fn main() {
     regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libregatta.so.0");
+    // Threads of the program run a function of the library when they end, also after a dlclose.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo:rerun-if-changed=build.rs");
     order();
 }

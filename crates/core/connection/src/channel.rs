@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use regatta_secure::{Bypass, Session};
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use crate::socket::Socket;
 
@@ -33,54 +35,35 @@ pub struct Progress {
     pub round_trip: Duration,
 }
 
-const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-
 /// The result of a system call: bytes, nothing now, or that the connection is lost.
-fn outcome(n: isize) -> io::Result<Option<usize>> {
-    if n >= 0 {
-        return Ok(Some(n as usize));
-    }
-    let error = io::Error::last_os_error();
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
-        _ => Err(error),
+#[inline]
+fn outcome(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
 #[inline]
 fn send(socket: &OwnedFd, parts: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
-    let fd = socket.as_raw_fd();
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     outcome(match parts {
-        // SAFETY: the part is readable memory of that length.
-        [one] => unsafe { libc::send(fd, one.as_ptr().cast(), one.len(), FLAGS) },
-        _ => {
-            // SAFETY: all zeros is a valid message header: no name, no parts, no control data.
-            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-            message.msg_iov = parts.as_ptr().cast_mut().cast();
-            message.msg_iovlen = parts.len();
-            // SAFETY: an `IoSlice` is an `iovec`; the parts live across the call.
-            unsafe { libc::sendmsg(fd, &message, FLAGS) }
-        }
+        [one] => rustix::net::send(socket, one, flags),
+        _ => rustix::net::sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), flags),
     })
 }
 
 /// The other side's end is an error.
 #[inline]
 fn recv(socket: &OwnedFd, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
-    let fd = socket.as_raw_fd();
-    let n = match parts {
-        // SAFETY: the part is writable memory of that length.
-        [one] => unsafe { libc::recv(fd, one.as_mut_ptr().cast(), one.len(), FLAGS) },
-        _ => {
-            // SAFETY: as in `send`.
-            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-            message.msg_iov = parts.as_mut_ptr().cast();
-            message.msg_iovlen = parts.len();
-            // SAFETY: an `IoSliceMut` is an `iovec`; the parts live across the call.
-            unsafe { libc::recvmsg(fd, &mut message, FLAGS) }
-        }
-    };
-    match outcome(n)? {
+    let flags = RecvFlags::DONTWAIT;
+    let count = outcome(match parts {
+        [one] => rustix::net::recv(socket, &mut **one, flags).map(|(count, _)| count),
+        _ => rustix::net::recvmsg(socket, parts, &mut RecvAncillaryBuffer::default(), flags)
+            .map(|message| message.bytes),
+    })?;
+    match count {
         Some(0) => Err(io::ErrorKind::UnexpectedEof.into()),
         some => Ok(some),
     }

@@ -31,6 +31,29 @@ pub fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
     }
 }
 
+/// The thing that this host lacks for a connection, and the remedy, if an error means that: then neither the network nor another
+/// host is to blame.
+///
+/// A local firewall that forbids a connection (EPERM) is a part of the network, and rules change as networks do.
+pub fn shortage(error: &io::Error) -> Option<&'static str> {
+    use rustix::io::Errno;
+    Some(match Errno::from_io_error(error)? {
+        Errno::MFILE => {
+            "this process has no file descriptor left: close files, or raise the limit (ulimit -n)"
+        }
+        Errno::NFILE => {
+            "this host has no file descriptor left: end something, or raise the limit (sysctl fs.file-max)"
+        }
+        Errno::NOMEM | Errno::NOBUFS | Errno::NOSPC => {
+            "this host's kernel has no memory left for it: end something"
+        }
+        Errno::ADDRNOTAVAIL | Errno::AGAIN => {
+            "this host has no port left: end connections, or widen the range (sysctl net.ipv4.ip_local_port_range)"
+        }
+        _ => return None,
+    })
+}
+
 /// Small messages go at once, and what is not acknowledged again soon.
 pub fn set_up(socket: impl AsFd) -> io::Result<()> {
     let socket = socket.as_fd();
@@ -76,6 +99,29 @@ pub fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::net::TcpListener;
+
+    #[test]
+    fn what_this_host_lacks_is_told_from_a_network_that_fails() {
+        let shortage = |errno: i32| shortage(&io::Error::from_raw_os_error(errno));
+        assert!(shortage(libc::EMFILE).is_some_and(|what| what.contains("ulimit -n")));
+        for lack in [
+            libc::ENFILE,
+            libc::ENOMEM,
+            libc::ENOBUFS,
+            libc::EADDRNOTAVAIL,
+        ] {
+            assert!(shortage(lack).is_some(), "{lack}");
+        }
+        for network in [
+            libc::ENETUNREACH,
+            libc::EHOSTUNREACH,
+            libc::ETIMEDOUT,
+            libc::EPERM,
+        ] {
+            assert!(shortage(network).is_none(), "{network}");
+        }
+        assert_eq!(super::shortage(&io::ErrorKind::UnexpectedEof.into()), None);
+    }
 
     #[test]
     fn a_connection_is_retried_every_second_and_not_given_up() {

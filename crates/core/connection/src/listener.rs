@@ -2,6 +2,10 @@
 //!
 //! There are only so many of them and only for so long; to make room the oldest goes. Callers whose greeting held are counted
 //! apart, so strangers do not drive out a task of the job.
+//!
+//! Where no descriptor is to be had, callers wait in the kernel's queue, and are let in once there is one. A listener with a
+//! *reserve* holds one descriptor back. After [`SHORTAGE_TIMEOUT`] it lets one caller in by that, to learn who calls:
+//! somebody has to be told.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{SocketFlags, accept_with};
 
 use crate::channel::Channel;
@@ -23,6 +28,8 @@ const MOST: usize = 64;
 const TURN: usize = 16;
 /// How long nobody is let in when no more sockets are to be had.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long this process may have no descriptor for connections before those that need one are told, and have an error.
+pub const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The socket at which others call, and the callers that have proved nothing yet.
 #[derive(Debug)]
@@ -32,6 +39,13 @@ pub struct Listener {
     guests: Vec<(u64, Shake)>,
     next: u64,
     paused: Option<Instant>,
+    /// A descriptor for hard times, where one is kept.
+    reserve: Option<OwnedFd>,
+    keeps_reserve: bool,
+    /// The guest that was let in by it.
+    by_reserve: Option<u64>,
+    /// Since when nobody could be let in, and why.
+    short: Option<(Instant, Errno)>,
 }
 
 impl Listener {
@@ -43,12 +57,85 @@ impl Listener {
             guests: Vec::new(),
             next: GUESTS,
             paused: None,
+            reserve: None,
+            keeps_reserve: false,
+            by_reserve: None,
+            short: None,
         })
+    }
+
+    /// From now on holds a descriptor back.
+    pub fn keep_reserve(&mut self) {
+        self.keeps_reserve = true;
+        self.fill_reserve();
+    }
+
+    fn fill_reserve(&mut self) -> bool {
+        if self.keeps_reserve && self.reserve.is_none() && self.by_reserve.is_none() {
+            self.reserve = fcntl_dupfd_cloexec(&self.socket, 3).ok();
+            if self.reserve.is_some() {
+                self.short = None;
+            }
+        }
+        self.reserve.is_some()
+    }
+
+    /// Takes note that a guest is to be admitted. An error: it was let in by the reserve, and there is still no other descriptor.
+    pub fn return_reserve(&mut self, token: u64) -> Result<(), Errno> {
+        if self.by_reserve != Some(token) {
+            return Ok(());
+        }
+        self.by_reserve = None;
+        let short = self.short;
+        match (self.fill_reserve(), short) {
+            (false, Some((_, errno))) => Err(errno),
+            _ => Ok(()),
+        }
+    }
+
+    /// Accepts the next connection, by the reserve if nothing else is to be had for long. An error: nobody calls, or nobody can be
+    /// let in; the second pauses.
+    fn accept_next(&mut self) -> Result<(OwnedFd, bool), ()> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accept = |socket: &OwnedFd| accept_with(socket, flags);
+        let errno = match accept(&self.socket) {
+            Ok(socket) => {
+                self.short = None;
+                self.fill_reserve();
+                return Ok((socket, false));
+            }
+            Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => errno,
+            Err(_) => return Err(()),
+        };
+        let (since, _) = *self.short.get_or_insert((Instant::now(), errno));
+        let guest = self.by_reserve;
+        if guest.is_some_and(|guest| self.find(guest).is_none()) {
+            self.by_reserve = None;
+        }
+        self.fill_reserve();
+        if since.elapsed() >= SHORTAGE_TIMEOUT && self.reserve.take().is_some() {
+            if let Ok(socket) = accept(&self.socket) {
+                return Ok((socket, true));
+            }
+            self.fill_reserve();
+        }
+        self.pause();
+        Err(())
     }
 
     /// Lets nobody in for a moment.
     pub fn pause(&mut self) {
         self.paused = Some(Instant::now() + PAUSE);
+    }
+
+    /// Lets callers in again.
+    pub fn resume(&mut self) {
+        self.paused = None;
+    }
+
+    /// Somebody calls, and this process has no descriptor for a further connection.
+    pub fn is_short(&self) -> bool {
+        self.is_paused() && self.short.is_some()
     }
 
     /// Nobody can be let in for a moment.
@@ -68,14 +155,8 @@ impl Listener {
             return tokens;
         }
         for _ in 0..TURN {
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let socket = match accept_with(&self.socket, flags) {
-                Ok(socket) => socket,
-                Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-                    self.pause();
-                    break;
-                }
-                Err(_) => break,
+            let Ok((socket, by_reserve)) = self.accept_next() else {
+                break;
             };
             if set_up(&socket).is_err() {
                 continue;
@@ -86,6 +167,9 @@ impl Listener {
             self.next += 1;
             self.guests.push((self.next, Shake::listener(socket)));
             tokens.push(self.next);
+            if by_reserve {
+                self.by_reserve = Some(self.next);
+            }
         }
         tokens
     }
@@ -141,12 +225,17 @@ impl Listener {
     /// A guest goes, and is told nothing.
     pub fn dismiss(&mut self, token: u64) {
         self.guests.retain(|(number, _)| *number != token);
+        if self.by_reserve == Some(token) {
+            self.by_reserve = None;
+            self.fill_reserve();
+        }
     }
 
     /// Drops the callers whose time is over. True: there are others.
     pub fn tidy(&mut self, now: Instant) -> bool {
         self.guests.retain(|(_, shake)| now <= shake.until);
         self.paused = self.paused.filter(|until| now < *until);
+        self.fill_reserve();
         !self.guests.is_empty() || self.paused.is_some()
     }
 }

@@ -1,5 +1,6 @@
 //! Sockets between processes of one host: whose process is at the other end, and messages that carry descriptors.
 
+use std::fmt;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -35,6 +36,34 @@ pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
         )
     };
     (result == 0).then_some((found.pid as u32, found.uid))
+}
+
+/// A process at the other end of a socket that is not this user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherUser {
+    /// Whose it is; `None`: the kernel does not say.
+    pub user: Option<u32>,
+}
+
+impl fmt::Display for OtherUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.user {
+            Some(user) => write!(f, "the process at the other end belongs to the user {user}"),
+            None => f.write_str("the kernel does not say whose process is at the other end"),
+        }
+    }
+}
+
+impl std::error::Error for OtherUser {}
+
+/// Refuses a socket at whose other end is no process of this user. Every socket within a host goes through this, called or calling,
+/// before anything is said or heard.
+pub fn check_user(socket: impl AsFd) -> Result<(), OtherUser> {
+    let user = peer(socket).map(|(_, user)| user);
+    match user == Some(rustix::process::geteuid().as_raw()) {
+        true => Ok(()),
+        false => Err(OtherUser { user }),
+    }
 }
 
 /// The process at the other end, as a descriptor that is readable once it has ended. It is the process that [`peer`] names, never
@@ -137,12 +166,15 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    rustix::net::sendmsg(
-        socket,
-        &[IoSlice::new(bytes)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
+    let socket = socket.as_fd();
+    rustix::io::retry_on_intr(|| {
+        rustix::net::sendmsg(
+            socket,
+            &[IoSlice::new(bytes)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        )
+    })?;
     Ok(())
 }
 
@@ -165,6 +197,15 @@ mod tests {
         assert_eq!(peer(&here), Some((std::process::id(), user)));
         let file = std::fs::File::open("/dev/null").expect("no socket");
         assert_eq!(peer(&file), None);
+    }
+
+    #[test]
+    fn only_a_socket_of_this_user_is_let_pass() {
+        let (here, there) = UnixStream::pair().expect("a pair");
+        assert_eq!(check_user(&here), Ok(()));
+        assert_eq!(check_user(&there), Ok(()));
+        let file = std::fs::File::open("/dev/null").expect("no socket");
+        assert_eq!(check_user(&file), Err(OtherUser { user: None }));
     }
 
     #[test]

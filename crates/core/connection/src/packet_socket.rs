@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_wire::bypass::{ETHERNET, LEAST_MTU, Mac, TYPE};
 use ring::rand::{SecureRandom, SystemRandom};
+use rustix::net::SendFlags;
 
 /// Frames that wait in the ring.
 pub const FRAMES: usize = 128;
@@ -63,20 +64,10 @@ impl Sender {
     /// Sends a frame. An error: it was not sent.
     #[inline]
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: the frame is readable memory of that length.
-        let n = unsafe {
-            libc::send(
-                self.0.as_raw_fd(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                flags,
-            )
-        };
-        match n {
-            n if n == frame.len() as isize => Ok(()),
-            n if n >= 0 => Err(io::ErrorKind::WriteZero.into()),
-            _ => Err(io::Error::last_os_error()),
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match rustix::net::send(&self.0, frame, flags)? {
+            n if n == frame.len() => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
         }
     }
 }

@@ -5,8 +5,9 @@
 //! instance would report it to the task without end, for a connection that the task does not have any more. A watched socket is
 //! therefore taken out of its epoll instance and shut down before it is closed.
 
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::event::epoll;
@@ -15,14 +16,17 @@ use rustix::net::{Shutdown, shutdown};
 /// A socket that may be watched.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    fd: OwnedFd,
+    fd: ManuallyDrop<OwnedFd>,
     watcher: Option<Arc<OwnedFd>>,
 }
 
 impl Socket {
     /// A socket that nobody watches.
     pub(crate) fn new(fd: OwnedFd) -> Socket {
-        Socket { fd, watcher: None }
+        Socket {
+            fd: ManuallyDrop::new(fd),
+            watcher: None,
+        }
     }
 
     /// From now on `epoll` reports these events, under this token.
@@ -32,7 +36,7 @@ impl Socket {
         token: u64,
         flags: epoll::EventFlags,
     ) -> rustix::io::Result<()> {
-        epoll::add(epoll, &self.fd, epoll::EventData::new_u64(token), flags)?;
+        epoll::add(epoll, &*self.fd, epoll::EventData::new_u64(token), flags)?;
         self.watcher = Some(epoll.clone());
         Ok(())
     }
@@ -42,9 +46,12 @@ impl Drop for Socket {
     fn drop(&mut self) {
         if let Some(epoll) = &self.watcher {
             // A socket that is not connected yet, or any more, cannot be shut down, and need not be.
-            let _ = epoll::delete(epoll, &self.fd);
-            let _ = shutdown(&self.fd, Shutdown::Both);
+            let _ = epoll::delete(epoll, &*self.fd);
+            let _ = shutdown(&*self.fd, Shutdown::Both);
         }
+        // By the system call itself: the C library's function is a cancellation point, and the thread has the lock.
+        // SAFETY: the descriptor is owned, and not used from here on.
+        unsafe { rustix::io::close(ManuallyDrop::take(&mut self.fd).into_raw_fd()) };
     }
 }
 

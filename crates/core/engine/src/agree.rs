@@ -72,6 +72,9 @@ impl<T: Transport> Engine<T> {
             true => failed.map(Error::Dead),
             false => Some(LEFT_OUT),
         };
+        if let Some(Error::Dead(peer)) = error {
+            self.note_reported_dead(agreement.context, peer);
+        }
         if survives {
             vote.into.fill(&(flag as u32).to_ne_bytes());
         }

@@ -49,8 +49,8 @@ use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashMap;
 
-use crate::closing;
 use crate::engine::Engine;
+use crate::epoch;
 use crate::error::Result;
 use crate::group::GroupId;
 use crate::making;
@@ -80,8 +80,8 @@ pub(crate) struct Choice {
 
 /// The question that an agreement answers, and what is known of that so far.
 pub(crate) enum Subject {
-    /// The survivors' group. The lowest number of survivors that is free in all members heard of.
-    Survivors(u32),
+    /// The survivors' group. The lowest group number that is free at all members heard from; the epoch is in the upper 32 bits.
+    Survivors(u64),
     /// A flag.
     Flag(Vote),
 }
@@ -204,6 +204,11 @@ impl Agreement {
         Some(choice)
     }
 
+    /// The choice that was adopted last, or decided.
+    pub(crate) fn choice(&self) -> Option<&Choice> {
+        self.adopted.as_ref().map(|(_, choice)| choice)
+    }
+
     /// And nothing of it is on its way.
     fn is_at_rest(&self) -> bool {
         self.is_over() && self.receiving.is_empty()
@@ -218,7 +223,7 @@ impl Agreement {
     fn state(&self, there: &[bool]) -> Vec<u64> {
         let nobody = vec![false; self.members.len()];
         let (brings, acknowledged) = match &self.subject {
-            Subject::Survivors(free) => (u64::from(*free), &nobody),
+            Subject::Survivors(free) => (*free, &nobody),
             Subject::Flag(vote) => (vote.flags, &vote.acknowledged),
         };
         let mut state = vec![brings, 0, self.floor];
@@ -233,7 +238,7 @@ impl Agreement {
     /// The part of a member that has answered.
     fn take_in(&mut self, brings: u64, acknowledged: &[bool], floor: u64) -> Option<()> {
         match &mut self.subject {
-            Subject::Survivors(free) => *free = (*free).max(u32::try_from(brings).ok()?),
+            Subject::Survivors(free) => *free = (*free).max(brings),
             Subject::Flag(vote) => {
                 vote.flags &= brings;
                 let both = vote.acknowledged.iter_mut().zip(acknowledged);
@@ -469,7 +474,7 @@ impl<T: Transport> Engine<T> {
     /// Is this what members of an agreement, or of a group that is made, tell each other? It is taken in even where the buffer
     /// for messages is full: it is little, and others wait for the answer.
     pub(crate) fn is_agreement(context: u32, tag: i32) -> bool {
-        context % 2 == 1 && (closing::TAG..=making::TAGS + making::COUNT).contains(&tag)
+        context % 2 == 1 && (epoch::TAG..=making::TAGS + making::COUNT).contains(&tag)
     }
 
     /// Which ranks are there, this one aside.
@@ -489,6 +494,7 @@ impl<T: Transport> Engine<T> {
         // Taken out while they run: a message may complete at once and touch the engine.
         let mut running = std::mem::take(&mut self.agreements);
         let came = std::mem::take(&mut self.agreement_came);
+        self.epochs.agreements_run = true;
         for agreement in &mut running {
             let at_rest = |leader: usize| {
                 !came
@@ -503,6 +509,7 @@ impl<T: Transport> Engine<T> {
             }
         }
         self.stirred |= self.agreement_came || !running.iter().all(Agreement::is_at_rest);
+        self.epochs.agreements_run = false;
         self.agreements = running;
         if moved {
             self.forget_agreements();
@@ -614,6 +621,9 @@ impl<T: Transport> Engine<T> {
                     agreement.begin_later(turn);
                     return true;
                 }
+                if agreement.adopted.is_none() && !self.has_survivors(agreement) {
+                    return false;
+                }
                 let choice = match agreement.adopted.take() {
                     Some((_, choice)) => choice,
                     None => self.choose(agreement, &there),
@@ -627,6 +637,19 @@ impl<T: Transport> Engine<T> {
             _ => return false,
         }
         true
+    }
+
+    /// Is there a number for the survivors, if there is to be a group of them? If all of the epoch are used up, in the next one.
+    fn has_survivors(&mut self, agreement: &Agreement) -> bool {
+        let Subject::Survivors(free) = agreement.subject else {
+            return true;
+        };
+        let number = self.epochs.survivors_number(free);
+        let found = self.epochs.survivors(number, agreement.context).is_some();
+        if !found {
+            self.enter_next_epoch();
+        }
+        found
     }
 
     /// The survivors are those that answered, are there and reach each other, the first in rank before others.

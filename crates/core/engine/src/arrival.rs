@@ -6,6 +6,7 @@ use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
 use crate::closing::Closings;
 use crate::engine::Engine;
+use crate::epoch;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
 use crate::revoke;
@@ -27,8 +28,8 @@ pub(crate) enum Body {
     Arriving(u32, Views),
     /// In memory both can see.
     Loan { place: u64, total: u64 },
-    /// Taken back by its sender after it had been taken out of matching; so long it was.
-    Withdrawn(usize),
+    /// Taken back after it had been taken out of matching: so long it was, and why.
+    Withdrawn(usize, Error),
 }
 
 /// Bytes that keeping a message costs besides its own: what is known of it, and its places in the lists under matching, of which
@@ -54,7 +55,7 @@ impl Body {
             Body::Offer(offer) => offer.total as usize,
             Body::Own(views, _) | Body::Arriving(_, views) => views.len(),
             Body::Loan { total, .. } => *total as usize,
-            Body::Withdrawn(length) => *length,
+            Body::Withdrawn(length, _) => *length,
         }
     }
 }
@@ -88,8 +89,14 @@ impl<T: Transport> Engine<T> {
             return false;
         }
         let bytes = self.transport.accept_bytes(peer);
-        if Self::is_agreement(context, tag) && !self.agreement_arrived(peer, context, tag) {
-            return true;
+        if Self::is_agreement(context, tag) {
+            if tag == epoch::TAG {
+                self.epoch_word_came(peer, &bytes);
+                return true;
+            }
+            if !self.agreement_arrived(peer, context, tag) {
+                return true;
+            }
         }
         self.buffered += charge(bytes.len());
         self.unexpected.push(Waiting {
@@ -191,7 +198,7 @@ impl<T: Transport> Engine<T> {
             }
             Kind::Withdrawn => {
                 let withdrawn = Withdrawn::decode(&body).map_err(malformed)?;
-                self.offer_withdrawn(peer, withdrawn)?;
+                self.offer_withdrawn(peer, front.frame, withdrawn)?;
             }
             Kind::Void => {
                 let token = Token::decode(&body).map_err(malformed)?;

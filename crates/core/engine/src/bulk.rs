@@ -9,7 +9,8 @@
 //!                  <────────────── Clear(token, route)
 //!                  <────────────── Begun(token)      if the send is synchronous
 //! Withdrawn(token) ────────────────────>  the sender has given up: the offer is void, and its
-//!                                         stream is the receiver's to dispose of
+//!                                         stream is the receiver's to dispose of. The head says
+//!                                         whether that is because the group is revoked
 //! Withdrawn(token, asks) ──────────────>  the sender would rather not: has a receive matched it?
 //!                  <────────────── Void(token)       no, and now none will
 //!                  <────────────── Begun(token)      yes, so it goes on
@@ -28,6 +29,7 @@ use crate::matched::Message;
 use crate::matching::Waiting;
 use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Stage, Status};
+use crate::revoke;
 use crate::send::Mode;
 use crate::transport::{Fault, Peer, Transport};
 
@@ -260,7 +262,8 @@ impl<T: Transport> Engine<T> {
 
     /// Move every stream along.
     pub(crate) fn streams(&mut self) -> bool {
-        let mut moved = false;
+        // A revocation that has been heard of ends messages which would be complete now.
+        let mut moved = self.stirred && self.run_stirred();
         let mut at = 0;
         while at < self.outgoing.len() {
             let before = self.outgoing.len();
@@ -389,7 +392,7 @@ impl<T: Transport> Engine<T> {
     pub(crate) fn withdraw_bulk(&mut self, request: u32) {
         if let Some(at) = self.outgoing.iter().position(|out| out.request == request) {
             let out = self.outgoing.swap_remove(at);
-            self.take_back_offer(out);
+            self.take_back_offer(out, bare(Kind::Withdrawn));
             self.requests.complete(request, Some(Error::Cancelled));
         } else if let Some(stream) = self
             .incoming
@@ -401,13 +404,27 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// Bytes that arrive for this request are wanted by nobody any more.
+    pub(crate) fn let_pass(&mut self, request: u32) {
+        let mut streams = self.incoming.iter_mut();
+        if let Some(stream) = streams.find(|one| one.request == Some(request)) {
+            stream.request = None;
+        }
+    }
+
     /// The group of these messages is revoked.
     pub(crate) fn end_bulk(&mut self, ends: &impl Fn(u32, i32) -> bool) {
         let ended = |out: &Outgoing<T>| ends(out.frame.context, out.frame.tag);
         while let Some(at) = self.outgoing.iter().position(ended) {
             let out = self.outgoing.swap_remove(at);
             let request = out.request;
-            self.take_back_offer(out);
+            // The receiver may hear of the revocation from somebody else, later than of this.
+            let frame = Frame {
+                kind: Kind::Withdrawn,
+                context: out.frame.context | 1,
+                tag: revoke::TAG,
+            };
+            self.take_back_offer(out, frame);
             self.requests.complete(request, Some(Error::Revoked));
         }
         for at in 0..self.incoming.len() {
@@ -428,8 +445,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// An offer that has not gone yet does not go; otherwise its receiver is told not to wait.
-    fn take_back_offer(&mut self, out: Outgoing<T>) {
+    /// An offer that has not gone yet does not go; otherwise its receiver is told not to wait, by this frame.
+    fn take_back_offer(&mut self, out: Outgoing<T>, frame: Frame) {
         let Outgoing { to, token, .. } = out;
         let whole = out.filled;
         if let Some(offer) = self.unqueue_offer(to, token) {
@@ -443,7 +460,7 @@ impl<T: Transport> Engine<T> {
         };
         let body = body.encode();
         // A ring that carried the offer and is damaged now will be found out by others.
-        let _ = self.send_or_queue(to, bare(Kind::Withdrawn), &body);
+        let _ = self.send_or_queue(to, frame, &body);
     }
 
     /// Take an offer out of the queue, if it is still there.
@@ -499,14 +516,27 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// The reason for which an offer is taken back. If its group is revoked, all that ends with that says so first, and the rest is
+    /// the offer's stream.
+    fn reason(&mut self, from: Peer, frame: Frame) -> Error {
+        if frame.tag != revoke::TAG {
+            return Error::Cancelled;
+        }
+        self.revocations.hear(frame.context, from);
+        self.run_revocations();
+        Error::Revoked
+    }
+
     /// The sender of an offer has taken it back: nothing may wait for it any more. If it only asks,
     /// it hears whether a receive has been faster.
     pub(crate) fn offer_withdrawn(
         &mut self,
         from: Peer,
+        frame: Frame,
         withdrawn: Withdrawn,
     ) -> std::result::Result<(), Fault> {
         let Withdrawn { token, whole, asks } = withdrawn;
+        let why = self.reason(from, frame);
         if asks && self.queued.get(&from).is_some_and(Queue::is_flooded) {
             return Err(Fault::Corrupt {
                 peer: from,
@@ -541,7 +571,7 @@ impl<T: Transport> Engine<T> {
         if asks {
             return Ok(());
         }
-        if let Some(body) = self.matched.withdraw(is_it) {
+        if let Some(body) = self.matched.withdraw(is_it, &why) {
             return self.void_offer(Some(body), from, withdrawn);
         }
         let begun = |one: &Incoming<T>| one.from == from && one.token == token;
@@ -553,7 +583,7 @@ impl<T: Transport> Engine<T> {
                 self.transport.reclaim(bulk);
             }
             if let Some(request) = stream.request {
-                self.receive_withdrawn(request, from, stream.tag);
+                self.receive_withdrawn(request, from, stream.tag, why);
             }
         }
         Ok(())
@@ -586,7 +616,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// The message of a receive will not come: its sender has taken it back.
-    fn receive_withdrawn(&mut self, request: u32, from: Peer, tag: i32) {
+    fn receive_withdrawn(&mut self, request: u32, from: Peer, tag: i32, why: Error) {
         let is_it = |message: &Waiting<Body>| matches!(message.body, Body::Arriving(arriving, _) if arriving == request);
         let held = self
             .unexpected
@@ -594,7 +624,7 @@ impl<T: Transport> Engine<T> {
             .find_map(|(id, message)| is_it(message).then_some(id));
         let body = match held {
             Some(id) => self.unexpected.remove(id).map(|message| message.body),
-            None => self.matched.withdraw(is_it),
+            None => self.matched.withdraw(is_it, &why),
         };
         if let Some(body) = body {
             self.buffered -= charge(body.length());
@@ -604,7 +634,7 @@ impl<T: Transport> Engine<T> {
         }
         let status = &mut self.requests.get_mut(request).status;
         (status.source, status.tag) = (from as i32, tag);
-        self.requests.complete(request, Some(Error::Cancelled));
+        self.requests.complete(request, Some(why));
     }
 
     /// This task leaves: whoever is still receiving a message from it must not go on reading the
@@ -650,8 +680,10 @@ impl<T: Transport> Engine<T> {
         let out = self.outgoing.swap_remove(at);
         let taken = out.is_sent();
         self.drop_stream(out.bulk);
-        self.requests
-            .complete(out.request, (!taken).then_some(error));
+        match taken {
+            true => self.requests.complete(out.request, None),
+            false => self.end_send(out.request, out.frame.context, out.asked, error),
+        }
     }
 
     /// The sender is gone: whatever it managed to put in is there, and no more will come.
@@ -704,9 +736,11 @@ impl<T: Transport> Engine<T> {
             return None;
         }
         let message = self.lying(at)?;
-        let (source, tag) = (message.source, message.tag);
+        let (source, tag, context) = (message.source, message.tag, message.context);
+        // Its sender takes it back.
+        self.check_open(context, tag).ok()?;
         let status = Status {
-            context: message.context,
+            context,
             ..Status::EMPTY
         };
         // An obstacle now need not be one when the receive is made: the offer stays.

@@ -56,6 +56,18 @@ impl Closings {
         self.heard.push((context & !1, from, tag));
     }
 
+    /// The contexts of groups that are freed, with their members, whose agreements are kept.
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = (u32, &[Peer])> {
+        let list = self.list.iter();
+        list.map(|one| (one.context, &one.members[..]))
+    }
+
+    /// These contexts are used again.
+    pub(crate) fn forget_early(&mut self, is: impl Fn(u32) -> bool) {
+        self.early.retain(|&(context, _)| !is(context));
+        self.heard.retain(|&(context, ..)| !is(context));
+    }
+
     /// Is this the tag of such a word?
     pub(crate) fn is_word(tag: i32) -> bool {
         tag == DONE || tag == TAG

@@ -7,6 +7,8 @@ use crate::agreement::Agreement;
 use crate::arrival::Body;
 use crate::bulk::{Incoming, Outgoing};
 use crate::closing::Closings;
+use crate::departures::Stranded;
+use crate::epoch::{Epochs, Spaces};
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::making::Making;
@@ -63,6 +65,7 @@ pub struct Engine<T: Transport> {
     pub(crate) agreed: u64,
     pub(crate) revocations: Revocations,
     pub(crate) closings: Closings,
+    pub(crate) epochs: Epochs,
     /// There is something to do about agreements or revocations.
     pub(crate) stirred: bool,
     /// See [`Engine::is_whole`].
@@ -80,11 +83,18 @@ pub struct Engine<T: Transport> {
     pub(crate) unheard: Vec<Peer>,
     /// See [`Engine::let_in`].
     pub(crate) let_in: Vec<Peer>,
+    /// Sends that are stranded; see `departures`.
+    pub(crate) stranded: Vec<Stranded>,
 }
 
 impl<T: Transport> Engine<T> {
     /// An engine over a transport.
-    pub fn new(mut transport: T, settings: Settings) -> Engine<T> {
+    pub fn new(transport: T, settings: Settings) -> Engine<T> {
+        Engine::with_spaces(transport, settings, Spaces::default())
+    }
+
+    /// An engine that uses contexts again after so many groups; tests have few.
+    pub fn with_spaces(mut transport: T, settings: Settings, spaces: Spaces) -> Engine<T> {
         let (me, world) = (transport.me(), transport.world());
         let buffer = transport.world_collective_buffer();
         Engine {
@@ -109,6 +119,7 @@ impl<T: Transport> Engine<T> {
             agreed: 0,
             revocations: Revocations::default(),
             closings: Closings::default(),
+            epochs: Epochs::new(spaces),
             stirred: false,
             is_whole: true,
             open_world: world.1,
@@ -119,6 +130,7 @@ impl<T: Transport> Engine<T> {
             gone: FxHashSet::default(),
             unheard: Vec::new(),
             let_in: Vec::new(),
+            stranded: Vec::new(),
             transport,
         }
     }
@@ -164,11 +176,12 @@ impl<T: Transport> Engine<T> {
 
     /// Word about revocations and agreements has come, somebody is gone, or an agreement is not over.
     #[cold]
-    fn run_stirred(&mut self) -> bool {
+    pub(crate) fn run_stirred(&mut self) -> bool {
         self.stirred = false;
         let moved = self.run_revocations();
         let agreed = self.run_agreements();
-        moved | agreed | self.run_closings()
+        let closed = self.run_closings();
+        moved | agreed | closed | self.run_epochs()
     }
 
     /// Is this a rank of the world for which nothing but its number counts?
@@ -216,8 +229,8 @@ impl<T: Transport> Engine<T> {
                 match front.send(&mut self.transport, peer) {
                     Ok(true) => moved |= self.pop_queued(peer, None),
                     Ok(false) => break,
-                    Err(Fault::Memory(what)) => {
-                        moved |= self.pop_queued(peer, Some(Error::Memory(what)));
+                    Err(fault @ (Fault::Memory(_) | Fault::System(_))) => {
+                        moved |= self.pop_queued(peer, Some(fault.into()));
                     }
                     Err(fault) => {
                         self.condemn(fault);
@@ -348,6 +361,9 @@ impl<T: Transport> Engine<T> {
             self.requests.due_callbacks.push((number, status, error));
         } else {
             self.requests.get_mut(id).callback = Some(number);
+            if let Some(error) = self.take_stranded(id) {
+                self.requests.complete(id, Some(error));
+            }
         }
         Ok(())
     }
@@ -377,9 +393,15 @@ impl<T: Transport> Engine<T> {
         self.queued.values().any(Queue::has_answers)
     }
 
-    /// Is there a message that its program takes for sent, and that has found no room yet?
+    /// Is there a message that its program takes for sent, and that has found no room yet, or one to another task whose completion only calls back?
     pub fn owes_messages(&self) -> bool {
-        self.queued.values().any(Queue::has_loans)
+        let calls_back = |request: u32| self.requests.get(request).callback.is_some();
+        let mut queued = self.queued.values().flat_map(Queue::iter);
+        self.outgoing.iter().any(|out| calls_back(out.request))
+            || queued.any(
+                |one| matches!(one.content, Content::Message(_, request) if calls_back(request)),
+            )
+            || self.queued.values().any(Queue::has_loans)
     }
 
     /// Could others wait for this task in vain? It has no room to take in what they send.
@@ -388,6 +410,14 @@ impl<T: Transport> Engine<T> {
         self.buffer_is_full()
             || self.unexpected.iter().any(|(_, message)| offered(message))
             || self.matched.iter().any(|(_, message)| offered(message))
+    }
+
+    /// Does a large message from this peer wait for a receive?
+    pub fn is_offered_by(&self, peer: Peer) -> bool {
+        let offers = |message: &Waiting<Body>| {
+            message.source == peer && matches!(message.body, Body::Offer(_))
+        };
+        self.unexpected.iter().any(|(_, message)| offers(message))
     }
 
     /// Bytes held for receives that have not been made.

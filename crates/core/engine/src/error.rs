@@ -1,8 +1,11 @@
 //! The errors of operations. Each says who is at fault and what state it leaves.
 
+use std::ffi::CStr;
+
 use regatta_memory::views::Refused;
 use regatta_wire::control::Why;
 
+use crate::reason::Reason;
 use crate::transport::{Fault, Peer};
 
 /// The result of an operation that failed. Nothing has happened unless said so.
@@ -43,8 +46,9 @@ pub enum Error {
         /// The finding, for the sentence that the user reads.
         what: &'static str,
     },
-    /// Called before init or after finalize.
-    State(&'static str),
+    /// Called where no call can be made: before init, after finalize, in a forked child, or inside another call. A text that C can be
+    /// given as it is: a signal handler must not allocate.
+    State(&'static CStr),
     /// Started by a launcher Regatta cannot speak to.
     Launcher(String),
     /// Launcher and library do not fit.
@@ -53,6 +57,13 @@ pub enum Error {
     System(String),
     /// The launcher does not do what it was asked for; why, and a sentence.
     Refused(Why, String),
+    /// A member of the group is there, and goes no further in a collective, whose others cannot complete it.
+    Member {
+        /// The member.
+        peer: Peer,
+        /// The class of its error.
+        reason: Reason,
+    },
 }
 
 impl From<Fault> for Error {
@@ -60,6 +71,7 @@ impl From<Fault> for Error {
         match fault {
             Fault::Corrupt { peer, what } => Error::Corrupt { peer, what },
             Fault::Memory(what) => Error::Memory(what),
+            Fault::System(what) => Error::System(what),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! waited for one that has left; memory ran out) is waited for by members that need nothing of
 //! the culprit. So it tells them, by a notice on the group's collective context under a tag that
 //! no collective has. From the collective named in the notice on, all collectives of the group
-//! fail, here and there, with an error that names the culprit.
+//! fail, here and there, with an error of the same class that names the culprit (`reason`).
 //!
 //! That a task wrote nonsense is known to those who read it, and to nobody else. They go no further
 //! in any group it is a member of, rounds in shared memory included, and tell the others so, in the same way.
@@ -17,16 +17,13 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::group::GroupId;
 use crate::matching::{Select, TagSelect};
+use crate::reason::Reason;
 use crate::transport::{Peer, Presence, Transport};
 
 /// The tag of notices; those of collectives are smaller.
 const NOTICE: i32 = i32::MAX;
-/// Reasons, when it is not that somebody has left: want of memory, or a death. Of a death on another host not all hear
-/// at the same time.
-const MEMORY: u32 = 1;
-const DEATH: u32 = 2;
 /// In place of the first collective that fails: all do, and so do rounds in shared memory.
-const ALL: i32 = -1;
+pub(crate) const ALL: i32 = -1;
 
 fn no_memory_at(peer: Peer) -> Error {
     Error::Memory(format!(
@@ -37,17 +34,14 @@ fn no_memory_at(peer: Peer) -> Error {
 impl<T: Transport> Engine<T> {
     /// A collective ends here with an error: tell the members that wait for this task.
     pub(crate) fn notify_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
-        // All are told of that in another way.
-        if matches!(error, Error::Revoked) {
+        let Some(reason) = Reason::of(error) else {
             return;
-        }
-        let reason = match error {
-            Error::Memory(_) => MEMORY,
-            Error::Dead(_) => DEATH,
-            _ => 0,
         };
         let culprit = match *error {
-            Error::Dead(peer) | Error::Left(peer) | Error::Corrupt { peer, .. } => peer,
+            Error::Dead(peer)
+            | Error::Left(peer)
+            | Error::Corrupt { peer, .. }
+            | Error::Member { peer, .. } => peer,
             _ => self.me,
         };
         if !self.note_failed(id, tag, error.clone()) {
@@ -64,17 +58,22 @@ impl<T: Transport> Engine<T> {
         let groups = self.groups.containing(culprit);
         let groups: Vec<_> = groups.map(|group| (group.context, group.peers())).collect();
         for (context, members) in groups {
-            self.notify(context, &members, (ALL, culprit, 0));
+            self.notify(context, &members, (ALL, culprit, Reason::Corrupt));
         }
     }
 
-    fn notify(&mut self, context: u32, members: &[Peer], what: (i32, Peer, u32)) {
+    fn notify(
+        &mut self,
+        context: u32,
+        members: &[Peer],
+        (tag, culprit, reason): (i32, Peer, Reason),
+    ) {
         let frame = Frame {
             kind: Kind::Eager,
             context: context + 1,
             tag: NOTICE,
         };
-        let body = bytes_of(&what);
+        let body = bytes_of(&(tag, culprit, reason.number()));
         for &peer in members {
             if peer != self.me && self.presence(peer) == Presence::Here {
                 // One that cannot be told any more is gone itself.
@@ -101,7 +100,11 @@ impl<T: Transport> Engine<T> {
         if group.failed.as_ref().is_some_and(|(from, _)| *from <= tag) {
             return false;
         }
+        let (context, dead) = (group.context, error.clone());
         group.failed = Some((tag, error));
+        if let Error::Dead(peer) = dead {
+            self.note_reported_dead(context, peer);
+        }
         true
     }
 
@@ -126,31 +129,39 @@ impl<T: Transport> Engine<T> {
             };
             self.buffered -= charge(bytes.len());
             if let Ok((tag, culprit, reason)) = whole(&bytes) {
-                let error = match reason {
-                    MEMORY => no_memory_at(notice.source),
-                    reason => self.reported(tag, notice.source, culprit, reason),
-                };
+                let error = self.reported(notice.source, culprit, Reason::from_number(reason));
                 self.note_failed(id, tag, error);
             }
         }
     }
 
-    /// The error for what another member says of a peer.
-    fn reported(&self, tag: i32, by: Peer, culprit: Peer, reason: u32) -> Error {
+    /// The error for what another member says of a peer. A reason that is none is a finding about the one that gives it.
+    fn reported(&self, by: Peer, culprit: Peer, reason: Option<Reason>) -> Error {
         // A member may only be taken at its word about members.
         let culprit = if culprit < self.transport.peers() && culprit != self.me {
             culprit
         } else {
             by
         };
-        match self.presence(culprit) {
-            Presence::Here if tag == ALL => Error::Corrupt {
+        let is_here = self.presence(culprit) == Presence::Here;
+        match reason {
+            // Of a loss not all hear at the same time.
+            Some(Reason::Left) if is_here => Error::Left(culprit),
+            Some(Reason::Dead) if is_here => Error::Dead(culprit),
+            Some(Reason::Corrupt) if is_here => Error::Corrupt {
                 peer: culprit,
                 what: "another task of the group has found it so",
             },
-            Presence::Here if reason == DEATH => Error::Dead(culprit),
-            Presence::Here => Error::Left(culprit),
-            _ => self.loss(culprit),
+            Some(Reason::Left | Reason::Dead | Reason::Corrupt) => self.loss(culprit),
+            Some(Reason::Memory) => no_memory_at(by),
+            Some(reason) => Error::Member {
+                peer: culprit,
+                reason,
+            },
+            None => Error::Corrupt {
+                peer: by,
+                what: "it gave a reason for the failure of a collective that is none",
+            },
         }
     }
 }

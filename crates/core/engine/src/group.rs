@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::departures::Departures;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::request::Status;
@@ -40,11 +41,9 @@ impl GroupId {
 const CHANNELS: u32 = 1 << 31;
 /// Contexts of groups that their members have agreed on (`making`) lie below, those of survivors (`shrink`) between this and channels.
 pub(crate) const CONTEXTS: u32 = 1 << 30;
-/// Contexts so far below the last one count as accepted before.
-const WINDOW: u32 = 1 << 12;
 /// Groups of survivors are told apart by their number and by so much of the context of the group that they have survived: groups that
 /// are shrunk at the same time may have the same number.
-const APART: u32 = 1 << 11;
+pub(crate) const CONTEXTS_PER_SURVIVORS: u32 = 1 << 11;
 
 #[derive(Debug)]
 enum Members {
@@ -55,6 +54,8 @@ enum Members {
     Listed(Vec<Peer>, FxHashMap<Peer, u32>),
     /// Nobody is spoken to in it any more.
     Revoked(Box<Members>),
+    /// Calls have ended with the word of other members that these have died. Nothing is sent to these any more; what they have sent is received.
+    Reported(Box<Members>, FxHashSet<Peer>),
 }
 
 impl Members {
@@ -70,7 +71,7 @@ impl Members {
             Members::World(_, size) => *size,
             Members::All => 0,
             Members::Listed(peers, _) => peers.len() as u32,
-            Members::Revoked(before) => before.peers().len() as u32,
+            Members::Revoked(before) | Members::Reported(before, _) => before.peers().len() as u32,
         }
     }
 
@@ -80,7 +81,9 @@ impl Members {
             Members::World(first, size) => (rank < *size).then(|| first + rank),
             Members::All => Some(rank),
             Members::Listed(peers, _) => peers.get(rank as usize).copied(),
-            Members::Revoked(before) => before.peers().get(rank as usize).copied(),
+            Members::Revoked(before) | Members::Reported(before, _) => {
+                before.peers().get(rank as usize).copied()
+            }
         }
     }
 
@@ -90,7 +93,7 @@ impl Members {
             Members::World(first, size) => peer.checked_sub(*first).filter(|rank| rank < size),
             Members::All => Some(peer),
             Members::Listed(_, ranks) => ranks.get(&peer).copied(),
-            Members::Revoked(before) => {
+            Members::Revoked(before) | Members::Reported(before, _) => {
                 let mut peers = before.peers().into_iter().zip(0..);
                 peers.find(|&(one, _)| one == peer).map(|(_, rank)| rank)
             }
@@ -102,7 +105,7 @@ impl Members {
             Members::World(first, size) => (*first..first + size).collect(),
             Members::All => Vec::new(),
             Members::Listed(peers, _) => peers.clone(),
-            Members::Revoked(before) => before.peers(),
+            Members::Revoked(before) | Members::Reported(before, _) => before.peers(),
         }
     }
 }
@@ -134,12 +137,14 @@ pub struct Group<B: CollectiveBuffers> {
     /// Agreements so far: their tag.
     pub(crate) agreements: u64,
     /// Groups with the same number are revoked together; 0: none.
-    tie: u32,
+    tie: u64,
     /// A member is gone: collectives fail with this.
     pub(crate) broken: Option<Error>,
     /// From this collective on all fail; see `failed`.
     pub(crate) failed: Option<(i32, Error)>,
     acknowledged: FxHashSet<Peer>,
+    /// See `departures`.
+    pub(crate) departures: Departures,
 }
 
 impl<B: CollectiveBuffers> Group<B> {
@@ -167,6 +172,7 @@ impl<B: CollectiveBuffers> Group<B> {
             broken: None,
             failed: None,
             acknowledged: FxHashSet::default(),
+            departures: Departures::End,
         }
     }
 
@@ -196,11 +202,11 @@ impl<B: CollectiveBuffers> Group<B> {
         self.members.peer(rank)
     }
 
-    /// The member with a rank, to send to it or to receive from it: none in a group that is revoked.
+    /// The member with a rank, to send to it or to receive from it: none in a group that is revoked, or of which members are reported dead.
     #[inline(always)]
     pub fn open_peer(&self, rank: u32) -> Option<Peer> {
         match &self.members {
-            Members::Revoked(_) => None,
+            Members::Revoked(_) | Members::Reported(..) => None,
             members => members.peer(rank),
         }
     }
@@ -216,6 +222,32 @@ impl<B: CollectiveBuffers> Group<B> {
         let before = std::mem::replace(&mut self.members, Members::All);
         self.members = Members::Revoked(Box::new(before));
         self.broken = Some(Error::Revoked);
+    }
+
+    /// Has a call in this group ended because other members say that this one has died?
+    pub fn is_reported_dead(&self, peer: Peer) -> bool {
+        let members = match &self.members {
+            Members::Revoked(before) => &**before,
+            members => members,
+        };
+        matches!(members, Members::Reported(_, dead) if dead.contains(&peer))
+    }
+
+    /// A call in this group ends because others say that this member has died.
+    fn report_dead(&mut self, peer: Peer) {
+        let members = match &mut self.members {
+            Members::Revoked(before) => &mut **before,
+            members => members,
+        };
+        match members {
+            Members::Reported(_, dead) => {
+                dead.insert(peer);
+            }
+            members => {
+                let before = std::mem::replace(members, Members::All);
+                *members = Members::Reported(Box::new(before), FxHashSet::from_iter([peer]));
+            }
+        }
     }
 
     /// Can its collectives be complete? Not after a member has died. One that has left in good
@@ -255,17 +287,13 @@ pub(crate) struct Groups<B: CollectiveBuffers> {
     by_context: FxHashMap<u32, usize>,
     /// Places of groups that are being made.
     reserved: FxHashSet<usize>,
-    /// Contexts that this task has accepted, of the last `WINDOW`.
-    accepted: FxHashSet<u32>,
-    /// It has accepted no context as high as this.
-    next_context: u32,
-    /// No group of survivors of which this task is one has this number or a higher one.
-    next_survival: u32,
     /// Numbers of ties so far.
-    ties: u32,
+    ties: u64,
 }
 
 const SLOTS: usize = 1 << 15;
+/// Ids that a place gives in turn.
+const GENERATIONS: u16 = 1 << 15;
 
 impl<B: CollectiveBuffers> Groups<B> {
     pub(crate) fn of_world(
@@ -291,9 +319,6 @@ impl<B: CollectiveBuffers> Groups<B> {
             first_free: 1,
             by_context: FxHashMap::from_iter([(0, 0)]),
             reserved: FxHashSet::default(),
-            accepted: FxHashSet::default(),
-            next_context: 2,
-            next_survival: 0,
             ties: 0,
         }
     }
@@ -321,48 +346,20 @@ impl<B: CollectiveBuffers> Groups<B> {
         self.list.get_mut(slot)?.as_mut()
     }
 
-    /// A context that this task would accept, and all after it.
-    pub(crate) fn next_context(&self) -> u32 {
-        self.next_context
-    }
-
-    /// Accept a context for a new group, if it has not been accepted before.
-    pub(crate) fn accept(&mut self, context: u32) -> Verdict {
-        if context >= CONTEXTS {
-            return Verdict::Full;
-        }
-        let known = context.saturating_add(WINDOW) < self.next_context;
-        if known || context == 0 || !context.is_multiple_of(2) || self.accepted.contains(&context) {
-            return Verdict::Refused(self.next_context);
-        }
-        self.note_accepted(context);
-        Verdict::Accepted
-    }
-
-    fn note_accepted(&mut self, context: u32) {
-        self.accepted.insert(context);
-        self.next_context = self.next_context.max(context + 2);
-        if self.accepted.len() > WINDOW as usize {
-            let next = self.next_context;
-            self.accepted
-                .retain(|&one| one.saturating_add(WINDOW) >= next);
-        }
-    }
-
-    /// A number for the survivors of a group. Each is given once.
-    pub(crate) fn next_survival(&mut self) -> u32 {
-        self.next_survival += 1;
-        self.next_survival - 1
-    }
-
     /// A place for a group that is to be made, and the id that this will have.
     pub(crate) fn reserve(&mut self) -> Option<GroupId> {
-        let is_free = |slot: &usize| self.list[*slot].is_none() && !self.reserved.contains(slot);
+        let is_free = |slot: &usize| {
+            let is_worn = self.generations[*slot] == GENERATIONS;
+            !is_worn && self.list[*slot].is_none() && !self.reserved.contains(slot)
+        };
         let slot = (self.first_free..self.list.len()).find(is_free);
         let slot = slot.unwrap_or(self.list.len());
         self.first_free = slot;
         if slot >= SLOTS {
-            return None;
+            return match self.renew() {
+                true => self.reserve(),
+                false => None,
+            };
         }
         if slot == self.list.len() {
             self.list.push(None);
@@ -393,8 +390,20 @@ impl<B: CollectiveBuffers> Groups<B> {
 
     fn vacate(&mut self, slot: usize) {
         self.list[slot] = None;
-        self.generations[slot] = (self.generations[slot] + 1) & 0x7fff;
-        self.first_free = self.first_free.min(slot);
+        self.generations[slot] += 1;
+        if self.generations[slot] < GENERATIONS {
+            self.first_free = self.first_free.min(slot);
+        }
+    }
+
+    /// A place that has had a group for each of its ids is used again only when all places have: an id that is no group's any more
+    /// becomes another one's after as many groups as there are ids. Whether there are such places.
+    fn renew(&mut self) -> bool {
+        let worn = |generation: &&mut u16| **generation == GENERATIONS;
+        let all = self.generations.iter_mut().filter(worn);
+        let renewed = all.map(|generation| *generation = 0).count();
+        self.first_free = 1;
+        renewed > 0
     }
 
     fn slot(&self, id: GroupId) -> Option<usize> {
@@ -403,7 +412,7 @@ impl<B: CollectiveBuffers> Groups<B> {
         (id.0 >= 0 && *self.generations.get(slot)? as usize == generation).then_some(slot)
     }
 
-    fn by_context(&self, context: u32) -> Option<&Group<B>> {
+    pub(crate) fn by_context(&self, context: u32) -> Option<&Group<B>> {
         if context >= CHANNELS {
             return Some(&self.all);
         }
@@ -451,29 +460,15 @@ impl<B: CollectiveBuffers> Groups<B> {
         tied.filter_map(|group| self.id_of(group.context)).collect()
     }
 
+    /// All groups but channels.
+    pub(crate) fn all_listed(&self) -> impl Iterator<Item = &Group<B>> {
+        self.list.iter().flatten()
+    }
+
     pub(crate) fn containing(&mut self, peer: Peer) -> impl Iterator<Item = &mut Group<B>> {
         let all = self.list.iter_mut().flatten();
         all.filter(move |group| group.rank_of(peer).is_some())
     }
-}
-
-/// The answer to a context for a new group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Accepted,
-    /// This one would do.
-    Refused(u32),
-    /// There are no more.
-    Full,
-}
-
-/// The context of the survivors of a group, by their number.
-pub(crate) fn survivors_context(number: u32, old: u32) -> Option<u32> {
-    let told_apart = (old % APART) & !1;
-    let number = number
-        .checked_mul(APART)
-        .filter(|&number| number < CONTEXTS)?;
-    Some(CONTEXTS + number + told_apart)
 }
 
 impl<T: Transport> Engine<T> {
@@ -503,11 +498,39 @@ impl<T: Transport> Engine<T> {
         self.groups.at_mut(id).ok_or(Error::Handle("group"))
     }
 
+    /// A call in the group of this context ends because others say that this member has died. This task may not have heard of that, or may still
+    /// reach it: from now on nothing is sent to it in this group and in those that are tied to it.
+    pub(crate) fn note_reported_dead(&mut self, context: u32, peer: Peer) {
+        let Some(id) = self.groups.id_of(context & !1) else {
+            return;
+        };
+        if self.presence(peer) != Presence::Here {
+            return;
+        }
+        for id in self.groups.tied(id) {
+            if let Ok(group) = self.group_mut(id)
+                && group.rank_of(peer).is_some()
+            {
+                group.report_dead(peer);
+                if id == GroupId::WORLD {
+                    self.open_world = 0;
+                }
+            }
+        }
+    }
+
     /// This task's rank in a group, and the group's size.
     #[inline(always)]
     pub fn place(&self, id: GroupId) -> Option<(u32, u32)> {
         let group = self.groups.at(id)?;
         Some((group.rank, group.size()))
+    }
+
+    /// Is this task the only member of a group, in which calls still succeed? Then its collectives are copies.
+    #[inline(always)]
+    pub fn is_alone(&self, id: GroupId) -> bool {
+        let group = self.groups.at(id);
+        group.is_some_and(|group| group.size() == 1 && group.broken.is_none())
     }
 
     /// The source of a message as a rank of the group it was received in.
@@ -532,7 +555,7 @@ impl<T: Transport> Engine<T> {
         let tasks = self.transport.peers();
         let once: FxHashSet<Peer> = members.iter().copied().collect();
         if once.len() != members.len() || members.iter().any(|&peer| peer >= tasks) {
-            return Err(Error::State("the members of the new group make no sense"));
+            return Err(Error::State(c"the members of the new group make no sense"));
         }
         Ok(rank as u32)
     }
@@ -570,7 +593,7 @@ impl<T: Transport> Engine<T> {
             || self.groups.by_context.contains_key(&context)
         {
             return Err(Error::State(
-                "the context of the new group is another group's already",
+                c"the context of the new group is another group's already",
             ));
         }
         let buffer_name = buffer;
@@ -589,12 +612,8 @@ impl<T: Transport> Engine<T> {
         groups.reserved.remove(&slot);
         groups.list[slot] = Some(group);
         groups.by_context.insert(context, slot);
-        match context.checked_sub(CONTEXTS) {
-            None => groups.note_accepted(context),
-            Some(number) => {
-                groups.next_survival = groups.next_survival.max(number / APART + 1);
-            }
-        }
+        self.epochs.note_accepted(context);
+        self.meet(id);
         self.break_if_lost(id);
         self.stirred |= self.revocations.made(context);
         Ok(())
@@ -645,20 +664,40 @@ impl<T: Transport> Engine<T> {
         self.close_agreements(context, members, rank);
         self.groups.vacate(id.0 as usize % SLOTS);
         self.groups.by_context.remove(&context);
+        if !self.unexpected.is_empty() {
+            self.drop_messages_of(context);
+        }
         Ok(())
+    }
+
+    /// The members of a group that have died, as far as this task knows: by itself, or because a call in the group has ended with that.
+    pub fn dead_members(&self, id: GroupId) -> Result<Vec<Peer>> {
+        let group = self.group(id)?;
+        let is_dead =
+            |&peer: &Peer| self.presence(peer) == Presence::Dead || group.is_reported_dead(peer);
+        Ok(group.peers().into_iter().filter(is_dead).collect())
     }
 
     /// Receives from any source in this group go on without its dead members. Returns how many
     /// members are dead.
     pub fn acknowledge(&mut self, id: GroupId) -> Result<u32> {
-        let peers = self.group(id)?.peers();
-        let dead: Vec<Peer> = peers
-            .into_iter()
-            .filter(|&peer| self.presence(peer) == Presence::Dead)
-            .collect();
+        let dead = self.dead_members(id)?;
         let count = dead.len() as u32;
         self.group_mut(id)?.acknowledged.extend(dead);
         Ok(count)
+    }
+
+    /// A member that has died, as far as is known here, and was not acknowledged.
+    pub(crate) fn unacknowledged_death(&self, context: u32) -> Option<Peer> {
+        let group = self.groups.by_context(context)?;
+        let is_unacknowledged = |&peer: &Peer| {
+            self.gone.contains(&peer)
+                && !self.may_have_unread(peer, context)
+                && self.presence(peer) == Presence::Dead
+                && !group.acknowledged.contains(&peer)
+        };
+        let mut peers = group.peers().into_iter();
+        peers.find(is_unacknowledged)
     }
 
     /// May a receive from any source in this context wait? Not while a dead member has not been

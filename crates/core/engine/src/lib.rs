@@ -17,9 +17,11 @@
 //! | `queue` | frames that have found no room yet |
 //! | `withdraw` | taking operations back |
 //! | `losses` | what the death or departure of a task ends |
-//! | `failed` | collectives that fail at one member fail at all |
+//! | `departures` | groups in which a departure ends only calls that wait |
+//! | `failed`, `reason` | collectives that fail at one member fail at all, with errors of one class |
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `making` | the members of a new group agree on its context |
+//! | `epoch` | contexts and numbers of freed groups are used again |
 //! | `agreement` | the members of a group agree, whoever dies meanwhile |
 //! | `shrink`, `agree` | what on: a group of those that survive, a flag |
 //! | `closing` | agreements of groups that are freed are forgotten |
@@ -41,7 +43,9 @@ mod bulk;
 mod closing;
 mod collective;
 mod contributions;
+mod departures;
 mod engine;
+mod epoch;
 mod error;
 mod failed;
 mod group;
@@ -51,6 +55,7 @@ mod making;
 mod matched;
 pub mod matching;
 mod queue;
+mod reason;
 mod receive;
 mod reduction;
 mod request;
@@ -68,11 +73,13 @@ mod withdraw;
 pub use bulk::Going;
 pub use collective::{Parts, Reduction};
 pub use engine::{Engine, Settings};
+pub use epoch::Spaces;
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use making::{Call, no_place};
 pub use matched::Message;
 pub use matching::{Select, TagSelect};
+pub use reason::Reason;
 pub use receive::Attempt;
 pub use request::{Handle, NOBODY, Status};
 pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};

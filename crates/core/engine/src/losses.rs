@@ -51,6 +51,8 @@ impl<T: Transport> Engine<T> {
         self.is_whole = false;
         if !self.condemned.contains_key(&peer) {
             self.drain_peer(peer);
+            // Its word of a group that is revoked explains more than that it is gone.
+            self.run_revocations();
             if self.has_unread(peer) {
                 self.unheard.push(peer);
             }
@@ -60,7 +62,7 @@ impl<T: Transport> Engine<T> {
         self.end_streams(peer);
         for queued in self.queued.remove(&peer).into_iter().flatten() {
             if let Content::Message(_, request) = queued.content {
-                self.requests.complete(request, Some(error.clone()));
+                self.end_send(request, queued.frame.context, false, error.clone());
             }
         }
         self.fail_receives(peer, &error);
@@ -110,13 +112,15 @@ impl<T: Transport> Engine<T> {
         for (number, (select, request)) in self.posted.iter() {
             match select.source {
                 Some(source) if source == peer => {
-                    if !self.may_have_unread(source, select.context) {
+                    if !self.may_have_unread(source, select.context)
+                        && !self.outlasts(select.context, error)
+                    {
                         failed.push((number, request, error.clone()));
                     }
                 }
                 Some(_) => {}
                 None => {
-                    if let Err(error) = self.check_any_source(select.context) {
+                    if let Err(error) = self.check_pending_any(select.context) {
                         failed.push((number, request, error));
                     }
                 }

@@ -1,7 +1,8 @@
 //! Making groups: the members of a new group agree on its context.
 //!
 //! *Why no two groups of a task have the same context*, whichever are made at the same time, by whichever threads: a task accepts
-//! no context twice, and a group is made when all its members have accepted one.
+//! no context twice in an epoch, and none that is in use in the next ([`epoch`](crate::epoch)); and a group is made when all its members
+//! have accepted one, in the same epoch.
 //!
 //! ```text
 //! first member                            the others, down a tree and back up
@@ -12,7 +13,8 @@
 //! or Gone or Full(who)  ───────────────>  it is not, for all
 //! ```
 //!
-//! A member that is gone never comes back: so all that have not agreed end at once, whether or not all others have called.
+//! A member that is gone never comes back: so all that have not agreed end at once, whether or not all others have called, and say so to the
+//! first, which may still reach the one that is gone for them.
 //!
 //! *Why it ends.* Nothing is held while it waits, so groups that are made in different orders by different members do not wait for
 //! each other. Groups that are made at the same time are in each other's way only if the same context was proposed for both; after a
@@ -29,7 +31,7 @@ use regatta_wire::{Frame, Kind};
 use crate::arrival::{Body, charge};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::group::{GroupId, Verdict};
+use crate::group::GroupId;
 use crate::matching::{Select, TagSelect};
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Peer, Presence, Transport};
@@ -62,12 +64,14 @@ impl Call {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    Propose(u32),
+    /// In this epoch.
+    Propose(u32, u64),
     Accepted,
-    Refused(u32),
+    /// The lowest that will do, of this epoch.
+    Refused(u32, u64),
     Made(u32, u64),
-    /// A member is gone.
-    Gone(Peer),
+    /// A member is gone: it has left in good order, or died.
+    Gone(Peer, bool),
     /// A member has no memory or no place for it.
     Full(Peer),
 }
@@ -75,11 +79,11 @@ enum Word {
 impl Word {
     fn numbers(self) -> [u64; 3] {
         match self {
-            Word::Propose(context) => [1, u64::from(context), 0],
+            Word::Propose(context, epoch) => [1, u64::from(context), epoch],
             Word::Accepted => [2, 0, 0],
-            Word::Refused(next) => [3, u64::from(next), 0],
+            Word::Refused(next, epoch) => [3, u64::from(next), epoch],
             Word::Made(context, buffer) => [4, u64::from(context), buffer],
-            Word::Gone(peer) => [5, u64::from(peer), 0],
+            Word::Gone(peer, left) => [5, u64::from(peer), u64::from(left)],
             Word::Full(peer) => [6, u64::from(peer), 0],
         }
     }
@@ -87,22 +91,26 @@ impl Word {
     fn of([kind, number, buffer]: [u64; 3]) -> Option<Word> {
         let number = u32::try_from(number).ok()?;
         Some(match kind {
-            1 => Word::Propose(number),
+            1 => Word::Propose(number, buffer),
             2 => Word::Accepted,
-            3 => Word::Refused(number),
+            3 => Word::Refused(number, buffer),
             4 => Word::Made(number, buffer),
-            5 => Word::Gone(number),
+            5 => Word::Gone(number, buffer != 0),
             6 => Word::Full(number),
             _ => return None,
         })
     }
 
-    /// The answer of two members together.
+    /// The answer of two members together. A death comes before a member that has left: it may be why.
     fn and(self, other: Word) -> Word {
         match (self, other) {
             (Word::Accepted, other) => other,
-            (Word::Refused(one), Word::Refused(next)) => Word::Refused(one.max(next)),
-            (Word::Refused(_), Word::Gone(_) | Word::Full(_)) => other,
+            (Word::Refused(one, epoch), Word::Refused(next, other)) => {
+                let (epoch, next) = (epoch, one).max((other, next));
+                Word::Refused(next, epoch)
+            }
+            (Word::Refused(..), Word::Gone(..) | Word::Full(_))
+            | (Word::Gone(_, true), Word::Gone(_, false)) => other,
             _ => self,
         }
     }
@@ -122,6 +130,8 @@ pub(crate) struct Making {
     /// The context proposed last, and how often one was refused.
     context: u32,
     refused: u32,
+    /// To be proposed, when its epoch is there to be used: the lowest that will do, or by a member what it has heard.
+    due: Option<(u32, u64)>,
     /// The answer to it so far, and the children that have not answered.
     answer: Word,
     waiting: Vec<u32>,
@@ -138,6 +148,15 @@ impl Making {
     fn may_be_made(&self) -> bool {
         let has_agreed = self.answer == Word::Accepted && self.waiting.is_empty();
         self.context != 0 && has_agreed && self.tree.parent.is_some()
+    }
+
+    /// The context proposed last.
+    pub(crate) fn proposed(&self) -> u32 {
+        self.context
+    }
+
+    pub(crate) fn members(&self) -> &[Peer] {
+        &self.members
     }
 
     /// The next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
@@ -216,19 +235,17 @@ impl<T: Transport> Engine<T> {
             rank,
             context: 0,
             refused: 0,
+            due: None,
             answer: Word::Accepted,
             waiting: Vec::new(),
             obstacle,
         };
-        let is_over = making.tree.parent.is_none() && {
-            let context = self.groups.next_context();
-            self.propose(&mut making, context);
-            making.waiting.is_empty() && self.answered(&mut making).is_none()
-        };
-        if !is_over {
-            self.makings.push(making);
-            self.run_makings();
+        self.meet_members(&making.members);
+        if making.tree.parent.is_none() {
+            making.due = Some((0, 0));
         }
+        self.makings.push(making);
+        self.run_makings();
         Ok((group, handle))
     }
 
@@ -279,13 +296,49 @@ impl<T: Transport> Engine<T> {
         moved
     }
 
+    /// Proposes what is due, if contexts of its epoch are to be had. False: not now.
+    fn propose_due(&mut self, making: &mut Making, (lowest, epoch): (u32, u64)) -> bool {
+        if !self.epochs.is_there(epoch) {
+            self.is_epoch_there(epoch);
+            return false;
+        }
+        if making.tree.parent.is_some() {
+            self.propose(making, lowest, epoch);
+            return true;
+        }
+        let lowest = match making.refused {
+            0 => 0,
+            _ => making.next_context(lowest.max(self.epochs.next())),
+        };
+        let Some(context) = self.epochs.free(lowest) else {
+            self.enter_next_epoch();
+            return false;
+        };
+        self.propose(making, context, self.epochs.used());
+        true
+    }
+
     /// Whether something has moved; `None`: it is over.
     fn step(&mut self, making: &mut Making) -> Option<bool> {
+        if let Some(due) = making.due.take() {
+            if !self.propose_due(making, due) {
+                making.due = Some(due);
+                return Some(false);
+            }
+            if making.waiting.is_empty() {
+                return self.answered(making);
+            }
+            return Some(true);
+        }
         for at in (0..making.waiting.len()).rev() {
             let child = making.peer(making.waiting[at]);
             if let Some(word) = self.hear(making, child) {
                 making.waiting.swap_remove(at);
                 making.answer = making.answer.and(word);
+                if matches!(making.answer, Word::Gone(..)) {
+                    // Others may know that as well, and not call.
+                    making.waiting.clear();
+                }
                 if making.waiting.is_empty() {
                     return self.answered(making);
                 }
@@ -308,16 +361,12 @@ impl<T: Transport> Engine<T> {
                 let Some(gone) = self.gone_member(making) else {
                     return Some(false);
                 };
+                self.tell(making, making.peer(parent), gone);
                 self.end_making(making, gone);
                 return None;
             }
             None => return Some(false),
-            Some(Word::Propose(context)) => {
-                self.propose(making, context);
-                if making.waiting.is_empty() {
-                    return self.answered(making);
-                }
-            }
+            Some(Word::Propose(context, epoch)) => making.due = Some((context, epoch)),
             Some(last) => {
                 self.end_making(making, last);
                 return None;
@@ -332,7 +381,21 @@ impl<T: Transport> Engine<T> {
         let is_lost = |&&peer: &&Peer| {
             self.is_gone(peer) && !self.may_have_unread(peer, making.frame.context)
         };
-        making.members.iter().find(is_lost).copied().map(Word::Gone)
+        let lost = making.members.iter().find(is_lost);
+        lost.map(|&peer| self.word_of_end(making, peer))
+    }
+
+    /// The word about a group that will not be made since this member is gone. It names one that has died, if there is one: the others leave
+    /// because of that.
+    fn word_of_end(&self, making: &Making, gone: Peer) -> Word {
+        let is_dead = |&&peer: &&Peer| self.is_gone(peer) && self.presence(peer) == Presence::Dead;
+        let dead = making.members.iter().find(is_dead);
+        self.word_of_loss(dead.copied().unwrap_or(gone))
+    }
+
+    /// The word about a member that is gone: others may not have heard why.
+    fn word_of_loss(&self, peer: Peer) -> Word {
+        Word::Gone(peer, self.presence(peer) == Presence::Left)
     }
 
     /// The next word of a member to this task; `Gone` if there will be none.
@@ -355,28 +418,21 @@ impl<T: Transport> Engine<T> {
             self.buffered -= charge(message.body.length());
             // One that makes no sense counts as the last of its sender.
             let word = word(&message.body).and_then(Word::of);
-            return Some(word.unwrap_or(Word::Gone(from)));
+            return Some(word.unwrap_or_else(|| self.word_of_loss(from)));
         }
         let is_gone = self.is_gone(from) && !self.may_have_unread(from, making.frame.context);
-        is_gone.then_some(Word::Gone(from))
+        is_gone.then(|| self.word_of_end(making, from))
     }
 
     /// Asks the members below, and answers for this one.
-    fn propose(&mut self, making: &mut Making, context: u32) {
+    fn propose(&mut self, making: &mut Making, context: u32, epoch: u64) {
         making.context = context;
         making.waiting.clone_from(&making.tree.children);
-        self.tell_children(making, Word::Propose(context));
+        self.tell_children(making, Word::Propose(context, epoch));
         making.answer = match &making.obstacle {
             Some(_) => Word::Full(self.me),
-            None => match self.groups.accept(context) {
-                Verdict::Accepted => Word::Accepted,
-                Verdict::Refused(next) => Word::Refused(next),
-                Verdict::Full => {
-                    let what = "all contexts of groups are used up".into();
-                    making.obstacle = Some(Error::Memory(what));
-                    Word::Full(self.me)
-                }
-            },
+            None if epoch == self.epochs.used() && self.epochs.accept(context) => Word::Accepted,
+            None => Word::Refused(self.epochs.next(), self.epochs.used()),
         };
     }
 
@@ -399,14 +455,10 @@ impl<T: Transport> Engine<T> {
             return Some(true);
         }
         let last = match making.answer {
-            Word::Refused(next) => {
+            Word::Refused(next, epoch) => {
                 making.refused += 1;
-                let context = making.next_context(next.max(self.groups.next_context()));
-                self.propose(making, context);
-                return match making.waiting.is_empty() {
-                    true => self.answered(making),
-                    false => Some(true),
-                };
+                making.due = Some((next, epoch));
+                return Some(true);
             }
             Word::Accepted => match self.make_collective_buffer(&making.members) {
                 Ok(buffer) => Word::Made(making.context, buffer),
@@ -430,9 +482,15 @@ impl<T: Transport> Engine<T> {
                 self.fill_group(making.group, members, context, buffer)
             }
             Word::Full(peer) => Err(making.obstacle.take().unwrap_or_else(|| no_place(peer))),
-            Word::Gone(peer) => Err(self.said_to_be_gone(peer)),
+            Word::Gone(peer, left) => {
+                let error = self.said_to_be_gone(peer, left);
+                if let (Error::Dead(peer), Some(_)) = (&error, making.request) {
+                    self.note_reported_dead(making.frame.context, *peer);
+                }
+                Err(error)
+            }
             _ => Err(Error::State(
-                "a member's word about a new group makes no sense",
+                c"a member's word about a new group makes no sense",
             )),
         };
         if made.is_err() {
@@ -446,11 +504,14 @@ impl<T: Transport> Engine<T> {
     }
 
     /// The error for a member that another one has found gone.
-    fn said_to_be_gone(&self, peer: Peer) -> Error {
-        match peer < self.transport.peers() && peer != self.me {
-            false => Error::State("a member named one as gone that cannot be meant"),
-            true if self.presence(peer) == Presence::Here => Error::Dead(peer),
-            true => self.loss(peer),
+    fn said_to_be_gone(&self, peer: Peer, left: bool) -> Error {
+        if peer >= self.transport.peers() || peer == self.me {
+            return Error::State(c"a member named one as gone that cannot be meant");
+        }
+        match self.presence(peer) {
+            Presence::Here if left => Error::Left(peer),
+            Presence::Here => Error::Dead(peer),
+            _ => self.loss(peer),
         }
     }
 }

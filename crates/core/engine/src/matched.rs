@@ -54,13 +54,17 @@ impl Matched {
         self.list.get_mut(&message.0)
     }
 
-    /// One of which this holds was taken back. The rest says so to its receive; returns what it was.
-    pub(crate) fn withdraw(&mut self, is: impl Fn(&Waiting<Body>) -> bool) -> Option<Body> {
+    /// One of which this holds was taken back. The rest says why to its receive; returns what it was.
+    pub(crate) fn withdraw(
+        &mut self,
+        is: impl Fn(&Waiting<Body>) -> bool,
+        why: &Error,
+    ) -> Option<Body> {
         let message = self.list.values_mut().find(|message| is(message))?;
         let length = message.body.length();
         Some(std::mem::replace(
             &mut message.body,
-            Body::Withdrawn(length),
+            Body::Withdrawn(length, why.clone()),
         ))
     }
 }
@@ -72,7 +76,7 @@ impl<T: Transport> Engine<T> {
             return Ok(None);
         };
         let Some(message) = self.unexpected.receive(id) else {
-            return Err(Error::State("a waiting message vanished"));
+            return Err(Error::State(c"a waiting message vanished"));
         };
         let status = status_of(&message);
         Ok(Some((status, self.matched.add(message))))

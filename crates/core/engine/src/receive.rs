@@ -226,7 +226,7 @@ impl<T: Transport> Engine<T> {
         if let Some(found) = self.unexpected.find(&select) {
             return self.receive_waiting(found, into);
         }
-        if let Err(error) = self.check_source(&select) {
+        if let Err(error) = self.check_pending(&select) {
             let found = self.find_last(&select).ok_or(error)?;
             return self.receive_waiting(found, into);
         }
@@ -305,7 +305,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// A receive that nobody can ever satisfy is an error, not a hang.
-    fn check_source(&mut self, select: &Select) -> Result<()> {
+    pub(crate) fn check_source(&mut self, select: &Select) -> Result<()> {
         // Word may have come in the same call.
         if self.is_revoked_context(select.context) {
             return Err(Error::Revoked);
@@ -319,7 +319,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Take in what those a receive selects have sent.
-    fn look(&mut self, select: &Select) {
+    pub(crate) fn look(&mut self, select: &Select) {
         match select.source {
             Some(source) => self.drain_peer(source),
             None => {
@@ -339,7 +339,7 @@ impl<T: Transport> Engine<T> {
     /// Take a message that came before its receive.
     fn receive_waiting(&mut self, found: u32, into: Views) -> Result<Handle> {
         let Some(message) = self.unexpected.receive(found) else {
-            return Err(Error::State("a waiting message vanished"));
+            return Err(Error::State(c"a waiting message vanished"));
         };
         self.receive_taken(message, into)
     }
@@ -375,12 +375,12 @@ impl<T: Transport> Engine<T> {
             Body::Arriving(arriving, held) => self.receive_arriving(id, arriving, &held),
             Body::Loan { place, total } => self.receive_loan(id, source, tag, place, total)?,
             Body::Offer(offer) => self.take_offer(id, source, tag, offer)?,
-            Body::Withdrawn(_) => {
+            Body::Withdrawn(_, why) => {
                 (
                     self.requests.get_mut(id).status.source,
                     self.requests.get_mut(id).status.tag,
                 ) = (source as i32, tag);
-                self.requests.complete(id, Some(Error::Cancelled));
+                self.requests.complete(id, Some(why));
             }
         }
         Ok(handle)
@@ -399,7 +399,7 @@ impl<T: Transport> Engine<T> {
         if let Some(id) = self.unexpected.find(select) {
             return Ok(Some(id));
         }
-        match self.check_source(select) {
+        match self.check_pending(select) {
             Ok(()) => Ok(None),
             Err(error) => self.find_last(select).map(Some).ok_or(error),
         }

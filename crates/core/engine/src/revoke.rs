@@ -87,6 +87,18 @@ impl Revocations {
         self.early.push_back((context, from));
     }
 
+    /// Nobody is told any more that these are revoked.
+    pub(crate) fn forget(&mut self, is: impl Fn(u32) -> bool) {
+        self.list.retain(|one| !is(one.context));
+        self.contexts.retain(|&context| !is(context));
+    }
+
+    /// These contexts are used again.
+    pub(crate) fn forget_early(&mut self, is: impl Fn(u32) -> bool) {
+        self.early.retain(|&(context, _)| !is(context));
+        self.heard.retain(|&(context, _)| !is(context));
+    }
+
     /// Word has come of a group that is only now there.
     pub(crate) fn made(&mut self, context: u32) -> bool {
         let before = self.heard.len();
@@ -280,6 +292,7 @@ impl<T: Transport> Engine<T> {
     /// Messages that move, or have found no room.
     fn end_messages(&mut self, ends: &impl Fn(u32, i32) -> bool) {
         self.end_bulk(ends);
+        self.end_stranded(ends);
         let mut ended = Vec::new();
         self.queued.retain(|_, queue| {
             queue.retain(|queued| {
@@ -314,12 +327,12 @@ impl<T: Transport> Engine<T> {
                 self.drop_body(message.body);
             }
         }
-        while let Some(body) = self.matched.withdraw(dropped) {
+        while let Some(body) = self.matched.withdraw(dropped, &Error::Revoked) {
             self.drop_body(body);
         }
     }
 
-    fn drop_body(&mut self, body: Body) {
+    pub(crate) fn drop_body(&mut self, body: Body) {
         match body {
             Body::Bytes(bytes) => self.buffered -= charge(bytes.len()),
             Body::Own(_, sender) => self.requests.complete(sender, Some(Error::Revoked)),

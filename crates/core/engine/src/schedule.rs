@@ -163,8 +163,19 @@ impl<T: Transport> Engine<T> {
     /// Context and tag of the next collective of a group, if it can be complete.
     pub(crate) fn next_collective(&mut self, id: GroupId) -> Result<(u32, i32)> {
         let group = self.group_mut(id)?;
-        group.usable()?;
-        group.sequence = (group.sequence + 1) & 0x3fff_ffff;
+        let next = (group.sequence + 1) & 0x3fff_ffff;
+        if let Err(error) = group.usable() {
+            if matches!(error, Error::Dead(_)) {
+                // Members that still reach the one that is dead for this task wait for this one.
+                self.notify_failed(id, next, &error);
+            }
+            return Err(error);
+        }
+        group.sequence = next;
+        if let (0, Some((from, _))) = (group.sequence, &mut group.failed) {
+            // The numbers begin again, and what has failed stays so.
+            *from = crate::failed::ALL;
+        }
         let (context, tag) = (group.context + 1, group.sequence);
         match self.failed(id, tag) {
             Some(error) => Err(error),

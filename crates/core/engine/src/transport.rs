@@ -40,6 +40,8 @@ pub enum Fault {
     },
     /// Memory for the path to a peer could not be had; says why.
     Memory(String),
+    /// The system has refused something else that the path to a peer needs, such as a descriptor; says what. Nothing was sent.
+    System(String),
 }
 
 /// All that an engine needs of whatever moves its frames.

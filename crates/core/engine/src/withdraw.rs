@@ -12,9 +12,26 @@ use crate::request::{Handle, Stage};
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<T> {
-    /// Cancel a receive that has no message yet. It completes with [`Error::Cancelled`]. Also
-    /// takes handles whose completion calls back.
+    /// Cancel a receive that has no message yet: it completes with [`Error::Cancelled`]. A send is asked back ([`Engine::recall`]), and may complete so.
+    /// Says whether it is cancelled by now. Also takes handles whose completion calls back.
     pub fn cancel(&mut self, handle: Handle) -> Result<bool> {
+        if handle == Handle::COMPLETE {
+            return Ok(false);
+        }
+        let found = self.requests.find_any(handle);
+        let id = found.ok_or(Error::Handle("request"))?;
+        match self.requests.get(id).stage {
+            Stage::Posted(_) => self.cancel_receive(handle),
+            Stage::Moving if self.destination(handle).is_some() || self.is_stranded(id) => {
+                self.recall(handle)?;
+                Ok(self.requests.is_done(id))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Cancels a receive that has not matched yet, and says whether it was one. Sends go on.
+    pub fn cancel_receive(&mut self, handle: Handle) -> Result<bool> {
         if handle == Handle::COMPLETE {
             return Ok(false);
         }
@@ -73,6 +90,9 @@ impl<T: Transport> Engine<T> {
 
     /// A message that moves is in a stream, in the queue, or lies here for ourselves.
     fn withdraw_moving(&mut self, id: u32) {
+        if self.take_stranded(id).is_some() {
+            return;
+        }
         self.withdraw_bulk(id);
         let is_ours =
             |content: &Content| matches!(content, Content::Message(_, request) if *request == id);
@@ -85,6 +105,6 @@ impl<T: Transport> Engine<T> {
         if let Some((at, _)) = own {
             self.unexpected.remove(at);
         }
-        self.matched.withdraw(is_own);
+        self.matched.withdraw(is_own, &Error::Cancelled);
     }
 }

@@ -5,10 +5,11 @@ mod support;
 
 use proptest::prelude::*;
 use regatta_engine::{
-    Engine, Error, GroupId, Handle, Part, Peer, Presence, Reduction, Round, Settings,
+    Engine, Error, GroupId, Handle, Part, Peer, Presence, Reason, Reduction, Round, Settings,
 };
 use regatta_memory::combine::{Builtin, Element, Operator};
 use regatta_memory::views::Views;
+use regatta_wire::control::Why;
 use support::net::{End, Net, Sizes};
 use support::world::{memory, names, room};
 
@@ -226,6 +227,94 @@ fn run(
     }
 }
 
+/// An error of each class; those that name a task name this one.
+fn errors(named: Peer) -> Vec<Error> {
+    let text = || "why".to_owned();
+    let refused = Why::ALL.map(|why| Error::Refused(why, text()));
+    let mut errors = vec![
+        Error::Argument(text()),
+        Error::Task(9),
+        Error::Tag(-1),
+        Error::Handle("request"),
+        Error::Truncated {
+            length: 8,
+            capacity: 4,
+        },
+        Error::Dead(named),
+        Error::Left(named),
+        Error::Memory(text()),
+        Error::Cycle(vec![named]),
+        Error::Cancelled,
+        Error::Corrupt {
+            peer: named,
+            what: "it is so",
+        },
+        Error::State(c"why"),
+        Error::Launcher(text()),
+        Error::Version(text()),
+        Error::System(text()),
+    ];
+    errors.extend(refused);
+    errors
+}
+
+/// The task that an error blames.
+fn blamed(error: &Error) -> Option<Peer> {
+    match *error {
+        Error::Dead(peer)
+        | Error::Left(peer)
+        | Error::Corrupt { peer, .. }
+        | Error::Member { peer, .. } => Some(peer),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_error_that_ends_a_collective_has_the_same_class_for_all_members() {
+    let peers: Vec<Peer> = (0..6).collect();
+    let all: Vec<Option<Reason>> = errors(0).iter().map(Reason::of).collect();
+    for reason in Reason::all() {
+        assert!(all.contains(&Some(reason)), "{reason:?} is not tried");
+    }
+    for culprit in 0..peers.len() {
+        for error in errors((culprit as Peer + 1) % 6) {
+            let net = Net::new(9, Sizes::EAGER_16_BYTES);
+            net.spread(2);
+            let mut members: Vec<Member> = (0..peers.len())
+                .map(|rank| member(&net, &peers, rank))
+                .collect();
+            members.rotate_left(culprit);
+            for _ in 0..PATIENCE {
+                for (at, member) in members.iter_mut().enumerate() {
+                    if member.ended.is_some() {
+                        member.engine.progress();
+                        continue;
+                    }
+                    member.ended = member.turn(6).err();
+                    if let (0, At::Contributions(round)) = (at, &member.at) {
+                        member.engine.fail_crossing(round, &error);
+                        member.ended = Some(error.clone());
+                    }
+                }
+                if members.iter().all(|member| member.ended.is_some()) {
+                    break;
+                }
+            }
+            for member in &members[1..] {
+                let rank = member.rank;
+                let got = member.ended.as_ref();
+                let got = got.unwrap_or_else(|| panic!("rank {rank} waits for ever: {error:?}"));
+                assert_eq!(Reason::of(got), Reason::of(&error), "rank {rank}: {got:?}");
+                // Want of memory names its task in its sentence; one that is to blame itself blames nobody.
+                let named = blamed(&error).unwrap_or(culprit as Peer);
+                if !matches!(error, Error::Memory(_)) && named != rank {
+                    assert_eq!(blamed(got), Some(named), "rank {rank}: {got:?}");
+                }
+            }
+        }
+    }
+}
+
 fn group() -> impl Strategy<Value = Vec<Peer>> {
     (2u32..=9).prop_flat_map(|tasks| {
         let all: Vec<Peer> = (0..tasks).collect();
@@ -241,7 +330,7 @@ proptest! {
         peers in group(), hosts in 2u32..4, refused in 0u32..6,
         order in prop::collection::vec(any::<usize>(), 0..400),
     ) {
-        let net = Net::new(9, Sizes::TINY);
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
         net.spread(hosts);
         net.refuse_collective_buffers(refused);
         run(&net, &peers, 20, &order, None);
@@ -253,7 +342,7 @@ proptest! {
         order in prop::collection::vec(any::<usize>(), 0..400),
         victim in any::<usize>(), dies: bool, when in 0usize..600,
     ) {
-        let net = Net::new(9, Sizes::TINY);
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
         net.spread(hosts);
         net.refuse_collective_buffers(refused);
         let how = if dies { Presence::Dead } else { Presence::Left };

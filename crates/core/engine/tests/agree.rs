@@ -14,14 +14,6 @@ use support::world::room;
 /// Rounds after which a test says that nothing will ever move.
 const PATIENCE: usize = 6000;
 
-const ROOMY: Sizes = Sizes {
-    eager: 300,
-    ring: 4,
-    chunk: 64,
-    stream: 256,
-    streams: 2,
-};
-
 /// The result of one call.
 type Agreed = (i32, Option<Error>);
 
@@ -84,19 +76,14 @@ impl Fleet {
             }
         }
         for _ in 0..100 {
-            for peer in self.living() {
+            for peer in self.net.living() {
                 self.engines[peer as usize].progress();
             }
         }
-        for peer in self.living() {
+        for peer in self.net.living() {
             let kept = self.engines[peer as usize].agreements();
             assert_eq!(kept, 0, "{story}: {peer} keeps some");
         }
-    }
-
-    fn living(&self) -> Vec<Peer> {
-        let all = 0..self.engines.len() as Peer;
-        all.filter(|&peer| self.net.is_here(peer)).collect()
     }
 
     /// A task calls, if it is between two calls, and its engine goes on.
@@ -135,18 +122,18 @@ impl Fleet {
             order.iter().for_each(|&peer| self.turn(peer));
             let calls = self.flags.len();
             let is_through = |&peer: &Peer| self.agreed[peer as usize].len() == calls;
-            if self.living().iter().all(is_through) {
+            if self.net.living().iter().all(is_through) {
                 return;
             }
         }
         let done: Vec<usize> = self.agreed.iter().map(Vec::len).collect();
-        let living = self.living();
+        let living = self.net.living();
         panic!("{story}: one waits for ever: {done:?} calls, and {living:?} live");
     }
 
     /// All that have a result have the same, and it is made of the flags of all that live and of none but members.
     fn check(&self, story: &str) {
-        let living = self.living();
+        let living = self.net.living();
         for (call, flags) in self.flags.iter().enumerate() {
             let results = self.agreed.iter().filter_map(|all| all.get(call));
             let results: Vec<&Agreed> = results.collect();
@@ -184,7 +171,7 @@ impl Fleet {
 
 #[test]
 fn without_a_death_it_is_the_flags_of_all() {
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         for tasks in [1, 2, 3, 5, 70] {
             let flags = flags(4, tasks, 7);
             let mut fleet = Fleet::new(tasks, sizes, flags.clone(), 0);
@@ -203,7 +190,7 @@ fn without_a_death_it_is_the_flags_of_all() {
 #[test]
 fn leaders_that_die_at_any_step() {
     let mut errors = 0;
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         let most = if sizes.eager < 100 { 120 } else { 24 };
         for first in 0..most {
             for second in (0..most).step_by(1 + most / 20).chain([usize::MAX]) {
@@ -225,7 +212,7 @@ fn leaders_that_die_at_any_step() {
 /// The death of one is an error for all until all have acknowledged it.
 #[test]
 fn a_death_is_an_error_until_all_have_acknowledged_it() {
-    let mut fleet = Fleet::new(4, ROOMY, flags(3, 4, 1), 0);
+    let mut fleet = Fleet::new(4, Sizes::EAGER_300_BYTES, flags(3, 4, 1), 0);
     fleet.net.lose(1, Presence::Dead);
     let order = [0, 2, 3];
     let call = |fleet: &mut Fleet, calls: usize| {
@@ -259,7 +246,7 @@ fn a_death_is_an_error_until_all_have_acknowledged_it() {
 /// One answers the leader and dies, and another one has heard of that when it answers; the leader has not. That one survives all the same.
 #[test]
 fn who_hears_of_a_death_before_the_leader_does_survives() {
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         let mut fleet = Fleet::new(4, sizes, flags(2, 4, 1), 0);
         for _ in 0..20 {
             [0, 1, 2].iter().for_each(|&peer| fleet.turn(peer));
@@ -285,7 +272,7 @@ fn who_hears_of_a_death_before_the_leader_does_survives() {
 
 /// The least time of a call that is begun while so many agreements that are over are kept.
 fn time_to_begin(kept: usize) -> f64 {
-    let mut fleet = Fleet::new(3, ROOMY, Vec::new(), 0);
+    let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, Vec::new(), 0);
     let mut under_way = Vec::new();
     for peer in 0..3 {
         for _ in 0..kept {
@@ -323,7 +310,7 @@ fn to_forget_agreements_takes_a_look_at_each() {
 /// One that has left is no failure, and nobody waits for it.
 #[test]
 fn a_departure_is_no_failure() {
-    let mut fleet = Fleet::new(3, ROOMY, vec![vec![5, 6, 7]], 0);
+    let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, vec![vec![5, 6, 7]], 0);
     fleet.net.lose(0, Presence::Left);
     fleet.run(&[1, 2], "0 has left");
     assert_eq!(fleet.agreed[1], [(6, None)]);
@@ -333,12 +320,12 @@ fn a_departure_is_no_failure() {
 /// Thousands of calls leave no more behind than some, also after a death.
 #[test]
 fn agreements_that_are_over_are_forgotten() {
-    let mut fleet = Fleet::new(4, ROOMY, flags(300, 4, 3), 0);
+    let mut fleet = Fleet::new(4, Sizes::EAGER_300_BYTES, flags(300, 4, 3), 0);
     fleet.net.die_after(2, 400);
     fleet.run(&[0, 1, 2, 3], "many calls");
     fleet.check("many calls");
     assert!(!fleet.net.is_here(2) && fleet.agreed[0][299].1.is_some());
-    for peer in fleet.living() {
+    for peer in fleet.net.living() {
         let kept = fleet.engines[peer as usize].agreements();
         assert!(kept < 20, "{peer} has {kept}");
     }
@@ -348,7 +335,7 @@ fn agreements_that_are_over_are_forgotten() {
 #[test]
 fn agreements_of_groups_that_are_freed_are_forgotten() {
     for tasks in [1, 2, 5, 20] {
-        let mut fleet = Fleet::new(tasks, ROOMY, flags(5, tasks, 3), 0);
+        let mut fleet = Fleet::new(tasks, Sizes::EAGER_300_BYTES, flags(5, tasks, 3), 0);
         let order: Vec<Peer> = (0..tasks).collect();
         fleet.make_group();
         fleet.run(&order, "nobody dies");
@@ -356,7 +343,7 @@ fn agreements_of_groups_that_are_freed_are_forgotten() {
         fleet.free_group(&order, &format!("{tasks} tasks"));
     }
     let mut seen = [false; 2];
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         for first in 0..100 {
             for (fuses, order) in [
                 ([first, 1000], [2, 0, 3, 1]),
@@ -369,9 +356,9 @@ fn agreements_of_groups_that_are_freed_are_forgotten() {
                 let story = format!("{fuses:?}");
                 fleet.run(&[0, 1, 2, 3], &story);
                 seen[0] |= !fleet.net.is_here(0);
-                let before = fleet.living();
+                let before = fleet.net.living();
                 fleet.free_group(&order, &story);
-                seen[1] |= fleet.living() != before;
+                seen[1] |= fleet.net.living() != before;
             }
         }
     }
@@ -384,7 +371,7 @@ fn agreements_of_groups_that_are_freed_are_forgotten() {
 /// The others keep agreements of a group that one has not freed: it may have to be told.
 #[test]
 fn agreements_are_kept_until_the_last_one_frees_the_group() {
-    let mut fleet = Fleet::new(3, ROOMY, flags(2, 3, 1), 0);
+    let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, flags(2, 3, 1), 0);
     fleet.make_group();
     fleet.run(&[0, 1, 2], "nobody dies");
     let group = fleet.group;
@@ -409,7 +396,7 @@ fn agreements_are_kept_until_the_last_one_frees_the_group() {
 /// Nobody waits for the call of one that has given it up, but for its engine.
 #[test]
 fn one_that_gives_up_does_not_hold_up_the_others() {
-    let mut fleet = Fleet::new(3, ROOMY, vec![vec![5, 6, 7]], 0);
+    let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, vec![vec![5, 6, 7]], 0);
     fleet.turn(1);
     let (handle, into) = fleet.under_way[1].take().expect("it has called");
     fleet.engines[1].forget(handle);
@@ -436,7 +423,7 @@ proptest! {
         acknowledges in 0usize..4,
         tiny in any::<bool>(),
     ) {
-        let sizes = if tiny { Sizes::TINY } else { ROOMY };
+        let sizes = if tiny { Sizes::EAGER_16_BYTES } else { Sizes::EAGER_300_BYTES };
         let mut fleet = Fleet::new(tasks, sizes, flags(calls, tasks, seed), acknowledges);
         for (peer, fuse) in (0..tasks).zip(&fuses) {
             if let Some(things) = fuse {
@@ -461,7 +448,7 @@ proptest! {
         seed in any::<u64>(),
         tiny in any::<bool>(),
     ) {
-        let sizes = if tiny { Sizes::TINY } else { ROOMY };
+        let sizes = if tiny { Sizes::EAGER_16_BYTES } else { Sizes::EAGER_300_BYTES };
         let one = pair.0 % tasks;
         let other = (one + 1 + pair.1 % (tasks - 1)) % tasks;
         let mut fleet = Fleet::new(tasks, sizes, flags(calls, tasks, seed), 0);

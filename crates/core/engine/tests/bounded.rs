@@ -22,7 +22,7 @@ fn from(source: Peer, tag: i32) -> Select {
 }
 
 fn pair() -> (Net, Engine<End>, Engine<End>) {
-    pair_with(Sizes::TINY)
+    pair_with(Sizes::EAGER_16_BYTES)
 }
 
 fn pair_with(sizes: Sizes) -> (Net, Engine<End>, Engine<End>) {
@@ -113,7 +113,7 @@ fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
     for presence in [Presence::Left, Presence::Dead] {
         let (net, mut receiver, mut sender) = pair_with(Sizes {
             ring: 8,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         });
         let early = [2, 3].map(|tag| receiver.start_receive(from(1, tag), room(1)));
         let early = early.map(|handle| handle.expect("posted"));
@@ -149,7 +149,7 @@ fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
 fn sends_behind_what_a_full_buffer_keeps_outside_can_be_taken_back() {
     let sizes = Sizes {
         ring: 8,
-        ..Sizes::TINY
+        ..Sizes::EAGER_16_BYTES
     };
     let net = Net::new(2, sizes);
     let mut engines = [0, 1].map(|me| Engine::new(net.end(me), Settings { buffer: 1000 }));
@@ -172,7 +172,7 @@ fn sends_behind_what_a_full_buffer_keeps_outside_can_be_taken_back() {
 fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
     let sizes = Sizes {
         ring: 8,
-        ..Sizes::TINY
+        ..Sizes::EAGER_16_BYTES
     };
     let net = Net::new(3, sizes);
     let mut engines = [0, 1, 2].map(|me| Engine::new(net.end(me), Settings { buffer: 1000 }));
@@ -232,7 +232,7 @@ fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
     for presence in [Presence::Left, Presence::Dead] {
         let (net, mut receiver, mut sender) = pair_with(Sizes {
             ring: 8,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         });
         let any = |tag| Select {
             source: None,
@@ -265,7 +265,7 @@ fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
 fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
     let (net, mut receiver, mut root) = pair_with(Sizes {
         ring: 8,
-        ..Sizes::TINY
+        ..Sizes::EAGER_16_BYTES
     });
     let (mut others, mut full) = (0, false);
     // The last one stays outside.

@@ -497,7 +497,7 @@ proptest! {
     fn all_collectives_bring_what_a_serial_program_would(
         (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
     ) {
-        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        let mut crew = Crew::new(tasks, &peers, Sizes::EAGER_16_BYTES, &operations);
         crew.net.spread(hosts);
         for (at, starts) in turns {
             crew.turn(at % peers.len(), starts);
@@ -512,7 +512,7 @@ proptest! {
         (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
         victim in any::<usize>(), when in 0usize..120,
     ) {
-        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        let mut crew = Crew::new(tasks, &peers, Sizes::EAGER_16_BYTES, &operations);
         crew.net.spread(hosts);
         for (n, (at, starts)) in turns.into_iter().enumerate() {
             if n == when {
@@ -531,7 +531,7 @@ proptest! {
         (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
         victim in any::<usize>(), when in 0usize..120,
     ) {
-        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        let mut crew = Crew::new(tasks, &peers, Sizes::EAGER_16_BYTES, &operations);
         crew.net.spread(hosts);
         for (n, (at, starts)) in turns.into_iter().enumerate() {
             if n == when {
@@ -549,7 +549,7 @@ proptest! {
     fn a_member_may_leave_once_its_own_part_is_over(
         (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(), first in any::<usize>(),
     ) {
-        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        let mut crew = Crew::new(tasks, &peers, Sizes::EAGER_16_BYTES, &operations);
         crew.net.spread(hosts);
         // One member hurries: whatever the others do, it leaves when all of its own is complete.
         let first = first % peers.len();

@@ -37,7 +37,7 @@ impl Fleet {
         // Room for one word of a member.
         let sizes = Sizes {
             eager: 48,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         };
         let net = Net::new(tasks, sizes);
         let engine = |me| {
@@ -228,6 +228,116 @@ fn opposite_orders_do_not_wait_for_each_other() {
         fleet.check_contexts();
         assert!(fleet.ended.values().all(|ended| ended.is_ok()));
     }
+}
+
+/// The first member knows why another one is gone, and tells the others, which have not heard of it.
+#[test]
+fn a_member_that_hears_of_a_loss_from_another_one_hears_its_kind() {
+    for how in [Presence::Left, Presence::Dead] {
+        let plan = Plan {
+            from: GroupId::WORLD,
+            members: vec![0, 1, 2],
+        };
+        let mut fleet = Fleet::new(3, vec![plan]);
+        fleet.start(0, 0);
+        fleet.start(0, 1);
+        for _ in 0..4 {
+            fleet.turn(0);
+            fleet.turn(1);
+        }
+        fleet.net.lose_for(0, 2, how);
+        for _ in 0..4 {
+            fleet.turn(0);
+            fleet.turn(1);
+        }
+        let expected = match how {
+            Presence::Left => Error::Left(2),
+            _ => Error::Dead(2),
+        };
+        for member in [0, 1] {
+            assert_eq!(fleet.ended[&(0, member)], Err(expected.clone()), "{member}");
+        }
+    }
+}
+
+/// A member that is told of a death gives up and leaves, and another one may see that first: the death is still what it is told.
+#[test]
+fn a_death_is_named_before_a_member_that_has_left() {
+    for (dead, left) in [(1, 0), (2, 0), (0, 1), (1, 2)] {
+        let plan = Plan {
+            from: GroupId::WORLD,
+            members: vec![0, 1, 2],
+        };
+        let mut fleet = Fleet::new(3, vec![plan]);
+        let last = 3 - dead - left;
+        fleet.net.lose_for(last, left, Presence::Left);
+        fleet.net.lose_for(last, dead, Presence::Dead);
+        fleet.start(0, last);
+        for _ in 0..4 {
+            fleet.turn(last);
+        }
+        assert_eq!(fleet.ended[&(0, last)], Err(Error::Dead(dead)));
+    }
+}
+
+/// The third one reaches both, whoever of the members they are, and however far the making is.
+#[test]
+fn two_members_that_have_given_each_other_up_keep_nobody_waiting() {
+    for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+        for turns in 0..8 {
+            let plan = Plan {
+                from: GroupId::WORLD,
+                members: vec![0, 1, 2],
+            };
+            let mut fleet = Fleet::new(3, vec![plan]);
+            for turn in 0..turns {
+                fleet.start(0, turn % 3);
+                fleet.turn(turn % 3);
+            }
+            fleet.net.part(one, other);
+            fleet.finish();
+            for outcome in fleet.outcomes(0) {
+                if let Err(error) = outcome {
+                    let is_named = names(error, one) || names(error, other);
+                    assert!(is_named, "{one} {other} {turns}: {error:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The word of another member is enough to take note of a death, and to send nothing to that member in the group any more.
+#[test]
+fn a_member_that_is_reported_dead_is_dead_in_the_group() {
+    let plan = Plan {
+        from: GroupId::WORLD,
+        members: vec![0, 1, 2],
+    };
+    let mut fleet = Fleet::new(3, vec![plan]);
+    fleet.net.lose_for(0, 2, Presence::Dead);
+    fleet.start(0, 1);
+    fleet.start(0, 0);
+    for _ in 0..4 {
+        fleet.turn(0);
+        fleet.turn(1);
+    }
+    assert_eq!(fleet.ended[&(0, 1)], Err(Error::Dead(2)));
+    let engine = &mut fleet.engines[1];
+    assert_eq!(
+        engine.presence(2),
+        Presence::Here,
+        "it has not heard itself"
+    );
+    let world = engine.group(GroupId::WORLD).expect("the world");
+    assert!(world.is_reported_dead(2) && !world.is_reported_dead(0));
+    assert!(world.open_peer(2).is_none() && !engine.is_open_rank(2));
+    assert_eq!(engine.dead_members(GroupId::WORLD), Ok(vec![2]));
+    assert_eq!(engine.acknowledge(GroupId::WORLD), Ok(1));
+    let other = engine.group(GroupId(1)).expect("another group");
+    assert!(!other.is_reported_dead(2) && other.open_peer(2).is_some());
+    // It stays so when the group is revoked.
+    engine.revoke(GroupId::WORLD).expect("the world");
+    assert_eq!(engine.dead_members(GroupId::WORLD), Ok(vec![2]));
 }
 
 /// Nobody waits for a group any more that the others still make.

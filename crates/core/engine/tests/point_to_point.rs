@@ -108,7 +108,7 @@ proptest! {
         buffer in prop::sample::select(vec![40usize, 300, 1 << 20]),
         steps in prop::collection::vec(step(), 0..80),
     ) {
-        let mut world = World::new(TASKS, Sizes::TINY, buffer);
+        let mut world = World::new(TASKS, Sizes::EAGER_16_BYTES, buffer);
         for step in &steps {
             run(&mut world, step);
         }
@@ -122,7 +122,7 @@ proptest! {
         victim in 0..TASKS,
         how in prop::sample::select(vec![Presence::Dead, Presence::Left]),
     ) {
-        let mut world = World::new(TASKS, Sizes::TINY, 1 << 20);
+        let mut world = World::new(TASKS, Sizes::EAGER_16_BYTES, 1 << 20);
         for (n, step) in steps.iter().enumerate() {
             if n == when {
                 world.lose(victim, how);

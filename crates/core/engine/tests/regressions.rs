@@ -26,7 +26,7 @@ fn pair(sizes: Sizes) -> (Net, Engine<End>, Engine<End>) {
 /// A large message is offered, a small one follows: the receive must take the large one.
 #[test]
 fn a_small_message_does_not_overtake_an_offer() {
-    let mut world = World::new(2, Sizes::TINY, 1 << 20);
+    let mut world = World::new(2, Sizes::EAGER_16_BYTES, 1 << 20);
     world.send(1, 0, 0, 5, 17, Mode::Standard);
     world.send(1, 0, 0, 5, 3, Mode::Standard);
     world.receive(0, from(1, 5), 40);
@@ -37,7 +37,7 @@ fn a_small_message_does_not_overtake_an_offer() {
 /// A loan is sent, a small message follows: the receive must take the loan.
 #[test]
 fn a_small_message_does_not_overtake_a_loan() {
-    let mut world = World::new(2, Sizes::TINY, 1 << 20);
+    let mut world = World::new(2, Sizes::EAGER_16_BYTES, 1 << 20);
     world.send_loan(1, 0, 0, 5, 30);
     world.send(1, 0, 0, 5, 3, Mode::Standard);
     world.receive(0, from(1, 5), 40);
@@ -51,7 +51,7 @@ fn a_receive_of_a_dead_tasks_unfinished_offer_fails() {
     for streams in [0, 1] {
         let (net, mut receiver, mut sender) = pair(Sizes {
             streams,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         });
         let message = memory(&[7; 100]);
         sender
@@ -79,7 +79,7 @@ fn a_receive_of_a_dead_tasks_unfinished_offer_fails() {
 /// A standard send to a task known to be dead must not pretend.
 #[test]
 fn a_small_send_to_a_dead_task_fails_at_once() {
-    let (net, mut engine, _other) = pair(Sizes::TINY);
+    let (net, mut engine, _other) = pair(Sizes::EAGER_16_BYTES);
     net.lose(1, Presence::Dead);
     while engine.progress() {}
     let sent = engine.start_send(1, 0, 0, memory(&[1, 2]), Mode::Standard);
@@ -90,7 +90,7 @@ fn a_small_send_to_a_dead_task_fails_at_once() {
 /// can sleep.
 #[test]
 fn a_damaged_ring_does_not_keep_the_engine_busy() {
-    let (net, mut engine, _other) = pair(Sizes::TINY);
+    let (net, mut engine, _other) = pair(Sizes::EAGER_16_BYTES);
     let waiting = engine.start_receive(from(1, 0), room(4)).expect("posted");
     net.damage(1, 0);
     while !engine.is_done(waiting).expect("a live handle") {
@@ -109,7 +109,7 @@ fn a_damaged_ring_does_not_keep_the_engine_busy() {
 /// collective of all: each is told, and nothing more of the condemned one is read.
 #[test]
 fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {
-    let net = Net::new(3, Sizes::TINY);
+    let net = Net::new(3, Sizes::EAGER_16_BYTES);
     let mut engines: Vec<_> = (0..3)
         .map(|n| Engine::new(net.end(n), Settings::default()))
         .collect();
@@ -145,7 +145,7 @@ fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {
 /// Messages without bytes take memory too.
 #[test]
 fn empty_messages_are_bounded_as_well() {
-    let net = Net::new(2, Sizes::TINY);
+    let net = Net::new(2, Sizes::EAGER_16_BYTES);
     let mut receiver = Engine::new(net.end(0), Settings { buffer: 4096 });
     let mut sender = Engine::new(net.end(1), Settings::default());
     let mut taken = 0;
@@ -162,7 +162,7 @@ fn empty_messages_are_bounded_as_well() {
 fn nothing_is_said_to_a_task_that_is_gone() {
     let (net, mut receiver, mut sender) = pair(Sizes {
         ring: 64,
-        ..Sizes::TINY
+        ..Sizes::EAGER_16_BYTES
     });
     let sent = sender.start_send(0, 0, 1, memory(&[1; 100]), Mode::Synchronous);
     // More than a receiver takes in before it looks who is there.
@@ -180,7 +180,7 @@ fn nothing_is_said_to_a_task_that_is_gone() {
 /// message is not sent.
 #[test]
 fn a_forgotten_send_is_not_sent() {
-    let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
     let mut handles = vec![];
     while handles
         .last()
@@ -206,7 +206,7 @@ fn a_receive_does_not_wait_for_an_offer_that_was_taken_back() {
     for (streams, begun) in [(0, false), (1, false), (0, true), (1, true)] {
         let (_net, mut receiver, mut sender) = pair(Sizes {
             streams,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         });
         let large = sender.start_send(0, 0, 0, memory(&[1; 100]), Mode::Standard);
         let receive = |engine: &mut Engine<End>| {
@@ -235,7 +235,7 @@ fn a_send_does_not_wait_for_a_receive_that_was_taken_back() {
     for streams in [0, 1] {
         let (net, mut receiver, mut sender) = pair(Sizes {
             streams,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         });
         let sent = sender.start_send(0, 0, 0, memory(&[1; 100]), Mode::Standard);
         let sent = sent.expect("started");
@@ -266,7 +266,7 @@ fn a_send_does_not_wait_for_a_receive_that_was_taken_back() {
 #[test]
 fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
     use regatta_engine::{GroupId, Parts};
-    let net = Net::new(3, Sizes::TINY);
+    let net = Net::new(3, Sizes::EAGER_16_BYTES);
     let mut engines: Vec<_> = (0..3)
         .map(|me| Engine::new(net.end(me), Settings::default()))
         .collect();
@@ -302,7 +302,7 @@ fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
 /// The message waited for lies behind others that fill the buffer: a blocked receive can tell.
 #[test]
 fn a_full_buffer_in_front_of_a_receive_shows() {
-    let net = Net::new(2, Sizes::TINY);
+    let net = Net::new(2, Sizes::EAGER_16_BYTES);
     let mut receiver = Engine::new(net.end(0), Settings { buffer: 400 });
     let mut sender = Engine::new(net.end(1), Settings::default());
     let wanted = receiver.start_receive(from(1, 9), room(1)).expect("posted");
@@ -321,7 +321,7 @@ fn a_full_buffer_in_front_of_a_receive_shows() {
 /// A synchronous message of no bytes needs no stream, and still waits for its receive.
 #[test]
 fn an_empty_synchronous_message_opens_no_stream() {
-    let (net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let (net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
     let sent = sender.start_send(0, 0, 0, room(0), Mode::Synchronous);
     let sent = sent.expect("started");
     receiver.progress();
@@ -339,7 +339,7 @@ fn an_empty_synchronous_message_opens_no_stream() {
 fn no_stream_is_lost_by_taking_a_send_back() {
     let sizes = [0, 1].map(|streams| Sizes {
         streams,
-        ..Sizes::TINY
+        ..Sizes::EAGER_16_BYTES
     });
     for sizes in sizes {
         for mode in [Mode::Standard, Mode::Synchronous] {
@@ -411,7 +411,7 @@ fn a_matched_message_that_is_taken_back_ends_its_receive() {
     for streams in [0, 1] {
         let (_net, mut receiver, mut sender) = pair(Sizes {
             streams,
-            ..Sizes::TINY
+            ..Sizes::EAGER_16_BYTES
         });
         let sent = sender.start_send(0, 0, 1, memory(&[7; 100]), Mode::Synchronous);
         let sent = sent.expect("started");
@@ -434,7 +434,7 @@ fn a_matched_message_that_is_taken_back_ends_its_receive() {
 /// A sender asks for a message back that a probe has taken out of matching: it hears that a receive was faster.
 #[test]
 fn a_matched_message_is_not_given_back() {
-    let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
     let sent = sender.start_send(0, 0, 1, memory(&[7; 100]), Mode::Synchronous);
     let sent = sent.expect("started");
     let matched = receiver.match_probe(&from(1, 1)).expect("nobody is gone");
@@ -454,7 +454,7 @@ fn a_matched_message_is_not_given_back() {
 /// A look at a request leaves it as it is.
 #[test]
 fn a_request_can_be_looked_at_again_and_again() {
-    let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
     let handle = receiver
         .start_receive(from(1, 1), room(2))
         .expect("started");
@@ -476,7 +476,7 @@ fn a_request_can_be_looked_at_again_and_again() {
 /// A task that has ended does not send receives from others the long way round.
 #[test]
 fn receives_from_those_that_are_left_are_posted_at_once() {
-    let net = Net::new(3, Sizes::TINY);
+    let net = Net::new(3, Sizes::EAGER_16_BYTES);
     let [mut receiver, mut sender] = [0, 2].map(|me| Engine::new(net.end(me), Settings::default()));
     // A first request makes its slot.
     let handle = receiver
@@ -491,4 +491,29 @@ fn receives_from_those_that_are_left_are_posted_at_once() {
     let mut place = [0; 4];
     let into = Views::Block(place.as_mut_ptr(), place.len());
     assert!(receiver.post_now(2, 0, 1, &into).is_some());
+}
+
+/// Two that have given each other up take no part in a collective: the third, which reaches both, does not wait for them.
+#[test]
+fn a_collective_that_two_members_cannot_begin_ends_for_the_third() {
+    let net = Net::new(3, Sizes::EAGER_300_BYTES);
+    let mut engines = [0, 1, 2].map(|me| Engine::new(net.end(me), Settings::default()));
+    let barrier = engines[0].start_barrier(GroupId::WORLD);
+    let barrier = barrier.expect("nobody is gone for this one");
+    net.part(1, 2);
+    for (me, other) in [(1, 2), (2, 1)] {
+        engines[me].progress();
+        let begun = engines[me].start_barrier(GroupId::WORLD);
+        assert_eq!(begun.err(), Some(Error::Dead(other)));
+    }
+    for _ in 0..10 {
+        for engine in &mut engines {
+            engine.progress();
+        }
+    }
+    let (_, error) = engines[0]
+        .finish(barrier)
+        .expect("a live handle")
+        .expect("it has ended");
+    assert!(matches!(error, Some(Error::Dead(1 | 2))), "{error:?}");
 }

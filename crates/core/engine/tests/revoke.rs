@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use regatta_engine::{
-    Call, Engine, Error, GroupId, Handle, Mode, Peer, Select, Settings, TagSelect,
+    Call, Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, TagSelect,
 };
 use support::cases;
 use support::net::{End, Net, Sizes};
@@ -16,17 +16,9 @@ const PATIENCE: usize = 150;
 const OTHER: u32 = 2;
 
 /// The narrowest that holds a word of a member about a new group.
-const NARROW: Sizes = Sizes {
+const EAGER_48_BYTES: Sizes = Sizes {
     eager: 48,
-    ..Sizes::TINY
-};
-
-const ROOMY: Sizes = Sizes {
-    eager: 300,
-    ring: 4,
-    chunk: 64,
-    stream: 256,
-    streams: 2,
+    ..Sizes::EAGER_16_BYTES
 };
 
 /// The things that a member does in the group.
@@ -84,11 +76,6 @@ impl Fleet {
 
     fn tasks(&self) -> u32 {
         self.engines.len() as u32
-    }
-
-    fn living(&self) -> Vec<Peer> {
-        let all = 0..self.tasks();
-        all.filter(|&peer| self.net.is_here(peer)).collect()
     }
 
     fn engine(&mut self, peer: Peer) -> &mut Engine<End> {
@@ -155,8 +142,8 @@ impl Fleet {
             Error::Revoked => assert!(self.is_revoked(peer)),
             Error::Dead(dead) => assert!(!is_here(*dead), "{dead} lives"),
             Error::Truncated { .. } => {}
-            // A sender may have taken its message back, and the word about the group not be here yet; a task sends to itself.
-            Error::Cancelled | Error::Cycle(_) => {}
+            // A task sends to itself.
+            Error::Cycle(_) => {}
             error => panic!("{error:?}"),
         }
     }
@@ -174,7 +161,7 @@ impl Fleet {
         for _ in 0..PATIENCE {
             self.progress();
         }
-        let living = self.living();
+        let living = self.net.living();
         if !living.iter().any(|&peer| self.is_revoked(peer)) {
             return;
         }
@@ -225,7 +212,7 @@ impl Fleet {
 
     /// The living agree in the group that is revoked, and the other group still works.
     fn go_on(&mut self, story: &str) {
-        let living = self.living();
+        let living = self.net.living();
         let group = self.group;
         let mut handles = Vec::new();
         for &peer in &living {
@@ -248,7 +235,7 @@ impl Fleet {
         for _ in 0..PATIENCE {
             self.progress();
         }
-        if self.living() != living {
+        if self.net.living() != living {
             return;
         }
         for (peer, handle) in [(first, received), (last, sent)] {
@@ -268,7 +255,7 @@ impl Fleet {
 
 #[test]
 fn whatever_waits_ends() {
-    for sizes in [NARROW, ROOMY] {
+    for sizes in [EAGER_48_BYTES, Sizes::EAGER_300_BYTES] {
         for revoker in 0..3 {
             let mut fleet = Fleet::new(3, sizes);
             fleet.act(0, Deed::Receive(1));
@@ -289,12 +276,202 @@ fn whatever_waits_ends() {
     }
 }
 
+/// The receive of a long message is under way, wherever that is, when the sender's group is revoked: it ends as the group does.
+#[test]
+fn a_long_message_under_way_ends_as_its_group_does() {
+    let mut under_way = 0;
+    for sizes in [EAGER_48_BYTES, Sizes::EAGER_300_BYTES] {
+        for turns in 0..12 {
+            for revoker in 0..3 {
+                for taken_by_a_probe in [false, true] {
+                    let mut fleet = Fleet::new(3, sizes);
+                    fleet.act(0, Deed::SendAndWait(1, 800));
+                    fleet.act(2, Deed::Send(1, 800));
+                    for _ in 0..2 {
+                        fleet.engine(1).progress();
+                    }
+                    for from in [0, 2] {
+                        let select = Select {
+                            context: OTHER,
+                            source: Some(from),
+                            tag: TagSelect::Any,
+                        };
+                        match taken_by_a_probe {
+                            true => {
+                                let engine = fleet.engine(1);
+                                let found = engine.match_probe(&select).expect("open");
+                                let (_, message) = found.expect("it has come");
+                                let received = engine.start_matched_receive(message, room(900));
+                                fleet.under_way[1].push(received.expect("open"));
+                            }
+                            false => fleet.act(1, Deed::Receive(from)),
+                        }
+                    }
+                    for _ in 0..turns {
+                        fleet.progress();
+                    }
+                    let waits = fleet.under_way[1].clone();
+                    let mut is_open = waits
+                        .iter()
+                        .map(|&one| !fleet.engines[1].is_done(one).expect("a handle"));
+                    under_way += u32::from(is_open.any(|open| open));
+                    drop(is_open);
+                    let group = fleet.group;
+                    fleet.engine(revoker).revoke(group).expect("a group");
+                    // The word to the receiver and all that follows it come in one look.
+                    for sender in [0, 2] {
+                        fleet.engine(sender).progress();
+                    }
+                    fleet.end(&format!("{revoker} revokes after {turns} turns"));
+                }
+            }
+        }
+    }
+    assert!(under_way > 10, "{under_way}");
+}
+
+/// The receiver has taken in what there was of a long message and has revoked the group: the send ends as the group does, though there is room for the rest.
+#[test]
+fn a_send_ends_by_a_revocation_that_has_come_before_its_last_bytes_find_room() {
+    let mut fleet = Fleet::new(2, Sizes::EAGER_16_BYTES);
+    fleet.act(0, Deed::Send(1, 20));
+    fleet.engine(1).progress();
+    assert!(fleet.engine(1).take_in_offers(), "it is taken in");
+    let group = fleet.group;
+    fleet.engine(1).revoke(group).expect("a group");
+    fleet.engine(0).progress();
+    let handle = fleet.under_way[0].remove(0);
+    let outcome = fleet.engine(0).finish(handle).expect("a live handle");
+    assert_eq!(outcome.expect("it has ended").1, Some(Error::Revoked));
+    fleet.end("taken in");
+}
+
+/// Its sender takes it back.
+#[test]
+fn a_long_message_is_not_taken_in_when_its_group_is_revoked() {
+    let mut fleet = Fleet::new(2, Sizes::EAGER_16_BYTES);
+    fleet.act(0, Deed::Send(1, 20));
+    fleet.engine(1).progress();
+    let group = fleet.group;
+    fleet.engine(1).revoke(group).expect("a group");
+    assert!(!fleet.engine(1).take_in_offers());
+    fleet.end("offered");
+}
+
+/// In a large group the receiver is no neighbour of the sender and hears of the revocation from others, later than that the message
+/// has been taken back: that says why.
+#[test]
+fn a_message_that_is_taken_back_says_why() {
+    for taken_by_a_probe in [false, true] {
+        let mut fleet = Fleet::new(24, Sizes::EAGER_300_BYTES);
+        // The one that revokes tells the sender alone.
+        fleet.net.die_after(12, 1);
+        let select = Select {
+            context: OTHER,
+            source: Some(0),
+            tag: TagSelect::Any,
+        };
+        fleet.act(0, Deed::SendAndWait(3, 800));
+        let engine = fleet.engine(3);
+        let message = taken_by_a_probe.then(|| {
+            let found = engine.match_probe(&select).expect("open");
+            found.expect("it has come").1
+        });
+        if !taken_by_a_probe {
+            fleet.act(3, Deed::Receive(0));
+        }
+        let group = fleet.group;
+        fleet.engine(12).revoke(group).expect("a group");
+        fleet.engine(0).progress();
+        fleet.engine(3).progress();
+        assert!(fleet.is_revoked(3));
+        let error = match message {
+            Some(message) => {
+                let received = fleet.engine(3).start_matched_receive(message, room(900));
+                received.err()
+            }
+            None => {
+                let handle = fleet.under_way[3].remove(0);
+                let outcome = fleet.engine(3).finish(handle).expect("a live handle");
+                outcome.expect("it has ended").1
+            }
+        };
+        assert_eq!(error, Some(Error::Revoked));
+        fleet.end("24 tasks");
+    }
+}
+
+/// The word that a task has sent before it left in good order counts for more than its leaving.
+#[test]
+fn the_word_of_one_that_has_left_is_heard_first() {
+    for how in [Presence::Left, Presence::Dead] {
+        let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
+        fleet.act(1, Deed::Receive(0));
+        let group = fleet.group;
+        fleet.engine(0).revoke(group).expect("a group");
+        fleet.net.lose(0, how);
+        fleet.engine(1).progress();
+        let handle = fleet.under_way[1][0];
+        let outcome = fleet.engine(1).finish(handle).expect("a live handle");
+        let (_, error) = outcome.expect("it has ended");
+        assert_eq!(error, Some(Error::Revoked));
+        assert!(fleet.is_revoked(1));
+    }
+}
+
+/// A fleet of three of which task 1 tolerates departures in the group, and task 2 has left.
+fn after_a_tolerated_departure() -> Fleet {
+    let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
+    let group = fleet.group;
+    let tolerated = fleet.engine(1).tolerate_departures(group, false);
+    tolerated.expect("a group");
+    fleet.net.lose(2, Presence::Left);
+    fleet.engine(1).progress();
+    fleet
+}
+
+/// Where departures are tolerated, a call that waits for one that has revoked the group, and has left then, ends as the group does.
+#[test]
+fn a_wait_ends_by_the_revocation_and_not_by_the_departure_after_it() {
+    let mut fleet = after_a_tolerated_departure();
+    let group = fleet.group;
+    fleet.engine(0).revoke(group).expect("a group");
+    fleet.net.lose(0, Presence::Left);
+    let select = Select {
+        context: OTHER,
+        source: Some(0),
+        tag: TagSelect::Any,
+    };
+    let hope = fleet.engine(1).check_hope(&select, |_| true);
+    assert_eq!(hope, Err(Error::Revoked));
+}
+
+/// A send to one that has left is pending where departures are tolerated, until the group is revoked, here or elsewhere.
+#[test]
+fn a_send_that_nobody_will_take_ends_when_its_group_is_revoked() {
+    for revoker in [0, 1] {
+        let mut fleet = after_a_tolerated_departure();
+        let group = fleet.group;
+        let engine = fleet.engine(1);
+        let sent = engine.start_send(2, OTHER, 1, memory(&[7]), Mode::Standard);
+        assert_eq!(sent.err(), Some(Error::Left(2)));
+        let stranded = engine.start_stranded(OTHER, Error::Left(2));
+        let stranded = stranded.expect("departures are tolerated");
+        engine.progress();
+        assert_eq!(engine.is_done(stranded), Ok(false));
+        fleet.engine(revoker).revoke(group).expect("a group");
+        fleet.engine(1).progress();
+        let outcome = fleet.engine(1).finish(stranded).expect("a live handle");
+        assert_eq!(outcome.expect("it has ended").1, Some(Error::Revoked));
+    }
+}
+
 /// The member that revokes dies after each thing that it sends, those that it has told after each that they do.
 #[test]
 fn the_word_gets_round_whoever_dies() {
     let mut all_know = 0;
     for tasks in [4, 24] {
-        for sizes in [NARROW, ROOMY] {
+        for sizes in [EAGER_48_BYTES, Sizes::EAGER_300_BYTES] {
             for first in 0..tasks as usize {
                 for second in (0..tasks as usize).step_by(1 + tasks as usize / 8) {
                     let mut fleet = Fleet::new(tasks, sizes);
@@ -317,7 +494,7 @@ fn the_word_gets_round_whoever_dies() {
 #[test]
 fn groups_that_are_tied_are_revoked_together() {
     for early in [false, true] {
-        let mut fleet = Fleet::new(3, ROOMY);
+        let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
         let group = fleet.group;
         for peer in 0..3 {
             if early && peer == 0 {
@@ -344,7 +521,7 @@ fn groups_that_are_tied_are_revoked_together() {
 /// A member has a new group and revokes it, and another one hears of that before it has the group.
 #[test]
 fn word_may_come_before_the_group_is_there() {
-    let mut fleet = Fleet::new(4, ROOMY);
+    let mut fleet = Fleet::new(4, Sizes::EAGER_300_BYTES);
     for peer in 0..4 {
         fleet.act(peer, Deed::Duplicate);
     }
@@ -381,7 +558,7 @@ fn a_group_that_not_all_get_is_revoked() {
     let mut seen = 0;
     for tasks in [2, 3, 4, 20] {
         for turns in 0..12 {
-            let mut fleet = Fleet::new(tasks, ROOMY);
+            let mut fleet = Fleet::new(tasks, Sizes::EAGER_300_BYTES);
             for peer in 0..tasks {
                 fleet.act(peer, Deed::Duplicate);
             }
@@ -405,7 +582,7 @@ fn a_group_that_not_all_get_is_revoked() {
 /// Word of a context comes from a task that was to be in another group with that: nothing happens.
 #[test]
 fn word_counts_only_if_it_comes_from_a_member() {
-    let mut fleet = Fleet::new(3, ROOMY);
+    let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
     let own = |fleet: &mut Fleet, peer: Peer, members: Vec<Peer>| {
         let made = fleet.engine(peer).add_group(members, 8, 0);
         made.expect("a group")
@@ -423,7 +600,7 @@ fn word_counts_only_if_it_comes_from_a_member() {
 
 #[test]
 fn a_channel_cannot_be_revoked() {
-    let mut fleet = Fleet::new(2, ROOMY);
+    let mut fleet = Fleet::new(2, Sizes::EAGER_300_BYTES);
     let refused = fleet.engine(0).revoke(GroupId::ALL);
     assert!(matches!(refused, Err(Error::Argument(_))), "{refused:?}");
     let call = Call::Selecting;
@@ -444,7 +621,7 @@ proptest! {
         fuses in prop::collection::vec(prop::option::weighted(0.3, 0usize..60), 6),
         tiny in any::<bool>(),
     ) {
-        let mut fleet = Fleet::new(tasks, if tiny { NARROW } else { ROOMY });
+        let mut fleet = Fleet::new(tasks, if tiny { EAGER_48_BYTES } else { Sizes::EAGER_300_BYTES });
         for (peer, fuse) in (0..tasks).zip(&fuses) {
             if let Some(things) = fuse {
                 fleet.net.die_after(peer, *things);

@@ -10,14 +10,6 @@ use support::net::{End, Net, Sizes};
 /// Rounds after which a test says that nothing will ever move.
 const PATIENCE: usize = 3000;
 
-const ROOMY: Sizes = Sizes {
-    eager: 200,
-    ring: 4,
-    chunk: 64,
-    stream: 256,
-    streams: 2,
-};
-
 struct Fleet {
     net: Net,
     engines: Vec<Engine<End>>,
@@ -38,11 +30,6 @@ impl Fleet {
             left_out: vec![false; tasks as usize],
             net,
         }
-    }
-
-    fn living(&self) -> Vec<Peer> {
-        let all = 0..self.engines.len() as Peer;
-        all.filter(|&peer| self.net.is_here(peer)).collect()
     }
 
     /// A task calls, if it has not, and its engine goes on.
@@ -84,11 +71,11 @@ impl Fleet {
                 self.turn(peer);
             }
             let made = |&peer: &Peer| self.made[peer as usize].is_some();
-            if self.living().iter().all(made) {
+            if self.net.living().iter().all(made) {
                 return self.check(story);
             }
         }
-        let (living, made) = (self.living(), &self.made);
+        let (living, made) = (self.net.living(), &self.made);
         panic!("{story}: one waits for ever: {made:?}, and {living:?} live");
     }
 
@@ -100,7 +87,7 @@ impl Fleet {
                 let at = peer as usize;
                 self.made[at].is_some() || self.left_out[at]
             };
-            if self.living().iter().all(knows) {
+            if self.net.living().iter().all(knows) {
                 return;
             }
         }
@@ -110,7 +97,7 @@ impl Fleet {
 
     /// A task that has a group has it with all its members that live and that it reaches, and who has none is in none of theirs.
     fn check_apart(&self, story: &str) {
-        let living = self.living();
+        let living = self.net.living();
         for &peer in &living {
             let Some(group) = self.group(peer) else {
                 continue;
@@ -135,7 +122,7 @@ impl Fleet {
     }
 
     fn check(&mut self, story: &str) {
-        let living = self.living();
+        let living = self.net.living();
         let group = |peer: Peer| self.group(peer).expect("made");
         let Some(&first) = living.first() else {
             return;
@@ -155,17 +142,17 @@ impl Fleet {
 
     /// The new group works, if nobody dies meanwhile.
     fn meet(&mut self, story: &str) {
-        self.meet_of(&self.living(), story);
+        self.meet_of(&self.net.living(), story);
     }
 
     fn meet_of(&mut self, members: &[Peer], story: &str) {
-        let living = self.living();
+        let living = self.net.living();
         let mut handles: Vec<Handle> = vec![];
         for &peer in members {
             let id = self.made[peer as usize].expect("made");
             match self.engines[peer as usize].start_barrier(id) {
                 Ok(handle) => handles.push(handle),
-                Err(error) => assert!(self.living() != living, "{story}: {error:?}"),
+                Err(error) => assert!(self.net.living() != living, "{story}: {error:?}"),
             }
         }
         for _ in 0..50 {
@@ -173,7 +160,7 @@ impl Fleet {
                 self.turn(peer);
             }
         }
-        if self.living() != living {
+        if self.net.living() != living {
             return;
         }
         for (&peer, handle) in members.iter().zip(handles) {
@@ -188,7 +175,7 @@ impl Fleet {
 
 #[test]
 fn without_a_death_the_group_is_the_same() {
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         for tasks in [1, 2, 3, 5, 70] {
             let mut fleet = Fleet::new(tasks, sizes);
             let order: Vec<Peer> = (0..tasks).collect();
@@ -202,7 +189,7 @@ fn without_a_death_the_group_is_the_same() {
 /// The leader dies after each thing it sends; the one after it as well, after each.
 #[test]
 fn leaders_that_die_at_any_step() {
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         let most = if sizes.eager < 100 { 100 } else { 14 };
         for first in 0..most {
             for second in (0..most).step_by(1 + most / 20).chain([usize::MAX]) {
@@ -224,7 +211,7 @@ fn one_that_has_gone_on_still_tells_the_others() {
     let mut seen = 0;
     for first in 0..14 {
         for head_start in 0..10 {
-            let mut fleet = Fleet::new(3, ROOMY);
+            let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
             fleet.net.die_after(0, first);
             for peer in [2, 2]
                 .into_iter()
@@ -251,7 +238,7 @@ fn one_that_has_gone_on_still_tells_the_others() {
 #[test]
 fn one_that_is_stopped_holds_the_others_up_until_it_is_killed() {
     let (mut waited, mut told_some) = (0, 0);
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         for stopped in 0..4 {
             for turns in 0..40 {
                 let story = format!("{stopped} is stopped after {turns} turns");
@@ -281,7 +268,7 @@ fn one_that_is_stopped_holds_the_others_up_until_it_is_killed() {
 /// One of the two is of the new group with all the others, and it works.
 #[test]
 fn of_two_that_have_given_each_other_up_one_is_left_out() {
-    for sizes in [Sizes::TINY, ROOMY] {
+    for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
         for tasks in 2..6 {
             for (one, other) in pairs(tasks) {
                 for backward in [false, true] {
@@ -325,7 +312,7 @@ proptest! {
         turns in prop::collection::vec(0u32..6, 0..200),
         tiny in any::<bool>(),
     ) {
-        let mut fleet = Fleet::new(tasks, if tiny { Sizes::TINY } else { ROOMY });
+        let mut fleet = Fleet::new(tasks, if tiny { Sizes::EAGER_16_BYTES } else { Sizes::EAGER_300_BYTES });
         for (peer, things) in fuses {
             fleet.net.die_after(peer % tasks, things);
         }
@@ -360,7 +347,7 @@ proptest! {
         turns in prop::collection::vec(0u32..6, 0..100),
         tiny in any::<bool>(),
     ) {
-        let mut fleet = Fleet::new(tasks, if tiny { Sizes::TINY } else { ROOMY });
+        let mut fleet = Fleet::new(tasks, if tiny { Sizes::EAGER_16_BYTES } else { Sizes::EAGER_300_BYTES });
         for (one, other) in apart.iter().map(|(one, other)| (one % tasks, other % tasks)) {
             if one != other {
                 fleet.net.part(one, other);
@@ -379,7 +366,7 @@ proptest! {
         turns in prop::collection::vec(0u32..6, 0..200),
         tiny in any::<bool>(),
     ) {
-        let mut fleet = Fleet::new(tasks, if tiny { Sizes::TINY } else { ROOMY });
+        let mut fleet = Fleet::new(tasks, if tiny { Sizes::EAGER_16_BYTES } else { Sizes::EAGER_300_BYTES });
         for (peer, fuse) in (0..tasks).zip(&fuses) {
             if let Some(things) = fuse {
                 fleet.net.die_after(peer, *things);

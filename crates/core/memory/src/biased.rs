@@ -9,40 +9,61 @@
 //! A thread of the library's own, which looks in rarely, *visits*: it takes the bias away in the
 //! same way and gives it back when it goes.
 //!
-//! Why the owner needs no fence: it stores `inside`, then loads `revoked`; the revoker stores
-//! `revoked`, runs the barrier in every thread, then loads `inside`. Whichever side of its two
+//! Why the owner needs no fence: it stores that it is inside into `entry`, then loads `revoked`; the revoker stores
+//! `revoked`, runs the barrier in every thread, then loads `entry`. Whichever side of its two
 //! instructions the barrier catches the owner on, one of the two sees the other.
+//!
+//! A signal handler may interrupt a thread that is inside, and call again. The word `entry`, and the mutex, name the thread that is
+//! inside, so that the second call is refused ([`Refusal::Reentered`]); no path pays for a look of its own.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
-use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::error_checking_mutex::{self, ErrorCheckingMutex, Reentered};
 
 /// The lock and what it guards.
 pub struct Biased<T> {
+    /// Thread pointer of the thread the lock is biased to while that is outside, [`INSIDE`] while it is inside; 0 before its first use. The
+    /// owner says that it is inside before it looks at `revoked`.
+    entry: AtomicUsize,
     /// Thread pointer of the thread the lock is biased to; 0 before its first use.
     owner: AtomicUsize,
-    /// Is the owner inside? It says so before it looks at `revoked`.
-    inside: AtomicBool,
     revoked: AtomicBool,
     /// The owner has been seen outside after the revocation. Only used with the mutex held; as
     /// long as it is false, so is `revoked`, but while the mutex is held.
-    settled: AtomicBool,
+    is_owner_out: AtomicBool,
     /// Somebody has revoked it for good, or is about to.
     shared: AtomicBool,
     /// Nobody gets in any more.
     shut: AtomicBool,
-    mutex: Mutex<()>,
+    mutex: ErrorCheckingMutex,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: the protocol above gives one thread at a time access to `value`.
 unsafe impl<T: Send> Sync for Biased<T> {}
 
+/// Why a lock is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It has been shut.
+    Shut,
+    /// This thread is inside already: a signal handler has interrupted it there.
+    Reentered,
+}
+
+impl From<Reentered> for Refusal {
+    fn from(_: Reentered) -> Refusal {
+        Refusal::Reentered
+    }
+}
+
 /// Access to the value; gives the lock back when dropped. Not for sending to another thread.
 pub struct Guard<'a, T> {
     lock: &'a Biased<T>,
-    shared: Option<MutexGuard<'a, ()>>,
+    shared: Option<error_checking_mutex::Held<'a>>,
     /// The bias is given back with it.
     visits: bool,
     _not_send: std::marker::PhantomData<*mut ()>,
@@ -50,10 +71,12 @@ pub struct Guard<'a, T> {
 
 /// No thread's pointer, and not that of a lock which is still to be taken.
 const NOBODY: usize = 1;
+/// Likewise: the owner is inside.
+const INSIDE: usize = 2;
 
 /// A number that differs between any two threads alive at the same time.
 #[inline(always)]
-fn thread_pointer() -> usize {
+pub(crate) fn thread_pointer() -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let pointer: usize;
@@ -66,8 +89,9 @@ fn thread_pointer() -> usize {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        thread_local!(static HERE: u8 = const { 0 });
-        HERE.with(|here| here as *const u8 as usize)
+        // It has no destructor, so it can be used as long as the thread lives.
+        thread_local!(static HERE: u64 = const { 0 });
+        HERE.with(|here| here as *const u64 as usize)
     }
 }
 
@@ -75,58 +99,62 @@ impl<T> Biased<T> {
     /// A lock biased to whoever takes it first.
     pub const fn new(value: T) -> Biased<T> {
         Biased {
+            entry: AtomicUsize::new(0),
             owner: AtomicUsize::new(0),
-            inside: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
-            settled: AtomicBool::new(false),
+            is_owner_out: AtomicBool::new(false),
             shared: AtomicBool::new(false),
             shut: AtomicBool::new(false),
-            mutex: Mutex::new(()),
+            mutex: ErrorCheckingMutex::new(),
             value: UnsafeCell::new(value),
         }
     }
 
-    /// Take the lock; `None` once it has been shut.
+    /// Takes the lock; an error once it has been shut, and to a thread that is inside.
     #[inline(always)]
-    pub fn lock(&self) -> Option<Guard<'_, T>> {
+    pub fn lock(&self) -> Result<Guard<'_, T>, Refusal> {
         match self.lock_quickly() {
-            Some(guard) => Some(guard),
+            Some(guard) => Ok(guard),
             None => self.lock_slowly(),
         }
     }
 
+    /// Goes in if the lock is biased to this thread, which is outside.
     #[inline(always)]
-    fn lock_quickly(&self) -> Option<Guard<'_, T>> {
-        if self.owner.load(Ordering::Relaxed) != thread_pointer() {
-            return None;
+    fn go_in(&self) -> bool {
+        if self.entry.load(Ordering::Relaxed) != thread_pointer() {
+            return false;
         }
-        self.inside.store(true, Ordering::Relaxed);
+        self.entry.store(INSIDE, Ordering::Relaxed);
         // Partner: the membarrier in `ask_out`.
         compiler_fence(Ordering::SeqCst);
         if !self.revoked.load(Ordering::Acquire) {
-            return Some(self.guard(None));
+            return true;
         }
-        self.inside.store(false, Ordering::Release);
-        None
+        self.go_out();
+        false
+    }
+
+    /// The owner, which is inside, goes out.
+    #[inline(always)]
+    fn go_out(&self) {
+        self.entry.store(thread_pointer(), Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn lock_quickly(&self) -> Option<Guard<'_, T>> {
+        self.go_in().then(|| self.guard(None))
     }
 
     /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths, and with no code
     /// for any other.
     #[inline(always)]
     pub fn enter_alone(&self) -> Option<Alone<'_, T>> {
-        if self.owner.load(Ordering::Relaxed) == thread_pointer() {
-            self.inside.store(true, Ordering::Relaxed);
-            // Partner: the membarrier in `ask_out`.
-            compiler_fence(Ordering::SeqCst);
-            if !self.revoked.load(Ordering::Acquire) {
-                return Some(Alone {
-                    lock: self,
-                    _not_send: std::marker::PhantomData,
-                });
-            }
-            self.inside.store(false, Ordering::Release);
-        }
-        None
+        // Not made before it is inside: what is made is dropped, and lets go.
+        self.go_in().then(|| Alone {
+            lock: self,
+            _not_send: std::marker::PhantomData,
+        })
     }
 
     /// Take the lock if it is biased to this thread, or if several threads use it and nobody is inside. For paths that look once, and keep nobody out for long.
@@ -138,8 +166,9 @@ impl<T> Biased<T> {
         if !self.shared.load(Ordering::Relaxed) {
             return None;
         }
-        let held = self.mutex.try_lock().ok()?;
-        let is_open = self.settled.load(Ordering::Relaxed) && !self.shut.load(Ordering::Relaxed);
+        let held = self.mutex.try_lock()?;
+        let is_open =
+            self.is_owner_out.load(Ordering::Relaxed) && !self.shut.load(Ordering::Relaxed);
         is_open.then_some(Inside::Shared(self, held))
     }
 
@@ -150,32 +179,40 @@ impl<T> Biased<T> {
     }
 
     #[cold]
-    fn lock_slowly(&self) -> Option<Guard<'_, T>> {
+    fn lock_slowly(&self) -> Result<Guard<'_, T>, Refusal> {
         let me = thread_pointer();
         let mut may_own = true;
         loop {
             if self.shut.load(Ordering::Relaxed) {
-                return None;
+                return Err(Refusal::Shut);
+            }
+            if self.is_inside(me) {
+                return Err(Refusal::Reentered);
             }
             if may_own && !self.revoked.load(Ordering::Acquire) && self.is_first(me) {
                 may_own = register();
                 if may_own && let Some(guard) = self.lock_quickly() {
-                    return Some(guard);
+                    return Ok(guard);
                 }
             }
-            let held = self.held();
+            let held = self.mutex.lock()?;
             // With the mutex held: a third thread must not get in while the second still waits for
             // the owner to leave.
-            if !self.settled.load(Ordering::Relaxed) {
+            if !self.is_owner_out.load(Ordering::Relaxed) {
                 if may_own && self.is_first(me) {
                     // A visitor has given the bias back.
                     continue;
                 }
                 self.revoke(me);
-                self.settled.store(true, Ordering::Relaxed);
+                self.is_owner_out.store(true, Ordering::Relaxed);
             }
-            return Some(self.guard(Some(held)));
+            return Ok(self.guard(Some(held)));
         }
+    }
+
+    /// Is this thread the owner, and inside?
+    fn is_inside(&self, me: usize) -> bool {
+        self.owner.load(Ordering::Relaxed) == me && self.entry.load(Ordering::Relaxed) == INSIDE
     }
 
     /// Take the lock without making it a shared one for good; `None` if its owner is inside just
@@ -185,15 +222,15 @@ impl<T> Biased<T> {
         if self.shut.load(Ordering::Relaxed) {
             return None;
         }
-        let held = self.held();
-        let visits = !self.settled.load(Ordering::Relaxed);
+        let held = self.mutex.lock().ok()?;
+        let visits = !self.is_owner_out.load(Ordering::Relaxed);
         if visits {
             self.ask_out();
-            if self.inside.load(Ordering::Acquire) {
+            if self.entry.load(Ordering::Acquire) == INSIDE {
                 self.give_bias_back();
                 return None;
             }
-            self.settled.store(true, Ordering::Relaxed);
+            self.is_owner_out.store(true, Ordering::Relaxed);
         }
         let mut guard = self.guard(Some(held));
         guard.visits = visits;
@@ -202,14 +239,8 @@ impl<T> Biased<T> {
 
     /// A visit is over. With the mutex held; the owner that sees this sees the visitor's work.
     fn give_bias_back(&self) {
-        self.settled.store(false, Ordering::Relaxed);
+        self.is_owner_out.store(false, Ordering::Relaxed);
         self.revoked.store(false, Ordering::Release);
-    }
-
-    fn held(&self) -> MutexGuard<'_, ()> {
-        self.mutex
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Is the lock biased to this thread, or to nobody until now?
@@ -217,7 +248,20 @@ impl<T> Biased<T> {
         let before = self
             .owner
             .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed);
-        before.map_or_else(|owner| owner == me, |_| true)
+        match before {
+            Ok(_) => {
+                self.entry.store(me, Ordering::Relaxed);
+                true
+            }
+            Err(owner) if owner == me => {
+                // A signal handler may have come between the two steps above.
+                let _ = self
+                    .entry
+                    .compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
+                true
+            }
+            Err(_) => false,
+        }
     }
 
     fn revoke(&self, me: usize) {
@@ -226,9 +270,15 @@ impl<T> Biased<T> {
             return self.revoked.store(true, Ordering::SeqCst);
         }
         self.ask_out();
-        // The owner leaves after a bounded piece of work: blocking calls let go while they wait.
-        while self.inside.load(Ordering::Acquire) {
-            std::thread::yield_now();
+        // The owner leaves after a bounded piece of work: blocking calls let go while they wait. It may need this thread's core for that,
+        // and have a lower priority.
+        let mut looks = 0;
+        while self.entry.load(Ordering::Acquire) == INSIDE {
+            match looks < YIELDS_BEFORE_SLEEP {
+                true => std::thread::yield_now(),
+                false => pause(),
+            }
+            looks += 1;
         }
     }
 
@@ -242,7 +292,7 @@ impl<T> Biased<T> {
     }
 
     #[inline(always)]
-    fn guard<'a>(&'a self, shared: Option<MutexGuard<'a, ()>>) -> Guard<'a, T> {
+    fn guard<'a>(&'a self, shared: Option<error_checking_mutex::Held<'a>>) -> Guard<'a, T> {
         Guard {
             lock: self,
             shared,
@@ -257,6 +307,15 @@ impl<T> Biased<T> {
     pub fn shut(&self) {
         self.shut.store(true, Ordering::Relaxed);
         self.owner.store(NOBODY, Ordering::Relaxed);
+        self.entry.store(NOBODY, Ordering::Relaxed);
+        // A thread that is inside, because it has forked there, stores its pointer again when it leaves.
+        self.revoked.store(true, Ordering::Relaxed);
+    }
+
+    /// Has it been shut?
+    #[inline]
+    pub fn is_shut(&self) -> bool {
+        self.shut.load(Ordering::Relaxed)
     }
 
     /// Have two or more threads used the lock, but for visits?
@@ -275,7 +334,7 @@ pub struct Alone<'a, T> {
 impl<T> Drop for Alone<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lock.inside.store(false, Ordering::Release);
+        self.lock.go_out();
     }
 }
 
@@ -301,7 +360,7 @@ pub enum Inside<'a, T> {
     /// Biased to this thread.
     Alone(Alone<'a, T>),
     /// This thread holds the mutex.
-    Shared(&'a Biased<T>, MutexGuard<'a, ()>),
+    Shared(&'a Biased<T>, error_checking_mutex::Held<'a>),
 }
 
 impl<T> Deref for Inside<'_, T> {
@@ -331,7 +390,7 @@ impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.shared.is_none() {
-            self.lock.inside.store(false, Ordering::Release);
+            self.lock.go_out();
         } else if self.visits {
             // Before the mutex is let go of.
             self.lock.give_bias_back();
@@ -370,13 +429,29 @@ fn register() -> bool {
 }
 
 /// A store is seen by all cores within a fraction of this.
-const SETTLING: std::time::Duration = std::time::Duration::from_millis(10);
+const BIAS_SETTLE_TIME: Duration = Duration::from_millis(10);
+/// How often a revoker gives its core away before it sleeps between two looks at the owner.
+const YIELDS_BEFORE_SLEEP: u32 = 100;
+/// How long it sleeps then.
+const SLEEP_BETWEEN_CHECKS: Duration = Duration::from_micros(50);
+
+/// Sleeps, so that a thread of a lower priority has the core. A signal may end it early.
+fn pause() {
+    sleep(SLEEP_BETWEEN_CHECKS);
+}
+
+/// Sleeps by a system call that is no cancellation point.
+fn sleep(time: Duration) {
+    if let Ok(time) = rustix::thread::Timespec::try_from(time) {
+        let _ = rustix::thread::nanosleep(&time);
+    }
+}
 
 fn barrier() {
     // If the owner got the bias, `register` had succeeded, so the kernel has the call. A seccomp profile that came
     // later refuses it all the same.
     if !membarrier(PRIVATE) {
-        std::thread::sleep(SETTLING);
+        sleep(BIAS_SETTLE_TIME);
     }
 }
 
@@ -503,7 +578,7 @@ mod tests {
             .collect();
         let mut calls = 0;
         while lock.lock().unwrap().0 < calls + 300 {
-            calls += count(&lock, lock.lock());
+            calls += count(&lock, lock.lock().ok());
             let quick = lock.quick(|both| {
                 assert_eq!(both.0, both.1);
                 (both.0, both.1) = (both.0 + 1, both.1 + 1);
@@ -544,9 +619,82 @@ mod tests {
         // A thread that was inside when the memory was copied never comes out.
         std::mem::forget(lock.lock().unwrap());
         lock.shut();
-        assert!(lock.lock().is_none() && lock.quick(|n| *n).is_none());
+        assert_eq!(lock.lock().err(), Some(Refusal::Shut));
+        assert_eq!(lock.quick(|n| *n), None);
         let other = lock.clone();
-        let there = std::thread::spawn(move || other.lock().is_none());
-        assert!(there.join().unwrap());
+        let there = std::thread::spawn(move || other.lock().err());
+        assert_eq!(there.join().unwrap(), Some(Refusal::Shut));
+    }
+
+    /// As a signal handler does that interrupts a thread there.
+    #[test]
+    fn a_thread_that_is_inside_does_not_get_in_again() {
+        let lock = Biased::new(0u32);
+        let refused = |lock: &Biased<u32>| {
+            assert_eq!(lock.lock().err(), Some(Refusal::Reentered));
+            assert!(lock.enter_alone().is_none() && lock.enter_now().is_none());
+        };
+        *lock.lock().unwrap() += 1;
+        let alone = lock.enter_alone().unwrap();
+        refused(&lock);
+        drop(alone);
+        let ordinary = lock.lock().unwrap();
+        refused(&lock);
+        drop(ordinary);
+        // By the mutex, from the second thread on.
+        std::thread::scope(|scope| scope.spawn(|| *lock.lock().unwrap() += 1).join().unwrap());
+        assert!(lock.is_shared());
+        let shared = lock.enter_now().unwrap();
+        refused(&lock);
+        drop(shared);
+        assert_eq!(*lock.lock().unwrap(), 2);
+    }
+
+    /// As a signal handler does that interrupts a thread between the two steps of its first lock.
+    #[test]
+    fn a_thread_in_the_middle_of_its_first_lock_gets_in() {
+        const TIME_LIMIT: Duration = Duration::from_secs(60);
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let lock = Biased::new(0u32);
+            lock.owner.store(thread_pointer(), Ordering::Relaxed);
+            *lock.lock().unwrap() += 1;
+            // The step that was interrupted.
+            lock.entry.store(thread_pointer(), Ordering::Relaxed);
+            *lock.lock().unwrap() += 1;
+            tell.send((*lock.lock().unwrap(), lock.is_shared()))
+                .unwrap();
+        });
+        assert_eq!(told.recv_timeout(TIME_LIMIT), Ok((2, false)));
+    }
+
+    /// A thread with a real-time priority would else keep a core that the owner needs to get out.
+    #[test]
+    fn a_thread_that_waits_for_the_owner_to_leave_sleeps() {
+        let lock = Arc::new(Biased::new(0u32));
+        let inside = lock.lock().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let there = lock.clone();
+        let second = std::thread::spawn(move || {
+            tell.send(rustix::thread::gettid()).unwrap();
+            *there.lock().unwrap() += 1;
+        });
+        let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
+        let sleeps = || {
+            let stat = std::fs::read_to_string(&stat).unwrap();
+            // The name in parentheses may hold anything.
+            lock.is_shared() && stat.rsplit_once(") ").unwrap().1.starts_with('S')
+        };
+        let begun = std::time::Instant::now();
+        while !sleeps() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "it runs on and on"
+            );
+            std::thread::yield_now();
+        }
+        drop(inside);
+        second.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 1);
     }
 }

@@ -24,8 +24,17 @@ pub fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
 
 /// Wake all who wait on `word`.
 pub fn wake(word: &AtomicU32) {
+    wake_some(word, i32::MAX);
+}
+
+/// Wakes one of those who wait on `word`.
+pub(crate) fn wake_one(word: &AtomicU32) {
+    wake_some(word, 1);
+}
+
+fn wake_some(word: &AtomicU32, most: i32) {
     // SAFETY: the word lives across the call.
     unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, most);
     }
 }

@@ -21,7 +21,8 @@
 //! | [`mod@layout`] | what lies where in all of these, for the test that holds it to a version |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`wake_request`] | whom a task that waits for several others asks to wake it |
-//! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
+//! | [`error_checking_mutex`] | a mutex that knows its holder, for [`biased`] |
+//! | `futex` | sleeping on a word, for [`bell`], [`segment`] and [`error_checking_mutex`] |
 //! | `sync` | atomics, or the model checker's in their place |
 //! | [`views`], `strided_copy` | user memory, contiguous or strided, copied in place |
 //! | [`copy`], [`prefetch`] | the copy that suits lines owned by another core; lines asked for before they are needed |
@@ -30,6 +31,7 @@
 //! | [`held`] | the bytes of a message that waits |
 //! | [`combine`] | reduction operators on raw elements |
 //! | [`biased`] | a lock that costs its first thread nothing to speak of |
+//! | [`uncancelled`] | calls in which a thread is not cancelled |
 //! | [`undumped`] | keys, in memory that no core dump has |
 
 pub mod bell;
@@ -38,6 +40,7 @@ pub mod block;
 pub mod combine;
 pub mod copy;
 pub mod ends;
+pub mod error_checking_mutex;
 mod futex;
 pub mod held;
 pub mod layout;
@@ -58,6 +61,7 @@ pub mod stack;
 mod strided_copy;
 mod sync;
 pub mod ticks;
+pub mod uncancelled;
 pub mod undumped;
 pub mod views;
 pub mod wake_request;

@@ -1,6 +1,9 @@
 //! The memory of another process, read by the kernel in a single copy (Cross Memory Attach).
 //!
 //! Containers and hardened kernels (Yama, seccomp) refuse that. So it is asked for once per peer, and the pipes carry everything where it is refused.
+//!
+//! The kernel takes the number of a process for that of its first thread, which has no memory any more when it has left (`pthread_exit`), however
+//! long others go on. Then the memory is had by the number of another one.
 
 /// Read from the memory of process `pid` at `address` straight into `to`: one copy made by the
 /// kernel (Cross Memory Attach). Returns how many bytes came, which may be fewer than asked.
@@ -16,13 +19,41 @@ pub unsafe fn pull(pid: u32, address: u64, to: *mut u8, len: usize) -> std::io::
         iov_base: address as *mut libc::c_void,
         iov_len: len,
     };
-    // SAFETY: the iovecs live across the call; the caller vouches for `to`.
-    let got = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-    if got < 0 {
-        Err(std::io::Error::last_os_error())
-    } else {
-        Ok(got as usize)
+    let read = |thread: u32| {
+        // SAFETY: the iovecs live across the call; the caller vouches for `to`.
+        let got =
+            unsafe { libc::process_vm_readv(thread as libc::pid_t, &local, 1, &remote, 1, 0) };
+        usize::try_from(got).map_err(|_| std::io::Error::last_os_error())
+    };
+    match read(pid) {
+        Err(error) if has_left(&error) => by_other_threads(pid, error, read),
+        result => result,
     }
+}
+
+/// Whether the kernel has found no memory under a number: the thread has left, or there is none.
+fn has_left(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// Reads by threads of the process other than the first one, until one is there.
+#[cold]
+fn by_other_threads(
+    pid: u32,
+    error: std::io::Error,
+    read: impl Fn(u32) -> std::io::Result<usize>,
+) -> std::io::Result<usize> {
+    let threads = other_threads(pid).map(read);
+    let mut answers = threads.filter(|answer| !answer.as_ref().is_err_and(has_left));
+    answers.next().unwrap_or(Err(error))
+}
+
+/// The numbers of the threads of a process other than the first one.
+pub fn other_threads(pid: u32) -> impl Iterator<Item = u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let names = threads.into_iter().flatten().flatten();
+    let numbers = names.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    numbers.filter(move |&thread| thread != pid)
 }
 
 /// May this process read the memory of `pid`? Tried with one byte.

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::making::{Left, Maker, Making, Next};
+use crate::uncancelled::Uncancelled;
 use crate::{Corrupt, futex};
 
 /// Bytes at the front of a segment that belong to the allocator.
@@ -27,7 +28,7 @@ pub const RESERVED_FRONT: usize = 128;
 const PAGE: usize = 4096;
 /// The file grows in steps of at least this size,
 const STEP: u64 = 1 << 20;
-/// by one part in so many of what there is: each step holds up all tasks that need memory at that moment, so a job that needs
+/// by one part in so many of the memory that there is: each step holds up all tasks that need memory at that moment, so a job that needs
 /// much must not take many.
 const SHARE: u64 = 8;
 /// The longest sleep of a task for which another one extends the file. That one wakes it, unless it dies.
@@ -216,7 +217,8 @@ impl Segment {
         let outside = |_| io::Error::from(io::ErrorKind::InvalidInput);
         self.at(offset, len).map_err(outside)?;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(&self.fd, flags, offset, len as u64)?)
+        let punch = || rustix::fs::fallocate(&self.fd, flags, offset, len as u64);
+        Ok(rustix::io::retry_on_intr(punch)?)
     }
 
     /// The tasks have notes on what they make: the first lies at `first`, each of the others `step` bytes behind the one before.
@@ -255,6 +257,53 @@ impl Segment {
     /// when the task is dead ([`Segment::left_by`]).
     pub fn allocate_for(&self, maker: Maker, bytes: usize, align: usize) -> io::Result<u64> {
         self.hand_out(bytes, align, Some(maker))
+    }
+
+    /// Sees that the next `bytes` bytes that are handed out are there already, as far as there is memory for them: whoever asks for them need not wait until the
+    /// file has grown.
+    pub fn reserve_ahead(&self, bytes: u64) {
+        let front = self.front();
+        let next = self.used();
+        let end = next.saturating_add(bytes).min(self.window as u64);
+        let end = end.next_multiple_of(PAGE as u64);
+        let reserved = front.reserved.load(Ordering::Acquire);
+        let idle = || {
+            let me = std::process::id();
+            let lock = &front.extending;
+            lock.compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        };
+        // A process that is extending it already makes more room than this.
+        if end <= reserved || !idle() {
+            return;
+        }
+        // Without memory it is said where the memory is needed. So it is if more has been handed out than there is, which somebody has written there.
+        if let Ok(size) = rustix::fs::fstat(&self.fd).map(|stat| stat.st_size as u64)
+            && next <= size
+            && (size >= end || reserve(&self.fd, size, end as usize).is_ok())
+        {
+            front.reserved.fetch_max(end.max(size), Ordering::AcqRel);
+        }
+        front.extending.store(0, Ordering::Release);
+        futex::wake(&front.extending);
+    }
+
+    /// Maps the pages of `len` bytes at `offset` in this process at once. Otherwise each costs a fault at its first use, which takes as long as a
+    /// message. Memory is the same whether this succeeds or not.
+    pub fn map_at_once(&self, offset: u64, len: usize) {
+        use rustix::mm::{Advice, madvise};
+        let front = offset as usize % PAGE;
+        let Ok(start) = self.at(offset - front as u64, front + len) else {
+            return;
+        };
+        // SAFETY: pages of the mapping. It changes nothing in them. Kernels before 5.14 refuse it.
+        let _ = unsafe {
+            madvise(
+                start.as_ptr().cast(),
+                front + len,
+                Advice::LinuxPopulateWrite,
+            )
+        };
     }
 
     fn hand_out(&self, bytes: usize, align: usize, maker: Option<Maker>) -> io::Result<u64> {
@@ -330,7 +379,9 @@ impl Segment {
     }
 
     fn extend_alone(&self, front: &Front, next: u64, end: u64) -> io::Result<()> {
-        let size = rustix::fs::fstat(&self.fd)?.st_size as u64;
+        let _whole = Uncancelled::begin();
+        let stat = rustix::fs::fstat(&self.fd)?;
+        let size = stat.st_size as u64;
         if next > size {
             // Growing up to there could use up the machine's memory for a word that means nothing.
             return Err(io::Error::new(
@@ -340,7 +391,8 @@ impl Segment {
         }
         if end > size {
             // A whole step; of the last there is, just what is needed.
-            let step = (size / SHARE).next_multiple_of(STEP).max(STEP);
+            let there = stat.st_blocks as u64 * 512;
+            let step = (there / SHARE).next_multiple_of(STEP).max(STEP);
             let mut target = (size + step).max(end.next_multiple_of(STEP));
             target = target.min(self.window as u64).max(end);
             if reserve(&self.fd, size, target as usize).is_err() {
@@ -422,8 +474,9 @@ fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
             to >> 10
         )));
     }
-    rustix::fs::fallocate(fd, rustix::fs::FallocateFlags::empty(), from, more)?;
-    Ok(())
+    // A signal of the program's ends it before it is done.
+    let allocate = || rustix::fs::fallocate(fd, rustix::fs::FallocateFlags::empty(), from, more);
+    Ok(rustix::io::retry_on_intr(allocate)?)
 }
 
 /// Bytes that the memory limits of this process's control groups leave, if there are any.
@@ -466,6 +519,33 @@ fn room_under(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_reserved_ahead_is_handed_out_without_the_file_growing() {
+        let segment = Segment::create("test", 100).unwrap();
+        let size = || rustix::fs::fstat(segment.fd()).unwrap().st_size;
+        segment.reserve_ahead(300 << 10);
+        let reserved = size();
+        for _ in 0..30 {
+            let offset = segment.allocate(10 << 10, 64).unwrap();
+            segment.map_at_once(offset, 10 << 10);
+        }
+        assert_eq!(size(), reserved);
+        segment.reserve_ahead(0);
+        assert_eq!(size(), reserved);
+        segment.allocate(10 << 10, 64).unwrap();
+        assert!(size() > reserved);
+    }
+
+    #[test]
+    fn a_hole_does_not_count_where_the_file_grows_by_a_part_of_the_memory_that_there_is() {
+        let hole = 4096..64 << 20;
+        let segment = Segment::create_with_hole("test", (64 << 20) + 4096, hole).unwrap();
+        let size = || rustix::fs::fstat(segment.fd()).unwrap().st_size as u64;
+        let before = size();
+        segment.allocate(before as usize, 64).unwrap();
+        assert!(size() <= before + 2 * STEP);
+    }
 
     #[test]
     fn allocations_are_disjoint_aligned_zeroed_and_seen_by_both_mappings() {

@@ -17,8 +17,47 @@ pub fn ticks() -> u64 {
     }
 }
 
+/// The ticks of so many microseconds. The first call measures how fast they go, and takes 200 us for that.
+pub fn ticks_of(microseconds: u64) -> u64 {
+    use std::sync::OnceLock;
+    use std::time::{Duration, Instant};
+    const CALIBRATION_TIME: Duration = Duration::from_micros(200);
+    /// Ticks of a millisecond.
+    static RATE: OnceLock<u64> = OnceLock::new();
+    let rate = RATE.get_or_init(|| {
+        let (start, first) = (Instant::now(), ticks());
+        let took = loop {
+            let took = start.elapsed();
+            if took >= CALIBRATION_TIME {
+                break took;
+            }
+        };
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        ticks().wrapping_sub(first).saturating_mul(1_000_000) / nanoseconds
+    });
+    rate.saturating_mul(microseconds) / 1000
+}
+
 /// The ticks that a KiB took, where so many bytes took so many; rounded up.
 #[inline(always)]
 pub fn cost_of_kib(bytes: usize, ticks: u64) -> u64 {
     (ticks << 10).div_ceil(bytes.max(1) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn ticks_go_as_fast_as_was_measured() {
+        // Another process may have the core between two readings: the nearest of some.
+        let off = |_| {
+            let (start, first) = (Instant::now(), ticks());
+            while ticks().wrapping_sub(first) < ticks_of(1000) {}
+            start.elapsed().as_micros().abs_diff(1000)
+        };
+        let nearest = (0..20).map(off).min();
+        assert!(nearest < Some(200), "{nearest:?} us off");
+    }
 }

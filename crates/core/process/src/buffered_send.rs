@@ -4,10 +4,10 @@
 //! first as it is: most receivers take it at once, and then it goes straight from the caller's memory. When it stands
 //! still, it is copied where it is, in whatever state, and goes on from the copy.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use regatta_engine::{Error, Frames, Going, GroupId, Handle, Mode, Peer, Result, Status};
-use regatta_memory::views::Views;
+use regatta_memory::views::{Refused, Views};
 
 use crate::message::check_tag;
 use crate::state::{NONE, Process, enter};
@@ -17,9 +17,18 @@ use crate::wait::{Awaited, wait_for, wake_other_threads};
 /// 1 ms; one that has not by now computes.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// As long as this where a large message from another task waits for a receive here: two that send to each other before either
+/// As long as this where a large message from another task waits for a receive here: tasks that send to each other in a circle before any
 /// receives stand still for good.
 const PATIENCE_OFFERED: Duration = Duration::from_micros(20);
+
+/// As long as this where that task is the receiver itself. It has as much to wait for as this one.
+const PATIENCE_CROSSED: Duration = Duration::from_micros(2);
+
+/// Polls between two looks at how a message is getting on.
+const POLLS: u32 = 16;
+
+/// The longest buffer that is kept for the next copy, in bytes. To get new memory of the system for each would take as long as the copy.
+const MAX_SPARE: usize = 16 << 20;
 
 /// Send without waiting for the receiver; the memory is the caller's again when this returns. For those that `send_now`
 /// has refused.
@@ -37,7 +46,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
             .engine
             .start_send(to, context, tag, message.clone(), Mode::Standard)?;
         drop(held);
-        if is_taken(sent, &message)? {
+        if is_taken(sent, to, &message)? {
             return Ok(());
         }
         held = enter()?;
@@ -52,11 +61,11 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
 }
 
 /// Whether a send is over, or goes on from a copy; if not, it has been taken back.
-fn is_taken(handle: Handle, message: &Views) -> Result<bool> {
+fn is_taken(handle: Handle, to: Peer, message: &Views) -> Result<bool> {
     if handle == Handle::COMPLETE {
         return Ok(true);
     }
-    let outcome = match is_soon_taken(handle, message) {
+    let outcome = match is_soon_taken(handle, to, message) {
         Ok(Still::Over(outcome)) => Ok(outcome),
         Ok(Still::Copied) => return Ok(true),
         // It has not even been offered, or is for this task itself, or there is no memory for a copy.
@@ -88,9 +97,9 @@ enum Still {
     Here,
 }
 
-fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
+fn is_soon_taken(handle: Handle, to: Peer, message: &Views) -> Result<Still> {
     loop {
-        if let Some(outcome) = wait_for(Soon::new(handle))? {
+        if let Some(outcome) = wait_for(Soon::new(handle, to))? {
             return Ok(Still::Over(outcome));
         }
         let mut held = enter()?;
@@ -101,15 +110,18 @@ fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
                 held.keep_until_sent(handle, Vec::new())?;
                 return Ok(Still::Copied);
             }
-            Some(Going::Sent(_)) => {}
-        }
-        // Without memory for a copy its receiver is asked for it, and waited for.
-        let Ok((bytes, copy)) = copy(message) else {
-            return Ok(Still::Here);
-        };
-        if held.engine.send_from(handle, copy)? {
-            held.keep_until_sent(handle, bytes)?;
-            return Ok(Still::Copied);
+            Some(Going::Sent(bytes)) => {
+                let sent = usize::try_from(bytes).unwrap_or(usize::MAX);
+                // Without memory for a copy its receiver is asked for it, and waited for.
+                let Ok((room, copy)) = held.copy_rest(message, sent) else {
+                    return Ok(Still::Here);
+                };
+                if held.engine.send_from(handle, copy)? {
+                    held.keep_until_sent(handle, room)?;
+                    return Ok(Still::Copied);
+                }
+                held.set_spare(room);
+            }
         }
     }
 }
@@ -117,6 +129,9 @@ fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
 /// The outcome of a request, unless it stands still.
 struct Soon {
     handle: Handle,
+    to: Peer,
+    start: Instant,
+    polls: u32,
     /// How it is getting on, and since when that has not changed.
     going: Option<Going>,
     since: Duration,
@@ -126,9 +141,12 @@ struct Soon {
 }
 
 impl Soon {
-    fn new(handle: Handle) -> Soon {
+    fn new(handle: Handle, to: Peer) -> Soon {
         Soon {
             handle,
+            to,
+            start: Instant::now(),
+            polls: 0,
             going: None,
             since: Duration::ZERO,
             patience: PATIENCE,
@@ -136,11 +154,25 @@ impl Soon {
         }
     }
 
-    fn look_for_offers(&mut self, process: &Process) {
-        self.patience = match process.engine.is_stuck() {
-            true => PATIENCE_OFFERED,
-            false => PATIENCE,
+    fn look_for_offers(&mut self, process: &mut Process) {
+        self.patience = if process.engine.is_offered_by(self.to) {
+            process.engine.transport.note_crossing(self.to);
+            PATIENCE_CROSSED
+        } else if process.engine.is_stuck() {
+            PATIENCE_OFFERED
+        } else {
+            PATIENCE
         };
+    }
+
+    fn look(&mut self, process: &mut Process) {
+        let waited = self.start.elapsed();
+        let going = process.engine.going(self.handle);
+        if going != self.going || going == Some(Going::Read) {
+            (self.going, self.since) = (going, waited);
+        }
+        self.look_for_offers(process);
+        self.late = going == Some(Going::Filled) || waited - self.since >= self.patience;
     }
 }
 
@@ -150,10 +182,15 @@ impl Awaited for Soon {
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
         process.engine.progress();
-        match process.engine.finish(self.handle)? {
-            Some(outcome) => Ok(Some(Some(outcome))),
-            None => Ok(self.late.then_some(None)),
+        if let Some(outcome) = process.engine.finish(self.handle)? {
+            self.look_for_offers(process);
+            return Ok(Some(Some(outcome)));
         }
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS) {
+            self.look(process);
+        }
+        Ok(self.late.then_some(None))
     }
 
     fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
@@ -163,13 +200,8 @@ impl Awaited for Soon {
         true
     }
 
-    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        self.look_for_offers(process);
-        let going = process.engine.going(self.handle);
-        if going != self.going || going == Some(Going::Read) {
-            (self.going, self.since) = (going, waited);
-        }
-        self.late = going == Some(Going::Filled) || waited - self.since >= self.patience;
+    fn check(&mut self, process: &mut Process, _: Duration) -> Result<()> {
+        self.look(process);
         Ok(())
     }
 
@@ -194,12 +226,39 @@ impl Process {
     fn keep_until_sent(&mut self, handle: Handle, bytes: Vec<u8>) -> Result<()> {
         self.copies += 1;
         let release = move |_, _| {
-            drop(bytes);
             if let Ok(mut held) = enter() {
                 held.copies -= 1;
+                held.set_spare(bytes);
             }
         };
         self.call_back(handle, Box::new(release))
+    }
+}
+
+impl Process {
+    /// Keeps memory for the next copy, if it is worth that.
+    fn set_spare(&mut self, room: Vec<u8>) {
+        if (self.spare.capacity() + 1..=MAX_SPARE).contains(&room.capacity()) {
+            self.spare = room;
+        }
+    }
+
+    /// A copy of a message, in which the first `sent` bytes are missing, and the memory it is in: to be kept while the other is used.
+    fn copy_rest(&mut self, message: &Views, sent: usize) -> Result<(Vec<u8>, Views)> {
+        let len = message.len();
+        let mut room = std::mem::take(&mut self.spare);
+        if room.capacity() < len {
+            room = Vec::new();
+            room.try_reserve_exact(len).map_err(|_| Refused(len))?;
+        }
+        let sent = sent.min(len);
+        // SAFETY: who calls this keeps the vector until the copy is not used any more; what it holds does not move with it. It has room for so
+        // many bytes, and is apart from the message. The bytes before `sent` are not read: they have gone.
+        let copy = unsafe {
+            message.gather(sent, room.as_mut_ptr().add(sent), len - sent);
+            Views::block(room.as_mut_ptr(), len)
+        };
+        Ok((room, copy))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Collectives, blocking and not.
+//! Collectives that block; those that are started are in `started_collective.rs`.
 //!
 //! Small blocking ones are rounds in shared memory; everything else runs as a schedule of messages.
 //! Which of the two is decided from sizes all members know to be equal, so they decide alike.
@@ -15,6 +15,10 @@ use regatta_memory::views::Views;
 use crate::across::across;
 use crate::message::wait_or_forget;
 use crate::pair::{PairBroadcast, fold_few_of_pair, fold_pair, pair_broadcast, run_pair_round};
+use crate::started_collective::{
+    start_allgather, start_allreduce, start_alltoall, start_barrier, start_broadcast, start_exscan,
+    start_gather, start_reduce, start_reduce_scatter, start_scan, start_scatter,
+};
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
 
@@ -94,17 +98,31 @@ impl Process {
     }
 }
 
-/// A round in which all give `bytes` bytes, by the quickest way in. `Ok(false)`: this group
-/// cannot hold a round with so many.
+/// How far a round of all has come without waiting.
+enum Begun {
+    /// There is nobody else.
+    Alone,
+    /// All have contributed, and it was read.
+    Complete,
+    /// Others are still to come.
+    Open(Round),
+}
+
+/// A round in which all give `bytes` bytes, by the quickest way in. A group of one has no rounds: `alone` is its collective. `Ok(false)`:
+/// this group cannot hold a round with so many.
 #[inline(always)]
 fn run_round_of_all(
     group: GroupId,
     bytes: usize,
     gives: &Views,
+    alone: impl FnOnce(),
     read: impl Fn(&Process, &Round, u32, u32),
 ) -> Result<bool> {
     let begun = quick(|process| {
         let (rank, size) = process.engine.place(group)?;
+        if process.engine.is_alone(group) {
+            return Some(Begun::Alone);
+        }
         if !process.engine.can_hold_round(group, bytes) {
             return None;
         }
@@ -112,15 +130,19 @@ fn run_round_of_all(
             .engine
             .begin_round(group, Need::Everyone, Some(gives.clone()))
             .ok()?;
-        let complete = process.look(&mut round);
-        if complete {
-            read(process, &round, rank, size);
+        if !process.look(&mut round) {
+            return Some(Begun::Open(round));
         }
-        Some((complete, round))
+        read(process, &round, rank, size);
+        Some(Begun::Complete)
     });
     match begun {
-        Some((true, _)) => Ok(true),
-        Some((false, mut round)) => {
+        Some(Begun::Alone) => {
+            alone();
+            Ok(true)
+        }
+        Some(Begun::Complete) => Ok(true),
+        Some(Begun::Open(mut round)) => {
             wait_for(AwaitedRound(&mut round))?;
             let held = enter()?;
             let (rank, size) = held.engine.place(group).unwrap_or((0, 0));
@@ -149,6 +171,11 @@ fn can_hold_round(group: GroupId, bytes: usize) -> Result<bool> {
     Ok(enter()?.engine.can_hold_round(group, bytes))
 }
 
+/// Is this task the only member of a group, in which calls still succeed?
+fn is_alone(group: GroupId) -> bool {
+    quick(|process| process.engine.is_alone(group).then_some(())).is_some()
+}
+
 /// Rank and size.
 fn shape(group: GroupId) -> Result<(u32, u32)> {
     let held = enter()?;
@@ -168,7 +195,7 @@ pub(crate) fn outcome(handle: Handle) -> Result<()> {
 pub fn barrier(group: GroupId) -> Result<()> {
     let nothing = Views::none();
     if run_pair_round(group, 0, |_| Views::none(), |_| (), |_, _, _| ())?
-        || run_round_of_all(group, 0, &nothing, |_, _, _, _| ())?
+        || run_round_of_all(group, 0, &nothing, || (), |_, _, _, _| ())?
         || across(group, &nothing, &nothing, None)?
     {
         return Ok(());
@@ -181,6 +208,9 @@ pub fn barrier(group: GroupId) -> Result<()> {
 pub fn broadcast(group: GroupId, root: u32, buffer: Views) -> Result<()> {
     let pair = pair_broadcast(group, root, &buffer);
     if pair.as_ref().is_some_and(|pair| pair.done) {
+        return Ok(());
+    }
+    if root == 0 && pair.is_none() && is_alone(group) {
         return Ok(());
     }
     broadcast_slowly(group, root, buffer, pair)
@@ -321,7 +351,7 @@ pub(crate) fn by_pieces(what: &Reduction, mut fold: impl FnMut(usize, usize, &Vi
     }
 }
 
-fn check_reduction(what: &Reduction) -> Result<()> {
+pub(crate) fn check_reduction(what: &Reduction) -> Result<()> {
     if what.count.checked_mul(what.element.size()).is_none() {
         return Err(Error::Argument(format!(
             "{} elements do not fit into memory",
@@ -353,12 +383,18 @@ pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -
         },
     )?;
     let met = met
-        || run_round_of_all(group, bytes, &input, |process, round, rank, size| {
-            match size == 2 && bytes > FEW {
+        || run_round_of_all(
+            group,
+            bytes,
+            &input,
+            || {
+                input.copy_to(&output);
+            },
+            |process, round, rank, size| match size == 2 && bytes > FEW {
                 true => fold_pair(process, round, rank, (&input, &output), &what),
                 false => fold(process, round, size, &output, &what),
-            }
-        })?;
+            },
+        )?;
     if met || across(group, &input, &output, Some(&what))? {
         return Ok(());
     }
@@ -378,6 +414,10 @@ pub fn reduce(
     if root >= size {
         return Err(Error::Task(root as i64));
     }
+    if size == 1 && is_alone(group) {
+        input.copy_to(&output);
+        return Ok(());
+    }
     if !can_hold_round(group, what.bytes())? {
         return outcome(start_reduce(group, root, input, output, what)?);
     }
@@ -392,8 +432,12 @@ pub fn reduce(
 /// Combine the elements of all ranks up to this one.
 pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
+    let (rank, size) = shape(group)?;
+    if size == 1 && is_alone(group) {
+        input.copy_to(&output);
+        return Ok(());
+    }
     if can_hold_round(group, what.bytes())? {
-        let rank = shape(group)?.0;
         return run_round(group, Need::Everyone, Some(input), |process, round| {
             fold(process, round, rank + 1, &output, &what);
         });
@@ -404,8 +448,11 @@ pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Res
 /// Combine the elements of all ranks below this one; the output of rank 0 is left alone.
 pub fn exscan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
+    let (rank, size) = shape(group)?;
+    if size == 1 && is_alone(group) {
+        return Ok(());
+    }
     if can_hold_round(group, what.bytes())? {
-        let rank = shape(group)?.0;
         return run_round(group, Need::Everyone, Some(input), |process, round| {
             if rank > 0 {
                 fold(process, round, rank, &output, &what);
@@ -426,6 +473,11 @@ pub fn reduce_scatter(
 ) -> Result<()> {
     check_reduction(&what)?;
     let (rank, size) = shape(group)?;
+    if size == 1 && is_alone(group) {
+        let (own, first) = parts.of(0);
+        input.part(first, own).copy_to(&output);
+        return Ok(());
+    }
     if !can_hold_round(group, what.bytes())? {
         return outcome(start_reduce_scatter(group, input, output, parts, what)?);
     }
@@ -494,12 +546,18 @@ fn run_rounds(
         }
         let n = each.min(len - from);
         let last = gives(from, n);
-        run_round_of_all(group, last.len(), &last, |process, round, _, _| {
-            for (round, from) in given.iter().flatten() {
-                take(process, round, (*from, each));
-            }
-            take(process, round, (from, n));
-        })?;
+        run_round_of_all(
+            group,
+            last.len(),
+            &last,
+            || (),
+            |process, round, _, _| {
+                for (round, from) in given.iter().flatten() {
+                    take(process, round, (*from, each));
+                }
+                take(process, round, (from, n));
+            },
+        )?;
         from += n;
         if from >= len {
             return Ok(());
@@ -547,6 +605,12 @@ pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Par
         return Ok(());
     }
     let (rank, size) = shape(group)?;
+    if size == 1 && is_alone(group) {
+        if let Some(input) = &input {
+            input.copy_to(&parts.cut(&output, 0));
+        }
+        return Ok(());
+    }
     let Some(each) = rounds(group, size, len, 1)? else {
         return outcome(start_allgather(group, input, output, &parts)?);
     };
@@ -602,10 +666,26 @@ pub fn alltoall(
             process.engine.collect(round, 1 - rank, part, &into);
         },
     )?;
-    if done {
+    match done {
+        true => Ok(()),
+        false => alltoall_in_rounds(group, len, input, gives, output, gets),
+    }
+}
+
+/// As [`alltoall`], of `len` bytes each, for groups that are no pairs, or have no room for such a round.
+fn alltoall_in_rounds(
+    group: GroupId,
+    len: usize,
+    input: Views,
+    gives: Parts,
+    output: Views,
+    gets: Parts,
+) -> Result<()> {
+    let (rank, size) = shape(group)?;
+    if size == 1 && is_alone(group) {
+        gives.cut(&input, 0).copy_to(&gets.cut(&output, 0));
         return Ok(());
     }
-    let (rank, size) = shape(group)?;
     // Of two each gives what the other one gets. Of more each gives a piece for everybody, for itself as well.
     let is_pair = size == 2;
     let (shares, mine) = match is_pair {
@@ -645,6 +725,12 @@ pub fn gather(
     output: Views,
     parts: &Parts,
 ) -> Result<()> {
+    if root == 0 && is_alone(group) {
+        if let Some(input) = input {
+            input.copy_to(&parts.cut(&output, 0));
+        }
+        return Ok(());
+    }
     outcome(start_gather(group, root, input, output, parts)?)
 }
 
@@ -656,120 +742,11 @@ pub fn scatter(
     parts: &Parts,
     output: Option<Views>,
 ) -> Result<()> {
+    if root == 0 && is_alone(group) {
+        if let Some(output) = output {
+            parts.cut(&input, 0).copy_to(&output);
+        }
+        return Ok(());
+    }
     outcome(start_scatter(group, root, input, parts, output)?)
-}
-
-/// Start a barrier.
-pub fn start_barrier(group: GroupId) -> Result<Handle> {
-    enter()?.engine.start_barrier(group)
-}
-
-/// Start a broadcast.
-pub fn start_broadcast(group: GroupId, root: u32, buffer: Views) -> Result<Handle> {
-    enter()?.engine.start_broadcast(group, root, buffer)
-}
-
-/// Start a reduction to the root.
-pub fn start_reduce(
-    group: GroupId,
-    root: u32,
-    input: Views,
-    output: Views,
-    what: Reduction,
-) -> Result<Handle> {
-    check_reduction(&what)?;
-    enter()?
-        .engine
-        .start_reduce(group, root, input, output, what)
-}
-
-/// Start a reduction to all.
-pub fn start_allreduce(
-    group: GroupId,
-    input: Views,
-    output: Views,
-    what: Reduction,
-) -> Result<Handle> {
-    check_reduction(&what)?;
-    enter()?.engine.start_allreduce(group, input, output, what)
-}
-
-/// Start a scan.
-pub fn start_scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<Handle> {
-    check_reduction(&what)?;
-    enter()?.engine.start_scan(group, input, output, what)
-}
-
-/// Start a scan of the ranks below.
-pub fn start_exscan(
-    group: GroupId,
-    input: Views,
-    output: Views,
-    what: Reduction,
-) -> Result<Handle> {
-    check_reduction(&what)?;
-    enter()?.engine.start_exscan(group, input, output, what)
-}
-
-/// Start a reduction of which each has a part.
-pub fn start_reduce_scatter(
-    group: GroupId,
-    input: Views,
-    output: Views,
-    parts: &Parts,
-    what: Reduction,
-) -> Result<Handle> {
-    check_reduction(&what)?;
-    enter()?
-        .engine
-        .start_reduce_scatter(group, input, output, parts, what)
-}
-
-/// Start a gathering to all.
-pub fn start_allgather(
-    group: GroupId,
-    input: Option<Views>,
-    output: Views,
-    parts: &Parts,
-) -> Result<Handle> {
-    enter()?.engine.start_allgather(group, input, output, parts)
-}
-
-/// Start a complete exchange.
-pub fn start_alltoall(
-    group: GroupId,
-    input: Views,
-    gives: &Parts,
-    output: Views,
-    gets: &Parts,
-) -> Result<Handle> {
-    enter()?
-        .engine
-        .start_alltoall(group, input, gives, output, gets)
-}
-
-/// Start a gathering to the root.
-pub fn start_gather(
-    group: GroupId,
-    root: u32,
-    input: Option<Views>,
-    output: Views,
-    parts: &Parts,
-) -> Result<Handle> {
-    enter()?
-        .engine
-        .start_gather(group, root, input, output, parts)
-}
-
-/// Start a scattering from the root.
-pub fn start_scatter(
-    group: GroupId,
-    root: u32,
-    input: Views,
-    parts: &Parts,
-    output: Option<Views>,
-) -> Result<Handle> {
-    enter()?
-        .engine
-        .start_scatter(group, root, input, parts, output)
 }

@@ -412,7 +412,7 @@ fn is_leaving(process: &mut Process, member: Peer) -> bool {
 }
 
 /// Is the calling thread the only one of this process that could call Regatta?
-fn is_single(transport: &Paths) -> bool {
+pub(crate) fn is_single(transport: &Paths) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     let own = crate::notice::is_watching() as usize + transport.threads();
     threads <= 1 + own

@@ -1,13 +1,13 @@
 //! Errors as sentences, and the path a pair uses.
 
-use regatta_engine::{Error, GroupId, Presence, Result};
+use regatta_engine::{Error, GroupId, Presence, Reason, Result};
 use regatta_segment::job::Cause;
 
 use crate::state::{PROCESS, enter};
 
 /// "task 3 (pid 4711)": how a task is named to people.
 fn name(peer: u32) -> String {
-    let guard = PROCESS.lock();
+    let guard = PROCESS.lock().ok();
     let process = guard.as_ref().and_then(|guard| guard.as_ref());
     match process.map(|process| process.job.pid(peer)) {
         Some(pid) if pid != 0 => format!("task {peer} (pid {pid})"),
@@ -16,12 +16,12 @@ fn name(peer: u32) -> String {
 }
 
 fn cause(peer: u32) -> Option<Cause> {
-    PROCESS.lock()?.as_ref()?.job.cause(peer)
+    PROCESS.lock().ok()?.as_ref()?.job.cause(peer)
 }
 
 /// Why a task that lives counts as dead here: it could not be reached for too long.
 fn given_up(peer: u32) -> Option<String> {
-    let guard = PROCESS.lock()?;
+    let guard = PROCESS.lock().ok()?;
     let why = guard.as_ref()?.given_up.get(&peer)?;
     Some(format!(
         "{why}. Both live, and each counts as dead for the other; what depends on both cannot be done"
@@ -30,14 +30,14 @@ fn given_up(peer: u32) -> Option<String> {
 
 /// Does this task itself take the other one for alive?
 fn is_here(peer: u32) -> bool {
-    let guard = PROCESS.lock();
+    let guard = PROCESS.lock().ok();
     let process = guard.as_ref().and_then(|guard| guard.as_ref());
     process.is_some_and(|process| process.engine.presence(peer) == Presence::Here)
 }
 
 /// Why a task that lives counts as dead here: its host has given this one up.
 fn disowned(peer: u32) -> Option<String> {
-    let guard = PROCESS.lock()?;
+    let guard = PROCESS.lock().ok()?;
     let process = guard.as_ref()?;
     process.engine.transport.is_disowned_by(peer).then(|| {
         let host = process.job.address(peer).map(|address| address.ip());
@@ -102,11 +102,45 @@ pub fn sentence(error: &Error) -> String {
             "the memory shared with {} is damaged: {what}. It is treated as dead",
             name(*peer)
         ),
-        Error::State(what) => (*what).into(),
+        Error::State(what) => what.to_string_lossy().into_owned(),
         Error::Launcher(what)
         | Error::Version(what)
         | Error::System(what)
         | Error::Refused(_, what) => what.clone(),
+        Error::Member { peer, reason } => member_sentence(*peer, *reason),
+    }
+}
+
+/// The sentence about a member that goes no further in a collective.
+fn member_sentence(peer: u32, reason: Reason) -> String {
+    format!(
+        "{} goes no further in a collective of this group, since {}: neither this one nor a later one of the group can be \
+         complete. The error of its own call says more; mend what that names, and go on in another group",
+        name(peer),
+        clause(reason)
+    )
+}
+
+/// The class of an error of another member, as a clause.
+fn clause(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Left => "one that it waited for has left",
+        Reason::Memory => "it had no memory for its part",
+        Reason::Dead => "one that it waited for has died",
+        Reason::Argument => "an argument of its call makes no sense",
+        Reason::Task => "its call named a task that there is not",
+        Reason::Tag => "its call had a tag that is none",
+        Reason::Handle => "its call had a handle that is stale",
+        Reason::Truncated => {
+            "a message did not fit into its buffer (do all give the same lengths?)"
+        }
+        Reason::Cycle => "it waited for itself in a circle of blocked senders",
+        Reason::Cancelled => "its part was cancelled",
+        Reason::Corrupt => "memory that it shares with another task is damaged",
+        Reason::State => "it made the call where none can be made",
+        Reason::Launcher | Reason::Refused(_) => "its launcher does not do what it was asked for",
+        Reason::Version => "its launcher and its library are of different versions",
+        Reason::System => "the operating system refused it something",
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use regatta_engine::Error;
+use regatta_engine::{Error, Result};
 
 use crate::state::PROCESS;
 
@@ -39,10 +39,19 @@ extern "C" fn child() {
     }
 }
 
+/// An error in a forked child: for calls that do nothing to the engine, and need none.
+#[inline]
+pub fn check_process() -> Result<()> {
+    match PROCESS.is_shut() {
+        true => Err(in_child()),
+        false => Ok(()),
+    }
+}
+
 #[cold]
 pub(crate) fn in_child() -> Error {
     Error::State(
-        "this process was forked by a task and is not that task: it cannot call Regatta, only exec \
+        c"this process was forked by a task and is not that task: it cannot call Regatta, only exec \
          another program or end. Call fork before rg_init, or let the parent do the messages",
     )
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::collective::allgather;
 use crate::message::{check_tag, wait_or_forget};
-use crate::state::{Process, enter};
+use crate::state::{Process, enter, enter_to_look};
 use crate::wait::{Awaited, wait_for};
 
 /// This task's rank.
@@ -55,6 +55,17 @@ pub fn acknowledge_dead(group: GroupId) -> Result<u32> {
     enter()?.engine.acknowledge(group)
 }
 
+/// The ranks of members that have died, as far as is known here.
+pub fn dead_members(group: GroupId) -> Result<Vec<u32>> {
+    let held = enter()?;
+    let dead = held.engine.dead_members(group)?;
+    let group = held.engine.group(group)?;
+    Ok(dead
+        .iter()
+        .filter_map(|&peer| group.rank_of(peer))
+        .collect())
+}
+
 /// A member's words.
 type Words = (i64, i64);
 
@@ -66,7 +77,7 @@ fn exchange(group: GroupId, mine: Words) -> Result<Vec<Words>> {
     let all = output.part(0, 16 * size);
     allgather(group, Some(input.part(0, 16)), all.clone(), Parts::Even(16))?;
     let words = fields::all(&all.to_vec());
-    words.map_err(|_| Error::State("the words of a group's members are not whole"))
+    words.map_err(|_| Error::State(c"the words of a group's members are not whole"))
 }
 
 /// A group of the same members, with a context of its own.
@@ -130,7 +141,7 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
 pub fn parent() -> Result<Option<u32>> {
     let held = enter()?;
     let member = held.job.membership(held.engine.me());
-    let member = member.map_err(|_| Error::State("the job's table does not know this task"))?;
+    let member = member.map_err(|_| Error::State(c"the job's table does not know this task"))?;
     Ok(member.parent)
 }
 
@@ -143,7 +154,7 @@ pub fn select(group: GroupId, ranks: &[i32], tag: Option<i32>) -> Result<GroupId
     let mut peers = vec![];
     let mut known = FxHashSet::default();
     for &rank in ranks {
-        let peer = held.address(group, rank)?.0;
+        let peer = held.peer(group, rank)?;
         if !known.insert(peer) {
             return Err(Error::Argument(format!(
                 "rank {rank} stands twice in the new group"
@@ -174,7 +185,7 @@ pub fn revoke(group: GroupId) -> Result<()> {
 
 /// Has the group been revoked, as far as is known here now?
 pub fn is_revoked(group: GroupId) -> Result<bool> {
-    let mut held = enter()?;
+    let mut held = enter_to_look()?;
     let moved = held.engine.progress();
     held.looked(moved);
     held.engine.is_revoked(group)
@@ -183,6 +194,11 @@ pub fn is_revoked(group: GroupId) -> Result<bool> {
 /// From now on the two groups are revoked together.
 pub fn tie(one: GroupId, other: GroupId) -> Result<()> {
     enter()?.engine.tie(one, other)
+}
+
+/// From now on departures of members end waits alone in this group.
+pub fn tolerate_departures(group: GroupId, threads: bool) -> Result<()> {
+    enter()?.engine.tolerate_departures(group, threads)
 }
 
 /// The bits that the flags of all members have in common. Every survivor calls. Of a death that not all have acknowledged all hear.

@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use regatta_engine::{Engine, Error, Result, Settings};
+use regatta_memory::biased::Refusal;
+use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::{Job, JobError, JoinToken};
 use regatta_transport::footprint::Policy;
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
+use crate::ancestors;
 use crate::fork;
+use crate::in_vain::InVain;
 use crate::launcher::Control;
 use crate::pace::Pace;
-use crate::state::{PROCESS, Process, outside};
+use crate::state::{PROCESS, Process, enter, outside, refused};
 
 /// Join the job whose join token this process has, or become a world of one. A second call does nothing.
 pub fn init() -> Result<()> {
@@ -30,6 +34,7 @@ pub fn enter_job(name: &str, start: bool) -> Result<()> {
 }
 
 fn init_or(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
+    let _whole = Uncancelled::begin();
     fork::watch();
     let joined = join(again, otherwise);
     if joined.is_err() {
@@ -42,28 +47,61 @@ fn init_or(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()
 static USED: AtomicBool = AtomicBool::new(false);
 
 fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
-    let mut place = PROCESS.lock().ok_or_else(fork::in_child)?;
+    let mut place = PROCESS.lock().map_err(refused)?;
     if place.is_some() {
         return Ok(());
     }
     let settings = settings()?;
+    let mut is_apart = false;
     let Joined {
         job,
         rank,
         control,
         listener,
     } = match std::env::var(JoinToken::VARIABLE) {
-        Ok(text) if !USED.swap(true, Ordering::Relaxed) || again => join_with_token(&text)?,
+        Ok(text) if !USED.swap(true, Ordering::Relaxed) || again => match join_with_token(&text) {
+            // A program that a task has started by itself is none of the job's tasks.
+            Err(_) if ancestors::include_task(JoinToken::VARIABLE, &text) => {
+                is_apart = true;
+                otherwise()?
+            }
+            joined => joined?,
+        },
         _ => otherwise()?,
     };
     let world = job
         .membership(rank)
         .map_err(|corrupt| join_error(corrupt.into()))?;
     // Not a task of Slurm's, which has others beside it.
-    let alone =
-        control.is_none() && world.count == 1 && std::env::var_os(JoinToken::VARIABLE).is_none();
+    let has_token = !is_apart && std::env::var_os(JoinToken::VARIABLE).is_some();
+    let alone = control.is_none() && world.count == 1 && !has_token;
     job.keep_from_children();
     let job = Arc::new(job);
+    let paths = open_paths(&job, rank, listener)?;
+    crate::abort::joined(rank);
+    regatta_connection::last_thread::notice_end();
+    *place = Some(Process {
+        first: world.first,
+        pace: Pace::new(job.tasks_per_core(), rank, adapts()?),
+        fencing: paths.fencing(),
+        engine: Engine::new(paths, settings),
+        job,
+        callbacks: FxHashMap::default(),
+        next_callback: 1,
+        in_vain: InVain::default(),
+        last_source: 0,
+        given_up: FxHashMap::default(),
+        heard: 0,
+        copies: 0,
+        spare: Vec::new(),
+        control: control.map(Control::new),
+        alone,
+    });
+    Ok(())
+}
+
+/// Makes this task's transport, as the settings in the environment have it.
+fn open_paths(job: &Arc<Job>, rank: u32, listener: Option<OwnedFd>) -> Result<Paths> {
     let mut paths = Paths::new(job.clone(), rank, listener)
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
     paths.finish_by(crate::state::go_on);
@@ -74,35 +112,25 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     if wants_bypasses()? {
         paths.want_bypasses();
     }
-    *place = Some(Process {
-        first: world.first,
-        pace: Pace::new(job.tasks_per_core(), rank, adapts()?),
-        fencing: paths.fencing(),
-        engine: Engine::new(paths, settings),
-        job,
-        callbacks: FxHashMap::default(),
-        next_callback: 1,
-        in_vain: (0, None),
-        last_source: 0,
-        given_up: FxHashMap::default(),
-        heard: 0,
-        copies: 0,
-        control: control.map(Control::new),
-        alone,
-    });
-    Ok(())
+    Ok(paths)
 }
 
 /// Is this process between init and finalize?
 pub fn is_initialized() -> bool {
-    PROCESS.lock().is_some_and(|place| place.is_some())
+    match PROCESS.lock() {
+        Ok(place) => place.is_some(),
+        // A call that is interrupted has the engine.
+        Err(Refusal::Reentered) => true,
+        Err(Refusal::Shut) => false,
+    }
 }
 
 /// Leave in good order. Requests still open are dropped; messages already sent stay readable.
 pub fn finalize() -> Result<()> {
-    crate::leave::send_goodbye()?;
+    let _whole = Uncancelled::begin();
+    crate::leave::deliver_all(true)?;
     // From here on no thread gets in: whatever one did after the others know that this task has left, they might undo.
-    let taken = PROCESS.lock().ok_or_else(fork::in_child)?.take();
+    let taken = PROCESS.lock().map_err(refused)?.take();
     let mut process = taken.ok_or_else(outside)?;
     let me = process.engine.me();
     process.fencing.ask_senders(false);
@@ -114,6 +142,17 @@ pub fn finalize() -> Result<()> {
     // The mapping goes with the last thread that still holds the job.
     drop(process);
     fork::unwatch();
+    Ok(())
+}
+
+/// From now on this task may end in any way, as if it had left then: what it has sent so far has arrived. Or it is to leave again before it ends.
+pub fn set_may_end(may_end: bool) -> Result<()> {
+    let _whole = Uncancelled::begin();
+    if may_end {
+        crate::leave::deliver_all(false)?;
+    }
+    let held = enter()?;
+    held.job.set_may_end(held.engine.me(), may_end);
     Ok(())
 }
 
@@ -171,9 +210,13 @@ fn join_with_token(text: &str) -> Result<Joined> {
 
 /// Nobody of ours has started this process: it is alone, or one of the tasks of a launcher that can be understood.
 fn join_without_token() -> Result<Joined> {
-    refuse_foreign_launcher()?;
-    if let Some(step) = crate::slurm::step()? {
-        return crate::slurm::join(&step);
+    if !may_be_alone()? {
+        if let Some(found) = regatta_foreign::of_several(&regatta_slurm::environment) {
+            return Err(Error::Launcher(found.sentence()));
+        }
+        if let Some(step) = crate::slurm::step()? {
+            return crate::slurm::join(&step);
+        }
     }
     let job = Job::create(1).map_err(join_error)?;
     job.join_alone().map_err(join_error)?;
@@ -185,36 +228,17 @@ fn join_without_token() -> Result<Joined> {
     })
 }
 
-fn refuse_foreign_launcher() -> Result<()> {
-    if let Some(launcher) = foreign_launcher() {
-        return Err(Error::Launcher(format!(
-            "this task was started by {launcher}, which Regatta cannot speak to yet, as one of \
-             several tasks; alone it would be a world of one, many times over. Start the program \
-             with `regatta run -n N PROGRAM`; or clear {}'s environment to run it alone on purpose",
-            launcher
-        )));
+/// Whether the user has said that a process of another launcher is to be a world of one.
+fn may_be_alone() -> Result<bool> {
+    match std::env::var(regatta_foreign::SINGLETON).as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("refuse") => Ok(false),
+        Ok("allow") => Ok(true),
+        other => Err(Error::Argument(format!(
+            "REGATTA_SINGLETON={:?} does not say whether a process that another launcher has started may be alone; write refuse (the \
+             default) or allow",
+            other.unwrap_or("not text")
+        ))),
     }
-    Ok(())
-}
-
-/// The launcher that started this process as one task of several, if there is one.
-fn foreign_launcher() -> Option<&'static str> {
-    let many = |name: &str| {
-        let value = std::env::var(name).ok();
-        value
-            .and_then(|n| n.parse::<u32>().ok())
-            .is_some_and(|n| n > 1)
-    };
-    if many("OMPI_COMM_WORLD_SIZE") {
-        return Some("Open MPI (mpirun)");
-    }
-    if many("PMI_SIZE") {
-        return Some("a PMI launcher (MPICH's or Intel MPI's mpiexec)");
-    }
-    if std::env::var_os("PMIX_RANK").is_some() && many("PMIX_JOB_SIZE") {
-        return Some("a PMIx launcher");
-    }
-    None
 }
 
 fn settings() -> Result<Settings> {

@@ -6,22 +6,26 @@
 //! messages of the task to itself: one wait covers them all. The launcher sends so much of what tasks write, and then waits
 //! for the word that some of it has been received.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use regatta_connection::signal_mask::Blocked;
 use regatta_engine::{Error, ReceiptCredit, Result};
+use regatta_memory::uncancelled::Uncancelled;
+use regatta_transport::paths::Shortage;
 use regatta_wire::control::{Ask, Event, LONGEST, Tell};
 use regatta_wire::fields::Message;
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
 use crate::members::Answers;
 use crate::output::{Begun, Piece};
 use crate::shared_barrier::Leases;
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, LOOK, wait_for};
-use crate::{event, start};
+use crate::{abort, event, start};
 
 /// Read at once.
 const PIECE: usize = 4096;
@@ -57,6 +61,7 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn new(socket: OwnedFd) -> Control {
+        abort::has_launcher(socket.as_raw_fd());
         Control {
             socket,
             frames: Frames::default(),
@@ -72,10 +77,15 @@ impl Control {
         }
     }
 
-    /// The number of a question that is asked next, or once.
+    /// The number of a question that is asked next, or once. Never 0, which in a shared barrier means no question, and never that of a watch,
+    /// which lives longer than others.
     pub(crate) fn next_id(&mut self) -> u32 {
-        self.last_id = self.last_id.wrapping_add(1);
-        self.last_id
+        loop {
+            self.last_id = self.last_id.wrapping_add(1).max(1);
+            if !self.watches.contains_key(&self.last_id) {
+                return self.last_id;
+            }
+        }
     }
 
     /// Nothing comes from a launcher that has ended.
@@ -90,18 +100,23 @@ impl Control {
 
     /// Write what the launcher takes now. One that has ended takes nothing; its last words can still be read, and then its end.
     fn flush(&mut self) {
+        if self.unsent.is_empty() {
+            return;
+        }
+        // A handler of a signal would else find a frame half in the socket.
+        let _blocked = Blocked::all();
+        self.send_unsent();
+        abort::sent(self.unsent.is_empty());
+    }
+
+    fn send_unsent(&mut self) {
         while !self.unsent.is_empty() && !self.ended {
-            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-            let (at, len) = (self.unsent.as_ptr().cast(), self.unsent.len());
-            // SAFETY: the bytes of the vector.
-            let n = unsafe { libc::send(self.socket.as_raw_fd(), at, len, flags) };
-            match usize::try_from(n) {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match rustix::net::send(&self.socket, &self.unsent, flags) {
                 Ok(n) => drop(self.unsent.drain(..n)),
-                Err(_) => match io::Error::last_os_error().kind() {
-                    io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::WouldBlock => return,
-                    _ => self.unsent.clear(),
-                },
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => self.unsent.clear(),
             }
         }
     }
@@ -111,20 +126,15 @@ impl Control {
         let mut moved = false;
         let mut piece = [0_u8; PIECE];
         while !self.ended {
-            let (at, flags) = (piece.as_mut_ptr().cast(), libc::MSG_DONTWAIT);
-            // SAFETY: into the array, as much as it holds.
-            let n = unsafe { libc::recv(self.socket.as_raw_fd(), at, PIECE, flags) };
-            match usize::try_from(n) {
-                Ok(0) => self.ended = true,
-                Ok(n) => {
+            match rustix::net::recv(&self.socket, &mut piece, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => self.ended = true,
+                Ok((n, _)) => {
                     self.frames.push(&piece[..n]);
                     moved = true;
                 }
-                Err(_) => match io::Error::last_os_error().kind() {
-                    io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::WouldBlock => break,
-                    _ => self.ended = true,
-                },
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => self.ended = true,
             }
         }
         moved
@@ -153,8 +163,8 @@ impl Control {
 impl Drop for Control {
     /// The inherited descriptor stays open; so that the launcher knows that nobody listens any more, the socket ends.
     fn drop(&mut self) {
-        // SAFETY: a socket that is ours.
-        unsafe { libc::shutdown(self.socket.as_raw_fd(), libc::SHUT_RDWR) };
+        abort::has_no_launcher(self.socket.as_raw_fd());
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
 
@@ -254,12 +264,23 @@ impl Process {
         let _ = (0..LOOKS).find(|_| !self.engine.progress());
     }
 
-    /// Tells the launcher who cannot be reached, or can again.
+    /// Tells the launcher who cannot be reached, or can again, and gives up tasks for which a host lacks a descriptor or the like. True:
+    /// some were given up, which ends calls that wait for them.
     #[inline]
-    pub(crate) fn report_reaches(&mut self) {
+    pub(crate) fn report_reaches(&mut self) -> bool {
         if self.engine.transport.has_reaches() {
             self.send_reaches();
         }
+        self.engine.transport.has_shortages() && self.give_up_for_shortages()
+    }
+
+    #[cold]
+    fn give_up_for_shortages(&mut self) -> bool {
+        for Shortage { peer, sentence } in self.engine.transport.take_shortages() {
+            self.given_up.insert(peer, sentence);
+            self.engine.transport.give_up(peer);
+        }
+        true
     }
 
     #[cold]
@@ -335,6 +356,7 @@ fn send_request(
     question: impl FnOnce(u32) -> Ask,
     watch: Option<Watch>,
 ) -> Result<u32> {
+    let _whole = Uncancelled::begin();
     let mut held = enter()?;
     if held.control.is_none() && held.alone {
         let socket = crate::launcher_on_demand::call_launcher(held.job.fd())?;
@@ -438,5 +460,29 @@ mod tests {
         assert!(control.read() && control.check().is_err());
         let heard = control.frames.next_bytes().unwrap();
         assert_eq!(heard, Some(&b"last words"[..]));
+    }
+
+    #[test]
+    fn no_question_has_the_number_of_none() {
+        let (_launcher, ours) = UnixStream::pair().unwrap();
+        let mut control = Control::new(OwnedFd::from(ours));
+        control.last_id = u32::MAX - 1;
+        assert_eq!(control.next_id(), u32::MAX);
+        assert_eq!(control.next_id(), 1);
+    }
+
+    #[test]
+    fn no_question_has_the_number_of_a_watch_that_lives() {
+        let (_launcher, ours) = UnixStream::pair().unwrap();
+        let mut control = Control::new(OwnedFd::from(ours));
+        let number = control.next_id();
+        let watch = Watch {
+            context: 0,
+            tag: 0,
+            stays: true,
+        };
+        control.watches.insert(number, watch);
+        control.last_id = u32::MAX;
+        assert_eq!(control.next_id(), number + 1);
     }
 }

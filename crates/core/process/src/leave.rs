@@ -1,4 +1,4 @@
-//! Before a task leaves: what it has said gets out, and what it has sent to other hosts arrives there.
+//! Before a task leaves, or may end: what it has said gets out, and what it has sent to other hosts arrives there.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use crate::wait::{Awaited, wait_for};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 struct Goodbye {
+    /// The others are told that it leaves.
+    leaves: bool,
     /// When something last moved.
     moved: Instant,
 }
@@ -32,7 +34,7 @@ impl Awaited for Goodbye {
         if process.copies > 0 || process.engine.owes_messages() {
             return Ok(None);
         }
-        Ok(process.engine.transport.leave().then_some(()))
+        Ok(process.engine.transport.deliver(self.leaves).then_some(()))
     }
 
     /// No event tells that the other kernel has it.
@@ -41,9 +43,10 @@ impl Awaited for Goodbye {
     }
 }
 
-/// Wait until all is there, or those it was for are gone.
-pub(crate) fn send_goodbye() -> Result<()> {
+/// Waits until all is there, or those it was for are gone. `leaves`: nothing follows it.
+pub(crate) fn deliver_all(leaves: bool) -> Result<()> {
     wait_for(Goodbye {
+        leaves,
         moved: Instant::now(),
     })
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use regatta_engine::{Error, GroupId, Handle, Message, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
-use crate::message::{NONE, check_kept_out, selection, wait_or_forget};
-use crate::state::{Process, enter};
+use crate::message::{NONE, check_wait, look_before_waiting, selection, wait_or_forget};
+use crate::state::{Process, enter, enter_to_look};
 use crate::wait::{Awaited, wait_for};
 
 /// Takes a message that could be received now out of matching.
@@ -15,11 +15,11 @@ pub fn match_probe_now(
     tag: TagSelect,
     group: GroupId,
 ) -> Result<Option<(Status, Message)>> {
-    let mut held = enter()?;
     if from == NONE {
-        held.check_open(group)?;
+        enter()?.check_open(group)?;
         return Ok(Some((Status::EMPTY, Message::OF_NOBODY)));
     }
+    let mut held = enter_to_look()?;
     let select = selection(&held, group, from, tag)?;
     let moved = held.handle_news() | held.engine.progress();
     let found = held.engine.match_probe(&select)?;
@@ -34,22 +34,32 @@ pub fn match_probe(from: i32, tag: TagSelect, group: GroupId) -> Result<(Status,
         return Ok((Status::EMPTY, Message::OF_NOBODY));
     }
     let select = selection(&*enter()?, group, from, tag)?;
-    wait_for(MatchProbe(select))
+    let probe = MatchProbe(select);
+    if let Some(found) = look_before_waiting(&select, |process| probe.look(process))? {
+        return Ok(found);
+    }
+    wait_for(probe)
 }
 
 struct MatchProbe(Select);
+
+impl MatchProbe {
+    fn look(&self, process: &mut Process) -> Result<Option<(Status, Message)>> {
+        let found = process.engine.match_probe(&self.0)?;
+        Ok(found.map(|(status, message)| (process.in_ranks(status), message)))
+    }
+}
 
 impl Awaited for MatchProbe {
     type Output = (Status, Message);
     const PROGRESSES: bool = false;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
-        let found = process.engine.match_probe(&self.0)?;
-        Ok(found.map(|(status, message)| (process.in_ranks(status), message)))
+        self.look(process)
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        check_kept_out(process, self.0.source, waited)
+        check_wait(process, &self.0, waited)
     }
 }
 

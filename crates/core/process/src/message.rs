@@ -9,13 +9,16 @@ use std::time::Duration;
 
 pub use regatta_engine::SentLine;
 use regatta_engine::{
-    Error, Frames, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect,
+    Engine, Error, Frames, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect,
 };
 use regatta_memory::views::Views;
+use regatta_transport::paths::Paths;
 
-use crate::deadlock_detector::DeadlockDetector;
+use crate::deadlock_detector::{DeadlockDetector, is_single};
 pub use crate::state::{ANY, NONE};
-use crate::state::{Callback, Held, Process, enter, inside_or};
+use crate::state::{
+    Callback, Held, Process, enter, inside_or, progress_and_look, progress_and_look_at,
+};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 pub use regatta_memory::ring::INLINE as LINE;
 
@@ -50,7 +53,11 @@ pub(crate) fn selection(
             tag,
         });
     }
-    let (peer, context) = process.address(group, from)?;
+    let (peer, context) = match process.address(group, from) {
+        // Messages that it had sent are received all the same.
+        Err(Error::Dead(peer)) => (peer, process.context(group)?),
+        address => address?,
+    };
     Ok(Select {
         context,
         source: Some(peer),
@@ -176,7 +183,11 @@ pub fn start_send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode)
         return Ok(Handle::COMPLETE);
     }
     let (peer, context) = held.address(group, to)?;
-    let handle = held.engine.start_send(peer, context, tag, message, mode)?;
+    let engine = &mut held.engine;
+    let handle = match engine.start_send(peer, context, tag, message, mode) {
+        Ok(handle) => handle,
+        Err(error) => engine.start_stranded(context, error)?,
+    };
     drop(held);
     if handle == Handle::COMPLETE {
         wake_other_threads();
@@ -331,16 +342,14 @@ pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> 
 
 /// A message that could be received now, without receiving it.
 pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Status>> {
-    let mut held = enter_after_callbacks()?;
     if from == NONE {
-        held.check_open(group)?;
+        enter_after_callbacks()?.check_open(group)?;
         return Ok(Some(Status::EMPTY));
     }
-    let select = selection(&held, group, from, tag)?;
-    let moved = held.handle_news() | held.engine.progress();
-    let found = held.engine.probe(&select)?;
-    held.looked(moved || found.is_some());
-    Ok(found.map(|status| held.in_ranks(status)))
+    progress_and_look(|process| {
+        let select = selection(process, group, from, tag)?;
+        Probe(select).look(process)
+    })
 }
 
 /// Blocks until there is a message that could be received.
@@ -350,22 +359,53 @@ pub fn probe(from: i32, tag: TagSelect, group: GroupId) -> Result<Status> {
         return Ok(Status::EMPTY);
     }
     let select = selection(&*enter()?, group, from, tag)?;
-    wait_for(Probe(select))
+    let probe = Probe(select);
+    if let Some(found) = look_before_waiting(&select, |process| probe.look(process))? {
+        return Ok(found);
+    }
+    wait_for(probe)
+}
+
+/// Looks for a message before a call waits for it, if perhaps none can come any more: the wait itself would notice only at the next departure.
+pub(crate) fn look_before_waiting<T>(
+    select: &Select,
+    look: impl FnOnce(&mut Process) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let mut held = enter()?;
+    if held.engine.is_nobody_gone() {
+        return Ok(None);
+    }
+    let found = look(&mut held)?;
+    if found.is_none() {
+        held.engine.check_hope(select, is_alone)?;
+    }
+    Ok(found)
+}
+
+/// Whether no other thread of this task could send to the task itself.
+fn is_alone(engine: &Engine<Paths>) -> bool {
+    is_single(&engine.transport)
 }
 
 struct Probe(Select);
+
+impl Probe {
+    fn look(&self, process: &mut Process) -> Result<Option<Status>> {
+        let found = process.engine.probe(&self.0)?;
+        Ok(found.map(|status| process.in_ranks(status)))
+    }
+}
 
 impl Awaited for Probe {
     type Output = Status;
     const PROGRESSES: bool = false;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<Status>> {
-        let found = process.engine.probe(&self.0)?;
-        Ok(found.map(|status| process.in_ranks(status)))
+        self.look(process)
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        check_kept_out(process, self.0.source, waited)
+        check_wait(process, &self.0, waited)
     }
 }
 
@@ -395,6 +435,9 @@ impl Awaited for Completion {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        if end_hopeless(process, &[self.handle]) {
+            return Ok(());
+        }
         match &mut self.detector {
             Some(detector) => detector.check(process, waited),
             None => buffer_check(process, &[self.handle], waited),
@@ -416,6 +459,12 @@ impl Awaited for Completion {
     }
 }
 
+/// Ends one of these requests if nobody can complete any of them any more; whether one has ended.
+fn end_hopeless(process: &mut Process, handles: &[Handle]) -> bool {
+    let handles = handles.iter().copied();
+    process.engine.end_hopeless(handles, is_alone)
+}
+
 /// Waiting for a message while the buffer is full of others nobody receives: it may never come.
 fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> Result<()> {
     let kept_out = |&handle: &Handle| {
@@ -428,13 +477,10 @@ fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> 
     process.check_launcher(waited)
 }
 
-/// A task looks for a message, or waits for it, while its buffer is full of others: it may never come.
-pub(crate) fn check_kept_out(
-    process: &mut Process,
-    source: Option<Peer>,
-    waited: Duration,
-) -> Result<()> {
-    match is_kept_out(process, source, waited) {
+/// A task waits for a message that may never come: nobody is left to send it, or the buffer is full of others.
+pub(crate) fn check_wait(process: &mut Process, select: &Select, waited: Duration) -> Result<()> {
+    process.engine.check_hope(select, is_alone)?;
+    match is_kept_out(process, select.source, waited) {
         true => Err(kept_out_error(process)),
         false => process.check_launcher(waited),
     }
@@ -476,7 +522,7 @@ fn enter_after_callbacks() -> Result<Held> {
         return Ok(held);
     }
     drop(held);
-    crate::state::progress()?;
+    crate::state::run_callbacks()?;
     enter()
 }
 
@@ -495,6 +541,7 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
             break;
         }
     }
+    end_hopeless(&mut held, &[handle]);
     let to = held.engine.destination(handle);
     drop(held);
     let detector = to.map(|to| DeadlockDetector::new(to, false));
@@ -546,30 +593,31 @@ pub fn wait_all(
 
 /// The outcome of a request if it is complete now; makes progress.
 pub fn test(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
-    crate::state::progress()?;
-    let mut held = enter()?;
-    let finished = held.engine.finish(handle)?;
-    Ok(finished.map(|(status, error)| (held.in_ranks(status), error)))
+    progress_and_look(|process| {
+        let finished = process.engine.finish(handle)?;
+        Ok(finished.map(|(status, error)| (process.in_ranks(status), error)))
+    })
 }
 
 /// As [`test()`], and the request stays.
 pub fn look_at(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
-    crate::state::progress()?;
-    let held = enter()?;
-    let seen = held.engine.look_at_request(handle)?;
-    Ok(seen.map(|(status, error)| (held.in_ranks(status), error)))
+    progress_and_look_at(handle, |process| {
+        let seen = process.engine.look_at_request(handle)?;
+        Ok(seen.map(|(status, error)| (process.in_ranks(status), error)))
+    })
 }
 
 /// Are all complete now? Makes progress; consumes nothing.
-pub fn all_done(handles: impl Iterator<Item = Handle>) -> Result<bool> {
-    crate::state::progress()?;
-    let held = enter()?;
-    for handle in handles {
-        if !held.engine.is_done(handle)? {
-            return Ok(false);
+pub fn all_done(mut handles: impl Iterator<Item = Handle>) -> Result<bool> {
+    let done = progress_and_look(|process| {
+        for handle in handles.by_ref() {
+            if !process.engine.is_done(handle)? {
+                return Ok(None);
+            }
         }
-    }
-    Ok(true)
+        Ok(Some(()))
+    })?;
+    Ok(done.is_some())
 }
 
 struct AnyOf<'a> {
@@ -598,11 +646,14 @@ impl Awaited for AnyOf<'_> {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        if let Some(detector) = &mut self.detector {
-            return detector.check(process, waited);
-        }
         let open: Vec<Handle> = self.handles.iter().copied().flatten().collect();
-        buffer_check(process, &open, waited)
+        if end_hopeless(process, &open) {
+            return Ok(());
+        }
+        match &mut self.detector {
+            Some(detector) => detector.check(process, waited),
+            None => buffer_check(process, &open, waited),
+        }
     }
 
     fn patience(&self) -> Duration {
@@ -633,9 +684,13 @@ fn any_done(process: &Process, handles: &[Option<Handle>]) -> Result<Option<usiz
 
 /// Which of these requests is complete; blocks until one is. Consumes nothing.
 pub fn wait_any(handles: &[Option<Handle>]) -> Result<usize> {
-    let held = enter()?;
+    let mut held = enter()?;
     if let Some(done) = any_done(&held, handles)? {
         return Ok(done);
+    }
+    if !held.engine.is_nobody_gone() {
+        let open: Vec<Handle> = handles.iter().copied().flatten().collect();
+        end_hopeless(&mut held, &open);
     }
     let mut open = handles.iter().flatten();
     let mut to = open.next().and_then(|&one| held.engine.destination(one));
@@ -649,8 +704,7 @@ pub fn wait_any(handles: &[Option<Handle>]) -> Result<usize> {
 
 /// Which of these requests is complete now; makes progress, consumes nothing.
 pub fn test_any(handles: &[Option<Handle>]) -> Result<Option<usize>> {
-    crate::state::progress()?;
-    any_done(&*enter()?, handles)
+    progress_and_look(|process| any_done(process, handles))
 }
 
 /// Call back at completion, from a later call of some thread. The handle is then used up.
@@ -664,7 +718,7 @@ pub fn cancel(handle: Handle) -> Result<bool> {
     enter()?.engine.cancel(handle)
 }
 
-/// Make progress and run callbacks that are due.
-pub fn progress() -> Result<()> {
-    crate::state::progress().map(|_| ())
+/// Cancels a receive that has not matched yet, and says whether it was one. Sends go on.
+pub fn cancel_receive(handle: Handle) -> Result<bool> {
+    enter()?.engine.cancel_receive(handle)
 }

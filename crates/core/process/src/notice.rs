@@ -14,9 +14,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use regatta_engine::{Error, Frames, Peer, Result};
+use regatta_memory::biased::Biased;
+use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::Job;
 
-use crate::state::{SLEEPERS, enter};
+use crate::state::{SLEEPERS, enter, refused};
 use crate::wait::LOOK;
 
 struct Notice {
@@ -35,7 +37,8 @@ struct Shared {
     cleared: Condvar,
 }
 
-static NOTICE: Mutex<Option<Notice>> = Mutex::new(None);
+/// Refuses calls of signal handlers that interrupt one that has it.
+static NOTICE: Biased<Option<Notice>> = Biased::new(None);
 
 fn system(what: &str) -> Error {
     Error::System(format!("{what}: {}", std::io::Error::last_os_error()))
@@ -43,14 +46,13 @@ fn system(what: &str) -> Error {
 
 /// The descriptor. It belongs to Regatta and is closed by finalize.
 pub fn descriptor() -> Result<RawFd> {
+    let _whole = Uncancelled::begin();
     let held = enter()?;
     let (job, me) = (held.job.clone(), held.engine.me());
     let fencing = held.engine.transport.fencing();
     let seen = AtomicU64::new(held.moves());
     drop(held);
-    let mut notice = NOTICE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut notice = NOTICE.lock().map_err(refused)?;
     if let Some(notice) = &*notice {
         return Ok(notice.event.as_raw_fd());
     }
@@ -85,7 +87,7 @@ pub fn descriptor() -> Result<RawFd> {
             }
         }
     };
-    let thread = regatta_connection::blocked_signals::spawn("regatta-notice", watch)
+    let thread = regatta_connection::library_thread::spawn("regatta/notice", watch)
         .map_err(|error| Error::System(format!("no thread to watch the doorbell: {error}")))?;
     *notice = Some(Notice {
         event,
@@ -97,10 +99,7 @@ pub fn descriptor() -> Result<RawFd> {
 
 /// Is there a thread of our own?
 pub(crate) fn is_watching() -> bool {
-    NOTICE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-        .is_some()
+    NOTICE.lock().is_ok_and(|notice| notice.is_some())
 }
 
 /// Is there something a call would find?
@@ -128,9 +127,7 @@ fn is_left_alone() -> bool {
 fn raise(event: &OwnedFd, shared: &Shared) {
     let mut raised = shared.raised.lock().unwrap_or_else(|p| p.into_inner());
     *raised = true;
-    let one = 1u64.to_ne_bytes();
-    // SAFETY: eight bytes from the array.
-    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), 8) };
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
     while *raised && !shared.stop.load(Ordering::Acquire) {
         raised = shared
             .cleared
@@ -145,16 +142,12 @@ pub fn clear_descriptor() -> Result<()> {
     let held = enter()?;
     let (seen, launcher) = (held.moves(), held.launcher());
     drop(held);
-    let notice = NOTICE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let notice = NOTICE.lock().map_err(refused)?;
     let Some(notice) = &*notice else {
-        return Err(Error::State("no descriptor has been asked for"));
+        return Err(Error::State(c"no descriptor has been asked for"));
     };
     notice.shared.seen.store(seen, Ordering::Relaxed);
-    let mut bytes = [0u8; 8];
-    // SAFETY: eight bytes into the array.
-    unsafe { libc::read(notice.event.as_raw_fd(), bytes.as_mut_ptr().cast(), 8) };
+    let _ = rustix::io::read(&notice.event, &mut [0; 8]);
     let mut raised = notice
         .shared
         .raised
@@ -167,21 +160,18 @@ pub fn clear_descriptor() -> Result<()> {
 
 /// Make the descriptor readable until it is cleared: for whoever has not looked at everything that may be waiting.
 pub fn raise_descriptor() -> Result<()> {
-    let notice = NOTICE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    drop(enter()?);
+    let notice = NOTICE.lock().map_err(refused)?;
     let Some(notice) = &*notice else {
-        return Err(Error::State("no descriptor has been asked for"));
+        return Err(Error::State(c"no descriptor has been asked for"));
     };
-    let one = 1u64.to_ne_bytes();
-    // SAFETY: eight bytes from the array.
-    unsafe { libc::write(notice.event.as_raw_fd(), one.as_ptr().cast(), 8) };
+    let _ = rustix::io::write(&notice.event, &1u64.to_ne_bytes());
     Ok(())
 }
 
 /// End the thread; at finalize, when nobody can enter any more.
 pub(crate) fn stop(job: &Job, me: Peer) {
-    let taken = NOTICE.lock().unwrap_or_else(|p| p.into_inner()).take();
+    let taken = NOTICE.lock().ok().and_then(|mut notice| notice.take());
     let Some(mut notice) = taken else { return };
     notice.shared.stop.store(true, Ordering::Release);
     {

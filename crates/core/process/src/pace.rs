@@ -22,6 +22,7 @@
 use std::time::{Duration, Instant};
 
 use crate::linger::Linger;
+use crate::wait::SPIN;
 
 /// Waits with evidence, one after the other, that are believed. A machine at rest gives some now and then.
 const ENOUGH: u32 = 3;
@@ -80,6 +81,15 @@ impl Pace {
     #[inline(always)]
     pub(crate) fn spins(&self) -> bool {
         self.spins
+    }
+
+    /// How long the task keeps its core while a program of its looks again and again.
+    pub(crate) fn keeps_core(&self) -> Duration {
+        match self.manner() {
+            Manner::Spin if !self.adapts => Duration::MAX,
+            Manner::Spin => SPIN,
+            _ => Duration::ZERO,
+        }
     }
 
     pub(crate) fn manner(&self) -> Manner {

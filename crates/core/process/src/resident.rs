@@ -1,20 +1,19 @@
 //! Joining a job that stays, at its launcher's join socket; beginning that job when it is not there.
 
-use std::fs::Metadata;
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use regatta_connection::private_directory::{self, PrivateDirectory};
 use regatta_engine::{Error, Result};
+use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::{Job, JoinToken, VERSION};
 use regatta_wire::frames::{self, Frames};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SocketFlags};
 
 use crate::join::{Joined, join_error};
 use crate::launcher_on_demand::program;
@@ -64,11 +63,13 @@ pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> 
 
 /// Is there a job of this name?
 pub fn is_there(name: &str) -> Result<bool> {
+    let _whole = Uncancelled::begin();
     Ok(connect(name)?.is_some())
 }
 
 /// Begin a job of this name, unless there is one.
 pub fn begin(name: &str) -> Result<()> {
+    let _whole = Uncancelled::begin();
     let unfounded = |error: io::Error| {
         failed(
             name,
@@ -95,56 +96,32 @@ pub fn begin(name: &str) -> Result<()> {
     }
 }
 
-/// Where the join sockets are: in the directory in which machines' daemons have their sockets.
-fn directory() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
-        Some(path) => PathBuf::from(path).join("regatta"),
-        None => PathBuf::from(format!("/tmp/regatta-{}", uid())),
-    }
-}
-
-fn uid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
 fn connect(name: &str) -> Result<Option<UnixStream>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
         let why = "a name is made of letters, digits, `.`, `-` and `_`";
         return Err(Error::Argument(format!("{name:?} names no job: {why}")));
     }
-    let directory = directory();
-    match std::fs::symlink_metadata(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(name, error)),
-        Ok(found) => check_private(name, &directory, &found)?,
-    }
-    match UnixStream::connect(directory.join(format!("{name}.job.socket"))) {
-        Ok(stream) => Ok(Some(stream)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(failed(name, error)),
-    }
-}
-
-/// In a directory of ours that nobody else can enter, sockets are ours.
-fn check_private(name: &str, directory: &Path, found: &Metadata) -> Result<()> {
-    if found.is_dir() && found.uid() == uid() && found.mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    Err(failed(
-        name,
-        format!(
-            "the directory {} is not one that only this user can enter: remove it, or name another one by XDG_RUNTIME_DIR",
-            directory.display()
-        ),
-    ))
+    let path = private_directory::path();
+    let directory = PrivateDirectory::open(&path).map_err(|why| {
+        failed(
+            name,
+            format!(
+                "the directory {} is not used, because {why}: remove it, or name another one by XDG_RUNTIME_DIR",
+                path.display()
+            ),
+        )
+    })?;
+    let Some(directory) = directory else {
+        return Ok(None);
+    };
+    let socket = format!("{name}.job.socket");
+    directory
+        .connect(&socket, SocketFlags::empty())
+        .map_err(|refused| {
+            let socket = path.join(&socket);
+            failed(name, format!("at {}, {refused}", socket.display()))
+        })
 }
 
 /// None: the job has ended first.

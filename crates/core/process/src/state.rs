@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status};
 use regatta_memory::bell::Fencing;
-use regatta_memory::biased::{Biased, Guard};
+use regatta_memory::biased::{Biased, Guard, Refusal};
 use regatta_segment::job::Job;
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
+use crate::in_vain::InVain;
 use crate::launcher::Control;
 use crate::pace::Pace;
 
@@ -29,8 +30,8 @@ pub(crate) struct Process {
     pub(crate) fencing: Fencing,
     pub(crate) callbacks: FxHashMap<u64, Callback>,
     pub(crate) next_callback: u64,
-    /// Looks in vain, one after the other, of calls that do not wait; and since when.
-    pub(crate) in_vain: (u32, Option<Instant>),
+    /// Looks in vain, one after the other, of calls that do not wait.
+    pub(crate) in_vain: InVain,
     /// The task from which the last message of a receive from any came: it may get the next answer.
     pub(crate) last_source: Peer,
     /// Tasks that this one has stopped waiting for, because they could not be reached, and the launcher's sentence.
@@ -39,6 +40,8 @@ pub(crate) struct Process {
     pub(crate) heard: u64,
     /// Loans being sent to other hosts as copies: nobody else waits for them.
     pub(crate) copies: u32,
+    /// Memory of the last copy of a large message, for the next one.
+    pub(crate) spare: Vec<u8>,
     /// The way to the launcher, if it takes requests.
     pub(crate) control: Option<Control>,
     /// The task was started by hand: it starts a launcher when it needs one.
@@ -99,17 +102,28 @@ impl Drop for Held {
 #[cold]
 pub(crate) fn outside() -> Error {
     Error::State(
-        "Regatta is not running in this process: call rg_init (in Rust: regatta::init) first, and \
+        c"Regatta is not running in this process: call rg_init (in Rust: regatta::init) first, and \
          nothing after rg_finalize",
     )
 }
 
-/// Take the lock; an error outside init .. finalize, and in a forked child.
+/// The error of a call that does not get the lock.
+#[cold]
+pub fn refused(refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::Shut => crate::fork::in_child(),
+        Refusal::Reentered => Error::State(
+            c"this thread is inside another call of Regatta: this one comes from a signal handler that has interrupted that, or \
+              from an operator of a reduction. Nothing has happened. Only rg_abort may be called there; let a handler note what it \
+              has to say, and say it after the call",
+        ),
+    }
+}
+
+/// Takes the lock; an error outside init .. finalize, in a forked child, and inside another call of this thread.
 #[inline(always)]
 pub(crate) fn enter() -> Result<Held> {
-    let Some(guard) = PROCESS.lock() else {
-        return Err(crate::fork::in_child());
-    };
+    let guard = PROCESS.lock().map_err(refused)?;
     match &*guard {
         Some(process) => {
             let moves = process.moves();
@@ -174,7 +188,7 @@ impl Process {
         }
     }
 
-    /// Peer and context of a rank, in a group that is not revoked.
+    /// Peer and context of a rank, in a group that is not revoked. A member that is reported dead is the error `Dead`.
     #[inline(always)]
     pub(crate) fn address(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -215,11 +229,15 @@ impl Process {
             return Ok((known.ok_or(Error::Task(rank as i64))?, context));
         }
         let group = self.engine.group(group)?;
-        let peer = u32::try_from(rank).ok();
-        match peer.and_then(|rank| group.open_peer(rank)) {
-            Some(peer) => Ok((peer, group.context)),
-            None if group.is_revoked() => Err(Error::Revoked),
+        let member = u32::try_from(rank).ok();
+        if let Some(peer) = member.and_then(|rank| group.open_peer(rank)) {
+            return Ok((peer, group.context));
+        }
+        match member.and_then(|rank| group.peer(rank)) {
+            _ if group.is_revoked() => Err(Error::Revoked),
             None => Err(Error::Task(rank as i64)),
+            Some(peer) if group.is_reported_dead(peer) => Err(Error::Dead(peer)),
+            Some(peer) => Ok((peer, group.context)),
         }
     }
 
@@ -232,23 +250,21 @@ impl Process {
         status
     }
 
-    /// A call that does not wait has looked, and `moved` something or not. A caller that looks in vain again and
+    /// A call that does not wait has looked, and `found` something or not. A caller that looks in vain again and
     /// again is as good as blocked: others may be waiting for it to take in what they send.
-    pub(crate) fn looked(&mut self, moved: bool) {
-        /// Looks between two of the clock.
-        const SOME: u32 = 64;
-        if moved {
-            self.in_vain = (0, None);
-            return;
+    #[inline(always)]
+    pub(crate) fn looked(&mut self, found: bool) {
+        match found {
+            true => self.in_vain.end(),
+            false => self.looked_in_vain(),
         }
-        self.in_vain.0 += 1;
-        if self.in_vain.0 >= SOME {
-            self.in_vain.0 = 0;
-            let since = self.in_vain.1.get_or_insert_with(Instant::now);
-            if since.elapsed() >= crate::wait::HELP_AFTER {
-                self.in_vain.1 = None;
-                self.engine.take_in_offers();
-            }
+    }
+
+    #[inline(never)]
+    fn looked_in_vain(&mut self) {
+        let (keeps, moves) = (self.pace.keeps_core(), self.moves());
+        if self.in_vain.looked(keeps, moves, Instant::now) {
+            self.engine.take_in_offers();
         }
     }
 
@@ -286,22 +302,89 @@ impl Process {
     }
 }
 
-/// Make progress once and run the callbacks that are due. Says whether anything moved.
-pub fn progress() -> Result<bool> {
-    let mut held = enter()?;
-    let moved = held.handle_news() | held.engine.progress();
-    held.looked(moved);
-    let due = if held.engine.has_due_callbacks() {
-        held.due()
-    } else {
-        Vec::new()
-    };
+/// Enters for a look of a call that does not wait. Before that, others have the core if this task has looked in vain for them.
+#[inline(always)]
+pub(crate) fn enter_to_look() -> Result<Held> {
+    let held = enter()?;
+    match held.in_vain.yields() {
+        false => Ok(held),
+        true => yield_and_enter(held),
+    }
+}
+
+#[cold]
+fn yield_and_enter(held: Held) -> Result<Held> {
     drop(held);
-    let called = !due.is_empty();
+    std::thread::yield_now();
+    let mut held = enter()?;
+    held.in_vain.has_yielded(Instant::now());
+    Ok(held)
+}
+
+/// Makes progress once, runs the callbacks that are due, and looks then. Returns what the look has found.
+#[inline(always)]
+pub(crate) fn progress_and_look<T>(
+    look: impl FnOnce(&mut Process) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    progress_and_look_in(enter_to_look()?, true, look)
+}
+
+/// As [`progress_and_look`], for a look at one request. A caller may look at many, one after the other: only when it comes round to the
+/// same one again it has looked in vain.
+pub(crate) fn progress_and_look_at<T>(
+    handle: Handle,
+    look: impl FnOnce(&mut Process) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let mut held = enter()?;
+    let counts = held.in_vain.comes_round(handle);
+    if counts && held.in_vain.yields() {
+        held = yield_and_enter(held)?;
+    }
+    progress_and_look_in(held, counts, look)
+}
+
+#[inline(always)]
+fn progress_and_look_in<T>(
+    mut held: Held,
+    counts: bool,
+    look: impl FnOnce(&mut Process) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let mut moved = held.handle_news() | held.engine.progress();
+    if held.engine.has_due_callbacks() {
+        held = call_back(held)?;
+        moved = true;
+    }
+    let found = look(&mut held)?;
+    let finds = moved || found.is_some();
+    if finds || counts {
+        held.looked(finds);
+    }
+    Ok(found)
+}
+
+/// Runs the callbacks that are due, without the lock.
+#[inline(never)]
+fn call_back(mut held: Held) -> Result<Held> {
+    let due = held.due();
+    drop(held);
     for (callback, status, error) in due {
         callback(status, error);
     }
-    Ok(moved || called)
+    enter()
+}
+
+/// Makes progress once and runs the callbacks that are due.
+pub fn progress() -> Result<()> {
+    progress_and_look(|_| Ok(None::<()>)).map(|_| ())
+}
+
+/// Runs the callbacks that are due, in a call that waits.
+#[cold]
+pub(crate) fn run_callbacks() -> Result<()> {
+    let mut held = enter()?;
+    held.handle_news();
+    held.engine.progress();
+    call_back(held).map(|_| ())
 }
 
 /// Get out what a call has left behind, in place of the task's next one. Callbacks are left to that.

@@ -84,28 +84,6 @@ pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
     value(answer).map(|_| ())
 }
 
-/// End the job with this exit status: all its tasks, this one too. Returns only if this process is no task.
-pub fn abort(status: u8) -> Result<std::convert::Infallible> {
-    let status = status.max(1);
-    let (me, asks) = {
-        let held = enter()?;
-        (held.engine.me(), held.control.is_some())
-    };
-    let abort = |id| Ask::Abort {
-        id,
-        status: status.into(),
-    };
-    let said = asks && ask(abort).is_ok();
-    if !said {
-        eprintln!(
-            "regatta: task {me} has called rg_abort({status}), and has no launcher that could end others"
-        );
-    }
-    // As if killed: whatever a program does at its end could wait for others.
-    // SAFETY: does not return.
-    unsafe { libc::_exit(status.into()) }
-}
-
 /// End the job: all its tasks, this one too.
 pub fn halt() -> Result<()> {
     value(ask(|id| Ask::Halt { id })?).map(|_| ())

@@ -6,7 +6,7 @@ use regatta_engine::{Attempt, Error, GroupId, Peer, Result, Select, Status, TagS
 use regatta_memory::views::Views;
 
 use crate::message::{ANY, LOOKS, just, selection, wait_or_forget};
-use crate::state::{Held, Process, enter, quick};
+use crate::state::{Held, Process, enter, enter_to_look, quick};
 use crate::wait::{Awaited, LOOK, wait_for};
 
 /// The messages that have come.
@@ -174,7 +174,7 @@ pub fn pass_over() -> Result<()> {
 
 /// The channel, among these, with the waiting message that came first: its place in the list.
 pub fn first_arrived(groups: impl Iterator<Item = GroupId>) -> Result<Option<usize>> {
-    let mut held = enter()?;
+    let mut held = enter_to_look()?;
     let contexts: Result<Vec<u32>> = groups.map(|group| held.context(group)).collect();
     let contexts = contexts?;
     held.engine.transport.look_everywhere();
@@ -201,7 +201,7 @@ impl Awaited for Probe {
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
         self.late = self.patience.is_some_and(|patience| waited >= patience);
-        crate::message::check_kept_out(process, self.select.source, waited)
+        crate::message::check_wait(process, &self.select, waited)
     }
 
     fn patience(&self) -> Duration {

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use regatta_engine::Result;
+use regatta_memory::uncancelled::Uncancelled;
 
 use crate::linger::{Look, Stay};
 use crate::pace::{Manner, Watch};
@@ -18,7 +19,7 @@ use crate::state::{PROCESS, Process, SLEEPERS, enter};
 /// Polls between two looks at the clock.
 const POLLS: u32 = 64;
 /// How long to poll when a core is to spare.
-const SPIN: Duration = Duration::from_micros(100);
+pub(crate) const SPIN: Duration = Duration::from_micros(100);
 /// How long to yield before sleeping.
 const YIELD: Duration = Duration::from_micros(50);
 /// Yields in crowded jobs before sleeping. Tried with 32 tasks on 2 cores: a barrier takes the same
@@ -61,6 +62,7 @@ pub(crate) trait Awaited {
 /// Wait until it is there.
 #[inline(never)]
 pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
+    let _whole = Uncancelled::begin();
     let start = Instant::now();
     let mut idle_since = start;
     let (mut turns, mut looks) = (0u32, 0u32);
@@ -88,7 +90,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         drop(held);
         if calls_back {
-            crate::state::progress()?;
+            crate::state::run_callbacks()?;
         }
         match polled {
             Polled::Output(output) => return Ok(output),
@@ -199,9 +201,9 @@ fn poll_some<A: Awaited>(
     if !A::PROGRESSES {
         process.engine.progress();
     }
-    process.report_reaches();
+    let gave_up = process.report_reaches();
     // Progress takes so much at a time; what it has left would not ring again.
-    if heard || process.engine.moves() != moves {
+    if heard || gave_up || process.engine.moves() != moves {
         return Ok(Polled::Moved);
     }
     Ok(Polled::Nothing)

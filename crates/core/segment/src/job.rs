@@ -26,8 +26,10 @@ pub use crate::geometry::{Geometry, NARROW_PIPE};
 pub use crate::job_error::JobError;
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;
+use crate::ring_memory::{ALIGN, RingMemory};
 use crate::table::{
-    ENDED, HEADER_AT, Header, MAGIC, NOTES_AT, SLOTS_AT, TaskEntry, table_end, world_buffer_at,
+    ENDED, HEADER_AT, Header, MAGIC, MAY_END, NOTES_AT, SLOTS_AT, TaskEntry, table_end,
+    world_buffer_at,
 };
 pub use regatta_wire::life::{Cause, TaskState};
 
@@ -40,7 +42,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 18;
 
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -66,6 +68,14 @@ pub struct Job {
 unsafe impl Send for Job {}
 // SAFETY: as above.
 unsafe impl Sync for Job {}
+
+/// The name that the memory of a job has among the mappings of a process.
+pub const MEMORY_NAME: &str = "regatta-job";
+
+/// Rings of each task for which there is memory before it asks: those to its neighbours, or to its partners in a tree.
+const RINGS_AHEAD: u64 = 3;
+/// The most memory that is reserved before anybody asks, in bytes: about 0.2 ms of the launcher's time.
+const MAX_AHEAD: u64 = 1 << 20;
 
 impl Job {
     /// Make the segment for `tasks` tasks, all on this host.
@@ -98,7 +108,7 @@ impl Job {
         let world_buffer = collective_buffer::footprint(tasks);
         let bytes = world_buffer_at(capacity) as usize + world_buffer + 4096;
         let segment =
-            Segment::create_with_hole("regatta-job", bytes, hole).map_err(JobError::Memory)?;
+            Segment::create_with_hole(MEMORY_NAME, bytes, hole).map_err(JobError::Memory)?;
         let reserve = |bytes, align| segment.allocate(bytes, align).map_err(JobError::Memory);
         let front = reserve(table_end(capacity) - RESERVED_FRONT, 64)?;
         let behind = reserve(world_buffer, 128)?;
@@ -122,6 +132,20 @@ impl Job {
         set(&header.wide, geometry.wide);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(job)
+    }
+
+    /// Sees that there is memory for what the tasks open first, while they start: the first messages of the program need not wait for it.
+    pub fn reserve_ahead(&self) {
+        let here = self.header().tasks_here.load(Ordering::Relaxed) as u64;
+        let rings = here * here.saturating_sub(1).min(RINGS_AHEAD);
+        // Rings begin on pages; the first may begin a page further on than where the memory that is handed out ends.
+        let ring = RingMemory::footprint(self.geometry()).next_multiple_of(ALIGN);
+        let bytes = if rings > 0 {
+            rings * ring as u64 + ALIGN as u64
+        } else {
+            0
+        };
+        self.segment.reserve_ahead(bytes.min(MAX_AHEAD));
     }
 
     /// Take the place that a join token names. `fd` is the inherited descriptor.
@@ -277,7 +301,7 @@ impl Job {
     pub fn state(&self, rank: u32) -> TaskState {
         match self.slot(rank).state.load(Ordering::Acquire) {
             0 => TaskState::Expected,
-            1 => TaskState::Joined,
+            1 | MAY_END => TaskState::Joined,
             2 => TaskState::Left,
             _ => TaskState::Dead,
         }
@@ -293,6 +317,25 @@ impl Job {
             3 => Some(Cause::Lost),
             _ => None,
         }
+    }
+
+    /// From now on the end of this task's process is a departure, or an end without leaving again. Until then it is a task like others.
+    pub fn set_may_end(&self, rank: u32, may_end: bool) {
+        let joined = TaskState::Joined as u32;
+        let (from, to) = match may_end {
+            true => (joined, MAY_END),
+            false => (MAY_END, joined),
+        };
+        let state = &self.slot(rank).state;
+        let _ = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// How far a task had come whose process has ended. One that might end at any time has left.
+    pub fn state_at_end(&self, rank: u32) -> TaskState {
+        if self.slot(rank).state.load(Ordering::Acquire) == MAY_END {
+            self.leave(rank);
+        }
+        self.state(rank)
     }
 
     /// This task leaves in good order.
@@ -312,7 +355,7 @@ impl Job {
         };
         slot.value.store(value as u32, Ordering::Relaxed);
         slot.cause.store(kind, Ordering::Release);
-        if self.state(rank) != TaskState::Left {
+        if self.state_at_end(rank) != TaskState::Left {
             self.lose(rank, TaskState::Dead);
         }
     }
@@ -323,7 +366,7 @@ impl Job {
         // Others may use its memory.
         let cause = &self.slot(rank).cause;
         let _ = cause.compare_exchange(0, ENDED, Ordering::Release, Ordering::Relaxed);
-        if self.state(rank) != TaskState::Left {
+        if self.state_at_end(rank) != TaskState::Left {
             self.lose(rank, TaskState::Dead);
         }
     }
@@ -514,6 +557,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn memory_for_the_first_rings_is_there_before_they_are_opened() {
+        for tasks in [2, 3, 20] {
+            let job = Job::create(tasks).unwrap();
+            job.reserve_ahead();
+            let size = || rustix::fs::fstat(job.fd()).unwrap().st_size;
+            let reserved = size();
+            for me in 0..2 {
+                RingMemory::open(&job, me, 1 - me, &mut 0).unwrap();
+            }
+            assert_eq!(size(), reserved, "{tasks} tasks");
+        }
+    }
+
+    #[test]
     fn a_rank_can_be_joined_once() {
         let job = Job::create(2).unwrap();
         let fd = || job.fd().try_clone_to_owned().unwrap();
@@ -534,6 +591,26 @@ mod tests {
         assert_eq!(job.state(0), TaskState::Dead);
         assert_eq!(task.cause(0), Some(Cause::Signalled(9)));
         assert_eq!(task.losses(), before + 2);
+    }
+
+    #[test]
+    fn a_task_that_may_end_is_there_until_it_ends_and_has_left_then() {
+        let job = Job::create(2).unwrap();
+        let fd = || job.fd().try_clone_to_owned().unwrap();
+        for rank in 0..2 {
+            Job::join(fd(), JoinToken::handed(rank, 2)).unwrap();
+            job.set_may_end(rank, true);
+            assert_eq!(job.state(rank), TaskState::Joined);
+        }
+        let before = job.losses();
+        job.mark_dead(0, Cause::Exited(0));
+        assert_eq!(job.state(0), TaskState::Left);
+        assert_eq!(job.losses(), before + 1);
+        job.set_may_end(1, false);
+        assert_eq!(job.state_at_end(1), TaskState::Joined);
+        job.mark_dead(1, Cause::Exited(0));
+        job.set_may_end(1, true);
+        assert_eq!(job.state(1), TaskState::Dead);
     }
 
     #[test]

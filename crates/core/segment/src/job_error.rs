@@ -47,7 +47,8 @@ impl fmt::Display for JobError {
             JobError::JoinToken(what) => write!(
                 f,
                 "the launcher's join token (REGATTA_JOB) is of no use: {what}. Was the program \
-                 started in a way that closes inherited files? Start it by `regatta run`"
+                 started in a way that closes inherited files? Start it by `regatta run`. Did a program of this job start it as a \
+                 process of its own? Start it without REGATTA_JOB in its environment"
             ),
             JobError::Version { launcher } => write!(
                 f,

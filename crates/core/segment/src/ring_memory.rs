@@ -110,7 +110,7 @@ pub struct RingMemory {
 }
 
 /// Rings begin on pages.
-const ALIGN: usize = 4096;
+pub(crate) const ALIGN: usize = 4096;
 
 // SAFETY: pointers into a segment that outlives the channel; the ring protocol orders all access.
 unsafe impl Send for RingMemory {}
@@ -165,6 +165,7 @@ impl RingMemory {
         let class = class_of(job, me, to);
         let offset = memory_for(job, class, me, to, cursor)?;
         let memory = RingMemory::at(segment, offset, class).map_err(damaged)?;
+        segment.map_at_once(offset, RingMemory::footprint(CLASSES[class as usize]));
         // SAFETY: atomics only.
         let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
         job.opened_rings(to).push(offset, &names.next_opened);
@@ -179,6 +180,8 @@ impl RingMemory {
             let names: &Names = unsafe { job.segment().words(place) }.ok()?;
             let class = names.class.load(Ordering::Relaxed);
             let memory = RingMemory::at(job.segment(), place, class).ok()?;
+            let footprint = RingMemory::footprint(CLASSES[class as usize]);
+            job.segment().map_at_once(place, footprint);
             Some((memory, &names.next_opened))
         };
         let rings = job.opened_rings(me).take_all(job.tasks().into(), ring_at);

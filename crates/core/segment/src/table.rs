@@ -22,6 +22,8 @@ use crate::ring_marks::Marks;
 
 /// In the place of a cause: the process has ended, and nobody here knows how.
 pub(crate) const ENDED: u32 = 4;
+/// In the place of a state: joined, and may end at any time as if it had left then.
+pub(crate) const MAY_END: u32 = 4;
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 
 /// The job's words, at the front of the segment.
@@ -152,7 +154,7 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     } HEADER_AT MAGIC MOST_TASKS),
     regatta_memory::layout!("task", TaskEntry {
         state, pid, cause, value, probe, place, world, shown, bell, inlet,
-    } SLOTS_AT ENDED),
+    } SLOTS_AT ENDED MAY_END),
     regatta_memory::layout!(
         "place of a task",
         PlaceWords {

@@ -194,7 +194,7 @@ impl Learner {
     pub(crate) fn keep_wide(&mut self) {
         if self.kept == Narrow && self.stage != Stage::Fixed {
             self.kept = Wide;
-            self.settle();
+            self.decide();
         }
     }
 
@@ -333,7 +333,7 @@ impl Learner {
             .filter(|&footprint| cost(footprint).is_some());
         let best = tried.min_by_key(|&footprint| cost(footprint));
         let Some(best) = best else {
-            return self.settle();
+            return self.decide();
         };
         let worthwhile = match cost(self.kept) {
             Some(kept) => cost(best).is_some_and(|best| best * 100 <= kept * WORTHWHILE),
@@ -346,10 +346,10 @@ impl Learner {
         } else if !self.alarmed {
             self.pause = (self.pause * 8).min(SELDOM);
         }
-        self.settle();
+        self.decide();
     }
 
-    fn settle(&mut self) {
+    fn decide(&mut self) {
         (self.alarmed, self.doubted) = (false, false);
         self.until = self.pause;
         self.go_on();

@@ -16,6 +16,7 @@ use crate::footprint::Policy;
 use crate::shm::Shm;
 use crate::tcp::Tcp;
 use crate::tcp::deadlock_probe::Heard;
+pub use crate::tcp::shortage::Shortage;
 pub use crate::tcp::stall::Reach;
 use regatta_segment::job::Job;
 
@@ -122,6 +123,12 @@ impl Paths {
         self.looks = SOCKETS - 1;
     }
 
+    /// A large message from this peer waits for a receive here, while one goes there that nobody receives meanwhile: the next ones to it take as much
+    /// room as there may be.
+    pub fn note_crossing(&mut self, to: Peer) {
+        self.shm.note_crossing(to);
+    }
+
     /// The task has said that it is about to sleep on its bell: let what comes from other hosts ring it, and what is
     /// there already.
     pub fn arm(&mut self) {
@@ -132,9 +139,9 @@ impl Paths {
         }
     }
 
-    /// This task sends nothing more. False: not all has arrived yet, look again.
-    pub fn leave(&mut self) -> bool {
-        self.tcp.as_mut().is_none_or(|tcp| tcp.leave())
+    /// Sees to it that what this task has sent arrives; `leaves`: it sends nothing more. False: not all has arrived yet, look again.
+    pub fn deliver(&mut self, leaves: bool) -> bool {
+        self.tcp.as_mut().is_none_or(|tcp| tcp.deliver(leaves))
     }
 
     /// The last answer of a task on another host about being blocked; it is asked for the next time.
@@ -161,6 +168,18 @@ impl Paths {
     pub fn is_disowned_by(&self, peer: Peer) -> bool {
         let tcp = self.tcp.as_ref();
         tcp.is_some_and(|tcp| tcp.is_disowned_by(peer))
+    }
+
+    /// Is there something for [`Paths::take_shortages`]?
+    #[inline]
+    pub fn has_shortages(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.has_shortages())
+    }
+
+    /// Peers that the caller is to give up ([`Paths::give_up`]), since a host lacks something for a connection.
+    pub fn take_shortages(&mut self) -> Vec<Shortage> {
+        let tcp = self.tcp.as_mut();
+        tcp.map_or_else(Vec::new, |tcp| tcp.take_shortages())
     }
 
     /// Is there something for [`Paths::take_reaches`]?

@@ -21,6 +21,7 @@ use regatta_segment::loan_blocks::LoanBlocks;
 
 mod both_ways;
 pub(crate) mod collective_buffers;
+mod crossing;
 mod frames;
 mod loans;
 mod lost_peers;
@@ -28,6 +29,7 @@ mod peers;
 mod streams;
 
 use both_ways::BothWays;
+use crossing::Crossing;
 pub use streams::Bulk;
 use streams::Pull;
 
@@ -51,9 +53,12 @@ pub struct Shm {
     pipe_cursor: u64,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
+    /// How many bytes of pipes, by their offsets, are mapped in this process for sure.
+    mapped: FxHashMap<u64, u32>,
     /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
     learners: ByLength,
     both_ways: BothWays,
+    crossing: Crossing,
     policy: Policy,
     /// Wide areas that this task has made for its contributions to collectives.
     areas: Cell<u32>,
@@ -86,8 +91,10 @@ impl Shm {
             ring_cursor: 0,
             pipe_cursor: 0,
             pipes: 0,
+            mapped: FxHashMap::default(),
             learners: pipe_learners(&job, Policy::Learn),
             both_ways: BothWays::default(),
+            crossing: Crossing::default(),
             policy: Policy::Learn,
             areas: Cell::new(0),
             loans: LoanBlocks::default(),

@@ -138,7 +138,7 @@ fn a_message_its_sender_left_in_the_middle_of_ends_as_left() {
     leaves_in_the_middle(near(Settings::default()), |_| true);
     for trusted in [true, false] {
         leaves_in_the_middle(far(trusted, Settings::default()), |task| {
-            task.transport.leave()
+            task.transport.deliver(true)
         });
     }
 }

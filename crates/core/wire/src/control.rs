@@ -174,6 +174,15 @@ messages! {
     }
 }
 
+/// The frame of an [`Ask::Abort`] of this number 0, made without memory: for signal handlers.
+pub fn abort_frame(status: u32) -> [u8; 13] {
+    let mut frame = [0; 13];
+    frame[0] = 9;
+    frame[4] = 28;
+    frame[9..].copy_from_slice(&status.to_le_bytes());
+    frame
+}
+
 /// The longest request of a task, and the longest message to one, in bytes: both also have to fit a frame between launcher and agent, with the
 /// task's number.
 pub const LONGEST: usize = crate::frames::LONGEST - 64;

@@ -66,7 +66,7 @@ pub struct Frame {
     pub kind: Kind,
     /// Keeps libraries' and collectives' messages apart.
     pub context: u32,
-    /// The message's tag; unused in `Clear`, `Begun`, `Withdrawn` and `Void`.
+    /// The message's tag; unused in `Clear`, `Begun` and `Void`. One of `Withdrawn` says that the group of its context is revoked.
     pub tag: i32,
 }
 

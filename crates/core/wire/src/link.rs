@@ -52,6 +52,8 @@ pub enum Parcel {
     Closed,
     /// The sender's table says that the other side is dead: it neither sends nor takes anything more.
     Disowned,
+    /// The sender has no descriptor for a connection with the other side, and has had none for long: it gives the other side up.
+    Shortage,
     /// A bypass beside the connection is offered; the body is a [`bypass::Offer`].
     Bypass,
     /// The sender's frames on the bypass are sealed under the next key, from the number on that the word says.
@@ -79,6 +81,7 @@ impl Parcel {
             Parcel::Bypass => 40,
             Parcel::BypassKey => 41,
             Parcel::Place => 42,
+            Parcel::Shortage => 43,
         }
     }
 
@@ -99,6 +102,7 @@ impl Parcel {
             40 => Parcel::Bypass,
             41 => Parcel::BypassKey,
             42 => Parcel::Place,
+            43 => Parcel::Shortage,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
     }

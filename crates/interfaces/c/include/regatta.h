@@ -22,7 +22,15 @@
  *             when there is nothing to do. All other calls return without waiting.
  *  Threads    Every function may be called by any thread at any time between rg_init and
  *             rg_finalize. Calls of one thread that use one group are ordered; several threads
- *             that enter collectives of one group must agree on an order themselves.
+ *             that enter collectives of one group must agree on an order themselves. No call is a
+ *             cancellation point: a thread that is cancelled in one (pthread_cancel) ends at its
+ *             first cancellation point after it. Asynchronous cancellation is not supported.
+ *             A task ends with the last thread of its program.
+ *
+ *  Signals    A signal handler that has interrupted a call of its thread gets RG_ERR_STATE from
+ *             all calls while the interrupted one has the engine, but for rg_abort, which works
+ *             in every handler. Handlers that call while the
+ *             program is in other functions may meet it in malloc, which most calls use.
  *
  *  Forks      A child that a task forks is not that task: every call in it is RG_ERR_STATE, and
  *             blocks from rg_loan are not there. It may only exec or end. The task goes on as if
@@ -80,14 +88,20 @@ const char *rg_version(void);       /* "regatta 0.1.0 ..." */
 
 /* Join the job this process was started in by `regatta run`, or become a world of one. Under Slurm's
  * srun it becomes one of the step's tasks, and blocks until all of them have called this (60 s at most,
- * REGATTA_JOIN_TIMEOUT). Under mpirun it fails with RG_ERR_LAUNCHER and a sentence. A second call does
- * nothing. */
+ * REGATTA_JOIN_TIMEOUT). Under other launchers it fails with RG_ERR_LAUNCHER and a sentence, unless
+ * REGATTA_SINGLETON=allow. A second call does nothing. */
 int rg_init(void);
 /* Leave. Messages already sent stay readable by their receivers. Requests still open are
  * dropped. Does not wait for others to receive; only if somebody's ring is full does the word that a
- * synchronous message has come wait for room in it, until that task has not looked for 5 s. In a job
+ * synchronous message has come wait for room in it, until that task has not looked for 5 s. A started send
+ * that was given away (rg_on_complete) goes on until it is complete, or its receiver is gone. In a job
  * of several hosts it waits until what was sent to other hosts has arrived there. */
 int rg_finalize(void);
+/* With 1: from now on this task may end in any way (_exit, exec) as if it had left with rg_finalize just then, and its end is no failure unless
+ * it has a status other than 0 or is that of a signal. Blocks until what it has sent is out of its hands, as rg_finalize does. It stays a task
+ * meanwhile, for the others as well, and may call on. With 0 it is to leave again before it ends. For libraries that cannot
+ * tell whether their program will come back to them. */
+int rg_may_end(int may_end);
 /* As rg_init for a task that was started in a job. Any other process enters the job of this name: one that
  * runs by itself, which programs started by hand enter and leave, and which ends when it is told to (rg_halt).
  * With RG_BEGIN it is begun if it is not there; with RG_BEGIN_ONLY that is all that is done, and with RG_LOOK
@@ -163,7 +177,8 @@ typedef struct {
 #endif
 
 /* Blocks until the buffer may be reused: at once while Regatta has room to hold the message,
- * else until the receiver takes it. */
+ * else until the receiver takes it. RG_ERR_DEAD: the receiver is known to be dead, from this task's host, or because a call in
+ * this group has said so before. */
 int rg_send(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Synchronous: blocks until the receiver has begun to receive. */
 int rg_ssend(const void *buf, size_t len, int to, int tag, rg_group group);
@@ -272,7 +287,8 @@ int rg_testany(int n, rg_request *requests, int *index, int *done, rg_status *st
  * The request is then freed by Regatta; do not wait for it as well. */
 typedef void (*rg_callback)(const rg_status *status, void *arg);
 int rg_on_complete(rg_request *request, rg_callback done, void *arg);
-/* Cancel a receive that has not matched yet. *cancelled tells; it still must be waited for. */
+/* Cancel a receive that has not matched yet. *cancelled tells; it still must be waited for. A send that is not complete is asked back of its
+ * receiver: if no receive has matched it there it completes with RG_ERR_CANCELLED, else as it would have. */
 int rg_cancel(rg_request request, int *cancelled);
 
 /* Advance whatever can advance, run callbacks, return. */
@@ -336,6 +352,12 @@ int rg_group_is_revoked(rg_group group);
 /* From now on both groups are revoked as soon as one is. Of this task alone: every member of both that has tied them hears of both.
  * For libraries with a group of their own beside the program's. */
 int rg_group_tie(rg_group group, rg_group other);
+/* From now on a member that leaves ends none of my requests for messages of this group: one that depends on it stays pending, can be
+ * cancelled, and a receive from RG_ANY can still take what others send, or I do. rg_iprobe and rg_improbe find nothing then. Calls that block fail
+ * with RG_ERR_LEFT as soon as it is certain that nothing completes what they wait for. Of this task alone; deaths and collectives are as they
+ * were. threads: whether other threads of this task may call as well: then a receive from RG_ANY that another one could answer waits on. For libraries
+ * whose standard counts a task that has left as one that is there. */
+int rg_group_tolerate_left(rg_group group, int threads);
 /* *flag becomes all bits that the flags of all members have in common. Every member that lives calls, in the same order as
  * rg_group_shrink; a group that is revoked will do. All that survive have the same flag and the same return value, whoever dies
  * meanwhile. RG_ERR_DEAD: a member has died which not all had acknowledged (rg_acknowledge_dead) when they called;
@@ -349,6 +371,9 @@ int rg_group_free(rg_group group);
 /* Receives from RG_ANY fail with RG_ERR_DEAD while the group has dead members you have not
  * acknowledged; afterwards they go on among the living. */
 int rg_acknowledge_dead(rg_group group, int *dead);
+/* The ranks of members that have died, as far as this task knows: by itself, or because a call in this group has said so. As many as
+ * there is room for; *count is how many there are. */
+int rg_dead(rg_group group, int *ranks, int capacity, int *count);
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 

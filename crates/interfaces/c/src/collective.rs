@@ -27,8 +27,9 @@ const PLACES: i32 = 1 << 12;
 const GENERATIONS: i32 = (1 << 18) - 1;
 
 fn users() -> Result<Guard<'static, Vec<UserOperator>>> {
+    process::check_process()?;
     // Nobody shuts it.
-    USER.lock().ok_or(Error::Handle("operator"))
+    USER.lock().map_err(process::refused)
 }
 
 /// The place an id names, if its operator has not been freed.
@@ -49,7 +50,7 @@ fn made(op: RgOp) -> Option<Operator> {
     let find = |users: &mut Vec<UserOperator>| place(users, op)?.operator;
     match USER.quick(find) {
         Some(found) => found,
-        None => find(&mut *USER.lock()?),
+        None => find(&mut *USER.lock().ok()?),
     }
 }
 

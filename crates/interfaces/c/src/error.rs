@@ -1,12 +1,13 @@
 //! Results as codes; the last error as a sentence.
 
-use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
 use regatta_abi as abi;
 pub(crate) use regatta_abi::{ERR_NOTHING as NOTHING, OK};
 use regatta_process::control::Why;
-use regatta_process::{Error, Result};
+use regatta_process::{Error, Reason, Result};
+
+use crate::last_error;
 
 pub(crate) fn code(error: &Error) -> c_int {
     match error {
@@ -27,6 +28,29 @@ pub(crate) fn code(error: &Error) -> c_int {
         Error::Version(_) => abi::ERR_VERSION,
         Error::System(_) => abi::ERR_SYSTEM,
         Error::Refused(why, _) => refusal(*why),
+        Error::Member { reason, .. } => class(*reason),
+    }
+}
+
+/// The code for the class of another member's error.
+fn class(reason: Reason) -> c_int {
+    match reason {
+        Reason::Argument => abi::ERR_ARGUMENT,
+        Reason::State => abi::ERR_STATE,
+        Reason::Task => abi::ERR_TASK,
+        Reason::Tag => abi::ERR_TAG,
+        Reason::Handle => abi::ERR_HANDLE,
+        Reason::Truncated => abi::ERR_TRUNCATED,
+        Reason::Dead => abi::ERR_DEAD,
+        Reason::Left => abi::ERR_LEFT,
+        Reason::Memory => abi::ERR_MEMORY,
+        Reason::Cycle => abi::ERR_CYCLE,
+        Reason::Cancelled => abi::ERR_CANCELLED,
+        Reason::Corrupt => abi::ERR_CORRUPT,
+        Reason::Launcher => abi::ERR_LAUNCHER,
+        Reason::Version => abi::ERR_VERSION,
+        Reason::System => abi::ERR_SYSTEM,
+        Reason::Refused(why) => refusal(why),
     }
 }
 
@@ -51,16 +75,17 @@ pub(crate) fn reason(code: c_int) -> Option<Why> {
     Why::ALL.into_iter().find(|why| refusal(*why) == code)
 }
 
-thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
-}
-
 /// Remember an error for `rg_last_error`; gives its code.
 #[cold]
 pub(crate) fn fail(error: &Error) -> c_int {
-    let sentence = regatta_process::sentence(error).replace('\0', " ");
-    let text = CString::new(sentence).unwrap_or_default();
-    LAST.with(|last| *last.borrow_mut() = text);
+    match error {
+        // It may come to a signal handler, which must not allocate.
+        Error::State(text) => last_error::set_constant(text),
+        _ => {
+            let sentence = regatta_process::sentence(error).replace('\0', " ");
+            last_error::set(&CString::new(sentence).unwrap_or_default());
+        }
+    }
     code(error)
 }
 
@@ -122,5 +147,48 @@ extern "C" fn rg_strerror(code: c_int) -> *const c_char {
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_last_error() -> *const c_char {
-    LAST.with(|last| last.borrow().as_ptr())
+    last_error::get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_another_member_has_the_code_of_its_class() {
+        let text = || "why".to_owned();
+        let mut errors = vec![
+            Error::Argument(text()),
+            Error::Task(9),
+            Error::Tag(-1),
+            Error::Handle("request"),
+            Error::Truncated {
+                length: 8,
+                capacity: 4,
+            },
+            Error::Dead(1),
+            Error::Left(1),
+            Error::Memory(text()),
+            Error::Cycle(vec![1]),
+            Error::Cancelled,
+            Error::Corrupt { peer: 1, what: "" },
+            Error::State(c"why"),
+            Error::Launcher(text()),
+            Error::Version(text()),
+            Error::System(text()),
+        ];
+        errors.extend(Why::ALL.map(|why| Error::Refused(why, text())));
+        let mut tried = Vec::new();
+        for error in errors {
+            let reason = Reason::of(&error).expect("a class");
+            tried.push(reason);
+            let elsewhere = Error::Member { peer: 1, reason };
+            assert_eq!(code(&elsewhere), code(&error), "{error:?}");
+            let sentence = regatta_process::sentence(&elsewhere);
+            assert!(sentence.starts_with("task 1 goes no further"), "{sentence}");
+        }
+        for reason in Reason::all() {
+            assert!(tried.contains(&reason), "{reason:?} is not tried");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use regatta_process::{self as process, Error, GroupId, Result};
 use crate::error::{OK, answer, argument, fail, number};
 use crate::memory::{GroupHandle, RgGroup, RgRequest, block, output};
 use crate::message::started;
+use crate::text::put_all;
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_rank(group: RgGroup) -> c_int {
@@ -144,6 +145,11 @@ extern "C" fn rg_group_tie(group: RgGroup, other: RgGroup) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_group_tolerate_left(group: RgGroup, threads: c_int) -> c_int {
+    answer(process::tolerate_departures(group.id(), threads != 0))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rg_agree(flag: *mut c_int, group: RgGroup) -> c_int {
     let agreed = output(flag, "flag").and_then(|flag| {
         let (agreed, error) = process::agree(group.id(), *flag)?;
@@ -179,6 +185,20 @@ extern "C" fn rg_acknowledge_dead(group: RgGroup, dead: *mut c_int) -> c_int {
         }
         Err(error) => fail(&error),
     }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_dead(
+    group: RgGroup,
+    ranks: *mut c_int,
+    capacity: c_int,
+    count: *mut c_int,
+) -> c_int {
+    answer(process::dead_members(group.id()).and_then(|dead| {
+        let dead = dead.into_iter().map(|rank| rank as c_int);
+        // SAFETY: the C contract: room for `capacity` ranks; pointers are valid or NULL.
+        unsafe { put_all(dead, ranks, capacity, count) }
+    }))
 }
 
 #[unsafe(no_mangle)]

@@ -8,6 +8,7 @@ mod collective;
 mod error;
 mod group;
 mod hosts;
+mod last_error;
 mod life;
 mod loan;
 mod matched;

@@ -53,6 +53,11 @@ extern "C" fn rg_finalize() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_may_end(may_end: c_int) -> c_int {
+    answer(regatta_process::set_may_end(may_end != 0))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rg_initialized() -> c_int {
     regatta_process::is_initialized() as c_int
 }

@@ -57,7 +57,7 @@ extern "C" fn rg_loan_recv(
 #[unsafe(no_mangle)]
 extern "C" fn rg_loan_free(block: *mut c_void) -> c_int {
     if block.is_null() {
-        return OK;
+        return answer(process::check_process());
     }
     answer(process::free_loan(block as usize))
 }

@@ -41,6 +41,14 @@ fn at(statuses: *mut RgStatus, index: usize) -> *mut RgStatus {
     unsafe { statuses.add(index) }
 }
 
+/// There is no request, so it is over.
+fn nothing_to_wait_for(status: *mut RgStatus) -> c_int {
+    report_result(
+        process::check_process().map(|()| (Status::EMPTY, None)),
+        status,
+    )
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
     let request = match output(request, "request") {
@@ -48,7 +56,7 @@ extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
         Err(error) => return fail(&error),
     };
     if request.id == 0 {
-        return report(&Status::EMPTY, None, status);
+        return nothing_to_wait_for(status);
     }
     if settle(std::slice::from_ref(request), status) == 1 {
         request.id = 0;
@@ -87,7 +95,7 @@ extern "C" fn rg_test(request: *mut RgRequest, done: *mut c_int, status: *mut Rg
     };
     if request.id == 0 {
         *done = 1;
-        return report(&Status::EMPTY, None, status);
+        return nothing_to_wait_for(status);
     }
     match process::test(handle(request)) {
         Ok(Some((told, error))) => {
@@ -111,7 +119,7 @@ extern "C" fn rg_look(request: RgRequest, done: *mut c_int, status: *mut RgStatu
     };
     *done = 1;
     if request.id == 0 {
-        return report(&Status::EMPTY, None, status);
+        return nothing_to_wait_for(status);
     }
     match process::look_at(handle(&request)) {
         Ok(Some((told, error))) => report(&told, error.as_ref(), status),
@@ -138,7 +146,10 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
         request.id = 0;
     }
     if open.is_empty() {
-        return OK;
+        return match settled {
+            0 => answer(process::check_process()),
+            _ => OK,
+        };
     }
     finish_all(open, at(statuses, settled))
 }
@@ -218,7 +229,7 @@ extern "C" fn rg_waitany(
     };
     if open.iter().all(Option::is_none) {
         *index = -1;
-        return report(&Status::EMPTY, None, status);
+        return nothing_to_wait_for(status);
     }
     match process::wait_any(&open) {
         Ok(found) => {
@@ -249,7 +260,7 @@ extern "C" fn rg_testany(
     };
     (*index, *done) = (-1, 1);
     if open.iter().all(Option::is_none) {
-        return report(&Status::EMPTY, None, status);
+        return nothing_to_wait_for(status);
     }
     match process::test_any(&open) {
         Ok(Some(found)) => {
@@ -305,7 +316,8 @@ extern "C" fn rg_on_complete(
 #[unsafe(no_mangle)]
 extern "C" fn rg_cancel(request: RgRequest, cancelled: *mut c_int) -> c_int {
     if request.id == 0 {
-        return fail(&Error::Handle("request"));
+        let known = process::check_process().and(Err(Error::Handle("request")));
+        return answer(known);
     }
     match process::cancel(handle(&request)) {
         Ok(done) => {

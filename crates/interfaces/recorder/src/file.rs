@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io::Error;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -45,7 +46,10 @@ impl Settings {
 /// A sentence on standard error.
 pub(crate) fn complain(problem: &str) {
     let pid = std::process::id();
-    eprintln!("regatta: process {pid} runs without a profile: {problem}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "regatta: process {pid} runs without a profile: {problem}"
+    );
 }
 
 /// The end of a record's name.
@@ -149,10 +153,13 @@ fn allocate(file: libc::c_int, bytes: usize) -> Result<(), Error> {
     if known && limit.rlim_cur < bytes as libc::rlim_t {
         return Err(Error::from_raw_os_error(libc::EFBIG));
     }
-    // SAFETY: an open descriptor.
-    match unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) } {
-        0 => Ok(()),
-        error => Err(Error::from_raw_os_error(error)),
+    loop {
+        // SAFETY: an open descriptor.
+        match unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            error => return Err(Error::from_raw_os_error(error)),
+        }
     }
 }
 

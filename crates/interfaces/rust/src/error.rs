@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use regatta_process as process;
 use regatta_process::control::Why;
+use regatta_process::{self as process, Reason};
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -35,13 +35,14 @@ pub enum ErrorKind {
     Argument,
     /// Called from inside an operator of a reduction, or before the task has joined.
     State,
-    /// There is no task with this rank or id; -1 where the launcher says so, and the sentence names it.
+    /// There is no task with this rank or id; -1 where the launcher or another member of the group says so, and the sentence names it.
     Task(i64),
-    /// Tags are 0 to 2147483647.
+    /// Tags are 0 to 2147483647; -1 where another member of the group has given one that is none.
     Tag(i64),
     /// A group or request that does not exist any more.
     Handle,
-    /// The message was longer than the memory for it. The front was kept; the rest is gone.
+    /// The message was longer than the memory for it. The front was kept; the rest is gone. Both lengths are 0 where this has happened
+    /// to another member of the group, in a collective.
     Truncated {
         /// Bytes sent.
         length: usize,
@@ -54,7 +55,8 @@ pub enum ErrorKind {
     Left(usize),
     /// Memory, or a limit on it, is used up.
     Memory,
-    /// Blocked senders wait for each other in a circle, all buffers full: their ids. The message was not sent.
+    /// Blocked senders wait for each other in a circle, all buffers full: their ids, or none where another member of the group says so, of
+    /// a collective. The message was not sent.
     Cycle(Vec<usize>),
     /// A member has revoked the group.
     Revoked,
@@ -128,20 +130,51 @@ impl Error {
             Engine::Launcher(_) => ErrorKind::Launcher,
             Engine::Version(_) => ErrorKind::Version,
             Engine::System(_) => ErrorKind::System,
-            Engine::Refused(why, _) => match why {
-                Why::Argument => ErrorKind::Argument,
-                Why::Task => ErrorKind::Task(-1),
-                Why::Memory => ErrorKind::Memory,
-                Why::System => ErrorKind::System,
-                Why::Program => ErrorKind::Program,
-                Why::Host => ErrorKind::Host,
-                Why::Name => ErrorKind::Name,
-                Why::Exists => ErrorKind::Exists,
-                Why::Denied => ErrorKind::Denied,
-                Why::State => ErrorKind::State,
-            },
+            Engine::Refused(why, _) => refusal(why),
+            Engine::Member { peer, reason } => class(peer as usize, reason),
         };
         Error { kind, sentence }
+    }
+}
+
+/// The kind for why the launcher does not do something.
+fn refusal(why: Why) -> ErrorKind {
+    match why {
+        Why::Argument => ErrorKind::Argument,
+        Why::Task => ErrorKind::Task(-1),
+        Why::Memory => ErrorKind::Memory,
+        Why::System => ErrorKind::System,
+        Why::Program => ErrorKind::Program,
+        Why::Host => ErrorKind::Host,
+        Why::Name => ErrorKind::Name,
+        Why::Exists => ErrorKind::Exists,
+        Why::Denied => ErrorKind::Denied,
+        Why::State => ErrorKind::State,
+    }
+}
+
+/// The kind for the class of the error of another member, of which numbers are not known.
+fn class(peer: usize, reason: Reason) -> ErrorKind {
+    match reason {
+        Reason::Argument => ErrorKind::Argument,
+        Reason::Task => ErrorKind::Task(-1),
+        Reason::Tag => ErrorKind::Tag(-1),
+        Reason::Handle => ErrorKind::Handle,
+        Reason::Truncated => ErrorKind::Truncated {
+            length: 0,
+            capacity: 0,
+        },
+        Reason::Dead => ErrorKind::Dead(peer),
+        Reason::Left => ErrorKind::Left(peer),
+        Reason::Memory => ErrorKind::Memory,
+        Reason::Cycle => ErrorKind::Cycle(Vec::new()),
+        Reason::Cancelled => ErrorKind::Cancelled,
+        Reason::Corrupt => ErrorKind::Corrupt(peer),
+        Reason::State => ErrorKind::State,
+        Reason::Launcher => ErrorKind::Launcher,
+        Reason::Version => ErrorKind::Version,
+        Reason::System => ErrorKind::System,
+        Reason::Refused(why) => refusal(why),
     }
 }
 

@@ -115,7 +115,7 @@ impl<B: Send + 'static> Drop for Completion<'_, B> {
             && raw::outside().is_ok()
         {
             // A stale handle: it is over.
-            let _ = process::cancel(handle);
+            let _ = process::cancel_receive(handle);
         }
     }
 }

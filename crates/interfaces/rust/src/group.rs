@@ -170,6 +170,14 @@ impl<'t> Group<'t> {
         raw::outside()?;
         ours(process::acknowledge_dead(self.id)).map(|dead| dead as usize)
     }
+
+    /// The ranks of members that have died, as far as this task knows: by itself, or because a
+    /// call in this group has said so.
+    pub fn dead(&self) -> Result<Vec<usize>> {
+        raw::outside()?;
+        let ranks = ours(process::dead_members(self.id))?;
+        Ok(ranks.into_iter().map(|rank| rank as usize).collect())
+    }
 }
 
 impl Drop for Group<'_> {

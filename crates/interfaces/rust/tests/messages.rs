@@ -314,6 +314,7 @@ fn a_dead_peer_is_an_error_that_names_it() {
         let (flag, result) = world.agree(6).expect("this task takes part");
         assert_eq!(flag, 6);
         assert_eq!(*result.unwrap_err().kind(), ErrorKind::Dead(1));
+        assert_eq!(world.dead().expect("a group"), [1]);
         assert_eq!(world.acknowledge_dead().expect("a group"), 1);
         assert_eq!(world.agree(5).expect("this task takes part").0, 5);
         assert!(!world.is_revoked().expect("a group"));

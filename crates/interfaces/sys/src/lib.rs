@@ -7,6 +7,8 @@ use std::ffi::{c_char, c_double, c_int, c_void};
 
 pub use regatta_abi::*;
 
+mod jumps;
+
 /// An operator of a program's: the elements of `in` come from lower ranks.
 pub type Combine = unsafe extern "C" fn(*const c_void, *mut c_void, usize, *mut c_void);
 /// The function that `rg_on_complete` calls.
@@ -19,6 +21,7 @@ unsafe extern "C" {
     pub fn rg_init() -> c_int;
     pub fn rg_finalize() -> c_int;
     pub fn rg_enter(job: *const c_char, flags: c_int) -> c_int;
+    pub fn rg_may_end(may_end: c_int) -> c_int;
     pub fn rg_halt() -> c_int;
     pub fn rg_abort(code: c_int) -> c_int;
     pub fn rg_initialized() -> c_int;
@@ -259,10 +262,12 @@ unsafe extern "C" {
     pub fn rg_group_revoke(group: Group) -> c_int;
     pub fn rg_group_is_revoked(group: Group) -> c_int;
     pub fn rg_group_tie(group: Group, other: Group) -> c_int;
+    pub fn rg_group_tolerate_left(group: Group, threads: c_int) -> c_int;
     pub fn rg_agree(flag: *mut c_int, group: Group) -> c_int;
     pub fn rg_iagree(flag: *mut c_int, group: Group, request: *mut Request) -> c_int;
     pub fn rg_group_free(group: Group) -> c_int;
     pub fn rg_acknowledge_dead(group: Group, dead: *mut c_int) -> c_int;
+    pub fn rg_dead(group: Group, ranks: *mut c_int, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_op_create(
         combine: Option<Combine>,
         arg: *mut c_void,

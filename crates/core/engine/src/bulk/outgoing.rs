@@ -12,7 +12,7 @@ pub(crate) struct Outgoing<S: Streams> {
     /// The head of its offer.
     pub(super) frame: Frame,
     pub(super) token: u64,
-    pub(super) request: u32,
+    pub(crate) request: u32,
     pub(super) message: Views,
     /// The stream, while there is something left to put in.
     pub(super) bulk: Option<S::Bulk>,
@@ -44,6 +44,11 @@ impl<S: Streams> Outgoing<S> {
             }
         }
         Ok(moved)
+    }
+
+    /// That of the message.
+    pub(crate) fn context(&self) -> u32 {
+        self.frame.context
     }
 
     /// Would its message arrive without this task?

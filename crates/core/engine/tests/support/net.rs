@@ -39,12 +39,20 @@ pub struct Sizes {
 
 impl Sizes {
     /// The narrowest that can work.
-    pub const TINY: Sizes = Sizes {
+    pub const EAGER_16_BYTES: Sizes = Sizes {
         eager: 16,
         ring: 2,
         chunk: 5,
         stream: 12,
         streams: 1,
+    };
+    /// Room for a few messages of some kind each.
+    pub const EAGER_300_BYTES: Sizes = Sizes {
+        eager: 300,
+        ring: 4,
+        chunk: 64,
+        stream: 256,
+        streams: 2,
     };
 }
 
@@ -62,6 +70,8 @@ struct Shared {
     sizes: Sizes,
     presence: Vec<Presence>,
     losses: u32,
+    /// How often somebody was asked for.
+    presence_questions: usize,
     rings: HashMap<(Peer, Peer), Ring>,
     streams: Vec<Stream>,
     loans: HashMap<u64, (Scratch, usize)>,
@@ -75,6 +85,8 @@ struct Shared {
     closed: Vec<(Peer, Peer)>,
     /// Peers that have given each other up.
     apart: Vec<(Peer, Peer)>,
+    /// Losses of which only one peer has heard: that, and who is lost.
+    heard: Vec<(Peer, Peer, Presence)>,
     /// Peers are dealt to so many hosts.
     hosts: u32,
     buffers: Vec<Vec<Place>>,
@@ -111,6 +123,7 @@ impl Net {
             sizes,
             presence: vec![Presence::Here; peers as usize],
             losses: 0,
+            presence_questions: 0,
             rings: HashMap::new(),
             streams: Vec::new(),
             loans: HashMap::new(),
@@ -120,6 +133,7 @@ impl Net {
             fuses: HashMap::new(),
             closed: Vec::new(),
             apart: Vec::new(),
+            heard: Vec::new(),
             hosts: 1,
             buffers: Vec::new(),
             without_buffers: None,
@@ -134,6 +148,21 @@ impl Net {
             net.rings.remove(&pair);
         }
         net.losses += 1;
+    }
+
+    /// A peer is lost, and so far only `by` has heard of that.
+    pub fn lose_for(&self, by: Peer, peer: Peer, how: Presence) {
+        let mut net = self.0.borrow_mut();
+        net.heard.push((by, peer, how));
+        net.losses += 1;
+    }
+
+    /// The state of `peer`, as far as `by` has heard.
+    fn told(&self, by: Peer, peer: Peer) -> Presence {
+        let net = self.0.borrow();
+        let mut heard = net.heard.iter();
+        let found = heard.find(|one| (one.0, one.1) == (by, peer));
+        found.map_or(net.presence[peer as usize], |one| one.2)
     }
 
     /// Have they given each other up?
@@ -175,6 +204,17 @@ impl Net {
     /// Is it still there?
     pub fn is_here(&self, peer: Peer) -> bool {
         self.0.borrow().presence[peer as usize] == Presence::Here
+    }
+
+    /// How often engines have asked whether somebody is there.
+    pub fn presence_questions(&self) -> usize {
+        self.0.borrow().presence_questions
+    }
+
+    /// All that are still there.
+    pub fn living(&self) -> Vec<Peer> {
+        let peers = self.0.borrow().presence.len() as Peer;
+        (0..peers).filter(|&peer| self.is_here(peer)).collect()
     }
 
     /// The next look of `at` at what `from` sent finds nonsense, for ever.

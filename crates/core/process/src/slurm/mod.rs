@@ -16,9 +16,10 @@
 //!
 //! A task's connection to its guardian stays open until it leaves. If the guardian is killed, nobody would tell this node of deaths any
 //! more, and the others take its tasks for dead: so the kernel is asked to kill them then (`fall`), as it is for tasks of
-//! `regatta run` whose supervisor dies.
+//! `regatta run` whose supervisor dies. A task whose first thread leaves before others stays within Slurm's reach (`first_thread`).
 
 mod fall;
+mod first_thread;
 mod node_socket;
 mod start_guardian;
 
@@ -54,7 +55,7 @@ pub(crate) fn step() -> Result<Option<Step>> {
     Step::find(&regatta_slurm::environment).map_err(|what| {
         Error::Launcher(format!(
             "srun has started this task as one of several, and what Slurm says of them cannot be used: {what}. Start the \
-             program with `regatta run PROGRAM` inside salloc or sbatch; or clear SLURM_STEP_ID to run it alone on purpose"
+             program with `regatta run PROGRAM` inside salloc or sbatch; or set REGATTA_SINGLETON=allow to run it alone on purpose"
         ))
     })
 }
@@ -116,15 +117,12 @@ fn patience() -> Result<Duration> {
 
 /// Refuses a node socket that somebody else has made.
 fn own(line: &OwnedFd) -> std::result::Result<(), String> {
-    let user = rustix::process::geteuid().as_raw();
-    match local_socket::peer(line) {
-        Some((_, other)) if other == user => Ok(()),
-        Some((_, other)) => Err(format!(
-            "a process of user {other} holds the name at which the tasks of this step would meet on this node: that is an \
-             attack or a great mistake; tell who runs this machine, and use `regatta run` meanwhile"
-        )),
-        None => Err("the kernel does not say whose socket this is".to_owned()),
-    }
+    local_socket::check_user(line).map_err(|other| {
+        format!(
+            "the name at which the tasks of this step would meet on this node is taken: {other}. That is an attack or a great \
+             mistake; tell who runs this machine, and use `regatta run` meanwhile"
+        )
+    })
 }
 
 fn welcome(
@@ -149,6 +147,7 @@ fn welcome(
     let token = JoinToken::handed(step.rank, step.size);
     let job = Job::join(segment, token).map_err(join_error)?;
     fall::with(&line);
+    first_thread::notice_end();
     if let Ok(mut place) = LINE.lock() {
         *place = Some(line);
     }

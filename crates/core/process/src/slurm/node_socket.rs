@@ -74,12 +74,14 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
     let mut bytes = [0_u8; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = rustix::net::recvmsg(
-        line,
-        &mut [IoSliceMut::new(&mut bytes)],
-        &mut ancillary,
-        RecvFlags::CMSG_CLOEXEC,
-    )
+    let received = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(
+            line,
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+    })
     .ok()?;
     let descriptors = ancillary
         .drain()

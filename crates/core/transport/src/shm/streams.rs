@@ -1,7 +1,7 @@
 //! Streams through pipes: memory through which both sides copy at once.
 
 use regatta_engine::{Fault, Flow, Peer, Streams};
-use regatta_memory::pipe::{Filled, GivenUp, Message, Pipe};
+use regatta_memory::pipe::{CONTROL, Filled, GivenUp, Message, Pipe};
 use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
 use regatta_wire::Route;
@@ -62,7 +62,12 @@ impl Streams for Shm {
             true => None,
             false => self.both_ways.of_next(to, long),
         };
-        let footprint = given.unwrap_or(learner.choice());
+        // One that fits into a narrow pipe needs no more.
+        let crosses = long && self.crossing.goes(to);
+        let footprint = match crosses {
+            true => Footprint::Wide,
+            false => given.unwrap_or(learner.choice()),
+        };
         let needs = Message {
             tasks: [self.me, to],
             window: self.window(footprint),
@@ -73,15 +78,18 @@ impl Streams for Shm {
         let Ok(mut pipe) = self.any_pipe(needs) else {
             return Ok(None);
         };
+        self.map_for(&pipe, needs);
         self.both_ways.goes(to, long);
         self.widen_ring(to);
         self.pipes += 1;
         pipe.set_address(address_of(message));
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
-        both_ways::say(&mut route, footprint, long);
+        if !crosses {
+            both_ways::say(&mut route, footprint, long);
+        }
         let mut bulk = Bulk::new(pipe, true);
-        (bulk.footprint, bulk.learns) = (footprint, given.is_none());
+        (bulk.footprint, bulk.learns) = (footprint, given.is_none() && !crosses);
         Ok(Some((bulk, route)))
     }
 
@@ -243,6 +251,25 @@ impl Shm {
             .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
     }
 
+    /// Sees that the part of a pipe that a message of this task's goes through is mapped, before it is filled page by page.
+    fn map_for(&mut self, pipe: &Pipe, message: Message) {
+        let window = u64::from(message.window);
+        // One that goes on where the last one ended may lie anywhere in the window.
+        let bytes = match message.goes_on {
+            true => window,
+            false => message.length.min(window),
+        };
+        let needed = bytes as u32 + CONTROL as u32;
+        let mapped = self.mapped.entry(pipe.offset()).or_default();
+        if *mapped >= needed {
+            return;
+        }
+        *mapped = needed;
+        self.job
+            .segment()
+            .map_at_once(pipe.offset(), needed as usize);
+    }
+
     /// Bytes of a pipe that a message with this footprint cycles through.
     pub(super) fn window(&self, footprint: Footprint) -> u32 {
         let whole = self.job.geometry().pipe;
@@ -250,6 +277,11 @@ impl Shm {
             Footprint::Narrow => whole.min(NARROW_PIPE),
             Footprint::Wide | Footprint::NonTemporal => whole,
         }
+    }
+
+    /// A large message from this peer waits for a receive here, while one goes there.
+    pub(crate) fn note_crossing(&mut self, to: Peer) {
+        self.crossing.note(to);
     }
 
     /// Messages to this peer go through pipes that are wide by now: those that a ring can carry are to go through a wide ring.

@@ -34,7 +34,7 @@
 //! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
 
 use regatta_connection::packet_socket::Sender;
-use regatta_memory::ticks::ticks;
+use regatta_memory::ticks::{ticks, ticks_of};
 use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
 use regatta_wire::link::{HEAD, Head, Parcel};
 
@@ -52,9 +52,8 @@ pub(super) const WORDS: u64 = 4;
 const OWED: u32 = 8;
 /// Of so many looks while frames come by the bypass one is at the connection.
 const LOOKS: u32 = 64;
-/// Ticks of the processor, some 20 us: a look that comes later than that after the last one at the connection is at the connection, too. Programs that look
-/// now and then have such looks alone.
-pub(super) const LONG: u64 = 50_000;
+/// Microseconds after which a look includes the connection again. Programs that look rarely always include it.
+pub(super) const MAX_UNLOOKED: u64 = 20;
 /// Most reads of the connection between two confirmations of them.
 const GAP: u32 = 64;
 /// Questions without an answer, a tick apart.
@@ -116,8 +115,10 @@ pub(crate) struct Bypass {
     /// The last frame came by the bypass; looks since then.
     lately: bool,
     looks: u32,
-    /// When the connection was looked at.
+    /// When the connection was looked at, in ticks.
     looked: u64,
+    /// [`MAX_UNLOOKED`], in ticks.
+    max_unlooked: u64,
 }
 
 impl std::fmt::Debug for Bypass {
@@ -170,6 +171,7 @@ impl Bypass {
             lately: false,
             looks: 0,
             looked: 0,
+            max_unlooked: ticks_of(MAX_UNLOOKED),
         }
     }
 
@@ -265,7 +267,8 @@ impl Bypass {
         }
         self.looks = self.looks.wrapping_add(1);
         let now = ticks();
-        let spares = !self.looks.is_multiple_of(LOOKS) && now.wrapping_sub(self.looked) < LONG;
+        let is_soon = now.wrapping_sub(self.looked) < self.max_unlooked;
+        let spares = !self.looks.is_multiple_of(LOOKS) && is_soon;
         if !spares {
             self.looked = now;
         }

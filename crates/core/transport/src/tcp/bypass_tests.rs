@@ -8,13 +8,13 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use proptest::prelude::*;
 use regatta_connection::channel::Channel;
 use regatta_connection::packet_socket::Sender;
-use regatta_memory::ticks::ticks;
+use regatta_memory::ticks::{ticks, ticks_of};
 use regatta_memory::views::Views;
 use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::bypass::{LONG, WINDOW};
+use super::bypass::{MAX_UNLOOKED, WINDOW};
 use super::early::AHEAD;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
@@ -832,7 +832,7 @@ fn only_looks_in_quick_succession_spare_the_connection() {
     );
     for _ in 0..3 {
         let start = ticks();
-        while ticks().wrapping_sub(start) <= LONG {}
+        while ticks().wrapping_sub(start) <= ticks_of(MAX_UNLOOKED) {}
         assert!(!bypass.spares_look(), "the last look was long ago");
     }
 }

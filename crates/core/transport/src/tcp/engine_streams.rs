@@ -37,7 +37,11 @@ impl Streams for Tcp {
 
     fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Wire, Route)>, Fault> {
         let link = self.link_to(to)?;
-        let Some(id) = link.open_out(message) else {
+        // While nothing is under way, the call has the error of a connection that cannot be begun.
+        if !link.is_open() && !link.needs_connection() {
+            self.reach(to)?;
+        }
+        let Some(id) = self.link_to(to)?.open_out(message) else {
             return Ok(None);
         };
         let wire = Wire {

@@ -609,7 +609,7 @@ impl Link {
                 return Ok(false);
             }
             Parcel::DeadlockProbe => return self.deadlock_probe(head),
-            Parcel::Resume | Parcel::Chunk => {
+            Parcel::Resume | Parcel::Chunk | Parcel::Shortage => {
                 return Err("a connection begins twice".into());
             }
             Parcel::Bypass | Parcel::BypassKey | Parcel::Place => return self.bypass_parcel(head),
@@ -826,6 +826,7 @@ impl Link {
     /// taken are told apart: the peer sends them no more, and they still fill the room that it counts with.
     pub(crate) fn first_head(&self) -> [u8; HEAD] {
         let parcel = match self.fault {
+            _ if self.stall.refuses => Parcel::Shortage,
             _ if self.is_cut_for_good() => Parcel::Disowned,
             None => Parcel::Resume,
             Some(_) => Parcel::Closed,

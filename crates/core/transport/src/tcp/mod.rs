@@ -31,6 +31,7 @@ mod link_tests;
 mod outbox;
 mod phase;
 mod progress_thread;
+pub(crate) mod shortage;
 #[cfg(test)]
 mod sleeping_tests;
 mod socket_waiter;
@@ -48,6 +49,7 @@ use regatta_connection::dial;
 use regatta_connection::handshake::{End, Own, Shake};
 use regatta_connection::listener::{GUESTS, Listener};
 use regatta_engine::{Fault, Peer};
+use regatta_memory::uncancelled::Uncancelled;
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
@@ -56,6 +58,7 @@ use link::{Link, Trouble};
 use phase::{Phase, rest};
 use progress_thread::ProgressThread;
 use regatta_segment::job::{Job, TaskState};
+use shortage::Shortage;
 use socket_waiter::SocketWaiter;
 use stall::{Reach, SPARE};
 
@@ -98,6 +101,8 @@ pub(crate) struct Tcp {
     pub(crate) disowners: u32,
     /// Peers that have come out of reach, or back, of which nobody has been told.
     reaches: Vec<Reach>,
+    /// Peers to be given up because a host lacks something for a connection.
+    shortages: Vec<Shortage>,
 }
 
 impl Tcp {
@@ -108,7 +113,8 @@ impl Tcp {
     pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {
         let (key, trusted) = job.key();
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
-        let listener = Listener::new(listener)?;
+        let mut listener = Listener::new(listener)?;
+        listener.keep_reserve();
         let data = epoll::EventData::new_u64(LISTENER);
         epoll::add(&epoll, listener.fd(), data, epoll::EventFlags::IN)?;
         let tasks = job.first();
@@ -131,6 +137,7 @@ impl Tcp {
             ended: 0,
             disowners: 0,
             reaches: Vec::new(),
+            shortages: Vec::new(),
             job,
         })
     }
@@ -188,6 +195,7 @@ impl Tcp {
 
     /// Nothing more is sent to this peer or read from it.
     pub(crate) fn shut(&mut self, peer: Peer) {
+        let _whole = Uncancelled::begin();
         self.condemn(peer, "this task has closed the connection");
         if let Some(link) = self.link(peer) {
             link.closed = true;
@@ -196,6 +204,7 @@ impl Tcp {
 
     /// Deal with whatever has happened on any socket.
     pub(crate) fn poll(&mut self) {
+        let _whole = Uncancelled::begin();
         let mut events = [epoll::Event {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
@@ -226,12 +235,17 @@ impl Tcp {
             }
         }
         if self.restless || self.job.losses() != self.losses_seen {
-            self.settle();
+            self.handle_deadlines();
         }
     }
 
     fn accept_guests(&mut self) {
-        for token in self.listener.accept() {
+        let mut tokens = self.listener.accept();
+        if self.listener.is_short() && self.give_way() {
+            self.listener.resume();
+            tokens.extend(self.listener.accept());
+        }
+        for token in tokens {
             match self.listener.watch(token, &self.epoll) {
                 true => self.handle_guest(token),
                 false => self.listener.dismiss(token),
@@ -239,6 +253,22 @@ impl Tcp {
         }
         self.watch_listener();
         self.restless = true;
+    }
+
+    /// Gives up a call of this task's, for its descriptor: somebody calls who cannot be let in. It may be the one who is called here, which has no
+    /// other descriptor either after a connection that broke, and whose call stands. Whether there was such a call.
+    fn give_way(&mut self) -> bool {
+        let me = self.own.me;
+        let mut stand = self.known.iter().copied().filter(|&peer| peer < me);
+        let is_called = |&peer: &Peer| {
+            let link = self.links.get(peer as usize).and_then(Option::as_deref);
+            link.is_some_and(|link| link.phase.is_calling())
+        };
+        match stand.find(is_called) {
+            Some(peer) => self.retreat(peer),
+            None => return false,
+        }
+        true
     }
 
     /// A caller that waits while nobody can be let in would be an event without end.
@@ -260,6 +290,9 @@ impl Tcp {
         match self.listener.advance(token, &self.own) {
             Some(End::Met(peer)) if peer >= self.job.tasks() => self.listener.dismiss(token),
             Some(End::Met(peer)) => {
+                if let Err(errno) = self.listener.return_reserve(token) {
+                    self.refuse(peer, errno);
+                }
                 if let Some(channel) = self.listener.admit(token) {
                     self.adopt(peer, channel, false);
                 }
@@ -381,6 +414,7 @@ impl Tcp {
         if self.link(peer).is_some_and(|link| link.begin().is_err()) {
             self.retreat(peer);
         }
+        self.note_refusal(peer);
     }
 
     /// See to it that a peer is reached, if that is not under way.
@@ -395,6 +429,7 @@ impl Tcp {
         if !idle {
             return Ok(());
         }
+        let _whole = Uncancelled::begin();
         let Some(address) = self.job.address(peer) else {
             return Err(Fault::Memory(format!(
                 "task {peer} is on another host, and the job's table does not say where"
@@ -411,10 +446,11 @@ impl Tcp {
         match called {
             Ok(shake) => {
                 if let Some(link) = self.link(peer) {
+                    link.stall.short = None;
                     link.phase = Phase::Calling(shake);
                 }
             }
-            Err(_) => self.retreat(peer),
+            Err(error) => self.not_called(peer, &error)?,
         }
         if self.link(peer).is_some_and(|link| !link.stall.watched) {
             self.begin_watch(peer);
@@ -424,7 +460,7 @@ impl Tcp {
 
     /// Handles all links that have a deadline, or wait for a socket.
     #[cold]
-    fn settle(&mut self) {
+    fn handle_deadlines(&mut self) {
         let now = Instant::now();
         self.losses_seen = self.job.losses();
         let mut timed = self.listener.tidy(now);
@@ -542,8 +578,9 @@ impl Tcp {
         }
     }
 
-    /// This task sends nothing more: see that what it has sent arrives. True when it has, or cannot.
-    pub(crate) fn leave(&mut self) -> bool {
+    /// Sees to it that what this task has sent arrives; `leaves`: it sends nothing more. True when it has, or cannot.
+    pub(crate) fn deliver(&mut self, leaves: bool) -> bool {
+        let _whole = Uncancelled::begin();
         self.poll();
         let mut done = true;
         for index in 0..self.known.len() {
@@ -556,12 +593,12 @@ impl Tcp {
                 continue;
             }
             link.repeat_by_connection();
-            if !link.said_bye && link.is_open() {
+            if leaves && !link.said_bye && link.is_open() {
                 link.said_bye = true;
                 link.send_bye();
             }
             link.receive();
-            if link.mute {
+            if leaves && link.mute {
                 // Nobody will ask for anything else that may have come.
                 link.trouble(Trouble::Lost);
             }
@@ -576,6 +613,7 @@ impl Tcp {
 
     /// End all connections in good order.
     pub(crate) fn close(&mut self) {
+        let _whole = Uncancelled::begin();
         for link in self.links.iter_mut().flatten() {
             if let Phase::Open(channel) = &link.phase {
                 channel.close_sending();

@@ -91,9 +91,16 @@ impl Link {
             return Err(Trouble::Lost);
         }
         let first = first.ok_or(NONSENSE)?;
+        if self.stall.refuses {
+            return Err(Trouble::Lost);
+        }
         match first.parcel {
             Parcel::Resume => {}
             Parcel::Disowned => return Err(Trouble::Disowned),
+            Parcel::Shortage => {
+                self.stall.refused = true;
+                return Err(Trouble::Lost);
+            }
             Parcel::Closed => return Err(CLOSED.into()),
             _ => return Err(NONSENSE.into()),
         }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use regatta_connection::blocked_signals;
+use regatta_connection::library_thread;
 
 /// A task that makes calls gets so long for the next one.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -104,7 +104,7 @@ impl ProgressThread {
     pub(crate) fn new(go_on: fn()) -> io::Result<ProgressThread> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
-        let thread = blocked_signals::spawn("regatta-progress", move || finish(&own, go_on))?;
+        let thread = library_thread::spawn("regatta/progress", move || finish(&own, go_on))?;
         Ok(ProgressThread {
             shared,
             thread: Some(thread),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use regatta_engine::Peer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
-use regatta_connection::{blocked_signals, ready};
+use regatta_connection::{library_thread, ready};
 use regatta_segment::job::Job;
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl SocketWaiter {
         });
         let own = shared.clone();
         let thread =
-            blocked_signals::spawn("regatta-waiter", move || listen(&own, &sockets, &job, me))?;
+            library_thread::spawn("regatta/waiter", move || listen(&own, &sockets, &job, me))?;
         Ok(SocketWaiter {
             shared,
             thread: Some(thread),

@@ -78,6 +78,11 @@ pub(crate) struct Stall {
     called: Option<Instant>,
     /// How long the peer's kernel takes to answer, once a connection has shown it.
     round_trip: Option<Duration>,
+    /// Since when this host lacks something for a connection to the peer, such as a descriptor.
+    pub(super) short: Option<Instant>,
+    /// This task has no descriptor for the peer, and gives it up; and the other way round.
+    pub(super) refuses: bool,
+    pub(super) refused: bool,
     /// A second connection, under way while the first one says nothing.
     pub(super) spare: Option<Shake>,
 }
@@ -86,6 +91,7 @@ impl Stall {
     /// A connection stands: what was noticed of the one before does not count.
     pub(super) fn begin_again(&mut self) {
         self.since = None;
+        self.short = None;
         self.spare = None;
     }
 
@@ -193,7 +199,9 @@ impl Link {
             // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
             Phase::Calling(shake) if shake.has_greeted() => found_asking(shake.channel()),
             Phase::Resuming(resuming) => found_asking(&resuming.channel),
-            Phase::Idle | Phase::Resting(_) if self.refused => Found::Moving,
+            Phase::Idle | Phase::Resting(_) if self.refused || self.stall.short.is_some() => {
+                Found::Moving
+            }
             _ => Found::Silent(0),
         }
     }
@@ -346,7 +354,10 @@ impl Tcp {
         if let Ok(link) = self.link_to(peer)
             && !link.gone
         {
-            link.stall = Stall::default();
+            link.stall = Stall {
+                refuses: link.stall.refuses,
+                ..Stall::default()
+            };
             link.read_out();
             link.trouble(Trouble::Disowned);
             self.restless = true;
@@ -443,6 +454,14 @@ mod tests {
             })
             .collect();
         assert_eq!(said, [false, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_shortage_ends_with_the_connection_that_it_held_up() {
+        let mut stall = near();
+        stall.short = Some(Instant::now());
+        stall.begin_again();
+        assert_eq!(stall.short, None, "a later one has its own time");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use regatta_abi::{Group, Op, Request};
+use regatta_abi::{Group, IN_PLACE, OK, Op, Request};
 
+use crate::real::real;
 use crate::wrap::wrap;
 
 /// Bytes of an element of this type.
@@ -15,6 +16,43 @@ fn size(kind: c_int) -> usize {
         4 | 8 | 10 => 8,
         11 => 16,
         _ => usize::try_from(kind - 0x10000).unwrap_or_default(),
+    }
+}
+
+/// Members of a group, of which a call has just succeeded; 0: there is no such group any more.
+fn members(group: Group) -> usize {
+    // SAFETY: the function takes whatever handle.
+    let size: c_int = unsafe { real!(rg_size(group: Group)) };
+    usize::try_from(size).unwrap_or_default()
+}
+
+/// Bytes that a task gives to all members of a group, where each gets its own.
+///
+/// # Safety
+/// `lens` has a length for each member, as a call that succeeded has found them.
+unsafe fn given(lens: *const usize, group: Group) -> usize {
+    if lens.is_null() {
+        return 0;
+    }
+    // SAFETY: as the caller promises.
+    let lens = unsafe { std::slice::from_raw_parts(lens, members(group)) };
+    lens.iter().fold(0, |sum, len| sum.wrapping_add(*len))
+}
+
+/// Bytes that a task gives to all, of a call that has succeeded: in place they lie in its part of the output.
+///
+/// # Safety
+/// `lens` has a length for each member.
+unsafe fn own(input: *const c_void, len: usize, lens: *const usize, group: Group) -> usize {
+    if input.addr() != IN_PLACE || lens.is_null() {
+        return len;
+    }
+    // SAFETY: the function takes whatever handle.
+    let rank: c_int = unsafe { real!(rg_rank(group: Group)) };
+    match usize::try_from(rank) {
+        // SAFETY: as the caller promises, and a rank is below the number of members.
+        Ok(rank) => unsafe { *lens.add(rank) },
+        Err(_) => len,
     }
 }
 
@@ -64,15 +102,21 @@ wrap! {
     fn rg_iallgather(input: *const c_void, len: usize, out: *mut c_void, group: Group, request: *mut Request)
         note |span, _result| { span.bytes(len); }
     fn rg_allgatherv(input: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, group: Group)
-        note |span, _result| { span.bytes(len); }
+        // SAFETY: the call has succeeded with these lengths.
+        note |span, result| { if result == OK { span.bytes(unsafe { own(input, len, lens, group) }); } }
     fn rg_iallgatherv(input: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, group: Group, request: *mut Request)
-        note |span, _result| { span.bytes(len); }
+        // SAFETY: the call has succeeded with these lengths.
+        note |span, result| { if result == OK { span.bytes(unsafe { own(input, len, lens, group) }); } }
     fn rg_alltoall(input: *const c_void, len: usize, out: *mut c_void, group: Group)
-        note |span, _result| { span.bytes(len); }
+        note |span, result| { if result == OK { span.bytes(len.wrapping_mul(members(group))); } }
     fn rg_ialltoall(input: *const c_void, len: usize, out: *mut c_void, group: Group, request: *mut Request)
-        note |span, _result| { span.bytes(len); }
+        note |span, result| { if result == OK { span.bytes(len.wrapping_mul(members(group))); } }
     fn rg_alltoallv(input: *const c_void, in_lens: *const usize, in_offsets: *const usize, out: *mut c_void, out_lens: *const usize, out_offsets: *const usize, group: Group)
+        // SAFETY: the call has succeeded with these lengths.
+        note |span, result| { if result == OK { span.bytes(unsafe { given(in_lens, group) }); } }
     fn rg_ialltoallv(input: *const c_void, in_lens: *const usize, in_offsets: *const usize, out: *mut c_void, out_lens: *const usize, out_offsets: *const usize, group: Group, request: *mut Request)
+        // SAFETY: the call has succeeded with these lengths.
+        note |span, result| { if result == OK { span.bytes(unsafe { given(in_lens, group) }); } }
 
     fn rg_group_dup(group: Group, out: *mut Group)
     fn rg_group_select(group: Group, n: c_int, ranks: *const c_int, out: *mut Group)
@@ -82,6 +126,7 @@ wrap! {
     fn rg_group_shrink(group: Group, out: *mut Group)
     fn rg_group_revoke(group: Group)
     fn rg_group_tie(group: Group, other: Group)
+    fn rg_group_tolerate_left(group: Group, threads: c_int)
     fn rg_agree(flag: *mut c_int, group: Group)
     fn rg_iagree(flag: *mut c_int, group: Group, request: *mut Request)
     fn rg_group_free(group: Group)

@@ -39,6 +39,7 @@ wrap! {
             joined();
         }
     }
+    fn rg_may_end(may_end: c_int)
     fn rg_halt()
     fn rg_abort(code: c_int)
     fn rg_finalize() note |_span, result| {

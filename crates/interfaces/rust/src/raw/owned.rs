@@ -103,7 +103,7 @@ impl<B: Send + 'static> Drop for Open<'_, B> {
             std::mem::forget(kept);
             return;
         }
-        let _ = process::cancel(self.handle);
+        let _ = process::cancel_receive(self.handle);
         // An error means that the operation is over: then the buffer may go at once.
         let freed = move |_, _| unharmed(move || drop(kept));
         let _ = process::on_complete(self.handle, Box::new(freed));

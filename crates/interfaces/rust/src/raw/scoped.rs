@@ -104,7 +104,7 @@ impl Table {
 
     fn cancel_receives(&self) {
         for handle in self.open.borrow().iter().flatten() {
-            let _ = process::cancel(*handle);
+            let _ = process::cancel_receive(*handle);
         }
     }
 

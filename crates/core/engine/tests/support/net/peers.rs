@@ -14,9 +14,10 @@ impl Peers for End {
     }
 
     fn presence(&self, peer: Peer) -> Presence {
+        self.net.0.borrow_mut().presence_questions += 1;
         match self.net.are_apart(self.me, peer) {
             true => Presence::Dead,
-            false => self.net.0.borrow().presence[peer as usize],
+            false => self.net.told(self.me, peer),
         }
     }
 

@@ -1,0 +1,222 @@
+//! A process ends with the last thread of its program, though threads of the library's own are left.
+//!
+//! The C library ends a process when its last thread leaves, with status 0, after the functions of `atexit`. It counts all threads alike: of
+//! a program whose threads have all left by `pthread_exit` those of the library's own would be left for ever, and with them a task that nobody can
+//! tell from one that computes.
+//!
+//! A thread that joins a job, or starts one of the library's, has a value under a key of the C library's, whose destructor runs when it leaves. The
+//! first one to leave starts a watcher, so a program whose starting thread is the last one to leave, as most are, has none before its end. The
+//! watcher waits until the kernel lists no thread of the program's any more, and calls `exit` in the last one's place.
+//!
+//! Threads of the library's own are known by their names, which begin with [`NAME`], and by having all signals blocked; so libraries over this one take
+//! part that start threads themselves.
+
+use std::ffi::c_void;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::ready;
+
+/// The names of threads of the library's own begin so. Threads have their program's name, which is that of a file, until they get one: it has no slash.
+const NAME: &str = "regatta/";
+/// Between two looks where the kernel does not tell when a thread leaves.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Between two looks at a thread that has run the destructor of the key: it is about to leave.
+const FIRST_CHECK_INTERVAL: Duration = Duration::from_millis(1);
+/// Longest wait for one thread: it may be one of the library's own that has not got its name yet.
+const MAX_THREAD_WAIT: Duration = Duration::from_secs(1);
+/// How many short looks come first.
+const FIRST_CHECKS: u32 = 100;
+
+/// A watcher has been started.
+static IS_WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// This thread joins a job, or starts a thread of the library's own: from now on its end is noticed. Without a key left in the C library it is not, and
+/// the process must end itself.
+pub fn notice_end() {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    let key = KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: the number just made; the function stays, as the threads of this library do.
+        let made = unsafe { libc::pthread_key_create(&mut key, Some(leaves)) };
+        (made == 0).then_some(key)
+    });
+    if let Some(key) = *key {
+        // SAFETY: a key that was made; the value is the number of the process, and never used as an address.
+        unsafe {
+            libc::pthread_setspecific(key, std::ptr::without_provenance(process()));
+        }
+    }
+}
+
+fn process() -> usize {
+    std::process::id() as usize
+}
+
+/// A thread leaves that has started one of the library's own. Not in the child of a fork, which has none.
+extern "C" fn leaves(started_in: *mut c_void) {
+    if started_in.addr() != process() || IS_WATCHED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // Not by the standard library, which has thread-local values that are gone by now.
+    let mut thread = 0;
+    // SAFETY: the thread's number is written; the function takes no argument.
+    let started = unsafe {
+        let blocked = crate::signal_mask::Blocked::all();
+        let mask = Box::into_raw(Box::new(blocked.before()));
+        let started = libc::pthread_create(&mut thread, std::ptr::null(), watch, mask.cast());
+        if started != 0 {
+            drop(Box::from_raw(mask));
+        }
+        started
+    };
+    match started {
+        // SAFETY: just made, and joined by nobody.
+        0 => unsafe {
+            libc::pthread_detach(thread);
+        },
+        _ => IS_WATCHED.store(false, Ordering::Relaxed),
+    }
+}
+
+/// Ends the process when its program has no thread any more. `mask` is the set of signals that the thread which left had blocked.
+extern "C" fn watch(mask: *mut c_void) -> *mut c_void {
+    // SAFETY: made for this thread by `leaves`.
+    let mask: Box<libc::sigset_t> = unsafe { Box::from_raw(mask.cast()) };
+    // SAFETY: a text that ends.
+    unsafe { libc::pthread_setname_np(libc::pthread_self(), c"regatta/end".as_ptr()) };
+    let mut looks = 0_u32;
+    loop {
+        match program_threads() {
+            Some(threads) if threads.is_empty() => break,
+            Some(threads) => await_end(&threads, looks),
+            None => sleep(CHECK_INTERVAL),
+        }
+        looks = looks.saturating_add(1);
+    }
+    // Functions of `atexit` run with the signals of a thread of the program: what it has blocked stays blocked.
+    // SAFETY: a set of the kernel's; the program has no thread that could call exit meanwhile.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &*mask, std::ptr::null_mut());
+        libc::exit(0)
+    }
+}
+
+/// Waits until one of these threads has left, as far as the kernel tells that, or for a moment.
+fn await_end(threads: &[i32], looks: u32) {
+    if looks < FIRST_CHECKS {
+        return sleep(FIRST_CHECK_INTERVAL);
+    }
+    // Of the first thread of a process the kernel tells only when all others have left, too.
+    let mut others = threads
+        .iter()
+        .filter(|&&thread| thread as usize != process());
+    match others.next().and_then(|&thread| open(thread)) {
+        Some(thread) => {
+            let limit = Timespec::try_from(MAX_THREAD_WAIT).ok();
+            let _ = ready::poll(&mut [PollFd::new(&thread, PollFlags::IN)], limit.as_ref());
+        }
+        None => sleep(CHECK_INTERVAL),
+    }
+}
+
+/// A descriptor that is readable when the thread has left, by a kernel that has such (since Linux 6.9).
+fn open(thread: i32) -> Option<OwnedFd> {
+    /// PIDFD_THREAD: of a thread, and not of its process.
+    const THREAD: libc::c_int = libc::O_EXCL;
+    // SAFETY: a system call on numbers; the result is checked.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, thread, THREAD) };
+    // SAFETY: just made, ours alone.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+fn sleep(time: Duration) {
+    if let Ok(time) = Timespec::try_from(time) {
+        let _ = rustix::thread::nanosleep(&time);
+    }
+}
+
+/// The threads of the program's that live; `None` while that cannot be said.
+fn program_threads() -> Option<Vec<i32>> {
+    let mut found = Vec::new();
+    let mut listed = 0;
+    for entry in std::fs::read_dir("/proc/self/task").ok()? {
+        let name = entry.ok()?.file_name();
+        let thread: i32 = name.to_str()?.parse().ok()?;
+        listed += 1;
+        match std::fs::read_to_string(format!("/proc/self/task/{thread}/status")) {
+            Ok(status) if is_the_librarys(&status) => {}
+            // The first thread stays listed when it has ended. Another one goes, and may have made one that is not listed yet.
+            Ok(status) if has_ended(&status) && thread as usize == process() => {}
+            Ok(status) if has_ended(&status) => return None,
+            Ok(_) => found.push(thread),
+            // It has left meanwhile, and may have made another one before.
+            Err(_) => return None,
+        }
+    }
+    // One that was made during the look may be missing.
+    let count = std::fs::read_to_string("/proc/self/status").ok()?;
+    let count: usize = field(&count, "Threads:")?.parse().ok()?;
+    (count == listed || !found.is_empty()).then_some(found)
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = status.lines();
+    lines
+        .find_map(|line| line.strip_prefix(name))
+        .map(str::trim)
+}
+
+fn has_ended(status: &str) -> bool {
+    field(status, "State:").is_some_and(|state| state.starts_with(['Z', 'X']))
+}
+
+/// Is it one of the library's own?
+fn is_the_librarys(status: &str) -> bool {
+    /// The signals up to SIGSYS but KILL and STOP, which cannot be blocked.
+    const ALL: u64 = 0x7fff_ffff & !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));
+    let blocked = field(status, "SigBlk:").and_then(|set| u64::from_str_radix(set, 16).ok());
+    field(status, "Name:").is_some_and(|name| name.starts_with(NAME))
+        && blocked.is_some_and(|blocked| blocked & ALL == ALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_librarys_threads_are_known_by_name_and_signals() {
+        let status = |name: &str, blocked: &str| {
+            format!("Name:\t{name}\nState:\tS (sleeping)\nSigBlk:\t{blocked}\n")
+        };
+        assert!(is_the_librarys(&status(
+            "regatta/waiter",
+            "fffffffe7ffbfeff"
+        )));
+        assert!(!is_the_librarys(&status(
+            "regatta/waiter",
+            "0000000000000000"
+        )));
+        assert!(!is_the_librarys(&status("worker", "fffffffe7ffbfeff")));
+        // A program of such a name has blocked all signals.
+        assert!(!is_the_librarys(&status(
+            "regatta-solver",
+            "fffffffe7ffbfeff"
+        )));
+        assert!(has_ended("Name:\tx\nState:\tZ (zombie)\n"));
+    }
+
+    #[test]
+    fn this_thread_is_one_of_the_programs() {
+        let this = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut looks = std::iter::from_fn(|| Some(program_threads()));
+        let threads = looks
+            .find_map(|threads| threads)
+            .expect("they come to rest");
+        assert!(threads.contains(&this));
+    }
+}

@@ -1,0 +1,42 @@
+//! Threads of the library's own in somebody else's program.
+//!
+//! No signal is ever theirs: a program that blocks a signal to wait for it (`sigwait`) has blocked it in the threads it knows of; in one it does not
+//! know of, the signal would do what it does by default.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+use crate::last_thread;
+use crate::signal_mask::Blocked;
+
+/// Starts a thread with this name, which begins with `regatta/`, that takes no signals, from its first moment on. It does not keep the process from
+/// ending with the program's last thread.
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    last_thread::notice_end();
+    // A thread begins with the mask of the one that makes it.
+    let _blocked = Blocked::all();
+    Builder::new().name(name.into()).spawn(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::MaybeUninit;
+
+    fn is_blocked(signal: libc::c_int) -> bool {
+        let mut now = MaybeUninit::uninit();
+        // SAFETY: the set is written before it is read.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), now.as_mut_ptr());
+            libc::sigismember(now.as_ptr(), signal) == 1
+        }
+    }
+
+    #[test]
+    fn signals_are_blocked_in_the_thread_alone() {
+        let before = is_blocked(libc::SIGUSR1);
+        let thread = spawn("quiet", || assert!(is_blocked(libc::SIGUSR1)));
+        thread.unwrap().join().unwrap();
+        assert_eq!(is_blocked(libc::SIGUSR1), before);
+    }
+}

@@ -1,0 +1,204 @@
+//! The directory of a user's sockets on a host, which nobody else can enter.
+//!
+//! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The owner of the directory above it can put
+//! another one in its place at any moment: another user, where the variable was taken over from one (`su`). So the directory is
+//! opened once, what was opened is checked, and everything in it is reached by that descriptor, never by the path again. A
+//! connection is handed out only if the process at its other end is this user's, as the kernel tells.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::local_socket::{self, OtherUser};
+
+/// Permissions that would let others in.
+const OTHERS: u32 = 0o077;
+
+/// Where the sockets of this user are, in this environment.
+pub fn path() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path).join("regatta"),
+        None => PathBuf::from(format!(
+            "/tmp/regatta-{}",
+            rustix::process::geteuid().as_raw()
+        )),
+    }
+}
+
+/// An open directory that belongs to this user, and that nobody else can enter.
+#[derive(Debug)]
+pub struct PrivateDirectory {
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+/// A directory, or a socket in it, that is not used.
+#[derive(Debug)]
+pub enum Refused {
+    /// Somebody else could have put something into the directory: why, as the end of a sentence.
+    NotPrivate(String),
+    /// The process at a socket in it is another user's.
+    OtherUser(OtherUser),
+    /// The system does not let it be reached.
+    System(io::Error),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::NotPrivate(why) => f.write_str(why),
+            Refused::OtherUser(other) => other.fmt(f),
+            Refused::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl PrivateDirectory {
+    /// Opens the directory at a path. `None`: there is none.
+    pub fn open(path: &Path) -> Result<Option<PrivateDirectory>, Refused> {
+        let not_private = |why: String| Err(Refused::NotPrivate(why));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return not_private("it is no directory".to_owned());
+            }
+            // The owner is another user, or has closed it to himself.
+            Err(Errno::ACCESS) => return not_private("it cannot be read".to_owned()),
+            Err(errno) => return Err(Refused::System(errno.into())),
+        };
+        let found = rustix::fs::fstat(&directory).map_err(|errno| Refused::System(errno.into()))?;
+        if found.st_uid != rustix::process::geteuid().as_raw() {
+            return not_private(format!("it belongs to the user {}", found.st_uid));
+        }
+        if found.st_mode & OTHERS != 0 {
+            return not_private("others can enter it".to_owned());
+        }
+        Ok(Some(PrivateDirectory {
+            directory,
+            path: path.to_owned(),
+        }))
+    }
+
+    /// The path by which it was opened, for sentences alone.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is still found at its path.
+    pub fn is_at_its_path(&self) -> bool {
+        let own = rustix::fs::fstat(&self.directory);
+        let found = rustix::fs::lstat(&self.path);
+        own.is_ok_and(|own| {
+            found.is_ok_and(|found| (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
+        })
+    }
+
+    /// A connection to the socket of this name, whose process is of this user. `None`: nobody listens there. A connection
+    /// that does not block does not wait to be made, either.
+    pub fn connect(&self, name: &str, flags: SocketFlags) -> Result<Option<UnixStream>, Refused> {
+        let flags = flags | SocketFlags::CLOEXEC;
+        let connected = self.address(name).and_then(|address| {
+            let kind = SocketType::STREAM;
+            let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?;
+            rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address))?;
+            Ok(socket)
+        });
+        match connected {
+            Ok(socket) => {
+                local_socket::check_user(&socket).map_err(Refused::OtherUser)?;
+                Ok(Some(UnixStream::from(socket)))
+            }
+            Err(Errno::CONNREFUSED) => Ok(None),
+            Err(Errno::NOENT) if self.is_reached() => Ok(None),
+            Err(errno) => Err(Refused::System(self.explained(errno))),
+        }
+    }
+
+    /// Listens at a new socket of this name.
+    pub fn listen(&self, name: &str) -> io::Result<UnixListener> {
+        let flags = SocketFlags::CLOEXEC;
+        let kind = SocketType::STREAM;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?;
+        self.address(name)
+            .and_then(|address| rustix::net::bind(&socket, &address))
+            .map_err(|errno| self.explained(errno))?;
+        rustix::net::listen(&socket, libc::SOMAXCONN)?;
+        Ok(UnixListener::from(socket))
+    }
+
+    /// Opens a file of this name to write to its end, and makes it if it is not there. Nobody else can read it, and no link leads
+    /// it elsewhere.
+    pub fn append_to(&self, name: &str) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY
+            | OFlags::CREATE
+            | OFlags::APPEND
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(&self.directory, name, flags, mode)?;
+        let found = rustix::fs::fstat(&file)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => Ok(file),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// Device and number of the file of this name.
+    pub fn file(&self, name: &str) -> io::Result<(u64, u64)> {
+        let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((found.st_dev, found.st_ino))
+    }
+
+    /// Removes the file of this name.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(
+            &self.directory,
+            name,
+            AtFlags::empty(),
+        )?)
+    }
+
+    /// The address of a socket in it, which no other directory at its path changes. It is short however long the path is.
+    fn address(&self, name: &str) -> rustix::io::Result<SocketAddrUnix> {
+        SocketAddrUnix::new(self.by_descriptor().join(name))
+    }
+
+    fn by_descriptor(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
+    }
+
+    /// Whether its descriptor leads to it by name.
+    fn is_reached(&self) -> bool {
+        self.by_descriptor().exists()
+    }
+
+    fn explained(&self, errno: Errno) -> io::Error {
+        match errno {
+            Errno::NOENT if !self.is_reached() => io::Error::new(
+                io::ErrorKind::NotFound,
+                "/proc is not there, by which sockets are reached safely: mount it",
+            ),
+            errno => errno.into(),
+        }
+    }
+}
+
+impl AsFd for PrivateDirectory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Launchers of other systems, as the environment of their processes tells.
+//!
+//! A process that such a launcher has started as one of several cannot know the others: alone it would be a world of one, many
+//! times over. A launcher is known by variables that it sets for each process, and nearly all say in one of them how many processes
+//! there are. One that does not ([`Found::tasks`] is `None`) may have started this process alone, or may not.
+
+#![forbid(unsafe_code)]
+
+/// The variable by which a user says that processes of another launcher are to be alone, each a world of one.
+pub const SINGLETON: &str = "REGATTA_SINGLETON";
+
+/// Looks up a variable of the environment; none if it is missing or empty.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A launcher, and how its processes know it.
+struct Launcher {
+    name: &'static str,
+    /// Each alone shows that the launcher has started the process.
+    marks: &'static [&'static str],
+    /// The number of processes, in the first of these that is set.
+    sizes: &'static [&'static str],
+    /// Set by Slurm as well, for programs of other systems that its `srun` starts.
+    of_slurm: bool,
+}
+
+/// Launchers that say themselves how many processes they have started come first.
+const LAUNCHERS: [Launcher; 12] = [
+    Launcher {
+        name: "Open MPI's mpirun",
+        marks: &["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
+        sizes: &["OMPI_COMM_WORLD_SIZE"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "MVAPICH's mpirun_rsh",
+        marks: &["MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", "MPIRUN_RANK"],
+        sizes: &[
+            "MV2_COMM_WORLD_SIZE",
+            "MVP_COMM_WORLD_SIZE",
+            "MPIRUN_NPROCS",
+        ],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "IBM's jsrun",
+        marks: &["JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"],
+        sizes: &["JSM_NAMESPACE_SIZE"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "Flux",
+        marks: &["FLUX_TASK_RANK"],
+        sizes: &["FLUX_JOB_SIZE"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "HTCondor's parallel universe",
+        marks: &["_CONDOR_PROCNO"],
+        sizes: &["_CONDOR_NPROCS"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "NEC MPI's mpirun",
+        marks: &["MPIRANK"],
+        sizes: &["MPISIZE"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "Quadrics' prun",
+        marks: &["RMS_RANK"],
+        sizes: &["RMS_NPROCS"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "a PMI launcher, such as MPICH's or Intel MPI's mpiexec",
+        marks: &["PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT"],
+        sizes: &["PMI_SIZE"],
+        of_slurm: true,
+    },
+    Launcher {
+        name: "HPE's PALS",
+        marks: &["PALS_RANKID"],
+        sizes: &["PMI_SIZE"],
+        of_slurm: true,
+    },
+    Launcher {
+        name: "Cray's aprun",
+        marks: &["ALPS_APP_PE"],
+        sizes: &["PMI_SIZE"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "HPE MPI's mpiexec_mpt",
+        marks: &["MPT_LRANK"],
+        sizes: &["PMI_SIZE"],
+        of_slurm: false,
+    },
+    Launcher {
+        name: "a PMIx launcher, such as prterun",
+        marks: &["PMIX_RANK", "PRTE_LAUNCHED"],
+        sizes: &[
+            "PMIX_JOB_SIZE",
+            "OMPI_COMM_WORLD_SIZE",
+            "JSM_NAMESPACE_SIZE",
+            "FLUX_JOB_SIZE",
+        ],
+        of_slurm: true,
+    },
+];
+
+/// A launcher that has started this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The launcher, in words.
+    pub launcher: &'static str,
+    /// The variable that shows it, as `NAME=VALUE`.
+    pub mark: String,
+    /// How many processes it has started; `None`: it does not say.
+    pub tasks: Option<u32>,
+}
+
+impl Found {
+    /// The sentence: what was noticed, its meaning, and the remedy.
+    pub fn sentence(&self) -> String {
+        let Found { launcher, mark, .. } = self;
+        let (noticed, number) = match self.tasks {
+            Some(tasks) => (
+                format!(
+                    "this process was started by {launcher} as one of {tasks} ({mark}), and Regatta does not take part in its jobs: \
+                     alone it would be a world of one, {tasks} times over"
+                ),
+                tasks.to_string(),
+            ),
+            None => (
+                format!(
+                    "this process was started by {launcher} ({mark}), which does not say as one of how many, and Regatta does not take \
+                     part in its jobs: each of several would be a world of one"
+                ),
+                "N".to_owned(),
+            ),
+        };
+        format!(
+            "{noticed}. Start the program with `regatta run -n {number} PROGRAM`, or set {SINGLETON}=allow if each process is to be \
+             alone"
+        )
+    }
+}
+
+/// The launchers that have started this process, or one that it descends from. Slurm is not among them.
+pub fn all(environment: Environment) -> Vec<Found> {
+    let found = LAUNCHERS.iter().filter_map(|launcher| {
+        let mut marks = launcher.marks.iter();
+        let mark = marks.find_map(|&name| Some(format!("{name}={}", environment(name)?)))?;
+        if launcher.of_slurm && is_of_slurm(environment) {
+            return None;
+        }
+        let mut sizes = launcher.sizes.iter();
+        Some(Found {
+            launcher: launcher.name,
+            mark,
+            tasks: sizes.find_map(|&name| environment(name)?.trim().parse().ok()),
+        })
+    });
+    found.collect()
+}
+
+/// The launcher that has started this process as one of several, or perhaps has. A process that it has started alone is a world of one.
+pub fn of_several(environment: Environment) -> Option<Found> {
+    let mut found = all(environment);
+    let several = found.iter().position(|found| found.tasks > Some(1));
+    let at = several.or_else(|| found.iter().position(|found| found.tasks.is_none()));
+    at.map(|at| found.swap_remove(at))
+}
+
+/// Whether variables of PMI and PMIx were set by the `srun` whose task this is. A launcher inside a step sets its own over them,
+/// or beside them.
+fn is_of_slurm(environment: Environment) -> bool {
+    let (Some(job), Some(step)) = (environment("SLURM_JOB_ID"), environment("SLURM_STEP_ID"))
+    else {
+        return false;
+    };
+    // Each of these must say the same as Slurm, as far as it is set.
+    let agrees = |name: &str, slurm: Option<String>| {
+        let said = environment(name);
+        said.is_none() || said == slurm
+    };
+    let of_others = ["HYDI_CONTROL_FD", "PRTE_LAUNCHED"];
+    agrees("PMIX_NAMESPACE", Some(format!("slurm.pmix.{job}.{step}")))
+        && agrees("PMIX_RANK", environment("SLURM_PROCID"))
+        && agrees("PMI_RANK", environment("SLURM_PROCID"))
+        && agrees("PALS_RANKID", environment("SLURM_PROCID"))
+        && agrees("PMI_SIZE", environment("SLURM_STEP_NUM_TASKS"))
+        && of_others.iter().all(|name| environment(name).is_none())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! A mutex whose word names the thread that holds it.
+//!
+//! A signal handler may interrupt the holder wherever it is, and ask for the mutex again: with the name in the word, which changes
+//! together with the lock's state, there is no instruction between taking the mutex and having said who has it.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::biased::thread_pointer;
+use crate::futex;
+
+/// The mutex. It guards nothing by itself.
+pub struct ErrorCheckingMutex {
+    /// Thread pointer of the holder; 0: nobody.
+    holder: AtomicUsize,
+    /// Threads that sleep, or are about to.
+    sleepers: AtomicU32,
+    /// Changes when the holder lets go and somebody sleeps.
+    turn: AtomicU32,
+}
+
+/// The thread holds the mutex already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reentered;
+
+/// The mutex, held; lets go when dropped.
+pub struct Held<'a> {
+    mutex: &'a ErrorCheckingMutex,
+    _not_send: std::marker::PhantomData<*mut ()>,
+}
+
+/// Looks at a mutex that somebody else holds before the thread sleeps.
+const SPINS_BEFORE_SLEEP: u32 = 100;
+
+impl ErrorCheckingMutex {
+    /// A mutex that nobody holds.
+    pub const fn new() -> ErrorCheckingMutex {
+        ErrorCheckingMutex {
+            holder: AtomicUsize::new(0),
+            sleepers: AtomicU32::new(0),
+            turn: AtomicU32::new(0),
+        }
+    }
+
+    /// Takes the mutex if nobody holds it.
+    #[inline(always)]
+    pub fn try_lock(&self) -> Option<Held<'_>> {
+        self.take(thread_pointer()).is_ok().then(|| self.held())
+    }
+
+    /// Takes the mutex; blocks while another thread holds it. An error if this one does.
+    #[inline]
+    pub fn lock(&self) -> Result<Held<'_>, Reentered> {
+        let me = thread_pointer();
+        if let Err(holder) = self.take(me) {
+            if holder == me {
+                return Err(Reentered);
+            }
+            self.wait(me);
+        }
+        Ok(self.held())
+    }
+
+    #[inline(always)]
+    fn held(&self) -> Held<'_> {
+        Held {
+            mutex: self,
+            _not_send: std::marker::PhantomData,
+        }
+    }
+
+    /// Names this thread as the holder; the error is who holds it.
+    #[inline(always)]
+    fn take(&self, me: usize) -> Result<usize, usize> {
+        self.holder
+            .compare_exchange(0, me, Ordering::SeqCst, Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn wait(&self, me: usize) {
+        for _ in 0..SPINS_BEFORE_SLEEP {
+            if self.holder.load(Ordering::Relaxed) == 0 && self.take(me).is_ok() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        loop {
+            let turn = self.turn.load(Ordering::SeqCst);
+            // Partner: `drop`, which lets go before it looks for sleepers.
+            self.sleepers.fetch_add(1, Ordering::SeqCst);
+            let taken = self.take(me).is_ok();
+            if !taken {
+                futex::wait(&self.turn, turn, None);
+            }
+            self.sleepers.fetch_sub(1, Ordering::SeqCst);
+            if taken {
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        self.turn.fetch_add(1, Ordering::SeqCst);
+        futex::wake_one(&self.turn);
+    }
+}
+
+impl Default for ErrorCheckingMutex {
+    fn default() -> ErrorCheckingMutex {
+        ErrorCheckingMutex::new()
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.mutex.holder.store(0, Ordering::SeqCst);
+        if self.mutex.sleepers.load(Ordering::SeqCst) > 0 {
+            self.mutex.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::UnsafeCell;
+
+    struct Count(UnsafeCell<u64>);
+    // SAFETY: the test uses it with the mutex held.
+    unsafe impl Sync for Count {}
+
+    #[test]
+    fn one_thread_at_a_time_holds_it() {
+        const INCREMENTS_PER_THREAD: u64 = 50_000;
+        let (mutex, count) = (ErrorCheckingMutex::new(), Count(UnsafeCell::new(0)));
+        let count = &count;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..INCREMENTS_PER_THREAD {
+                        let _held = mutex.lock().unwrap();
+                        // SAFETY: the mutex is held.
+                        unsafe { *count.0.get() = std::hint::black_box(*count.0.get()) + 1 };
+                    }
+                });
+            }
+        });
+        // SAFETY: all threads have ended.
+        assert_eq!(unsafe { *count.0.get() }, 4 * INCREMENTS_PER_THREAD);
+    }
+
+    #[test]
+    fn its_holder_is_told_that_it_has_it() {
+        let mutex = ErrorCheckingMutex::new();
+        let held = mutex.lock();
+        assert!(held.is_ok());
+        assert_eq!(mutex.lock().err(), Some(Reentered));
+        assert!(mutex.try_lock().is_none());
+        drop(held);
+        assert!(mutex.lock().is_ok());
+    }
+}

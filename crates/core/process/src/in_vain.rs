@@ -1,0 +1,226 @@
+//! Looks in vain, one after the other, of calls that do not wait: tests, probes, calls that make progress.
+//!
+//! A program that looks again and again is as good as blocked. So it gets what the waiting policy ([`mod@crate::wait`]) has for a blocked task: it
+//! gives its core away to the tasks that it waits for, and it takes in large messages that it is offered. A program that computes between its
+//! looks keeps its core: only looks that follow each other closely count.
+//!
+//! A core is given away before the next look, not after the one that was in vain: by then it is known that the program does look again, and
+//! the look that follows finds what has come meanwhile.
+
+use std::time::{Duration, Instant};
+
+use regatta_engine::Handle;
+
+use crate::wait::HELP_AFTER;
+
+/// Looks between two of the clock, where a core is to spare; so many follow each yield there, which costs more than ten of them.
+const LOOKS: u32 = 64;
+/// The longest time between looks that follow each other closely.
+const CLOSE: Duration = Duration::from_micros(10);
+
+/// The looks of a task since the last one that found something.
+#[derive(Debug, Default)]
+pub(crate) struct InVain {
+    looks: u32,
+    /// The count of what had come at the last look.
+    moves: u64,
+    /// When it looked at the clock last.
+    last: Option<Instant>,
+    /// Since when the looks have followed each other closely.
+    since: Option<Instant>,
+    /// The first look at the clock since it took in what it was offered.
+    unhelpful_since: Option<Instant>,
+    /// Does it give its core away before the next look?
+    yields: bool,
+    /// Of looks at one request of many: the one that counted last, and how many looks at others have not since.
+    request: Option<Handle>,
+    others: u32,
+}
+
+impl InVain {
+    /// A look has found something.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        if self.looks > 0 {
+            *self = InVain::default();
+        }
+    }
+
+    /// Is the core to be given away before the next look?
+    #[inline(always)]
+    pub(crate) fn yields(&self) -> bool {
+        self.yields
+    }
+
+    /// Does a look at this request count? A caller looks at each of many in turn: that is one look, or one for every few of them.
+    pub(crate) fn comes_round(&mut self, request: Handle) -> bool {
+        let counts = self.request.is_none_or(|last| last == request) || self.others >= LOOKS;
+        if counts {
+            self.request = Some(request);
+            self.others = 0;
+        } else {
+            self.others += 1;
+        }
+        counts
+    }
+
+    /// The core has been given away, and is the task's again: others' time does not count as its own.
+    pub(crate) fn has_yielded(&mut self, now: Instant) {
+        self.last = Some(now);
+        self.yields = false;
+    }
+
+    /// A look has found nothing; so long the task keeps its core while it looks again and again, and `moves` counts what has come by any call. True: it is time
+    /// to take in what others offer.
+    pub(crate) fn looked(
+        &mut self,
+        keeps: Duration,
+        moves: u64,
+        clock: impl FnOnce() -> Instant,
+    ) -> bool {
+        // A call that waits has found something since.
+        if moves != self.moves {
+            *self = InVain {
+                moves,
+                ..InVain::default()
+            };
+        }
+        self.looks = self.looks.saturating_add(1);
+        let unclocked = !keeps.is_zero();
+        if unclocked && !self.looks.is_multiple_of(LOOKS) {
+            return false;
+        }
+        let now = clock();
+        let longest = CLOSE * if unclocked { LOOKS } else { 1 };
+        let close = self
+            .last
+            .is_some_and(|last| now.saturating_duration_since(last) <= longest);
+        self.last = Some(now);
+        if !close {
+            self.since = None;
+        }
+        let since = *self.since.get_or_insert(now);
+        self.yields = close && now.saturating_duration_since(since) >= keeps;
+        let waits = close || self.looks >= LOOKS;
+        let unhelpful = *self.unhelpful_since.get_or_insert(now);
+        let helps = waits && now.saturating_duration_since(unhelpful) >= HELP_AFTER;
+        if helps {
+            self.unhelpful_since = None;
+        }
+        helps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::SPIN;
+
+    /// As in a crowd, with a core of its own, and with one that nobody else is said to use.
+    const KEEPS: [Duration; 3] = [Duration::ZERO, SPIN, Duration::MAX];
+
+    /// Looks in vain so far apart, until the core is given away; how many, if that happens at all.
+    fn looks_until_it_yields(keeps: Duration, apart: Duration) -> Option<u32> {
+        let (mut in_vain, mut now) = (InVain::default(), Instant::now());
+        (1..10_000).find(|_| {
+            now += apart;
+            in_vain.looked(keeps, 0, || now);
+            in_vain.yields()
+        })
+    }
+
+    #[test]
+    fn a_task_of_a_crowd_that_looks_again_at_once_gives_its_core_away() {
+        assert_eq!(looks_until_it_yields(Duration::ZERO, CLOSE / 100), Some(2));
+    }
+
+    #[test]
+    fn a_task_with_a_core_of_its_own_looks_first_for_as_long_as_a_blocked_one() {
+        let apart = CLOSE / 10;
+        let looks = looks_until_it_yields(SPIN, apart).expect("it yields");
+        assert!(apart * looks >= SPIN, "{looks}");
+        assert!(apart * looks <= SPIN * 4, "{looks}");
+    }
+
+    #[test]
+    fn a_task_with_a_core_of_its_own_yields_seldom() {
+        let (mut in_vain, mut now) = (InVain::default(), Instant::now());
+        let looks = 100 * LOOKS;
+        let yields = (0..looks).filter(|_| {
+            now += CLOSE / 10;
+            in_vain.looked(SPIN, 0, || now);
+            let yields = in_vain.yields();
+            if yields {
+                in_vain.has_yielded(now);
+            }
+            yields
+        });
+        let yields = yields.count() as u32;
+        assert!(
+            (looks / LOOKS / 2..=looks / LOOKS).contains(&yields),
+            "{yields}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_computes_between_its_looks_keeps_its_core() {
+        for keeps in KEEPS {
+            assert_eq!(looks_until_it_yields(keeps, CLOSE * 2), None);
+        }
+        assert_eq!(looks_until_it_yields(Duration::MAX, CLOSE / 100), None);
+    }
+
+    #[test]
+    fn the_time_of_others_does_not_make_looks_far_apart() {
+        let (mut in_vain, mut now) = (InVain::default(), Instant::now());
+        in_vain.looked(Duration::ZERO, 0, || now);
+        for _ in 0..100 {
+            in_vain.looked(Duration::ZERO, 0, || now);
+            assert!(in_vain.yields());
+            now += Duration::from_millis(4);
+            in_vain.has_yielded(now);
+        }
+        in_vain.end();
+        assert!(!in_vain.yields());
+    }
+
+    #[test]
+    fn looks_between_which_something_has_come_keep_the_core() {
+        let (mut in_vain, now) = (InVain::default(), Instant::now());
+        for moves in 0..10 {
+            in_vain.looked(Duration::ZERO, moves, || now);
+            assert!(!in_vain.yields());
+        }
+        in_vain.looked(Duration::ZERO, 9, || now);
+        assert!(in_vain.yields());
+    }
+
+    #[test]
+    fn looks_at_many_requests_in_turn_count_once_a_turn() {
+        let counted = |requests| {
+            let mut in_vain = InVain::default();
+            let looks = (0..10).flat_map(|_| (1..=requests).map(Handle));
+            looks.filter(|&one| in_vain.comes_round(one)).count()
+        };
+        assert_eq!(counted(1), 10);
+        assert_eq!(counted(LOOKS as u64), 10);
+        assert!(counted(10 * LOOKS as u64) >= 90);
+    }
+
+    #[test]
+    fn offers_are_taken_in_after_as_long_as_in_a_wait_and_then_again() {
+        for keeps in KEEPS {
+            let (mut in_vain, mut now) = (InVain::default(), Instant::now());
+            let (start, mut helped) = (now, Vec::new());
+            while helped.len() < 2 {
+                now += CLOSE / 10;
+                if in_vain.looked(keeps, 0, || now) {
+                    helped.push(now - start);
+                }
+            }
+            for (time, &took) in (1..).zip(&helped) {
+                assert!(took >= HELP_AFTER * time && took <= HELP_AFTER * (time + 1));
+            }
+        }
+    }
+}
