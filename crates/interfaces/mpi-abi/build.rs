@@ -13,6 +13,6 @@ fn main() {
     std::fs::write(out.join("front.rs"), front).expect("a file");
     regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
-    // Installed, and where cargo builds, libregatta.so lies beside this library.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
+    // Where cargo builds, libregatta.so lies beside this library, installed one folder above.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN:$ORIGIN/..");
 }

@@ -10,6 +10,6 @@ fn main() {
         .extra_warnings(true)
         .compile("regatta_pvm_format");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpvm3.so.3");
-    // Installed, and where cargo builds, libregatta.so lies beside this library.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
+    // Where cargo builds, libregatta.so lies beside this library, installed one folder above.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN:$ORIGIN/..");
 }

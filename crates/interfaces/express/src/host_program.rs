@@ -11,7 +11,7 @@ use regatta_nodes::rg;
 
 use crate::constants::{ALLNODES, HOST};
 use crate::life::call;
-use crate::look::expect_strangers;
+use crate::look::expect_former_nodes;
 use crate::select::no_node;
 use crate::team;
 
@@ -165,7 +165,7 @@ extern "C" fn exclose(handle: c_int) -> c_int {
         let before = opened(handle)?.before;
         *OPENED.get() = None;
         *PLACE.get() = before;
-        expect_strangers();
+        expect_former_nodes();
         team::forget();
         Ok(0)
     })

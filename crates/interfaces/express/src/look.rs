@@ -13,13 +13,13 @@ use crate::select::{CHANNEL, Choice, node_of};
 static GIVEN_BACK: Own<bool> = Own::new(false);
 
 /// Nodes are given back: what they write from now on is dropped.
-pub fn expect_strangers() {
+pub fn expect_former_nodes() {
     *GIVEN_BACK.get() = true;
 }
 
 /// Whether a message that is chosen so may be of somebody who is no node any more.
 #[inline(always)]
-pub fn may_be_strange(choice: Choice) -> bool {
+pub fn may_be_of_former_node(choice: Choice) -> bool {
     choice.task == rg::ANY && *GIVEN_BACK.get()
 }
 
@@ -34,7 +34,7 @@ pub fn look(choice: Choice) -> Result<Option<rg::Status>, Fault> {
         if found == 0 {
             return Ok(None);
         }
-        if !may_be_strange(choice) || node_of(status.source) != NONODE {
+        if !may_be_of_former_node(choice) || node_of(status.source) != NONODE {
             return Ok(Some(status));
         }
         drop_message(Choice {

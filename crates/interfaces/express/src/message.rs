@@ -42,7 +42,7 @@ pub unsafe fn read(items: Items, src: *mut c_int, kind: *mut c_int) -> Result<c_
         return Ok(0);
     };
     let mut choice = handlers::meanwhile(choice)?;
-    if choice.task == rg::ANY && (left::is_host() || look::may_be_strange(choice)) {
+    if choice.task == rg::ANY && (left::is_host() || look::may_be_of_former_node(choice)) {
         choice = left::await_some(choice)?;
     }
     // SAFETY: the caller's.

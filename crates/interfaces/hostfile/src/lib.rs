@@ -95,6 +95,16 @@ pub struct File {
 impl File {
     /// Reads a file; or all that is wrong with it.
     pub fn read(text: &str) -> Result<File, Vec<Problem>> {
+        let (file, problems) = File::read_lines(text);
+        if problems.is_empty() {
+            Ok(file)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Reads the lines of a file that can be read; with all that is wrong with the others.
+    fn read_lines(text: &str) -> (File, Vec<Problem>) {
         let (mut file, mut problems) = (File::default(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
             let read = words(line).and_then(|words| file.take(&words));
@@ -103,11 +113,7 @@ impl File {
                 fault,
             }));
         }
-        if problems.is_empty() {
-            Ok(file)
-        } else {
-            Err(problems)
-        }
+        (file, problems)
     }
 
     fn take(&mut self, words: &[String]) -> Result<(), Fault> {
@@ -167,6 +173,15 @@ impl File {
         host.options = host.options.or(&self.defaults);
         Ok(host)
     }
+}
+
+/// Empties the lines of a file that have a fault, as PVM's daemon passes them over. Returns what is left, which `File::read` takes, and what was wrong.
+pub fn without_faults(text: &str) -> (String, Vec<Problem>) {
+    let (_, problems) = File::read_lines(text);
+    let is_at_fault = |number| problems.iter().any(|problem| problem.line == number);
+    let lines = (1..).zip(text.lines());
+    let left = lines.map(|(number, line)| if is_at_fault(number) { "" } else { line });
+    (left.collect::<Vec<_>>().join("\n"), problems)
 }
 
 #[cfg(test)]

@@ -130,10 +130,22 @@ fn what_is_wrong_is_said_with_the_number_of_its_line() {
     );
 }
 
+#[test]
+fn a_file_without_its_faulty_lines_can_be_read() {
+    let (left, problems) = without_faults("* sp=7\nalpha zz=1\nbeta\n& gamma ep=\nbeta\ndelta");
+    let lines = problems.iter().map(|problem| problem.line);
+    assert_eq!(lines.collect::<Vec<_>>(), [2, 4, 5]);
+    let file = read(&left);
+    assert_eq!(names(&file.hosts), ["beta", "delta"]);
+    assert_eq!(file.hosts[1].options.speed, Some(7));
+}
+
 proptest! {
     #[test]
     fn no_text_is_too_strange(text in "\\PC{0,200}", more in "[ -~\n]{0,300}") {
         let _ = File::read(&text);
+        prop_assert!(File::read(&without_faults(&text).0).is_ok());
+        prop_assert!(File::read(&without_faults(&more).0).is_ok());
         let _ = File::read(&more);
         let _ = host(&more, &Options::default());
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use regatta_connection::calls::{Call, Conversation, Greeting, Keys};
+use regatta_connection::dial;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::contact_line::ContactLine;
@@ -18,6 +19,8 @@ pub(crate) struct Calling {
     keys: Keys,
     left: VecDeque<SocketAddr>,
     stage: Stage,
+    /// The thing that this host lacked for a call.
+    missing: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -35,8 +38,8 @@ pub(crate) enum Called {
     /// Not to its end.
     Under,
     Met(Conversation),
-    /// At none of its addresses anybody answered who has the key.
-    Nobody,
+    /// At none of its addresses anybody answered who has the key. With what this host lacked for a call, if it lacked something.
+    Nobody(Option<&'static str>),
 }
 
 impl Calling {
@@ -59,6 +62,7 @@ impl Calling {
             keys: Keys::new(&contact_line.key()),
             left,
             stage: Stage::Idle,
+            missing: None,
         }
     }
 
@@ -68,9 +72,15 @@ impl Calling {
             self.stage = match std::mem::replace(&mut self.stage, Stage::Idle) {
                 Stage::Idle => {
                     let Some(address) = self.left.pop_front() else {
-                        return Called::Nobody;
+                        return Called::Nobody(self.missing);
                     };
-                    Call::to(address).map_or(Stage::Idle, Stage::Greeting)
+                    match Call::to(address) {
+                        Ok(call) => Stage::Greeting(call),
+                        Err(error) => {
+                            self.missing = self.missing.or(dial::shortage(&error));
+                            Stage::Idle
+                        }
+                    }
                 }
                 Stage::Greeting(call) if rustix::net::getpeername(&call).is_ok() => {
                     Stage::Connected(call.limited_to(Instant::now() + LIMIT))
@@ -147,7 +157,7 @@ mod tests {
             match calling.advance() {
                 Called::Under => {}
                 Called::Met(conversation) => return Some(conversation),
-                Called::Nobody => return None,
+                Called::Nobody(_) => return None,
             }
             let left = calling.until().saturating_duration_since(Instant::now());
             let timeout = rustix::time::Timespec::try_from(left).expect("a short time");

@@ -309,11 +309,16 @@ impl Starter {
                     host: one.number,
                     agent,
                 }),
-                Called::Nobody => {
+                Called::Nobody(missing) => {
                     let name = &one.host.name;
-                    let sentence = format!(
-                        "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
-                    );
+                    let sentence = match missing {
+                        Some(missing) => format!(
+                            "the agent that was started on the host {name} cannot be called, because {missing}"
+                        ),
+                        None => format!(
+                            "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
+                        ),
+                    };
                     self.outcomes.push(one.failed(Why::System, sentence));
                 }
             }

@@ -5,8 +5,11 @@
     unused_variables,
     clippy::missing_safety_doc,
     clippy::too_many_arguments,
-    non_snake_case
+    non_snake_case,
+    non_upper_case_globals
 )]
+
+mod data;
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -14,14 +14,19 @@ pub unsafe fn text(first: *const u8, length: usize) -> CString {
     of_bytes(bytes)
 }
 
-/// A text of Fortran's, for keys and values, which may have blanks in front too.
+/// A text of the program's without the blanks around it: keys, values, programs and their arguments.
 ///
 /// # Safety
 /// The text has this length.
 pub unsafe fn word(first: *const u8, length: usize) -> CString {
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(first, length) };
-    of_bytes(bytes.trim_ascii_start())
+    of_word(bytes)
+}
+
+fn of_word(bytes: &[u8]) -> CString {
+    let begin = bytes.iter().position(|it| *it != b' ');
+    of_bytes(&bytes[begin.unwrap_or(bytes.len())..])
 }
 
 fn of_bytes(bytes: &[u8]) -> CString {
@@ -87,6 +92,19 @@ mod tests {
         ];
         for (from, to) in texts {
             assert_eq!(of_bytes(from).to_str(), Ok(to));
+        }
+    }
+
+    #[test]
+    fn blanks_around_a_word_are_none_of_it() {
+        let words: [(&[u8], &str); 4] = [
+            (b"  a b ", "a b"),
+            (b"   ", ""),
+            (b" \ta", "\ta"),
+            (b"", ""),
+        ];
+        for (from, to) in words {
+            assert_eq!(of_word(from).to_str(), Ok(to));
         }
     }
 

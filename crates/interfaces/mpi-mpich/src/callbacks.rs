@@ -162,37 +162,36 @@ pub fn error_handler(of: Of, function: usize) -> Function {
     })
 }
 
-unsafe fn handle(of: &Adapted, object: Object, code: c_int) {
+unsafe fn handle(of: &Adapted, object: Object, code: c_int) -> c_int {
     let code = code::outward(code);
     // SAFETY: the program's function, for objects of this kind.
-    unsafe {
+    let left = unsafe {
         match object {
             Object::Comm(comm) => handle_on(of.function, outer::Comm::outward(comm), code),
             Object::File(file) => handle_on(of.function, outer::File::outward(file), code),
             Object::Session(it) => handle_on(of.function, outer::Session::outward(it), code),
             Object::Win(win) => handle_on(of.function, outer::Win::outward(win), code),
             // There is no object whose handle could be told.
-            Object::Unmade(_) if of.of == Of::Session => {
-                handle_on(
-                    of.function,
-                    outer::Session::outward(abi::SESSION_NULL),
-                    code,
-                );
-            }
-            Object::Unmade(_) => {
-                handle_on(of.function, outer::Comm::outward(abi::COMM_NULL), code);
-            }
-            Object::None => {}
+            Object::Unmade(_) if of.of == Of::Session => handle_on(
+                of.function,
+                outer::Session::outward(abi::SESSION_NULL),
+                code,
+            ),
+            Object::Unmade(_) => handle_on(of.function, outer::Comm::outward(abi::COMM_NULL), code),
+            Object::None => code,
         }
-    }
+    };
+    code::inward(left)
 }
 
-unsafe fn handle_on<H: Handle>(function: usize, mut object: H, mut code: c_int) {
+/// Calls the function; returns the code that it leaves behind.
+unsafe fn handle_on<H: Handle>(function: usize, mut object: H, mut code: c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         let function: unsafe extern "C" fn(*mut H, *mut c_int, ...) = transmute(function);
         function(&mut object, &mut code);
     }
+    code
 }
 
 /// A program's functions for a generalized request, and their argument.

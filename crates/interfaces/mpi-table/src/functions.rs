@@ -117,6 +117,9 @@ const EXTENSIONS: &str = "extensions";
 /// The chapter of functions that the standard had once.
 const REMOVED: &str = "removed";
 
+/// The chapter of functions that the standard has, and its ABI has not: handles and statuses between C and Fortran.
+const FORTRAN: &str = "fortran";
+
 /// All functions of the standard, by chapter, then by name.
 pub fn functions() -> Vec<Function> {
     parsed(CHAPTERS)
@@ -128,13 +131,22 @@ pub fn extensions() -> Vec<Function> {
     parsed(&[(EXTENSIONS, text)])
 }
 
-/// Functions that the standard has removed, and that programs in Fortran and those of MPICH's ABI still call.
+/// Functions that the standard has removed, and that programs still call.
 pub fn removed() -> Vec<Function> {
     let text = include_str!("../table/functions/removed.txt");
     parsed(&[(REMOVED, text)])
 }
 
-pub(crate) fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
+/// Functions beyond the standard ABI, which every `mpi.h` declares all the same: conversions of handles and statuses
+/// between C and Fortran, and what the standard has removed.
+pub fn customary() -> Vec<Function> {
+    let mut all = removed();
+    let text = include_str!("../table/functions/fortran.txt");
+    all.extend(parsed(&[(FORTRAN, text)]));
+    all
+}
+
+fn parsed(chapters: &[(&'static str, &'static str)]) -> Vec<Function> {
     let lines = chapters
         .iter()
         .flat_map(|&(chapter, text)| text.lines().map(move |line| (chapter, line)));
@@ -196,6 +208,6 @@ mod tests {
     fn there_are_as_many_functions_as_the_standard_has() {
         let all = functions();
         let large = all.iter().filter(|it| it.has_large()).count();
-        assert_eq!(all.len() + large, 664);
+        assert_eq!(all.len() + large, 662);
     }
 }

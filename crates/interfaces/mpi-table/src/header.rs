@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::constants::{HANDLES, TOOL_HANDLES};
-use crate::{Constant, Function, constants, extensions, functions, mpich};
+use crate::{Constant, Function, constants, customary, extensions, functions, mpich};
 
 const STANDARD: &str = "\
 /* mpi.h: MPI 5.0, by its standard application binary interface. A program that was compiled with it runs with every
@@ -33,12 +33,15 @@ typedef int64_t MPI_Count;
 ";
 
 const STANDARD_STATUS: &str = "\
+typedef int MPI_Fint;
+
 typedef struct {
     int MPI_SOURCE;
     int MPI_TAG;
     int MPI_ERROR;
     int MPI_internal[5];
 } MPI_Status;
+typedef MPI_Status MPI_F08_status;
 ";
 
 const MPICH_STATUS: &str = "\
@@ -89,15 +92,15 @@ enum Abi {
 
 /// The text of `mpi.h`, of the standard ABI.
 pub fn header() -> String {
-    text(Abi::Standard, &constants(), &[])
+    text(Abi::Standard, &constants())
 }
 
 /// The text of `mpi.h`, of MPICH's ABI.
 pub(crate) fn header_of_mpich() -> String {
-    text(Abi::Mpich, &mpich::constants(), &mpich::functions())
+    text(Abi::Mpich, &mpich::constants())
 }
 
-fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
+fn text(abi: Abi, constants: &[Constant]) -> String {
     let (head, status) = match abi {
         Abi::Standard => (STANDARD, STANDARD_STATUS),
         Abi::Mpich => (MPICH, MPICH_STATUS),
@@ -115,6 +118,7 @@ fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
     }
     out.push('\n');
     callbacks(&mut out);
+    out.push_str(REMOVED);
     let mut heading = "";
     for constant in constants {
         if constant.heading != heading {
@@ -123,18 +127,25 @@ fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
         }
         define(&mut out, constant);
     }
+    out.push_str(FORTRAN_STATUSES);
     if abi == Abi::Mpich {
         out.push_str(DUPLICATE);
     }
-    let all: Vec<Function> = functions()
-        .into_iter()
-        .chain(further.iter().cloned())
-        .collect();
+    let customary = customary();
+    let all: Vec<Function> = functions().into_iter().chain(customary.clone()).collect();
     for prefix in ["MPI_", "PMPI_"] {
         let _ = writeln!(out, "\n/* Functions, {prefix} */");
         for function in &all {
             for &large in function.forms() {
                 declare(&mut out, function, prefix, large);
+            }
+        }
+    }
+    if abi == Abi::Standard {
+        out.push_str(ALIASES);
+        for prefix in ["MPI_", "PMPI_"] {
+            for function in &customary {
+                alias(&mut out, function, prefix);
             }
         }
     }
@@ -145,6 +156,47 @@ fn text(abi: Abi, constants: &[Constant], further: &[Function]) -> String {
     }
     out.push_str("\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
     out
+}
+
+/// Types that the standard has removed.
+const REMOVED: &str = "\
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+";
+
+/// Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE, as C has them. The values are addresses, which the program's linker chooses.
+const FORTRAN_STATUSES: &str = "
+/* Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE; not of the standard ABI, but of this library */
+extern MPI_Fint *const MPI_F_STATUS_IGNORE;
+extern MPI_Fint *const MPI_F_STATUSES_IGNORE;
+extern MPI_F08_status *const MPI_F08_STATUS_IGNORE;
+extern MPI_F08_status *const MPI_F08_STATUSES_IGNORE;
+";
+
+/// The functions behind these names are in Regatta's library, for programs that take their addresses or have no header.
+const ALIASES: &str = "
+/* Functions that the ABI has by other names: calls of them run with every library of the ABI */
+";
+
+/// Says that calls of a function are calls of the one that the ABI has for it.
+fn alias(out: &mut String, function: &Function, prefix: &str) {
+    let parameters = function.parameters.iter().map(|it| it.name);
+    let parameters = parameters.collect::<Vec<_>>().join(", ");
+    let name = function.name;
+    let to = match name {
+        "Address" => "Get_address".to_owned(),
+        "Errhandler_create" => "Comm_create_errhandler".to_owned(),
+        "Errhandler_get" => "Comm_get_errhandler".to_owned(),
+        "Errhandler_set" => "Comm_set_errhandler".to_owned(),
+        "Type_hindexed" => "Type_create_hindexed".to_owned(),
+        "Type_hvector" => "Type_create_hvector".to_owned(),
+        "Type_struct" => "Type_create_struct".to_owned(),
+        _ if function.is_conversion() => name.replace("_f2c", "_fromint").replace("_c2f", "_toint"),
+        _ => return,
+    };
+    let _ = writeln!(
+        out,
+        "#define {prefix}{name}({parameters}) {prefix}{to}({parameters})"
+    );
 }
 
 /// The function behind MPI_DUP_FN.

@@ -5,8 +5,8 @@
 //! type is followed by `~` if it is larger in the function's form for large counts, whose name ends in `_c`: `int~` becomes
 //! MPI_Count, `int~Aint` becomes MPI_Aint. Functions without such a parameter have no such form.
 //!
-//! `table/fortran.txt` says by the names of parameters what C's types leave open. `table/functions/removed.txt` has functions
-//! that only Fortran and MPICH's ABI still have.
+//! `table/fortran.txt` says by the names of parameters what C's types leave open. `table/functions/removed.txt` and
+//! `table/functions/fortran.txt` have functions that are not in the standard ABI.
 //!
 //! A line of a constant is its type, its name and its value, which may be another constant's name; `#` begins a heading.
 #![forbid(unsafe_code)]
@@ -23,6 +23,6 @@ pub use fortran::{
     front as fortran_front, handles as fortran_handles, include as fortran_include,
     module as fortran_module, names as fortran_names,
 };
-pub use functions::{Function, Parameter, extensions, functions, removed};
+pub use functions::{Function, Parameter, customary, extensions, functions, removed};
 pub use header::header;
 pub use rust::{constants_in_rust, front, implemented};

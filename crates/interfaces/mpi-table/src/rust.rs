@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::constants::{HANDLES, TOOL_HANDLES};
 use crate::functions::Conversion;
-use crate::{Function, Parameter, constants, extensions, functions};
+use crate::{Function, Parameter, constants, customary, extensions, functions};
 
 /// The kinds of handles, for a macro `handles` that makes a type of each; the constants, as items of a module. Constants of functions that stand for callbacks, and of Fortran's statuses, are not
 /// for Rust.
@@ -81,7 +81,8 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
 pub fn front(implemented: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut left = implemented.clone();
-    for function in functions().into_iter().chain(extensions()) {
+    let all = functions().into_iter().chain(extensions());
+    for function in all.chain(customary()) {
         let module = left.remove(&function.rust_name());
         for &large in function.forms() {
             let prefix = function.prefix();
@@ -103,7 +104,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
         .collect();
     let name = function.name;
     let returns = match function.returns {
-        "int" => "c_int",
+        "int" | "Fint" => "c_int",
         "double" => "f64",
         "Aint" => "i64",
         handle => handle,
@@ -260,7 +261,8 @@ pub(crate) fn rust_type(kind: &str) -> String {
         return format!("{pointer} {of}");
     }
     match kind {
-        "int" | "T_cb_safety" | "T_source_order" => "c_int".to_owned(),
+        "int" | "Fint" | "T_cb_safety" | "T_source_order" => "c_int".to_owned(),
+        "F08_status" => "Status".to_owned(),
         "char" => "c_char".to_owned(),
         "Aint" | "Count" | "Offset" => "i64".to_owned(),
         other => other.to_owned(),

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::abi::*;
 use crate::error::{Error, Result};
+use crate::numbers::Numbers;
 
 /// The function that copies an attribute to a duplicate of its object: MPI_NULL_COPY_FN, MPI_DUP_FN, or the program's.
 pub type CopyFunction<H> = Option<
@@ -56,8 +56,16 @@ struct Key<H: 'static> {
     extra: usize,
 }
 
-/// Numbers of keys are those of no predefined one, and are given once.
-static NEXT: AtomicI32 = AtomicI32::new(0x1000);
+/// Numbers of keys begin here: predefined ones have those before.
+const FIRST: c_int = 0x1000;
+/// Of all kinds of objects, so that a key of one kind is none of another's.
+static NUMBERS: Numbers = Numbers::below((c_int::MAX - FIRST) as u32);
+
+impl<H: 'static> Drop for Key<H> {
+    fn drop(&mut self) {
+        NUMBERS.give_back((self.number - FIRST) as u32);
+    }
+}
 
 impl<H: Holder> Keys<H> {
     fn with<T>(&self, act: impl FnOnce(&mut HashMap<c_int, Entry<H>>) -> T) -> T {
@@ -89,11 +97,11 @@ pub fn create<H: Holder>(
     delete: DeleteFunction<H>,
     extra: *mut c_void,
 ) -> Result<c_int> {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    if number <= 0 {
-        NEXT.store(c_int::MIN, Ordering::Relaxed);
-        return Err(Error::new(ERR_NO_MEM, "all numbers of keys are used up"));
-    }
+    let taken = NUMBERS.take().ok_or_else(|| {
+        let text = "all numbers of keys are in use: free those that are not needed (MPI_Comm_free_keyval and its like)";
+        Error::new(ERR_NO_MEM, text)
+    })?;
+    let number = FIRST + taken as c_int;
     let key = Arc::new(Key {
         number,
         copy,

@@ -6,14 +6,14 @@
 
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_sys as rg;
 
-use crate::abi::COMM_SELF;
-use crate::collective::reserved_tag;
+use crate::abi::{COMM_SELF, ERR_NO_MEM};
+use crate::collective::{RESERVED_TAGS, reserved_tag};
 use crate::communicator::get;
-use crate::error::{Result, checked};
+use crate::error::{Error, Result, checked};
+use crate::numbers::Numbers;
 use crate::progress;
 
 /// Makes this call, which waits; its code.
@@ -27,9 +27,21 @@ pub fn beside(call: impl FnOnce() -> c_int) -> Result {
 
 #[cold]
 fn beside_others(call: impl FnOnce() -> c_int) -> Result {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    /// A thread is in one such call at a time.
+    static NUMBERS: Numbers = Numbers::below(RESERVED_TAGS);
     let hidden = get(COMM_SELF)?.hidden;
-    let tag = reserved_tag(NUMBER.fetch_add(1, Ordering::Relaxed));
+    let taken = NUMBERS.take().ok_or_else(|| {
+        Error::new(
+            ERR_NO_MEM,
+            "too many threads are in blocking collectives at once",
+        )
+    })?;
+    let waited = wait_beside(call, hidden, reserved_tag(taken));
+    NUMBERS.give_back(taken);
+    waited
+}
+
+fn wait_beside(call: impl FnOnce() -> c_int, hidden: rg::Group, tag: c_int) -> Result {
     let mut over = rg::REQUEST_NULL;
     // SAFETY: it takes no memory but that of the request.
     checked(unsafe { rg::rg_irecv(null_mut(), 0, 0, tag, hidden, &mut over) })?;

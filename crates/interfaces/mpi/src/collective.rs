@@ -41,8 +41,9 @@ pub struct Collective {
     comm: Arc<Communicator>,
     /// The engine's part, and its group.
     engine: Option<(Kind, rg::Group)>,
-    /// A group for this collective alone.
+    /// Groups for this collective alone, if it is persistent: of the engine's part, and of the messages.
     own: Option<OwnGroup>,
+    own_hidden: Option<OwnGroup>,
     root: c_int,
     gives: LocalData,
     takes: LocalData,
@@ -111,6 +112,7 @@ impl Collective {
             comm,
             engine: None,
             own: None,
+            own_hidden: None,
             root: 0,
             gives: LocalData::Nothing,
             takes: LocalData::Nothing,
@@ -162,9 +164,11 @@ fn next_tag(sequence: &AtomicU32) -> c_int {
     FIRST_TAG + number as c_int * TAGS
 }
 
-/// A tag that no collective has, by a number.
+/// How many tags there are that no collective has.
+pub const RESERVED_TAGS: u32 = (FIRST_TAG / TAGS) as u32;
+
+/// A tag that no collective has, by a number below [`RESERVED_TAGS`].
 pub fn reserved_tag(number: u32) -> c_int {
-    let number = number % (FIRST_TAG / TAGS) as u32;
     FIRST_TAG + number as c_int * TAGS + TAGS - 1
 }
 

@@ -17,8 +17,8 @@ mod registry;
 pub(crate) mod routes;
 mod shrinking;
 
-use std::ffi::{CString, c_int};
-use std::sync::atomic::AtomicU32;
+use std::ffi::{CStr, CString, c_int};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
@@ -30,7 +30,7 @@ pub use members::Members;
 pub use parent::{
     TAG as PARENT_TAG, VARIABLE as PARENT_VARIABLE, application, message as parent_message,
 };
-pub use registry::{all, get, insert, remove};
+pub use registry::{all, get, insert, remove, try_get};
 pub use routes::{Route, route, status_of};
 pub use shrinking::shrink;
 
@@ -123,6 +123,12 @@ impl Communicator {
         self.with_description(|it| it.name.clone())
     }
 
+    /// Has `use_name` use its name, unless another call has that just now.
+    pub fn try_with_name<T>(&self, use_name: impl FnOnce(&CStr) -> T) -> Option<T> {
+        let description = self.described.try_lock().ok()?;
+        Some(use_name(&description.name))
+    }
+
     /// Gives it a name.
     pub fn set_name(&self, name: CString) {
         self.with_description(|it| it.name = name);
@@ -167,9 +173,18 @@ impl Drop for Communicator {
     }
 }
 
+/// The processes of MPI_COMM_WORLD, counted; 0 before there is one. It stays when MPI has been finalized.
+static WORLD_SIZE: AtomicI32 = AtomicI32::new(0);
+
+/// Returns how many processes MPI_COMM_WORLD has, or had before MPI was finalized, if MPI has been initialized.
+pub fn world_size() -> Option<c_int> {
+    Some(WORLD_SIZE.load(Ordering::Relaxed)).filter(|&size| size > 0)
+}
+
 /// Makes MPI_COMM_WORLD and MPI_COMM_SELF, and the way to who has started this process.
 pub fn make_world() -> Result {
     let tasks = Members::of_world()?;
+    WORLD_SIZE.store(tasks.len() as c_int, Ordering::Relaxed);
     let group = match Members::of_engine(rg::WORLD)? == tasks {
         true => rg::WORLD,
         false => making::select(rg::ALL, &tasks, making::UNTOLD)?,

@@ -31,8 +31,8 @@ pub enum Function {
 pub struct Adapted {
     /// Whose errors it handles.
     pub of: Of,
-    /// Calls it.
-    pub call: unsafe fn(&Adapted, Object, c_int),
+    /// Calls it; returns the code that it leaves behind.
+    pub call: unsafe fn(&Adapted, Object, c_int) -> c_int,
     /// The function's address.
     pub function: usize,
     /// Another word for the caller.
@@ -282,7 +282,7 @@ fn handle_by(handler: Current, object: Object, code: c_int, text: &str) -> c_int
     // SAFETY: the program's function, with the object's handle and the code to read.
     unsafe {
         match (function, object) {
-            (Function::Adapted(adapted), object) => (adapted.call)(&adapted, object, code),
+            (Function::Adapted(adapted), object) => code = (adapted.call)(&adapted, object, code),
             (Function::Comm(Some(function)), Object::Comm(mut comm)) => {
                 function(&mut comm, &mut code);
             }

@@ -3,9 +3,9 @@
 
 pub mod codes;
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{CStr, c_int};
-use std::io::Write;
+use std::mem::ManuallyDrop;
 
 use regatta_sys as rg;
 
@@ -133,13 +133,47 @@ pub fn not_null<T>(pointer: *const T, name: &str) -> Result {
     }
 }
 
+/// The class of an error, and its sentence.
+type Sentence = Option<(c_int, String)>;
+
 thread_local! {
-    static LAST: RefCell<(c_int, String)> = const { RefCell::new((SUCCESS, String::new())) };
+    /// This thread's last error. Calls are made in functions of `atexit` and in destructors, where values with a destructor are gone: this one
+    /// has none, and [`EMPTIES`] frees what is in it.
+    static LAST: Cell<ManuallyDrop<Sentence>> = const { Cell::new(ManuallyDrop::new(None)) };
+    static EMPTIES: Empties = const { Empties };
+}
+
+/// Frees the sentence of the thread at its end. One of a call in a destructor that runs later is left.
+struct Empties;
+
+impl Drop for Empties {
+    fn drop(&mut self) {
+        set_last(None);
+    }
+}
+
+fn set_last(sentence: Sentence) {
+    drop(ManuallyDrop::into_inner(
+        LAST.replace(ManuallyDrop::new(sentence)),
+    ));
+}
+
+/// Keeps the sentence as this thread's last one.
+fn remember(class: c_int, text: String) {
+    // That it is gone is no matter.
+    let _ = EMPTIES.try_with(|_| ());
+    set_last(Some((class, text)));
 }
 
 /// The sentence of this thread's last error, if it has this code.
 pub fn last(code: c_int) -> Option<String> {
-    LAST.with_borrow(|(last, text)| (*last == code).then(|| text.clone()))
+    let kept = ManuallyDrop::into_inner(LAST.replace(ManuallyDrop::new(None)));
+    let text = match &kept {
+        Some((class, text)) if *class == code => Some(text.clone()),
+        _ => None,
+    };
+    set_last(kept);
+    text
 }
 
 /// The value that a call returns to its caller: an error goes to the error handler of its object first.
@@ -163,7 +197,7 @@ pub fn finish_tool(result: Result, call: &str) -> c_int {
 #[cold]
 fn keep(error: &Error, call: &str) -> c_int {
     let text = format!("{call}: {}", error.text());
-    LAST.with_borrow_mut(|last| *last = (error.class(), text));
+    remember(error.class(), text);
     error.class()
 }
 
@@ -184,7 +218,7 @@ fn raise(error: Error, object: Object, call: &str) -> c_int {
         object: other,
     } = *error.0;
     let text = format!("{call}: {text}");
-    LAST.with_borrow_mut(|last| *last = (class, text.clone()));
+    remember(class, text.clone());
     errhandler::handle(other.unwrap_or(object), class, &text)
 }
 
@@ -215,8 +249,19 @@ nothing!(Comm Win File Session);
 /// Says on standard error why the job ends, and ends it.
 #[cold]
 pub fn fatal(text: &str, class: c_int) -> ! {
+    fatal_line(text.as_bytes(), class)
+}
+
+/// As [`fatal`]. It may come from a signal handler: it takes no lock and no memory.
+#[cold]
+pub fn fatal_line(text: &[u8], class: c_int) -> ! {
+    let part = |bytes: &[u8]| libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let parts = [part(b"regatta: "), part(text), part(b"\n")];
     // Written at once: other processes write there too.
-    let line = format!("regatta: {text}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    // SAFETY: the parts live across the call, which reads them.
+    unsafe { libc::writev(2, parts.as_ptr(), parts.len() as c_int) };
     process::abort(class)
 }

@@ -227,6 +227,22 @@ impl Open {
         }
     }
 
+    /// All processes have called with arguments that are right, of which each knows its own; waits for all. An error of one is everybody's.
+    pub fn agree<T>(&self, own: Result<T>) -> Result<T> {
+        let class = own.as_ref().err().map_or(SUCCESS, Error::class);
+        let all = crate::communicator::internal_messages::allgather(self.comm.hidden, [class])?;
+        let own = own?;
+        match all.iter().position(|it| it[0] != SUCCESS) {
+            None => Ok(own),
+            Some(rank) => {
+                let text = format!(
+                    "the process with rank {rank} has called with an argument that is wrong, so nothing is changed"
+                );
+                Err(Error::new(all[rank][0], text))
+            }
+        }
+    }
+
     /// Waits for all processes.
     pub fn barrier(&self) -> Result {
         crate::communicator::internal_messages::barrier(self.comm.hidden)

@@ -53,6 +53,15 @@ impl Hints {
         }
     }
 
+    /// Returns the hints whose keys are among these.
+    pub fn among(&self, keys: &[&CStr]) -> Hints {
+        let known = self
+            .0
+            .iter()
+            .filter(|(key, _)| keys.contains(&key.as_c_str()));
+        Hints(known.cloned().collect())
+    }
+
     /// How many keys there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -140,8 +149,8 @@ pub fn of_arguments(arguments: impl Iterator<Item = Vec<u8>>) -> Hints {
     if !rest.is_empty() {
         hints.set_text(c"argv", &rest.join(" "));
     }
-    if let Ok(world) = communicator::get(COMM_WORLD) {
-        hints.set_text(c"maxprocs", &world.size().to_string());
+    if let Some(size) = communicator::world_size() {
+        hints.set_text(c"maxprocs", &size.to_string());
     }
     hints.set_text(c"arch", std::env::consts::ARCH);
     if let Ok(folder) = std::env::current_dir() {

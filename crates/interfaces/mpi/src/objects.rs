@@ -1,9 +1,10 @@
 //! Objects behind handles.
 //!
 //! A handle that the library gives out is a number of 31 bits: four bits of kind, five of generation, 22 of index. It is
-//! checked at each use: one that was freed, or never was, leads to nothing. (After 32 further objects in one place a stale handle
-//! may lead to another object of its kind.) Values below 4096 are predefined objects, which each kind keeps by itself.
+//! checked at each use: one that was freed, or never was, leads to nothing. (After some million further objects a stale handle
+//! may lead to another object of its kind: see [`Places`].) Values below 4096 are predefined objects, which each kind keeps by itself.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The kind of an object, in a handle.
@@ -28,6 +29,10 @@ pub enum Kind {
 
 const INDEX: u32 = 22;
 const GENERATION: u32 = 5;
+/// Generations that handles tell apart.
+pub const GENERATIONS: u32 = 1 << GENERATION;
+/// Places that have had all their generations and rest, at least: so many times [`GENERATIONS`] objects come between two with one handle.
+pub const MIN_RESTING: usize = 1 << 15;
 /// How far the kind is from the lowest bit of a handle.
 pub const KIND_SHIFT: u32 = INDEX + GENERATION;
 /// The first value that is no predefined handle.
@@ -37,7 +42,7 @@ pub const MOST: usize = 1 << INDEX;
 
 /// The handle of the object of a kind in this place.
 pub const fn handle(kind: Kind, generation: u32, index: usize) -> usize {
-    let generation = generation as usize & ((1 << GENERATION) - 1);
+    let generation = (generation % GENERATIONS) as usize;
     ((kind as usize) << GENERATION | generation) << INDEX | index
 }
 
@@ -47,6 +52,61 @@ pub fn index(kind: Kind, handle: usize) -> Option<usize> {
     (handle >> KIND_SHIFT == kind as usize).then_some(handle & (MOST - 1))
 }
 
+/// The places of a table, and their generations.
+///
+/// The place that was given back last is taken first. One that has had all its generations rests until [`MIN_RESTING`] others rest, too, so
+/// that a handle does not soon come again.
+pub struct Places {
+    /// How many there may be.
+    most: usize,
+    generations: Vec<u8>,
+    free: Vec<u32>,
+    /// The one that has rested longest is in front.
+    resting: VecDeque<u32>,
+}
+
+impl Places {
+    /// No places yet, and at most so many.
+    pub const fn new(most: usize) -> Places {
+        Places {
+            most,
+            generations: Vec::new(),
+            free: Vec::new(),
+            resting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a place: its index, and its generation; `None` if all are in use.
+    pub fn take(&mut self) -> Option<(usize, u32)> {
+        let index = self.free.pop().or_else(|| self.rested()).or_else(|| {
+            let next = self.generations.len();
+            (next < self.most).then(|| {
+                self.generations.push(0);
+                next as u32
+            })
+        });
+        let index = index.or_else(|| self.resting.pop_front())? as usize;
+        Some((index, self.generations[index].into()))
+    }
+
+    fn rested(&mut self) -> Option<u32> {
+        match self.resting.len() > MIN_RESTING {
+            true => self.resting.pop_front(),
+            false => None,
+        }
+    }
+
+    /// Gives a place back: the handle that it had is stale from now on.
+    pub fn give_back(&mut self, index: usize) {
+        let generation = &mut self.generations[index];
+        *generation = (*generation + 1) % GENERATIONS as u8;
+        match *generation {
+            0 => self.resting.push_back(index as u32),
+            _ => self.free.push(index as u32),
+        }
+    }
+}
+
 /// All objects of a kind.
 pub struct Table<T: ?Sized> {
     kind: Kind,
@@ -54,12 +114,13 @@ pub struct Table<T: ?Sized> {
 }
 
 struct Entries<T: ?Sized> {
+    places: Places,
     slots: Vec<TableEntry<T>>,
-    free: Vec<usize>,
 }
 
 struct TableEntry<T: ?Sized> {
-    generation: u32,
+    /// While there is an object.
+    handle: usize,
     object: Option<Arc<T>>,
 }
 
@@ -69,8 +130,8 @@ impl<T: ?Sized> Table<T> {
         Table {
             kind,
             entries: RwLock::new(Entries {
+                places: Places::new(MOST),
                 slots: Vec::new(),
-                free: Vec::new(),
             }),
         }
     }
@@ -83,20 +144,16 @@ impl<T: ?Sized> Table<T> {
     /// Adds an object that knows its own handle.
     pub fn insert_with(&self, make: impl FnOnce(usize) -> Arc<T>) -> Option<usize> {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        let index = match entries.free.pop() {
-            Some(index) => index,
-            None if entries.slots.len() < MOST => {
-                entries.slots.push(TableEntry {
-                    generation: 0,
-                    object: None,
-                });
-                entries.slots.len() - 1
-            }
-            None => return None,
+        let (index, generation) = entries.places.take()?;
+        let handle = handle(self.kind, generation, index);
+        let entry = TableEntry {
+            handle,
+            object: Some(make(handle)),
         };
-        let slot = &mut entries.slots[index];
-        let handle = handle(self.kind, slot.generation, index);
-        slot.object = Some(make(handle));
+        match entries.slots.get_mut(index) {
+            Some(slot) => *slot = entry,
+            None => entries.slots.push(entry),
+        }
         Some(handle)
     }
 
@@ -111,10 +168,8 @@ impl<T: ?Sized> Table<T> {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         entries.find(self.kind, handle)?;
         let index = handle & (MOST - 1);
-        let slot = &mut entries.slots[index];
-        slot.generation = slot.generation.wrapping_add(1);
-        let object = slot.object.take();
-        entries.free.push(index);
+        let object = entries.slots[index].object.take();
+        entries.places.give_back(index);
         object
     }
 
@@ -130,7 +185,7 @@ impl<T: ?Sized> Entries<T> {
     fn find(&self, kind: Kind, value: usize) -> Option<&TableEntry<T>> {
         let index = index(kind, value)?;
         let slot = self.slots.get(index)?;
-        (handle(kind, slot.generation, index) == value).then_some(slot)
+        (slot.handle == value && slot.object.is_some()).then_some(slot)
     }
 }
 
@@ -153,5 +208,29 @@ mod tests {
         assert_eq!(table.get(third).as_deref(), Some(&3));
         assert_eq!(table.get(second).as_deref(), Some(&2));
         assert_eq!(table.get(usize::MAX), None);
+    }
+
+    #[test]
+    fn a_stale_handle_leads_to_none_of_the_next_million_objects() {
+        let table = Table::new(Kind::Info);
+        let stale = table.insert(Arc::new(0)).expect("room");
+        table.remove(stale);
+        for number in 1..1 << 20 {
+            let next = table.insert(Arc::new(number)).expect("room");
+            assert_ne!(next, stale, "after {number} others");
+            table.remove(next);
+        }
+        let places = table.entries.read().expect("no panic").slots.len();
+        assert!(places <= MIN_RESTING + 1, "{places} places for one object");
+    }
+
+    #[test]
+    fn places_that_rest_are_taken_when_there_are_no_others() {
+        let mut places = Places::new(1);
+        for use_ in 0..2 * GENERATIONS {
+            assert_eq!(places.take(), Some((0, use_ % GENERATIONS)));
+            assert_eq!(places.take(), None);
+            places.give_back(0);
+        }
     }
 }

@@ -200,7 +200,8 @@ fn predefined(op: Op, of: &Type) -> Result<How> {
     })
 }
 
-/// As [`get`], for accumulating in windows: MPI_REPLACE and MPI_NO_OP too, for elements in one piece.
+/// As [`get`], for accumulating in windows: MPI_REPLACE and MPI_NO_OP too, for elements in one piece. There MPI_BYTE is a number
+/// from 0 to 255 for operators that the standard has for numbers only: other MPIs add up bytes, and programs do.
 pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
     let how = match op {
         REPLACE | NO_OP => kernels::Kept::of(op),
@@ -208,7 +209,13 @@ pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
             let text = "operators of programs are not for windows";
             return Err(Error::new(ERR_OP, text));
         }
-        _ => return get(op, datatype),
+        _ => {
+            let found = get(op, datatype);
+            return match datatype {
+                BYTE => found.or_else(|error| get(op, UINT8_T).map_err(|_| error)),
+                _ => found,
+            };
+        }
     };
     let of = datatype::committed(datatype)?;
     let basic = fortran::element(&of);

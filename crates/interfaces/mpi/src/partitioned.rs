@@ -9,34 +9,53 @@ pub mod receive;
 pub mod send;
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::abi::*;
 use crate::error::{Error, Result};
+use crate::numbers::Numbers;
 
 /// Tags of plans in the hidden group; collectives have those below, partitions those from `PARTS` on.
 const PLANS: c_int = 0x4000_0000;
 const PARTS: c_int = 0x6000_0000;
-/// How many tags there are for partitions; those that make communicators have the next.
-const MOST: u32 = 0x1000_0000;
+/// Partitions that the sends of a process may have together: each has a tag, and the tags after these make communicators.
+const MAX_PARTITIONS: u32 = 0x1000_0000;
 
 /// The tag of a plan. Of two tags of the program's that lead to the same one, [`Plan::check`] tells.
 fn plan_tag(tag: c_int) -> c_int {
     PLANS | (tag & (PARTS - PLANS - 1))
 }
 
-/// The tags of so many partitions: the first one. The tags of a process are used in turn.
-fn take_tags(partitions: c_int) -> c_int {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let partitions = partitions as u32;
-    let mut first = 0;
-    let taken = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-        // The tags of one message do not wrap around.
-        first = if next + partitions > MOST { 0 } else { next };
-        Some(first + partitions)
-    });
-    debug_assert!(taken.is_ok());
-    PARTS + first as c_int
+/// The tags of the sends that this process has made and not freed.
+static NUMBERS: Numbers = Numbers::below(MAX_PARTITIONS);
+
+/// The tags of the partitions of a send, until it is dropped.
+struct PartTags {
+    first: u32,
+}
+
+impl PartTags {
+    /// Takes tags for so many partitions.
+    fn take(partitions: c_int) -> Result<PartTags> {
+        // One without partitions has a tag, too, so that each has its own first one.
+        let first = NUMBERS.take_run(partitions.max(1) as u32).ok_or_else(|| {
+            let text = format!(
+                "there are no tags for {partitions} partitions beside those of this process' other partitioned sends, which may have {MAX_PARTITIONS} together: free some of their requests"
+            );
+            Error::new(ERR_NO_MEM, text)
+        })?;
+        Ok(PartTags { first })
+    }
+
+    /// The tag of the first partition.
+    fn first(&self) -> c_int {
+        PARTS + self.first as c_int
+    }
+}
+
+impl Drop for PartTags {
+    fn drop(&mut self) {
+        NUMBERS.give_back(self.first);
+    }
 }
 
 /// The facts that a sender tells its receiver, once for all rounds.
@@ -54,10 +73,10 @@ struct Plan {
 }
 
 impl Plan {
-    /// Whether it was made for this tag.
+    /// Whether it was made for this tag, and can be true: it comes from another process.
     fn check(&self, tag: c_int) -> Result {
         if self.tag == tag {
-            return Ok(());
+            return check_count(self.partitions);
         }
         let text = format!(
             "a partitioned send with the tag {} met a receive with the tag {tag}: tags of partitioned messages between two processes may not differ by a multiple of {}",
@@ -74,24 +93,23 @@ const AT_ONCE: usize = 32;
 /// A number of partitions.
 pub fn check_count(partitions: c_int) -> Result {
     match partitions {
-        1.. if (partitions as u32) <= MOST => Ok(()),
+        0.. if (partitions as u32) <= MAX_PARTITIONS => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("there are {partitions} partitions; there may be 1 to {MOST}"),
+            format!("there are {partitions} partitions; there may be 0 to {MAX_PARTITIONS}"),
         )),
     }
 }
 
 /// A partition of so many.
 pub fn check_index(partition: c_int, partitions: c_int) -> Result {
-    match (0..partitions).contains(&partition) {
-        true => Ok(()),
-        false => Err(Error::new(
-            ERR_ARG,
-            format!(
-                "the partition is {partition}; partitions here are 0 to {}",
-                partitions - 1
-            ),
-        )),
-    }
+    let text = match partitions {
+        _ if (0..partitions).contains(&partition) => return Ok(()),
+        0 => format!("the partition is {partition}; there are none here"),
+        _ => format!(
+            "the partition is {partition}; partitions here are 0 to {}",
+            partitions - 1
+        ),
+    };
+    Err(Error::new(ERR_ARG, text))
 }

@@ -4,10 +4,8 @@
 //! sends a message to that process, whose tag is the port's number. It also puts an entry, which the process that accepts
 //! takes. A process that has waited long enough takes its entry back: the two never disagree whether they are connected.
 
-use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use regatta_sys as rg;
@@ -15,23 +13,18 @@ use regatta_sys as rg;
 use crate::abi::*;
 use crate::communicator::internal_messages;
 use crate::error::{Error, Result, checked};
+use crate::numbers::Numbers;
 
 /// Tags of messages that ask to be connected; answers have the next one.
 const TAGS: c_int = 0x1000_0000;
 const LAST: c_int = 0x0fff_ffff / 2;
+/// Of the ports that this process has open.
+static NUMBERS: Numbers = Numbers::below(LAST as u32 + 1);
 /// The tag of messages between the two ends of a socket.
 pub const JOIN: c_int = 2;
 
 /// Seconds after which a process that waits looks whether the port is still open: nobody tells it.
 const LOOK: f64 = 0.5;
-
-static NEXT: AtomicI32 = AtomicI32::new(0);
-static OPEN: Mutex<Option<HashSet<c_int>>> = Mutex::new(None);
-
-fn with_open<T>(act: impl FnOnce(&mut HashSet<c_int>) -> T) -> T {
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    act(open.get_or_insert_with(HashSet::new))
-}
 
 /// The task that has opened a port, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,29 +113,33 @@ fn look(entry: &CStr, flags: c_int) -> Result<Option<Vec<u8>>> {
 
 /// Opens a port.
 pub fn open() -> Result<String> {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed) & LAST;
-    let port = Port {
-        task: own()?,
-        number,
-    };
-    let name = port.name();
-    checked(put(&entry("port", name.as_bytes()), &[], 0))?;
-    with_open(|open| open.insert(number));
-    Ok(name)
+    let task = own()?;
+    let taken = NUMBERS.take().ok_or_else(|| {
+        let text = "this process has too many ports open: close some (MPI_Close_port)";
+        Error::new(ERR_NO_MEM, text)
+    })?;
+    let number = taken as c_int;
+    let name = Port { task, number }.name();
+    let opened = checked(put(&entry("port", name.as_bytes()), &[], 0));
+    if opened.is_err() {
+        NUMBERS.give_back(taken);
+    }
+    opened.map(|()| name)
 }
 
 /// Closes a port of this process'.
 pub fn close(name: &CStr) -> Result {
     let port = own_port(name)?;
-    with_open(|open| open.remove(&port.number));
     let entry = entry("port", name.to_bytes());
     // SAFETY: the name ends.
-    checked(unsafe { rg::rg_delete(entry.as_ptr(), 0) })
+    let closed = checked(unsafe { rg::rg_delete(entry.as_ptr(), 0) });
+    NUMBERS.give_back(port.number as u32);
+    closed
 }
 
 fn own_port(name: &CStr) -> Result<Port> {
     let port = Port::parse(name)?;
-    match port.task == own()? && with_open(|open| open.contains(&port.number)) {
+    match port.task == own()? && NUMBERS.is_used(port.number as u32) {
         true => Ok(port),
         false => Err(Error::new(
             ERR_PORT,

@@ -1,19 +1,18 @@
 //! This process' part: before, during and after MPI.
 //!
-//! MPI is in use between MPI_Init and MPI_Finalize, and while there is a session. The engine is left when MPI has been
-//! finalized and no session is left; a process that uses nothing but sessions may make another one later, and leaves when
-//! it ends.
+//! MPI is in use between MPI_Init and MPI_Finalize, and while there is a session. Whenever it is in use no more, sessions may begin later:
+//! so this process stays a task of the engine's then, may end in any way, and leaves when it does.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
 
 use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::communicator;
 use crate::error::{Error, Result, checked};
+use crate::progress;
 use crate::window;
 
 /// How far the process is with MPI_Init and MPI_Finalize.
@@ -31,7 +30,8 @@ pub enum Stage {
 static STAGE: AtomicU8 = AtomicU8::new(Stage::Before as u8);
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 static LEVEL: AtomicI32 = AtomicI32::new(THREAD_SINGLE);
-static MAIN: Mutex<Option<ThreadId>> = Mutex::new(None);
+/// The system's number of the thread that has initialized MPI; 0: none has.
+static MAIN: AtomicI32 = AtomicI32::new(0);
 static ENGINE: Mutex<Engine> = Mutex::new(Engine::Unused);
 
 /// Whether this process is a task of the engine's.
@@ -39,6 +39,8 @@ static ENGINE: Mutex<Engine> = Mutex::new(Engine::Unused);
 enum Engine {
     Unused,
     InUse,
+    /// MPI is not in use, and may be again.
+    Spare,
     Left,
 }
 
@@ -90,10 +92,15 @@ pub fn level_name(level: c_int) -> &'static str {
     }
 }
 
+/// The system's number of this thread. The standard library's is not there any more in functions of `atexit`.
+fn this_thread() -> c_int {
+    // SAFETY: a plain question.
+    unsafe { libc::gettid() }
+}
+
 /// Whether this thread has initialized MPI.
 pub fn is_main_thread() -> bool {
-    let main = MAIN.lock().unwrap_or_else(PoisonError::into_inner);
-    *main == Some(std::thread::current().id())
+    MAIN.load(Ordering::Relaxed) == this_thread()
 }
 
 /// MPI has to be in use.
@@ -111,23 +118,37 @@ pub fn require() -> Result {
 /// Becomes a task of the engine's, if this process is none yet.
 fn enter(engine: &mut Engine) -> Result {
     match engine {
-        Engine::InUse => Ok(()),
-        Engine::Left => Err(Error::new(
-            ERR_OTHER,
-            "this process has left its job with MPI_Finalize, and cannot come back",
-        )),
+        Engine::InUse => return Ok(()),
+        Engine::Left => {
+            return Err(Error::new(
+                ERR_OTHER,
+                "this process ends, and has left its job: MPI cannot be used any more",
+            ));
+        }
+        // SAFETY: it takes a number.
+        Engine::Spare => checked(unsafe { rg::rg_may_end(0) })?,
         Engine::Unused => {
             // SAFETY: it takes nothing.
             checked(unsafe { rg::rg_init() })?;
-            *engine = Engine::InUse;
             // SAFETY: the function takes nothing and does not unwind.
             unsafe { libc::atexit(leave_at_exit) };
-            Ok(())
         }
     }
+    *engine = Engine::InUse;
+    Ok(())
 }
 
-/// A process that has used sessions only leaves when it ends.
+/// Notes that MPI is not in use for now, if it is not: this process may end.
+fn rest(engine: &mut Engine) -> Result {
+    if is_active() || *engine != Engine::InUse {
+        return Ok(());
+    }
+    *engine = Engine::Spare;
+    // SAFETY: it takes a number.
+    checked(unsafe { rg::rg_may_end(1) })
+}
+
+/// A process that has used MPI leaves when it ends.
 extern "C" fn leave_at_exit() {
     // A thread that is in the midst of a call when the process ends has the lock for ever.
     if !is_active()
@@ -138,7 +159,7 @@ extern "C" fn leave_at_exit() {
 }
 
 fn leave(engine: &mut Engine) -> Result {
-    if *engine != Engine::InUse {
+    if !matches!(*engine, Engine::InUse | Engine::Spare) {
         return Ok(());
     }
     *engine = Engine::Left;
@@ -156,7 +177,7 @@ pub fn initialize(level: c_int) -> Result {
         ));
     }
     enter(&mut engine)?;
-    *MAIN.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
+    MAIN.store(this_thread(), Ordering::Relaxed);
     LEVEL.store(level, Ordering::Relaxed);
     expect_threads(level);
     communicator::make_world()?;
@@ -164,18 +185,16 @@ pub fn initialize(level: c_int) -> Result {
     Ok(())
 }
 
-/// Forgets the world, and leaves the job unless there are sessions.
+/// Forgets the world.
 pub fn finalize() -> Result {
     let text = match stage() {
         Stage::During => {
             window::leave_all();
+            progress::give_away_orphans();
             communicator::leave_world()?;
             let mut engine = engine();
             STAGE.store(Stage::After as u8, Ordering::Release);
-            return match is_active() {
-                true => Ok(()),
-                false => leave(&mut engine),
-            };
+            return rest(&mut engine);
         }
         Stage::Before => "MPI is not initialized (MPI_Init comes first)",
         Stage::After => "MPI has been finalized before",
@@ -199,15 +218,18 @@ pub fn begin_session(level: c_int) -> Result {
 pub fn end_session() -> Result {
     let mut engine = engine();
     SESSIONS.fetch_sub(1, Ordering::AcqRel);
-    match stage() == Stage::After && !is_active() {
-        true => leave(&mut engine),
-        false => Ok(()),
-    }
+    rest(&mut engine)
 }
 
-/// Ends the job with this code.
+/// Ends the job with this code: as of exit, the low eight bits are the status.
 pub fn abort(code: c_int) -> ! {
-    // SAFETY: it takes a number. Outside a job it fails, and this process ends alone.
-    unsafe { rg::rg_abort(code) };
-    std::process::exit(if (1..256).contains(&code) { code } else { 1 })
+    // SAFETY: they take a number or nothing. Outside a job they fail, and this process ends alone.
+    unsafe {
+        match code & 0xff {
+            // The engine's abort is a failure, with a status to match.
+            0 => rg::rg_halt(),
+            _ => rg::rg_abort(code),
+        };
+        libc::_exit(code & 0xff)
+    }
 }

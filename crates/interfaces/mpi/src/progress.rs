@@ -41,6 +41,26 @@ pub fn orphan(request: Request) {
     forget_orphans();
 }
 
+/// The engine sees operations through that were freed while they were under way: it does not let this process leave while others may still receive
+/// what they send. Their memory stays.
+pub fn give_away_orphans() {
+    advance();
+    let orphans = std::mem::take(&mut *ORPHANS.lock().unwrap_or_else(PoisonError::into_inner));
+    for request in orphans {
+        let Some(mut operation) = find(request).ok().and_then(|found| found.try_operation()) else {
+            continue;
+        };
+        if let Some(inner) = operation.as_mut()
+            && inner.state() == State::Pending
+        {
+            let waits_for = inner.waits_for().to_vec();
+            waits_for.into_iter().for_each(crate::requests::detach);
+        }
+    }
+    staged().clear();
+    COUNT.store(0, Ordering::Release);
+}
+
 /// Forgets those that are complete.
 fn forget_orphans() {
     let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -33,10 +33,13 @@ static SESSIONS: Table<Object> = Table::new(Kind::Session);
 pub fn begin(level: c_int, errhandler: Errhandler) -> Result<Session> {
     let errhandler = HandlerSlot::with(errhandler, Of::Session)?;
     process::begin_session(level)?;
-    let session = SESSIONS.insert(Arc::new(Object { errhandler, level }));
-    session
-        .map(Session)
-        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many sessions"))
+    match SESSIONS.insert(Arc::new(Object { errhandler, level })) {
+        Some(session) => Ok(Session(session)),
+        None => {
+            process::end_session()?;
+            Err(Error::new(ERR_NO_MEM, "there are too many sessions"))
+        }
+    }
 }
 
 /// Ends a session.

@@ -31,23 +31,34 @@ struct Started {
     failed: Option<Error>,
 }
 
-/// Starts processes for a communicator's, whose process with rank `root` alone has the commands. The way to them, and a
-/// code for each process that was to be started, which is there even if the call fails.
-pub fn spawn(comm: &Communicator, root: c_int, commands: &[Command]) -> (Vec<c_int>, Result<Made>) {
+/// Starts processes for a communicator's, whose process with rank `root` alone has the commands, or the error of its arguments, which is
+/// everybody's. The way to them, and a code for each process that was to be started, which is there even if the call fails.
+pub fn spawn(
+    comm: &Communicator,
+    root: c_int,
+    commands: Result<Vec<Command>>,
+) -> (Vec<c_int>, Result<Made>) {
     let mut codes = Vec::new();
+    let wanted = commands.as_deref().unwrap_or_default();
+    let count: usize = wanted.iter().map(|it| it.count.max(0) as usize).sum();
     let made = communicator::connect(comm, root, || {
-        let started = start_all(commands);
+        let commands = commands?;
+        let started = start_all(&commands);
         codes = started.codes;
         if let Some(error) = started.failed {
             started.tasks.iter().for_each(|&task| kill(task));
+            codes.fill(ERR_SPAWN);
             let reason = error.text();
             let text = format!("not all processes could be started, so none is: {reason}");
             return Err(Error::new(ERR_SPAWN, text));
         }
-        tell(&started.tasks, &comm.local, &started.applications)?;
-        Ok(LeaderExchange::fresh(started.tasks))
+        let told = tell(&started.tasks, &comm.local, &started.applications);
+        if told.is_err() {
+            started.tasks.iter().for_each(|&task| kill(task));
+            codes.fill(ERR_SPAWN);
+        }
+        told.map(|()| LeaderExchange::fresh(started.tasks))
     });
-    let count = commands.iter().map(|it| it.count.max(0) as usize).sum();
     if comm.rank == root && codes.len() < count {
         codes.resize(count, ERR_SPAWN);
     }
@@ -85,6 +96,16 @@ fn least(hints: &Hints, count: c_int) -> c_int {
     firsts.min().map_or(count, |least| least.clamp(0, count))
 }
 
+/// Whether a name that a program gives means the host it runs on, whatever that is called in the job.
+fn is_own(host: &CStr) -> bool {
+    let mut own: [c_char; MAX_PROCESSOR_NAME as usize] = [0; MAX_PROCESSOR_NAME as usize];
+    // SAFETY: it writes no more than the array has, and its last byte stays 0.
+    unsafe { libc::gethostname(own.as_mut_ptr(), own.len() - 1) };
+    // SAFETY: an array with an end.
+    let own = unsafe { CStr::from_ptr(own.as_ptr()) };
+    [c"localhost", c"127.0.0.1", c"::1", own].contains(&host)
+}
+
 fn start(command: &Command, application: c_int, all: &mut Started) {
     let hints = &command.hints;
     let mut arguments: Vec<*const c_char> =
@@ -98,7 +119,10 @@ fn start(command: &Command, application: c_int, all: &mut Started) {
     let pointer = |key: &CStr| hints.get(key).map_or(std::ptr::null(), CStr::as_ptr);
     // SAFETY: a struct of numbers and of pointers that may be null.
     let mut options: rg::SpawnOptions = unsafe { std::mem::zeroed() };
-    options.host = pointer(c"host");
+    options.host = match hints.get(c"host") {
+        Some(host) if is_own(host) => c".".as_ptr(),
+        _ => pointer(c"host"),
+    };
     options.search = pointer(c"path");
     options.architecture = pointer(c"arch");
     options.directory = pointer(c"wdir");

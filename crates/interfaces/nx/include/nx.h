@@ -14,7 +14,8 @@
  *  c... i...  A call that begins with c is over when it returns. One that begins with i has begun: the program's memory
  *             is in use until msgwait or msgdone says of the id it returned that it is over.
  *  Errors     A call by its plain name says what happened and ends the program. The same call with an underscore before
- *             its name sets errno (EQ... below) and returns -1.
+ *             its name sets errno (EQ... below) and returns -1. Calls that begin with nx_ have one name: they set errno
+ *             and return -1.
  *
  * The page docs/nx.md says of each call how well it is attested.
  */
@@ -22,6 +23,7 @@
 #define REGATTA_NX_H
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,6 +74,15 @@ extern "C" {
 #define EMIXIO 211 /* the nodes do not do the same to the file */
 #define EIMODE 212 /* there is no such mode */
 #define ERDEOF 219 /* the file ends here */
+#define EAEXIST 220     /* an application has been begun before */
+#define EANOEXIST 221   /* there is no such application */
+#define EPINVALPART 222 /* there is no such partition, or it cannot have this name */
+#define EPPARTEXIST 223 /* there is such a partition already */
+#define EPALLOCERR 224  /* the partition has fewer nodes */
+#define EPINVALPRI 225  /* no priority is like this */
+#define EPNOTEMPTY 226  /* something is in the partition */
+#define EPACCES 227     /* this partition is the whole job, and stays as it is */
+#define EPBADNODE 228   /* the partition has no such node */
 
 /* ---- nodes and pids ------------------------------------------------------------------------ */
 
@@ -286,6 +297,111 @@ long _killproc(long node, long pid);
 long _waitall(long node, long pid);
 long _waitone(long node, long pid, long *cnode, long *cpid, long *ccode);
 
+/* ---- applications ------------------------------------------------------------------------------ */
+
+/* A program that is started by itself begins an application of some nodes, and starts programs there, or itself again. It is
+ * the host of its nodes; its ptype is the one that it gives itself by setptype. */
+
+/* Numbers of nodes, in memory that the program frees. */
+typedef long *nx_nodes_t;
+
+/* Begin an application; return how many nodes it has. size 0: as many as the partition, or as the variable NX_DFLT_SIZE says,
+ * or as there are cores. Options of the command (-sz NODES, -sz ROWSxCOLUMNS, -pn PARTITION, and others that mean nothing
+ * here) go before the arguments, and are taken out of argc and argv, which may be NULL. argc: of int, or of long. */
+long nx_initve(const char *partition, long size, const char *account, void *argc, char *argv[]);
+long nx_initve_rect(const char *partition, long anchor, long rows, long columns, const char *account, void *argc,
+                    char *argv[]);
+/* Attributes and their values, NX_ATTR_END behind them. */
+long nx_initve_attr(const char *partition, void *argc, char *argv[], ...);
+
+/* Start a program on these nodes, -1 as number: on all. Return how many. pids: the system's numbers of the processes on their
+ * hosts, or NULL. Of argv the first is the program's name; envp is added to the environment. */
+long nx_load(const long nodes[], long number, long ptype, long pids[], const char *path);
+long nx_loadve(const long nodes[], long number, long ptype, long pids[], const char *path, char *const argv[],
+               char *const envp[]);
+/* Start this program on these nodes, from its beginning, with the same arguments. There nx_initve takes part in the
+ * application, and this call returns 0. */
+long nx_nfork(const long nodes[], long number, long ptype, long pids[]);
+/* Waits until all that was started has ended. wait and waitpid know nothing of it. */
+long nx_waitall(void);
+/* The priority, 0 to 10, is looked at and means nothing. group: 0, or the caller's own. */
+long nx_pri(long group, long priority);
+
+long nx_app_rect(long *rows, long *columns);
+long nx_app_nodes(pid_t group, nx_nodes_t *nodes, unsigned long *number);
+/* There are none in a job. */
+long nx_empty_nodes(nx_nodes_t *nodes, unsigned long *number);
+long nx_failed_nodes(nx_nodes_t *nodes, unsigned long *number);
+/* Says what errno means on the standard error, behind a text. */
+void nx_perror(const char *text);
+
+/* ---- partitions -------------------------------------------------------------------------------- */
+
+/* The job is the partition .compute. Others are known to the program that makes them, as numbers of nodes: an application in
+ * one has as many at most. Nothing is kept for them, and their settings are only told again. */
+
+#define NX_ATTR_END 0
+#define NX_ATTR_SZ 101      /* how many nodes */
+#define NX_ATTR_RECT 102    /* long[2]: rows and columns */
+#define NX_ATTR_MAP 103     /* long[]: their numbers, as many as NX_ATTR_SZ says */
+#define NX_ATTR_SCHED 104   /* NX_STD, NX_GANG or NX_SPS */
+#define NX_ATTR_EPL 105     /* the highest priority, 0 to 10 */
+#define NX_ATTR_RQ 106      /* milliseconds of a turn */
+#define NX_ATTR_MOD 107     /* permissions */
+/* These mean nothing here. */
+#define NX_ATTR_PRI 108     /* the priority of an application */
+#define NX_ATTR_ANCHOR 109  /* the first node of a rectangle */
+#define NX_ATTR_RELAXED 110 /* nodes may be anywhere */
+#define NX_ATTR_SEL 111     /* char *: which kinds of nodes */
+
+#define NX_STD 1
+#define NX_GANG 2
+#define NX_SPS 3
+
+/* Return how many nodes the partition has. */
+long nx_mkpart(const char *partition, long size, long type);
+long nx_mkpart_rect(const char *partition, long rows, long columns, long type);
+long nx_mkpart_map(const char *partition, long number, const long nodes[], long type);
+long nx_mkpart_attr(const char *partition, ...);
+/* force: 1 ends the application that is there. recursive: 1 takes away the partitions in it, too. */
+long nx_rmpart(const char *partition, long force, long recursive);
+
+long nx_chpart_epl(const char *partition, long priority);
+long nx_chpart_mod(const char *partition, long mode);
+long nx_chpart_name(const char *partition, const char *name);
+long nx_chpart_owner(const char *partition, long owner, long group);
+long nx_chpart_rq(const char *partition, long milliseconds);
+long nx_chpart_sched(const char *partition, long type);
+
+typedef struct {
+    long uid, gid, access;
+    long sched;
+    long rq;  /* milliseconds of a turn */
+    long epl; /* the highest priority */
+    long nodes;
+    long mesh_x, mesh_y; /* rows and columns of a rectangle; 0: it is none */
+    long enclose_mesh_x, enclose_mesh_y;
+} nx_part_info_t;
+
+#define NX_APPLICATION 0
+#define NX_PARTITION 1
+
+typedef struct {
+    long object_type; /* NX_APPLICATION or NX_PARTITION */
+    long object_id;   /* the application's group of processes, or the partition's place in the list */
+    long uid, gid;
+    long size;
+    long priority;
+    long rollin_quantum;
+    long active;
+} nx_pspart_t;
+
+long nx_part_attr(const char *partition, nx_part_info_t *attributes);
+/* Numbers in the partition that it is in. */
+long nx_part_nodes(const char *partition, nx_nodes_t *nodes, unsigned long *number);
+/* A list of the contents of a partition, in memory that the program frees. */
+long nx_pspart(const char *partition, nx_pspart_t **list, unsigned long *number);
+
 /* ---- numbers of 64 bits ------------------------------------------------------------------------ */
 
 /* Each half has 32 bits, also where long has more. */
@@ -340,6 +456,11 @@ long iread(int fd, void *buf, unsigned int count);
 long iwrite(int fd, const void *buf, unsigned int count);
 void iowait(long id);
 long iodone(long id);
+/* Memory that lies apart: one read or write for all parts. */
+void creadv(int fd, const struct iovec iov[], int iovcnt);
+void cwritev(int fd, const struct iovec iov[], int iovcnt);
+long ireadv(int fd, const struct iovec iov[], int iovcnt);
+long iwritev(int fd, const struct iovec iov[], int iovcnt);
 
 long iseof(int fd);
 esize_t eseek(int fd, esize_t offset, int whence);
@@ -356,6 +477,10 @@ long _cread(int fd, void *buf, unsigned int count);
 long _cwrite(int fd, const void *buf, unsigned int count);
 long _iread(int fd, void *buf, unsigned int count);
 long _iwrite(int fd, const void *buf, unsigned int count);
+long _creadv(int fd, const struct iovec iov[], int iovcnt);
+long _cwritev(int fd, const struct iovec iov[], int iovcnt);
+long _ireadv(int fd, const struct iovec iov[], int iovcnt);
+long _iwritev(int fd, const struct iovec iov[], int iovcnt);
 long _iowait(long id);
 long _iodone(long id);
 long _iseof(int fd);

@@ -55,6 +55,15 @@ codes! {
     EMIXIO = 211: "the nodes do not do the same to the file",
     EIMODE = 212: "there is no such mode",
     ERDEOF = 219: "the file ends here",
+    EAEXIST = 220: "an application has been begun before",
+    EANOEXIST = 221: "there is no such application",
+    EPINVALPART = 222: "there is no such partition",
+    EPPARTEXIST = 223: "there is such a partition already",
+    EPALLOCERR = 224: "the partition has fewer nodes",
+    EPINVALPRI = 225: "no priority is like this",
+    EPNOTEMPTY = 226: "something is in the partition",
+    EPACCES = 227: "this partition is the whole job, and stays as it is",
+    EPBADNODE = 228: "the partition has no such node",
 }
 
 /// The error of a call.
@@ -183,6 +192,15 @@ pub fn end(name: &str, fault: Fault) -> ! {
     let _ = std::io::stderr().write_all(text.as_bytes());
     // SAFETY: as a program ends; the functions it has registered run.
     unsafe { libc::exit(1) }
+}
+
+/// The words for a value of `errno`, and its name if it is one of NX's.
+pub fn words(code: c_int) -> String {
+    let (name, meaning) = meaning(code);
+    match code < EQDRVERR {
+        true => std::io::Error::from_raw_os_error(code).to_string(),
+        false => format!("{meaning} ({name})"),
+    }
 }
 
 /// The sentence about a fault, with its end of line.

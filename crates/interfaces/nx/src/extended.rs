@@ -85,6 +85,24 @@ extended! {
     emul, _emul: (a: Extended, b: c_long) = Ok(a.value().wrapping_mul(wide(b)));
 }
 
+/// Such a number of a Fortran program: two INTEGERs, the lower half first.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Pair([i32; 2]);
+
+impl Pair {
+    /// The halves of a number.
+    pub const fn new(value: i64) -> Pair {
+        Pair([value as i32, (value >> 32) as i32])
+    }
+
+    /// The number. The lower half has no sign.
+    pub const fn value(self) -> i64 {
+        let Pair([low, high]) = self;
+        (high as i64) << 32 | low as u32 as i64
+    }
+}
+
 unsafe fn compare(a: Extended, b: Extended) -> Answer {
     Ok(a.value().cmp(&b.value()) as c_long)
 }
@@ -96,11 +114,11 @@ fn divisor(b: c_long) -> Result<i64, Fault> {
     }
 }
 
-unsafe fn divide(a: Extended, b: c_long) -> Answer {
+pub unsafe fn divide(a: Extended, b: c_long) -> Answer {
     Ok(a.value().wrapping_div(divisor(b)?) as c_long)
 }
 
-unsafe fn remainder(a: Extended, b: c_long) -> Answer {
+pub unsafe fn remainder(a: Extended, b: c_long) -> Answer {
     Ok(a.value().wrapping_rem(divisor(b)?) as c_long)
 }
 
@@ -166,6 +184,13 @@ mod tests {
             let number = Extended::new(value);
             assert_eq!(number.value(), value);
             assert!((0..=0xffff_ffff).contains(&number.low));
+        }
+    }
+
+    #[test]
+    fn fortrans_halves_are_the_same_number() {
+        for value in [0, 7, -1, 3_000_000_000, 1 << 32, -(1 << 40) - 3, i64::MIN] {
+            assert_eq!(Pair::new(value).value(), value);
         }
     }
 

@@ -61,7 +61,7 @@ fn set_mode(fd: c_int, mode: Mode) {
 }
 
 /// The position of a descriptor, moved.
-fn seek(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
+pub fn seek(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
     // SAFETY: a plain call.
     match unsafe { libc::lseek(fd, offset, whence) } {
         -1 => Err(system()),
@@ -319,7 +319,8 @@ unsafe fn begin_write(fd: c_int, memory: *const c_void, count: c_uint) -> Answer
     begun(done)
 }
 
-fn begun(done: Answer) -> Answer {
+/// The id of what was begun, and is over.
+pub fn begun(done: Answer) -> Answer {
     let id = library().transfers.insert(done);
     id.map(c_long::from)
         .ok_or(Fault::plain(crate::error::EQNOMID))
@@ -330,21 +331,21 @@ fn ended(id: c_long) -> Answer {
     known.ok_or(Fault::of(crate::error::EQMID, "id", id))?
 }
 
-unsafe fn wait(id: c_long) -> Answer {
+pub unsafe fn wait(id: c_long) -> Answer {
     ended(id).map(|_| 0)
 }
 
-unsafe fn done(id: c_long) -> Answer {
+pub unsafe fn done(id: c_long) -> Answer {
     ended(id).map(|_| 1)
 }
 
-unsafe fn mode(fd: c_int) -> Answer {
+pub unsafe fn mode(fd: c_int) -> Answer {
     seek(fd, 0, libc::SEEK_CUR)?;
     Ok(mode_of(fd) as c_long)
 }
 
 /// All nodes change the mode of a file. If they share a position, they have to be at the same one.
-unsafe fn change_mode(fd: c_int, number: c_int) -> Answer {
+pub unsafe fn change_mode(fd: c_int, number: c_int) -> Answer {
     let number = c_long::from(number);
     // A node at fault takes part all the same: the others wait for it.
     let position = seek(fd, 0, libc::SEEK_CUR);
@@ -377,50 +378,79 @@ unsafe fn change_mode(fd: c_int, number: c_int) -> Answer {
     Ok(0)
 }
 
-/// All nodes open a file. Node 0 makes it, if it is to be made.
 unsafe fn open(
     path: *const c_char,
     flags: c_int,
     mode: c_int,
     permissions: libc::mode_t,
 ) -> Answer {
-    if path.is_null() {
-        return Err(Fault::plain(EQPARAM));
-    }
+    let path = match path.is_null() {
+        true => Err(Fault::plain(EQPARAM)),
+        // SAFETY: the C contract: a text.
+        false => Ok(unsafe { CStr::from_ptr(path) }),
+    };
+    open_on_all(path, &[flags], mode, permissions)
+}
+
+/// All nodes open a file, each by the first of the flags that its permissions allow. Node 0 makes it, if it is to be made. A node
+/// that has no path takes part all the same: the others wait for it.
+pub fn open_on_all(
+    path: Result<&CStr, Fault>,
+    flags: &[c_int],
+    mode: c_int,
+    permissions: libc::mode_t,
+) -> Answer {
     let library = enrolled()?;
     let making = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
-    let open = |flags: c_int| {
-        // SAFETY: the C contract: a text.
-        match unsafe { libc::open(path, flags, permissions as c_uint) } {
-            -1 => (-1, system().code),
-            fd => (fd, 0),
+    let open_by = |path: &CStr, flags: c_int| {
+        // SAFETY: a text.
+        match unsafe { libc::open(path.as_ptr(), flags, permissions as c_uint) } {
+            -1 => Err(system()),
+            fd => Ok(fd),
         }
     };
-    let mut opened = (-1, 0);
-    if library.me == 0 {
-        opened = open(flags);
-    }
-    let mut code = opened.1;
+    let open = |mask: c_int| {
+        let mut opened = Err(Fault::plain(EQPARAM));
+        for &flags in flags {
+            opened = open_by(path?, flags & mask);
+            let refused = |fault: &Fault| matches!(fault.code, libc::EACCES | libc::EROFS);
+            if !opened.is_err_and(|fault| refused(&fault)) {
+                break;
+            }
+        }
+        opened
+    };
+    let code_of = |opened: &Result<c_int, Fault>| opened.map_or_else(|fault| fault.code, |_| 0);
+    let mut opened = match library.me {
+        0 => open(!0),
+        _ => Ok(-1),
+    };
+    let mut code = code_of(&opened);
     broadcast((&raw mut code).cast(), size_of::<c_int>())?;
     if library.me != 0 && code == 0 {
-        opened = open(flags & !making);
-        code = opened.1;
+        opened = open(!making);
+        code = code_of(&opened);
     }
     let failed = of_all_nodes(code)?.into_iter().find(|&code| code != 0);
-    let done = match failed {
-        Some(code) => Err(Fault::plain(code)),
+    let done = match (opened, failed) {
+        (Err(fault), _) => Err(fault),
+        (Ok(_), Some(code)) => Err(Fault::plain(code)),
         // SAFETY: an open descriptor.
-        None => unsafe { change_mode(opened.0, mode) },
+        (Ok(fd), None) => unsafe { change_mode(fd, mode) },
     };
-    if done.is_err() && opened.0 >= 0 {
-        // SAFETY: ours, and nobody has it.
-        unsafe { libc::close(opened.0) };
+    match (done, opened) {
+        (Ok(_), Ok(fd)) => Ok(fd.into()),
+        (Err(fault), Ok(fd)) if fd >= 0 => {
+            // SAFETY: ours, and nobody has it.
+            unsafe { libc::close(fd) };
+            Err(fault)
+        }
+        (Err(fault), _) | (_, Err(fault)) => Err(fault),
     }
-    done.map(|_| c_long::from(opened.0))
 }
 
 /// Whether the position is at the end of the file.
-unsafe fn is_at_end(fd: c_int) -> Answer {
+pub unsafe fn is_at_end(fd: c_int) -> Answer {
     let position = match mode_of(fd) {
         Mode::Log => {
             let name = log_name(fd)?;
@@ -434,7 +464,7 @@ unsafe fn is_at_end(fd: c_int) -> Answer {
 }
 
 /// Makes a file longer, if it is not as long already. Returns its size.
-fn resize(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
+pub fn resize(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
     let size = size_of_file(fd)?;
     let base = match whence {
         SIZE_SET => 0,

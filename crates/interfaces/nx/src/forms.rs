@@ -107,4 +107,42 @@ macro_rules! fortran_forms {
     };
 }
 
-pub(crate) use {c_forms, fortran_forms};
+/// Defines the two Fortran names of a call whose arguments are taken as they come: texts, whose lengths stand behind all other
+/// arguments, and places for results.
+macro_rules! fortran_raw_forms {
+    ($($plain:ident, $underscored:ident: ($($name:ident: $type:ty),*) = $body:path;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $plain($($name: $type),*) -> std::ffi::c_int {
+                // SAFETY: Fortran's contract: texts as long as is said, numbers and places by reference.
+                let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
+                let name = stringify!($plain).trim_end_matches('_');
+                $crate::forms::to_fortran($crate::error::or_end(name, answer))
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $underscored($($name: $type),*) -> std::ffi::c_int {
+                // SAFETY: as above.
+                let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
+                $crate::forms::to_fortran($crate::error::or_errno(answer))
+            }
+        )*
+    };
+}
+
+/// Defines calls that have one form, C's or Fortran's: they return -1 and set `errno` when they fail. Their arguments are taken as they come. The
+/// type of what they return comes first, with the function that makes it.
+macro_rules! value_forms {
+    ($result:ty, $made:path; $($name:ident: ($($argument:ident: $type:ty),*) = $body:path;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                // SAFETY: the program's contract: texts and lists are as long as is said.
+                let answer = $crate::handlers::around(|| unsafe { $body($($argument),*) });
+                $made($crate::error::or_errno(answer))
+            }
+        )*
+    };
+}
+
+pub(crate) use {c_forms, fortran_forms, fortran_raw_forms, value_forms};

@@ -149,33 +149,94 @@ unsafe fn release_cube(name: *const c_char) -> Answer {
     release(&unsafe { text(name) }.unwrap_or_default())
 }
 
+/// A program to be loaded, with arguments and settings behind those of the job.
+pub struct Program {
+    pub path: CString,
+    pub arguments: Vec<CString>,
+    pub environment: Vec<CString>,
+    /// The call of `nx_nfork` that starts it, or 0.
+    pub fork: c_int,
+}
+
+impl Program {
+    /// The program of this name: in the directory of the job, or searched for as a command is.
+    pub fn named(file: &str) -> Result<Program, Fault> {
+        let file = file.trim();
+        if file.is_empty() {
+            return Err(Fault::plain(EQPFIL));
+        }
+        let path = match !file.contains('/') && Path::new(file).exists() {
+            true => CString::new(format!("./{file}")),
+            false => CString::new(file),
+        };
+        Ok(Program {
+            path: path.map_err(|_| Fault::plain(EQBADFIL))?,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            fork: 0,
+        })
+    }
+}
+
 /// Loads a program on a node, or on all, with this pid.
 pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
     let library = host()?;
-    let pid = checked_pid(pid)?;
-    if file.trim().is_empty() {
-        return Err(Fault::plain(EQPFIL));
-    }
+    checked_pid(pid)?;
+    let program = Program::named(file)?;
     if library.nodes == 0 {
         set_nodes(library, usual_nodes()?);
     }
-    let (first, count) = match node {
-        -1 => (0, library.nodes),
-        node if (0..c_long::from(library.nodes)).contains(&node) => (node as c_int, 1),
+    let nodes = match node {
+        -1 => 0..library.nodes,
+        node if (0..c_long::from(library.nodes)).contains(&node) => {
+            node as c_int..node as c_int + 1
+        }
         node => return Err(Fault::of(EQNODE, "node", node)),
     };
+    load_on(&nodes.collect::<Vec<_>>(), pid, &program)?;
+    Ok(0)
+}
+
+/// Loads a program on these nodes of the cube, with this pid. Returns their tasks. Some without the others are no good.
+pub fn load_on(nodes: &[c_int], pid: c_long, program: &Program) -> Result<Vec<c_int>, Fault> {
+    let library = host()?;
+    let pid = checked_pid(pid)?;
     take_notice()?;
-    if own_cube(library).running(node, pid.into()).is_some() {
-        return Err(Fault::of(EQUSEPID, "pid", pid.into()));
+    for (at, &node) in nodes.iter().enumerate() {
+        let taken = own_cube(library).running(node.into(), pid.into()).is_some();
+        if taken || nodes[..at].contains(&node) {
+            return Err(Fault::of(EQUSEPID, "pid", pid.into()));
+        }
     }
+    let mut tasks = Vec::new();
+    // Nodes that follow each other are started together.
+    for run in nodes.chunk_by(|one, next| one + 1 == *next) {
+        match start(program, run[0], run.len() as c_int, pid) {
+            Ok(started) => tasks.extend(started),
+            Err(fault) => {
+                for &node in &nodes[..tasks.len()] {
+                    kill_loaded(node.into(), pid.into());
+                }
+                return Err(fault);
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// Starts a program on nodes that follow each other.
+fn start(program: &Program, first: c_int, count: c_int, pid: c_int) -> Result<Vec<c_int>, Fault> {
+    let library = library();
     let place = Place {
         host: library.task,
         host_pid: library.ptype as c_int,
         nodes: library.nodes,
         node: first,
         pid,
+        fork: program.fork,
+        rows: library.rows,
     };
-    let tasks = spawn(file.trim(), place, count)?;
+    let tasks = spawn(program, place, count)?;
     for (node, &task) in (first..).zip(&tasks) {
         own_cube(library).add(task, node, pid);
         library.places.add(task, node, pid);
@@ -187,21 +248,21 @@ pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
     } else if library.peers == pid.into() {
         library.set_apart();
     }
-    Ok(0)
+    Ok(tasks)
+}
+
+/// The texts as C has them, NULL behind the last one.
+fn addresses(texts: &[CString]) -> Vec<*const c_char> {
+    let all = texts.iter().map(|text| text.as_ptr());
+    all.chain([std::ptr::null()]).collect()
 }
 
 /// Starts tasks at their place. Some without the others are no good.
-fn spawn(file: &str, place: Place, count: c_int) -> Result<Vec<c_int>, Fault> {
-    let here = !file.contains('/') && Path::new(file).exists();
-    let path = if here {
-        format!("./{file}")
-    } else {
-        file.to_owned()
-    };
-    let bad = Fault::plain(EQBADFIL);
-    let path = CString::new(path).map_err(|_| bad)?;
-    let variable = CString::new(place.write()).map_err(|_| bad)?;
-    let environment = [variable.as_ptr(), std::ptr::null()];
+fn spawn(program: &Program, place: Place, count: c_int) -> Result<Vec<c_int>, Fault> {
+    let variable = CString::new(place.write()).map_err(|_| Fault::plain(EQBADFIL))?;
+    let arguments = addresses(&program.arguments);
+    let mut environment = addresses(&program.environment);
+    environment.insert(0, variable.as_ptr());
     // SAFETY: options made of zeros are the usual ones.
     let mut options: rg::SpawnOptions = unsafe { std::mem::zeroed() };
     options.environment = environment.as_ptr();
@@ -210,8 +271,8 @@ fn spawn(file: &str, place: Place, count: c_int) -> Result<Vec<c_int>, Fault> {
     // SAFETY: texts, options, and room for as many tasks.
     let code = unsafe {
         rg::rg_spawn(
-            path.as_ptr(),
-            std::ptr::null(),
+            program.path.as_ptr(),
+            arguments.as_ptr(),
             &options,
             count,
             tasks.as_mut_ptr(),
@@ -239,7 +300,7 @@ unsafe fn load_program(file: *const c_char, node: c_long, pid: c_long) -> Answer
 }
 
 /// Kills processes of the host's cube, and forgets them.
-fn kill_loaded(node: c_long, pid: c_long) {
+pub fn kill_loaded(node: c_long, pid: c_long) {
     let library = library();
     let cube = library.cube.get_or_insert_default();
     while let Some(task) = cube.running(node, pid).map(|process| process.task) {
@@ -260,7 +321,13 @@ fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
     for other in (0..c_long::from(library.nodes)).filter(|&one| meant(one) && one != me) {
         if let Ok(task) = library.task_of(other, ptype) {
             // SAFETY: as above.
-            let killed = unsafe { rg::rg_kill(task) } == rg::OK;
+            let code = unsafe { rg::rg_kill(task) };
+            if code == rg::ERR_STATE && node == -1 {
+                // From a signal handler that has interrupted a call the launcher can be told one thing: that all are to end.
+                // SAFETY: as above.
+                unsafe { rg::rg_abort(1) };
+            }
+            let killed = code == rg::OK;
             if let Some(next) = (!killed).then(|| library.successor(task)).flatten() {
                 // SAFETY: as above.
                 unsafe { rg::rg_kill(next) };
@@ -325,7 +392,7 @@ pub fn await_end(seconds: f64) -> Result<(), Fault> {
 }
 
 /// Waits until all processes have ended that are meant.
-unsafe fn wait_for_all(node: c_long, pid: c_long) -> Answer {
+pub unsafe fn wait_for_all(node: c_long, pid: c_long) -> Answer {
     host()?;
     while own_cube(library()).running(node, pid).is_some() {
         await_end(FOR_EVER)?;

@@ -3,46 +3,25 @@
 
 use std::ffi::{c_char, c_int, c_long};
 
-use crate::error::{Answer, EQPARAM, Fault, or_end, or_errno};
-use crate::forms::{Argument, to_fortran};
-use crate::handlers::around;
+use crate::error::{Answer, EQPARAM, Fault};
+use crate::forms::{Argument, fortran_raw_forms};
 use crate::host;
 
-/// The longest text.
-const LONGEST: usize = 4096;
+/// How long the text of a Fortran program may be, in bytes.
+const MAX_TEXT_BYTES: usize = 4096;
 
-/// A text of a Fortran program.
+/// A text of a Fortran program, without the blanks around it.
 ///
 /// # Safety
 /// It has that length.
-unsafe fn text(text: *const c_char, length: usize) -> Result<String, Fault> {
-    if text.is_null() || length > LONGEST {
+pub unsafe fn text(text: *const c_char, length: usize) -> Result<String, Fault> {
+    if text.is_null() || length > MAX_TEXT_BYTES {
         return Err(Fault::plain(EQPARAM));
     }
     // SAFETY: the caller's.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     let bytes = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(bytes).trim().to_owned())
-}
-
-/// Defines the two names of a call.
-macro_rules! both {
-    ($($plain:ident, $underscored:ident: ($($name:ident: $type:ty),*) = $body:path;)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $plain($($name: $type),*) -> c_int {
-                // SAFETY: Fortran's contract: texts as long as is said, numbers by reference.
-                let answer = around(|| unsafe { $body($($name),*) });
-                to_fortran(or_end(stringify!($plain).trim_end_matches('_'), answer))
-            }
-
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $underscored($($name: $type),*) -> c_int {
-                // SAFETY: as above.
-                to_fortran(or_errno(around(|| unsafe { $body($($name),*) })))
-            }
-        )*
-    };
 }
 
 unsafe fn get(
@@ -99,7 +78,7 @@ unsafe fn wait_one(
     Ok(0)
 }
 
-both! {
+fortran_raw_forms! {
     getcube_, _getcube_: (name: *const c_char, kind: *const c_char, machine: *const c_char, keep: *const c_int, name_length: usize, kind_length: usize, machine_length: usize) = get;
     attachcube_, _attachcube_: (name: *const c_char, length: usize) = attach;
     relcube_, _relcube_: (name: *const c_char, length: usize) = release;

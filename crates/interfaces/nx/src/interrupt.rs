@@ -44,7 +44,8 @@ pub fn start() -> Result<(), Fault> {
     }
     let own = start as fn() -> Result<(), Fault> as usize;
     CAN.store(!is_executables(own) && set_handler(), Ordering::Relaxed);
-    let thread = std::thread::Builder::new().name("nx-handlers".to_owned());
+    // By its name and its signals it is known as no thread of the program's, which ends without it.
+    let thread = std::thread::Builder::new().name("regatta/nx".to_owned());
     let started = thread.spawn(move || watch(descriptor));
     started.map(drop).map_err(|_| Fault::plain(EQNOPROC))
 }

@@ -3,13 +3,17 @@
 //! The functions are those of `nx.h`, each in the file of its section; `docs/nx.md` has the table of them. Everything goes through the
 //! C interface of libregatta.so, so a program may use both.
 
+mod application;
+mod application_fortran;
 mod arithmetic;
+mod attributes;
 mod clocks;
 mod concatenation;
 mod cube;
 mod error;
 mod extended;
 mod files;
+mod files_fortran;
 mod forms;
 mod global;
 mod handled;
@@ -24,6 +28,9 @@ mod left;
 mod life;
 mod mids;
 mod operator;
+mod options;
+mod partition;
+mod partitions;
 mod places;
 mod probe;
 mod receive;
@@ -31,6 +38,8 @@ mod send;
 mod started;
 mod state;
 mod types;
+mod units;
+mod vectors;
 mod who;
 mod world;
 

@@ -6,7 +6,7 @@ use crate::error::{EQDRVERR, EQNOSET, EQSET, Fault, check, fault};
 use crate::host::usual_nodes;
 use crate::places::{Place, VARIABLE};
 use crate::rg;
-use crate::state::{Library, library};
+use crate::state::{Library, NOBODY, library};
 
 /// The library's state, as a process that can send and receive. NX has no call that begins a node's program: the first call of any kind
 /// does.
@@ -58,6 +58,7 @@ fn enrol<'a>() -> Result<&'a mut Library, Fault> {
             library.me = place.node + rank;
             library.nodes = place.nodes;
             library.ptype = place.pid.into();
+            (library.fork, library.rows) = (place.fork, place.rows);
             library.places.set_host(place.host, place.host_pid.into());
             // Were they all loaded together?
             library.set_apart();
@@ -86,15 +87,33 @@ pub fn enrol_host(pid: c_int) -> Result<(), Fault> {
     if library.nodes == 0 {
         library.nodes = usual_nodes()?;
     }
+    become_host(first, pid)
+}
+
+fn become_host(task: c_int, pid: c_int) -> Result<(), Fault> {
+    let library = library();
     library.cube.get_or_insert_default();
-    library.task = first;
+    library.task = task;
     library.me = library.nodes;
     library.ptype = pid.into();
     library.set_apart();
-    library.places.set_host(first, pid.into());
+    library.places.set_host(task, pid.into());
     leave_at_the_end()?;
     library.joined = true;
     Ok(())
+}
+
+/// Whether nobody has started this process as a part of something: it has no place, and no tasks beside it.
+pub fn is_alone() -> Result<bool, Fault> {
+    let (_, size, _) = join()?;
+    Ok(size == 1 && place().is_none())
+}
+
+/// Becomes the program that begins an application of so many nodes: a host that has no pid yet.
+pub fn enrol_controller(nodes: c_int, rows: c_int) -> Result<(), Fault> {
+    let (_, _, first) = join()?;
+    (library().nodes, library().rows) = (nodes, rows);
+    become_host(first, NOBODY)
 }
 
 fn leave_at_the_end() -> Result<(), Fault> {

@@ -1,8 +1,9 @@
 //! Message ids: a table of what has been begun, by numbers that a program keeps. Pure.
 //!
 //! An id is a positive number of 31 bits: a place in the table and, above it, how often that place has been used before, so that an id that
-//! has been released is not taken for another one.
+//! has been released is not taken for another one. It comes again when all others have been there.
 
+use std::collections::VecDeque;
 use std::ffi::{c_int, c_long};
 
 /// Bits of an id that are the place, counted from 1.
@@ -21,6 +22,8 @@ struct Slot<T> {
 pub struct Table<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u16>,
+    /// Places that have had all their ids; the first of them is in front.
+    resting: VecDeque<u16>,
 }
 
 impl<T> Table<T> {
@@ -28,25 +31,28 @@ impl<T> Table<T> {
         Table {
             slots: Vec::new(),
             free: Vec::new(),
+            resting: VecDeque::new(),
         }
     }
 
     /// How many more it takes.
     pub fn room(&self) -> usize {
-        MOST - self.slots.len() + self.free.len()
+        MOST - self.slots.len() + self.free.len() + self.resting.len()
     }
 
     /// Puts something in, under an id of its own. The table may be full.
     pub fn insert(&mut self, entry: T) -> Option<c_int> {
-        if let Some(at) = self.free.pop() {
+        let is_full = self.slots.len() >= MOST;
+        let free = match self.free.pop() {
+            None if is_full => self.resting.pop_front(),
+            free => free,
+        };
+        if let Some(at) = free {
             let slot = &mut self.slots[usize::from(at)];
             slot.entry = Some(entry);
             return Some(id(slot.uses, at));
         }
-        let at = u16::try_from(self.slots.len()).ok()?;
-        if usize::from(at) >= MOST {
-            return None;
-        }
+        let at = u16::try_from(self.slots.len()).ok().filter(|_| !is_full)?;
         self.slots.push(Slot {
             uses: 0,
             entry: Some(entry),
@@ -66,7 +72,10 @@ impl<T> Table<T> {
         let slot = &mut self.slots[at];
         let entry = slot.entry.take()?;
         slot.uses = (slot.uses + 1) % USES;
-        self.free.push(at as u16);
+        match slot.uses {
+            0 => self.resting.push_back(at as u16),
+            _ => self.free.push(at as u16),
+        }
         Some(entry)
     }
 
@@ -112,6 +121,24 @@ mod tests {
         assert_ne!(old, new);
         assert_eq!(table.get(old), None);
         assert_eq!(table.get(new), Some(&mut 2));
+    }
+
+    #[test]
+    fn a_released_id_does_not_come_again_when_its_place_has_had_all_its_ids() {
+        let mut table = Table::new();
+        let old = table.insert(()).expect("an id");
+        table.remove(old);
+        for _ in 0..4 * u32::from(USES) {
+            let next = table.insert(()).expect("an id");
+            assert_ne!(next, old);
+            table.remove(next);
+        }
+        assert_eq!(table.room(), MOST);
+        let all: Vec<_> = (0..MOST).map(|_| table.insert(())).collect();
+        assert!(
+            all.iter().all(Option::is_some),
+            "places that rest are taken at last"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "REGATTA_NX";
 /// The place of a loaded process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The host's task and pid.
+    /// The host's task, and its pid, or `NOBODY` if it has none yet.
     pub host: c_int,
     pub host_pid: c_int,
     /// Nodes of the cube.
@@ -21,6 +21,10 @@ pub struct Place {
     /// The node of the first of those that were loaded together, and their pid.
     pub node: c_int,
     pub pid: c_int,
+    /// The call of `nx_nfork` by which the program has started itself again, from 1; 0 for a program that was loaded.
+    pub fork: c_int,
+    /// Rows of the rectangle that the nodes are; 0 if nobody has said.
+    pub rows: c_int,
 }
 
 impl Place {
@@ -32,20 +36,24 @@ impl Place {
             nodes,
             node,
             pid,
+            fork,
+            rows,
         } = self;
-        format!("{VARIABLE}={host} {host_pid} {nodes} {node} {pid}")
+        format!("{VARIABLE}={host} {host_pid} {nodes} {node} {pid} {fork} {rows}")
     }
 
     /// From the variable's value.
     pub fn read(text: &str) -> Option<Place> {
         let mut numbers = text.split(' ').map(|word| word.parse::<c_int>().ok());
-        let mut next = || numbers.next().flatten().filter(|&number| number >= 0);
+        let mut from = |least| numbers.next().flatten().filter(|&number| number >= least);
         let place = Place {
-            host: next()?,
-            host_pid: next()?,
-            nodes: next()?,
-            node: next()?,
-            pid: next()?,
+            host: from(0)?,
+            host_pid: from(NOBODY)?,
+            nodes: from(0)?,
+            node: from(0)?,
+            pid: from(0)?,
+            fork: from(0)?,
+            rows: from(0)?,
         };
         (place.node < place.nodes && numbers.next().is_none()).then_some(place)
     }
@@ -80,15 +88,28 @@ impl Places {
         (self.host, self.host_pid) = (task, pid);
     }
 
-    pub fn host_pid(&self) -> c_long {
+    /// The host's pid. One that has begun an application has none until it calls `setptype`.
+    pub fn host_pid(&mut self) -> c_long {
+        if self.host_pid == c_long::from(NOBODY)
+            && self.host != NOBODY
+            && let Some([pid, ..]) = get(&host_name(self.host), 0)
+        {
+            self.host_pid = pid.into();
+        }
         self.host_pid
+    }
+
+    /// The host has got its pid: all can find it.
+    pub fn tell_host_pid(&mut self, pid: c_int) {
+        self.host_pid = pid.into();
+        put(&host_name(self.host), [pid, 0]);
     }
 
     /// The node and the pid of a task; -1 for what is not known.
     #[cold]
     pub fn process_of(&mut self, task: c_int, nodes: c_int) -> (c_long, c_long) {
         if task == self.host {
-            return (c_long::from(nodes), self.host_pid);
+            return (c_long::from(nodes), self.host_pid());
         }
         let known = self.known.iter().find(|known| known.task == task).copied();
         match known.or_else(|| self.look_up_task(task)) {
@@ -106,7 +127,10 @@ impl Places {
         awaits: bool,
     ) -> Option<c_int> {
         if node == nodes {
-            return (self.host != NOBODY && pid == self.host_pid).then_some(self.host);
+            // A host without a pid is there by any.
+            let its = self.host_pid();
+            let is_meant = pid == its || its == c_long::from(NOBODY);
+            return (self.host != NOBODY && is_meant).then_some(self.host);
         }
         let known = |known: &&Known| (known.node, known.pid) == (node, pid);
         if let Some(known) = self.known.iter().rev().find(known) {
@@ -173,6 +197,10 @@ fn process_name(host: c_int, node: c_int, pid: c_long) -> String {
     format!("nx.{host}.process.{node}.{pid}")
 }
 
+fn host_name(host: c_int) -> String {
+    format!("nx.{host}.pid")
+}
+
 fn task_name(host: c_int, task: c_int) -> String {
     format!("nx.{host}.task.{task}")
 }
@@ -226,10 +254,19 @@ mod tests {
             nodes: 8,
             node: 3,
             pid: 7,
+            fork: 0,
+            rows: 2,
         };
-        let text = place.write();
-        let value = text.strip_prefix("REGATTA_NX=").expect("the variable");
-        assert_eq!(Place::read(value), Some(place));
+        let without_pid = Place {
+            host_pid: NOBODY,
+            fork: 1,
+            ..place
+        };
+        for place in [place, without_pid] {
+            let text = place.write();
+            let value = text.strip_prefix("REGATTA_NX=").expect("the variable");
+            assert_eq!(Place::read(value), Some(place));
+        }
     }
 
     #[test]
@@ -237,11 +274,12 @@ mod tests {
         for text in [
             "",
             "1",
-            "1 2 3 4",
-            "1 2 3 3 5",
-            "1 2 3 0 -5",
-            "1 2 3 0 5 6",
-            "a 2 3 0 5",
+            "1 2 3 0 5 0",
+            "1 2 3 3 5 0 0",
+            "1 2 3 0 -5 0 0",
+            "1 -2 3 0 5 0 0",
+            "1 2 3 0 5 0 0 0",
+            "a 2 3 0 5 0 0",
         ] {
             assert_eq!(Place::read(text), None, "{text}");
         }

@@ -8,6 +8,7 @@ use crate::error::{Answer, EQNOACT, EQNODE, EQPID, Fault};
 use crate::files::Moded;
 use crate::inbox::Inbox;
 use crate::mids::Table;
+use crate::partition::Partitions;
 use crate::places::Places;
 use crate::rg;
 use crate::started::Started;
@@ -55,6 +56,15 @@ pub struct Library {
     pub peers: c_long,
     /// Our pid, which the Paragon calls ptype.
     pub ptype: c_long,
+    /// Rows of the rectangle that the nodes are; 0 if nobody has said.
+    pub rows: c_int,
+    /// The partition in which an application has been begun here.
+    pub application: Option<String>,
+    /// Partitions that the program has made.
+    pub partitions: Partitions,
+    /// Calls of `nx_nfork` so far, and the one by which this process was started, or 0.
+    pub forks: c_int,
+    pub fork: c_int,
     /// The processes with our pid that take part in global operations.
     pub group: Option<rg::Group>,
     /// Where other processes are.
@@ -67,6 +77,8 @@ pub struct Library {
     pub inbox: Inbox,
     /// Descriptors that nodes share, and how.
     pub modes: Vec<Moded>,
+    /// Units of a Fortran program that `gopen` has opened.
+    pub units: Vec<crate::units::Opened>,
     /// Reads and writes that have been begun.
     pub transfers: Table<Answer>,
     /// Lengths and offsets of the parts of a concatenation.
@@ -192,12 +204,18 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     first: 0,
     peers: 0,
     ptype: 0,
+    rows: 0,
+    application: None,
+    partitions: Partitions::new(),
+    forks: 0,
+    fork: 0,
     group: None,
     places: Places::new(),
     cube: None,
     started: Table::new(),
     inbox: Inbox::new(),
     modes: Vec::new(),
+    units: Vec::new(),
     transfers: Table::new(),
     lengths: Vec::new(),
     offsets: Vec::new(),

@@ -24,9 +24,18 @@ unsafe fn my_host() -> Answer {
     unsafe { nodes() }
 }
 
-/// A process has its pid from the start, and keeps it.
+/// `INVALID_PTYPE`: the pid of a program that has begun an application, until it sets one.
+const NO_PTYPE: c_long = -1;
+
+/// A process has its pid from the start, and keeps it; but for a program that has begun an application.
 unsafe fn set_ptype(ptype: c_long) -> Answer {
     let library = enrolled()?;
+    if library.cube.is_some() && library.ptype == NO_PTYPE && ptype >= 0 {
+        let pid = c_int::try_from(ptype).map_err(|_| Fault::of(EQPID, "pid", ptype))?;
+        library.places.tell_host_pid(pid);
+        library.ptype = ptype;
+        return Ok(0);
+    }
     match ptype {
         same if same == library.ptype => Ok(0),
         0.. => Err(Fault::of(EQSET, "pid", ptype)),
@@ -54,11 +63,20 @@ fn rectangle(nodes: c_int) -> (c_int, c_int) {
     (rows, nodes / rows)
 }
 
+/// The rows and columns of the nodes: as the program that has begun the application has said, or the most square rectangle.
+pub fn shape() -> Result<(c_int, c_int), Fault> {
+    let library = enrolled()?;
+    Ok(match library.rows {
+        0 => rectangle(library.nodes),
+        rows => (rows, library.nodes / rows),
+    })
+}
+
 unsafe fn my_part(rows: *mut c_long, columns: *mut c_long) -> Answer {
     if rows.is_null() || columns.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    let (height, width) = rectangle(enrolled()?.nodes);
+    let (height, width) = shape()?;
     // SAFETY: the C contract: places for two numbers.
     unsafe {
         rows.write_unaligned(c_long::from(height));

@@ -13,46 +13,102 @@ use crate::trace::{self, calls, ints, traced};
 use crate::{rg, tid};
 
 /// The channels of PVM begin here, so that a program's own use of Regatta does not meet them.
-const FIRST: i32 = 1 << 28;
+const FIRST_CHANNEL: i32 = 1 << 28;
 /// The channels of tags with the sign bit.
-const RESERVED: i32 = 1 << 27;
+const CHANNELS_OF_RESERVED_TAGS: i32 = 1 << 27;
 /// Where the number of a context that was made begins, as in the numbers of tasks of the first host.
-const BASE: i32 = 1 << 18;
+const FIRST_CONTEXT: i32 = 1 << 18;
+/// Contexts that there can be.
+const MAX_CONTEXTS: i32 = FIRST_CONTEXT - 1;
 /// Under this name each context that is in use has an entry, whose index tells it from all others.
 const NAME: &CStr = c"pvm-contexts";
+/// Under this name there is the number of contexts made so far.
+const NAME_OF_COUNT: &CStr = c"pvm-contexts-made";
+/// Entries stay when we end, and others may change them.
+const ENTRY_FLAGS: c_int = rg::OVERWRITABLE | rg::PERSISTENT;
 
 /// The channel of the messages of a context whose tags are like this one.
 #[inline(always)]
 pub fn channel(context: i32, tag: i32) -> rg::Group {
-    let apart = if tag < rg::ANY { RESERVED } else { 0 };
-    rg::channel(FIRST + apart + (context & (RESERVED - 1)))
+    let apart = if tag < rg::ANY {
+        CHANNELS_OF_RESERVED_TAGS
+    } else {
+        0
+    };
+    rg::channel(FIRST_CHANNEL + apart + (context & (CHANNELS_OF_RESERVED_TAGS - 1)))
 }
 
-/// A new context that no other task has. It stays in use when we end: others may be in it.
-fn fresh() -> Result<i32, i32> {
-    let mut index = 0;
-    let flags = rg::SEVERAL | rg::OVERWRITABLE | rg::PERSISTENT;
-    // SAFETY: a text, no bytes, and a place for the index.
-    let code = unsafe {
+/// Puts an entry of these bytes at an index, or where there is room (RG_ANY).
+fn put(name: &CStr, value: &[u8], index: i32) -> Result<(), i32> {
+    let (value, length, mut placed) = (value.as_ptr().cast(), value.len(), 0);
+    // SAFETY: a text, so many bytes, and a place for the index.
+    match unsafe {
         rg::rg_put(
-            NAME.as_ptr(),
-            std::ptr::null(),
-            0,
-            rg::ANY,
-            flags,
-            &mut index,
+            name.as_ptr(),
+            value,
+            length,
+            index,
+            ENTRY_FLAGS | rg::SEVERAL,
+            &mut placed,
         )
-    };
-    match code {
-        rg::OK if index < BASE - 1 => Ok(BASE + index + 1),
-        rg::OK | rg::ERR_MEMORY => Err(codes::OUT_OF_RES),
+    } {
+        rg::OK => Ok(()),
+        rg::ERR_MEMORY => Err(codes::OUT_OF_RES),
         _ => Err(codes::SYS_ERR),
     }
 }
 
+/// A number that comes again when [`MAX_CONTEXTS`] others have been given, in the whole job.
+fn next_index() -> Result<i32, i32> {
+    loop {
+        let mut made = 0;
+        // SAFETY: a text, and a place for the number.
+        match unsafe { rg::rg_add(NAME_OF_COUNT.as_ptr(), 0, 1, &mut made) } {
+            rg::OK => return Ok((made as u64 % MAX_CONTEXTS as u64) as i32),
+            // Of several tasks that put the first number here, one has it at index 0.
+            rg::ERR_NAME => put(NAME_OF_COUNT, &0u64.to_le_bytes(), rg::ANY)?,
+            _ => return Err(codes::SYS_ERR),
+        }
+    }
+}
+
+fn is_in_use(index: i32) -> Result<bool, i32> {
+    let (mut length, mut found) = (0, 0);
+    // SAFETY: a text, no room for bytes, and places for two numbers.
+    let code = unsafe {
+        rg::rg_get(
+            NAME.as_ptr(),
+            index,
+            0,
+            std::ptr::null_mut(),
+            0,
+            &mut length,
+            &mut found,
+        )
+    };
+    match code {
+        rg::OK => Ok(true),
+        rg::ERR_NAME => Ok(false),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// A new context that no other task has. It stays in use when we end: others may be in it. One that is freed comes again as late as can be,
+/// since messages of it may still be on their way, or wait.
+fn fresh() -> Result<i32, i32> {
+    for _ in 0..MAX_CONTEXTS {
+        let index = next_index()?;
+        if !is_in_use(index)? {
+            put(NAME, &[], index)?;
+            return Ok(FIRST_CONTEXT + index + 1);
+        }
+    }
+    Err(codes::OUT_OF_RES)
+}
+
 fn free(context: i32) -> Result<(), i32> {
-    let index = context - BASE - 1;
-    if !(0..BASE).contains(&index) {
+    let index = context - FIRST_CONTEXT - 1;
+    if !(0..MAX_CONTEXTS).contains(&index) {
         return Err(codes::NOT_FOUND);
     }
     // SAFETY: a text.

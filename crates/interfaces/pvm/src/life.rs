@@ -1,6 +1,7 @@
 //! Becoming a task of the virtual machine, and leaving it.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::Write as _;
 
 use crate::message::{self, codes, error};
 use crate::spawn_environment::SpawnEnvironment;
@@ -113,7 +114,11 @@ fn complain() {
     if error::auto_err() != 0 {
         // SAFETY: a text that stays until the next failure.
         let why = unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy();
-        eprintln!("libpvm [pid{}]: {why}", std::process::id());
+        let _ = writeln!(
+            std::io::stderr(),
+            "libpvm [pid{}]: {why}",
+            std::process::id()
+        );
     }
 }
 
@@ -210,7 +215,8 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
     traced(calls::SIBLINGS, || [], answer, exit)
 }
 
-/// Start the virtual machine. Of what a pvmd takes as arguments the host file counts: its hosts are added before this returns.
+/// Start the virtual machine. Of what a pvmd takes as arguments the host file counts: its hosts are added before this returns. A file that
+/// cannot be read, faulty lines of it and hosts that cannot be added are told on the standard error, and keep nothing from starting.
 ///
 /// # Safety
 /// `argv` points to `argc` texts.
@@ -229,33 +235,48 @@ unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, block: 
 /// # Safety
 /// As of `pvm_start_pvmd`.
 unsafe fn start(argc: c_int, argv: *mut *mut c_char) -> c_int {
-    let mut file = None;
-    for index in 0..if argv.is_null() {
-        0
-    } else {
-        argc.max(0) as usize
-    } {
-        // SAFETY: the C contract: as many texts as there are said to be.
-        let word = unsafe { (*argv.add(index)).as_ref().map(|word| CStr::from_ptr(word)) };
-        if let Some(word) = word.filter(|word| !word.to_bytes().starts_with(b"-")) {
-            file = Some(word);
-        }
-    }
+    let count = if argv.is_null() { 0 } else { argc.max(0) };
+    // SAFETY: the C contract: as many texts as there are said to be. A list ends where a text is missing.
+    let words = (0..count as usize).map_while(|index| unsafe {
+        let word = (*argv.add(index)).as_ref()?;
+        Some(CStr::from_ptr(word))
+    });
+    let words: Vec<&CStr> = words.collect();
     let name = machine();
     // SAFETY: the name is a text.
     let there = unsafe { rg::rg_enter(name.as_ptr(), rg::LOOK) } == rg::OK;
     let begun = || {
+        let file = host_file(&words)?;
         // SAFETY: as above.
         match unsafe { rg::rg_enter(name.as_ptr(), rg::BEGIN_ONLY) } {
-            rg::OK => match file.map(crate::machine::add_file) {
-                Some(Err(code)) => code,
-                _ => 0,
-            },
-            _ => codes::CANT_START,
+            rg::OK => file.map_or(Ok(()), crate::machine::add_file),
+            _ => Err(codes::CANT_START),
         }
     };
-    let code = if there { codes::DUP_HOST } else { begun() };
-    error::result("pvm_start_pvmd", code)
+    let begun = if there { Err(codes::DUP_HOST) } else { begun() };
+    error::result("pvm_start_pvmd", begun.err().unwrap_or(0))
+}
+
+/// The host file among the arguments of a pvmd, or the code of what keeps a pvmd from starting: a second file, or that it would be the
+/// daemon of another host. Any word that is no option of its own is the name of a file.
+fn host_file<'a>(words: &[&'a CStr]) -> Result<Option<&'a CStr>, i32> {
+    let option = |word: &CStr| match word.to_bytes() {
+        [b'-', letter, ..] => Some(*letter),
+        _ => None,
+    };
+    if words
+        .iter()
+        .any(|word| matches!(option(word), Some(b's' | b'S')))
+    {
+        return Err(codes::CANT_START);
+    }
+    let mut files = words
+        .iter()
+        .filter(|word| !matches!(option(word), Some(b'd' | b'n' | b't')));
+    match (files.next(), files.next()) {
+        (file, None) => Ok(file.copied()),
+        _ => Err(codes::CANT_START),
+    }
 }
 
 /// End the virtual machine and all its tasks.
@@ -273,4 +294,28 @@ extern "C" fn pvm_halt() -> c_int {
         error::result("pvm_halt", code)
     };
     traced(calls::HALT, || [], halted, |_| [])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pvmd_takes_one_host_file_beside_its_options() {
+        let cases: [(&[&CStr], _); 7] = [
+            (&[], Ok(None)),
+            (&[c"hosts"], Ok(Some(c"hosts"))),
+            (
+                &[c"-d0x11", c"hosts", c"-nalpha", c"-t"],
+                Ok(Some(c"hosts")),
+            ),
+            (&[c"-x"], Ok(Some(c"-x"))),
+            (&[c"-"], Ok(Some(c"-"))),
+            (&[c"hosts", c"hosts"], Err(codes::CANT_START)),
+            (&[c"-s", c"hosts"], Err(codes::CANT_START)),
+        ];
+        for (words, expected) in cases {
+            assert_eq!(host_file(words), expected, "{words:?}");
+        }
+    }
 }

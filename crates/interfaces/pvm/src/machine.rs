@@ -1,6 +1,7 @@
 //! The hosts of the virtual machine.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -153,6 +154,9 @@ unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
         }
         // SAFETY: the C contract: a text.
         let name = unsafe { CStr::from_ptr(name) };
+        if name.is_empty() {
+            return Err(codes::BAD_PARAM);
+        }
         match hosts()?
             .iter()
             .any(|host| text(&host.name).as_c_str() == name)
@@ -388,26 +392,30 @@ unsafe extern "C" fn pvm_delhosts(
 pub fn add_file(path: &CStr) -> Result<(), i32> {
     enrol()?;
     let said = |why: &str| {
-        eprintln!(
+        let _ = writeln!(
+            std::io::stderr(),
             "libpvm [t{:x}]: {}: {why}",
             crate::state::library().tid,
             path.to_string_lossy()
-        )
+        );
     };
-    let text = std::fs::read(std::path::Path::new(std::ffi::OsStr::from_bytes(
-        path.to_bytes(),
-    )));
-    let text = match text.map(CString::new) {
-        Ok(Ok(text)) => text,
-        Ok(Err(_)) => {
-            said("it is no text");
-            return Err(codes::BAD_PARAM);
-        }
+    let file = std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    let text = match std::fs::read(file) {
+        Ok(text) => text,
         Err(error) => {
-            said(&error.to_string());
-            return Err(codes::NO_FILE);
+            said(&format!(
+                "the host file cannot be read: {error}; the virtual machine begins with this host alone"
+            ));
+            return Ok(());
         }
     };
+    // A byte of zero would end the text for the machine before its end.
+    let text = String::from_utf8_lossy(&text).replace('\0', "\u{fffd}");
+    let (text, problems) = regatta_hostfile::without_faults(&text);
+    for problem in problems {
+        said(&format!("{problem}; the line is passed over"));
+    }
+    let text = CString::new(text).expect("zeros have been replaced");
     // SAFETY: a text.
     let outcome = unsafe { rg::rg_add_host_file(text.as_ptr(), std::ptr::null_mut()) };
     if outcome != rg::OK {
@@ -415,7 +423,6 @@ pub fn add_file(path: &CStr) -> Result<(), i32> {
         said(&unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy());
     }
     match outcome {
-        rg::ERR_ARGUMENT => Err(codes::BAD_PARAM),
         rg::ERR_LAUNCHER => Err(codes::SYS_ERR),
         // The machine is there, with the hosts that could be added.
         _ => Ok(()),

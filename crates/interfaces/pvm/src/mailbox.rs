@@ -419,7 +419,8 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
         };
         let value = entry(info, &Body::new().int(data).into_vec());
         match index {
-            ..0 => put_further(name, &value, FROM_OLD),
+            ..-1 => Err(codes::BAD_PARAM),
+            -1 => put_further(name, &value, FROM_OLD),
             _ if get_bytes(name, index, 0).is_ok() => Err(codes::EXISTS),
             _ => put_bytes(name, &value, index, FROM_OLD),
         }

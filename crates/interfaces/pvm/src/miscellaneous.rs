@@ -33,6 +33,8 @@ fn export(names: &[String]) {
     }
 }
 
+/// The name of a variable; an empty one stands for none.
+///
 /// # Safety
 /// A text, or NULL.
 unsafe fn name<'a>(of: *const c_char) -> Result<&'a str, i32> {
@@ -41,9 +43,7 @@ unsafe fn name<'a>(of: *const c_char) -> Result<&'a str, i32> {
     }
     // SAFETY: as the caller promises.
     let name = unsafe { CStr::from_ptr(of) }.to_str();
-    name.ok()
-        .filter(|name| !name.is_empty())
-        .ok_or(codes::BAD_PARAM)
+    name.map_err(|_| codes::BAD_PARAM)
 }
 
 #[unsafe(no_mangle)]
@@ -51,7 +51,7 @@ unsafe extern "C" fn pvm_export(of: *const c_char) -> c_int {
     // SAFETY: the C contract.
     let added = unsafe { name(of) }.map(|name| {
         let mut names = exported();
-        if !names.iter().any(|known| known == name) {
+        if !name.is_empty() && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
             export(&names);
         }

@@ -5,6 +5,7 @@
 //! has named a file (`pvm_catchout`) whole lines are written there, whenever it calls the library.
 
 use std::ffi::{c_int, c_void};
+use std::io::Write as _;
 use std::mem::offset_of;
 
 use crate::arrival::Select;
@@ -231,7 +232,10 @@ pub fn finish() {
         while matches!(receive::await_in(&[CAUGHT], Wait::Not), Ok(true)) {}
         if are_writing() {
             let me = library().tid;
-            eprintln!("libpvm [t{me:x}]: child task(s) still running.  waiting...");
+            let _ = writeln!(
+                std::io::stderr(),
+                "libpvm [t{me:x}]: child task(s) still running.  waiting..."
+            );
         }
         while are_writing() && matches!(receive::await_in(&[CAUGHT], Wait::Forever), Ok(true)) {}
     }

@@ -5,28 +5,29 @@ use std::ffi::{c_int, c_void};
 use crate::facts::logical;
 use crate::{Request, SUCCESS, Status, finish};
 
-/// A request's functions and its state.
+/// A request's functions and its state, which is the program's own variable: the functions may change it for the program to see, as
+/// with other MPIs.
 struct Functions {
     query: unsafe extern "C" fn(*mut i64, *mut Status, *mut c_int),
     free: unsafe extern "C" fn(*mut i64, *mut c_int),
     cancel: unsafe extern "C" fn(*mut i64, *mut c_int, *mut c_int),
-    state: i64,
+    state: *mut i64,
 }
 
 unsafe extern "C" fn query(functions: *mut c_void, status: *mut Status) -> c_int {
     let functions: *mut Functions = functions.cast();
     let mut result = SUCCESS;
     // SAFETY: these functions were given with the request, and stay until it is freed.
-    unsafe { ((*functions).query)(&raw mut (*functions).state, status, &mut result) };
+    unsafe { ((*functions).query)((*functions).state, status, &mut result) };
     result
 }
 
 unsafe extern "C" fn free(functions: *mut c_void) -> c_int {
     // SAFETY: the request is freed, and its functions with it.
-    let mut functions = unsafe { Box::from_raw(functions.cast::<Functions>()) };
+    let functions = unsafe { Box::from_raw(functions.cast::<Functions>()) };
     let mut result = SUCCESS;
     // SAFETY: the program's function.
-    unsafe { (functions.free)(&mut functions.state, &mut result) };
+    unsafe { (functions.free)(functions.state, &mut result) };
     result
 }
 
@@ -34,7 +35,7 @@ unsafe extern "C" fn cancel(functions: *mut c_void, complete: c_int) -> c_int {
     let functions: *mut Functions = functions.cast();
     let (mut complete, mut result) = (logical(complete), SUCCESS);
     // SAFETY: these functions were given with the request, and stay until it is freed.
-    unsafe { ((*functions).cancel)(&raw mut (*functions).state, &mut complete, &mut result) };
+    unsafe { ((*functions).cancel)((*functions).state, &mut complete, &mut result) };
     result
 }
 
@@ -61,7 +62,7 @@ pub unsafe fn grequest_start(
                 *const c_void,
                 unsafe extern "C" fn(*mut i64, *mut i32, *mut i32),
             >(cancel_fn),
-            state: *extra_state,
+            state: extra_state,
         }));
         let mut made = Request::of(0x180);
         let result = call(

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use crate::handles::Handles;
 use crate::sentinels::{codes, is_no_arguments};
-use crate::texts::text;
+use crate::texts::word;
 use crate::{Comm, Info, finish};
 
 const COMM_NULL: c_int = 0x100;
@@ -21,13 +21,23 @@ impl Arguments {
     unsafe fn of(array: *const u8, length: usize, first: usize, step: usize) -> Arguments {
         // SAFETY: the program's array ends with a blank text.
         let all =
-            (0..).map(|index| unsafe { text(array.add((first + index * step) * length), length) });
+            (0..).map(|index| unsafe { word(array.add((first + index * step) * length), length) });
         let texts: Vec<CString> = all.take_while(|it| !it.is_empty()).collect();
         let pointers = texts.iter().map(|it| it.as_ptr().cast_mut());
         Arguments {
             pointers: pointers.chain([null_mut()]).collect(),
             _texts: texts,
         }
+    }
+}
+
+/// Whether this process is the root: only its arguments mean something.
+unsafe fn is_root(comm: *const c_int, root: *const c_int) -> bool {
+    let mut rank = 0;
+    // SAFETY: the program's variables.
+    unsafe {
+        crate::PMPI_Comm_rank(Comm::of(*comm), &mut rank);
+        rank == *root
     }
 }
 
@@ -47,8 +57,8 @@ pub unsafe fn comm_spawn(
 ) {
     // SAFETY: the program's variables.
     unsafe {
-        let command = text(command, command_length);
-        let mut arguments = match is_no_arguments(argv) {
+        let command = word(command, command_length);
+        let mut arguments = match is_no_arguments(argv) || !is_root(comm, root) {
             true => None,
             false => Some(Arguments::of(argv, argv_length, 0, 1)),
         };
@@ -84,7 +94,7 @@ impl Programs {
     unsafe fn of(number: usize, commands: (*const u8, usize), argv: (*mut u8, usize)) -> Programs {
         let (first, length) = commands;
         // SAFETY: the program's array of this length.
-        let names = (0..number).map(|index| unsafe { text(first.add(index * length), length) });
+        let names = (0..number).map(|index| unsafe { word(first.add(index * length), length) });
         let names: Vec<CString> = names.collect();
         let has_arguments = !is_no_arguments(argv.0);
         let with = if has_arguments { number } else { 0 };
@@ -118,10 +128,7 @@ pub unsafe fn comm_spawn_multiple(
 ) {
     // SAFETY: the program's variables.
     unsafe {
-        // Only the root's arguments are looked at.
-        let mut rank = 0;
-        crate::PMPI_Comm_rank(Comm::of(*comm), &mut rank);
-        let number = if rank == *root { *count } else { 0 }.max(0);
+        let number = if is_root(comm, root) { *count } else { 0 }.max(0);
         let commands = (array_of_commands.cast_const(), commands_length);
         let argv = (array_of_argv, argv_length);
         let mut programs = Programs::of(number as usize, commands, argv);

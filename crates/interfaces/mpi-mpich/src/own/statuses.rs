@@ -2,22 +2,15 @@
 
 use std::ffi::c_int;
 
-use regatta_mpi::abi::ERR_ARG;
-use regatta_mpi::error::{Error, Result, not_null};
+use regatta_mpi::error::Result;
+use regatta_mpi::status_forms;
 
 use crate::outer::Status;
 use crate::places::is_ignored;
 
-/// Copies a status, which has the same bytes in all forms.
 unsafe fn copy(from: *const Status, to: *mut Status) -> Result {
-    if is_ignored(from) {
-        let text = "the status is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE, which is none";
-        return Err(Error::new(ERR_ARG, text));
-    }
-    not_null(to, "the place of the result")?;
     // SAFETY: the caller's statuses.
-    unsafe { *to = *from };
-    Ok(())
+    unsafe { status_forms::copy(from, is_ignored(from), to) }
 }
 
 pub unsafe fn status_c2f(c_status: *const Status, f_status: *mut c_int) -> Result {

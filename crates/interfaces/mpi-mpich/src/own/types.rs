@@ -1,15 +1,145 @@
-//! Datatypes: calls with arrays of numbers that have roles, and arrays of datatypes for results.
+//! Datatypes: calls with arrays of numbers that have roles, with arrays of datatypes for results, and with the markers MPI_LB and MPI_UB.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 
 use regatta_mpi::abi::{self, Ints};
-use regatta_mpi::calls::{type_arrays, type_facts};
+use regatta_mpi::calls::{type_arrays, type_facts, types};
 use regatta_mpi::datatype;
-use regatta_mpi::error::Result;
+use regatta_mpi::error::{Result, not_null};
 
+use crate::arrays::{Handles, Room};
 use crate::outer::{Datatype, Handle};
 use crate::places::Place;
 use crate::roles::{distribution, distribution_argument, order};
+use crate::values::{LB, UB};
+
+/// The name of the marker MPI_LB or MPI_UB.
+fn marker(datatype: Datatype) -> Option<&'static CStr> {
+    match datatype.to_int() as u32 {
+        LB => Some(c"MPI_LB"),
+        UB => Some(c"MPI_UB"),
+        _ => None,
+    }
+}
+
+pub unsafe fn type_get_name(
+    datatype: Datatype,
+    type_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> Result {
+    let Some(name) = marker(datatype) else {
+        // SAFETY: the caller's places.
+        return unsafe { type_facts::type_get_name(datatype.inward(), type_name, resultlen) };
+    };
+    not_null(type_name, "type_name")?;
+    not_null(resultlen, "resultlen")?;
+    // SAFETY: the caller's text has room for the longest name.
+    unsafe {
+        std::ptr::copy_nonoverlapping(name.as_ptr(), type_name, name.count_bytes() + 1);
+        *resultlen = name.count_bytes() as c_int;
+    }
+    Ok(())
+}
+
+/// The markers MPI_LB and MPI_UB among the types are no elements: they say where the type begins and ends.
+pub unsafe fn type_create_struct(
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: *const i64,
+    array_of_types: *const Datatype,
+    newtype: *mut Datatype,
+    large: bool,
+) -> Result {
+    let mut newtype = Place::out(newtype);
+    // SAFETY: the caller's arrays and place.
+    let result = unsafe {
+        let fields = fields(
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            array_of_types,
+        );
+        match fields {
+            Some(fields) => fields.make(newtype.pass(), large),
+            None => types::type_create_struct(
+                count,
+                array_of_blocklengths,
+                array_of_displacements,
+                Handles::of(array_of_types, count, &mut Room::new()).pass(),
+                newtype.pass(),
+                large,
+            ),
+        }
+    };
+    newtype.give();
+    result
+}
+
+/// The elements of a structure with markers.
+#[derive(Default)]
+struct Fields {
+    lengths: Vec<i64>,
+    places: Vec<i64>,
+    types: Vec<abi::Datatype>,
+    lower: Option<i64>,
+    upper: Option<i64>,
+}
+
+/// The elements of the arrays, if there is a marker among them.
+///
+/// # Safety
+/// The arrays are null or have so many elements.
+unsafe fn fields(
+    count: i64,
+    lengths: Ints,
+    places: *const i64,
+    types: *const Datatype,
+) -> Option<Fields> {
+    if lengths.is_null() || places.is_null() || types.is_null() {
+        return None;
+    }
+    let mut fields = Fields::default();
+    for index in 0..usize::try_from(count).ok()? {
+        // SAFETY: the caller's promise.
+        let (length, place, of) =
+            unsafe { (lengths.get(index), *places.add(index), *types.add(index)) };
+        match of.to_int() as u32 {
+            LB => fields.lower = Some(fields.lower.map_or(place, |it| it.min(place))),
+            UB => fields.upper = Some(fields.upper.map_or(place, |it| it.max(place))),
+            _ => {
+                fields.lengths.push(length);
+                fields.places.push(place);
+                fields.types.push(of.inward());
+            }
+        }
+    }
+    (fields.lower.is_some() || fields.upper.is_some()).then_some(fields)
+}
+
+impl Fields {
+    unsafe fn make(self, to: *mut abi::Datatype, large: bool) -> Result {
+        not_null(to, "newtype")?;
+        let mut bare = abi::DATATYPE_NULL;
+        let (mut lower, mut extent) = (0, 0);
+        // SAFETY: arrays of the length that is told, and places of this function's and the caller's.
+        unsafe {
+            types::type_create_struct(
+                self.types.len() as i64,
+                Ints::Large(self.lengths.as_ptr()),
+                self.places.as_ptr(),
+                self.types.as_ptr(),
+                &mut bare,
+                large,
+            )?;
+            type_facts::type_get_extent_x(bare, &mut lower, &mut extent)?;
+            let upper = self.upper.unwrap_or(lower + extent);
+            let lower = self.lower.unwrap_or(lower);
+            let made = types::type_create_resized(bare, lower, upper - lower, to, large);
+            types::type_free(&mut bare)?;
+            made
+        }
+    }
+}
 
 /// A caller's array of so many numbers, translated; empty if there is none.
 unsafe fn translated(array: *const c_int, count: c_int, inward: fn(c_int) -> c_int) -> Vec<c_int> {

@@ -7,7 +7,7 @@ use super::passage::{Passage, Table, outer_type};
 use super::roles::{changed, roles};
 use crate::functions::Conversion;
 use crate::rust::{call_of, object};
-use crate::{Function, extensions, functions};
+use crate::{Function, customary, extensions, functions};
 
 /// Where a function is implemented: by module, in the core and in this library.
 type Modules = BTreeMap<String, String>;
@@ -26,7 +26,7 @@ pub fn front(core: &Modules, own: &Modules) -> String {
     let all = functions()
         .into_iter()
         .chain(extensions())
-        .chain(super::functions());
+        .chain(customary());
     for function in all {
         let own = left.remove(&function.rust_name());
         for &large in function.forms() {

@@ -29,8 +29,7 @@ pub(super) fn outer_type(kind: &str) -> String {
         .trim_end_matches(['*', ']', '[']);
     let rust = rust_type(kind);
     match element {
-        "Status" | "F08_status" => rust.replace(element, "outer::Status"),
-        "Fint" => rust.replace("Fint", "c_int"),
+        "Status" | "F08_status" => rust.replace("Status", "outer::Status"),
         _ if HANDLES.contains(&element) => rust.replace(element, &format!("outer::{element}")),
         _ => rust,
     }
@@ -175,7 +174,8 @@ fn length(function: &Function, parameter: &Parameter) -> &'static str {
     match parameter.name {
         "sendtypes" if neighbours => "peers::neighbours(comm).1",
         "recvtypes" if neighbours => "peers::neighbours(comm).0",
-        "sendtypes" | "recvtypes" => "peers::count(comm)",
+        "sendtypes" => "peers::senders(sendbuf, comm)",
+        "recvtypes" => "peers::count(comm)",
         "array_of_info" => "peers::at_root(comm, root, count)",
         _ => {
             let counts = ["count", "incount"];

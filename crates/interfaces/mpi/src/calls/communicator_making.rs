@@ -25,11 +25,17 @@ pub(crate) unsafe fn give(made: Option<Made>, inherited: Inherited, to: *mut Com
     Ok(())
 }
 
-/// The parts of a duplicate beside its groups.
-unsafe fn copied(comm: &Communicator, hints: Hints) -> Result<Inherited> {
+/// The parts of a duplicate beside its groups. If a function of the program's fails there is no duplicate, and the caller gets
+/// MPI_COMM_NULL in its place.
+unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: *mut Comm) -> Result<Inherited> {
+    // SAFETY: the program's functions for its attributes.
+    let attributes = unsafe { comm.attributes.copies(comm.handle) };
+    let attributes = attributes.inspect_err(|_| {
+        // SAFETY: the caller's pointer.
+        unsafe { *newcomm = COMM_NULL };
+    })?;
     Ok(Inherited {
-        // SAFETY: the program's functions for its attributes.
-        attributes: unsafe { comm.attributes.copies(comm.handle)? },
+        attributes,
         topology: comm.topology.clone(),
         hints,
         ..Inherited::of(comm)
@@ -41,7 +47,7 @@ unsafe fn duplicate(comm: Comm, hints: Option<Hints>, newcomm: *mut Comm) -> Res
     not_null(newcomm, "newcomm")?;
     // SAFETY: the program's functions, and the caller's pointer.
     unsafe {
-        let inherited = copied(&comm, hints.unwrap_or_else(|| comm.hints()))?;
+        let inherited = copied(&comm, hints.unwrap_or_else(|| comm.hints()), newcomm)?;
         give(Some(communicator::dup(&comm)?), inherited, newcomm)
     }
 }
@@ -68,8 +74,8 @@ unsafe fn duplicating(
     not_null(newcomm, "newcomm")?;
     not_null(request, "request")?;
     let hints = hints.unwrap_or_else(|| found.hints());
-    // SAFETY: the program's functions for its attributes.
-    let inherited = unsafe { copied(&found, hints)? };
+    // SAFETY: the program's functions for its attributes, and the caller's pointer.
+    let inherited = unsafe { copied(&found, hints, newcomm)? };
     let (handle, operation) = communicator::begin_dup(found, inherited)?;
     // SAFETY: the caller's pointers.
     unsafe {

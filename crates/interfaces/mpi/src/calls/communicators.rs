@@ -1,6 +1,6 @@
 //! Communicators: what they are, what is said of them, and their end.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::*;
 use crate::communicator::{self, get, route};
@@ -114,6 +114,14 @@ pub unsafe fn comm_get_name(comm: Comm, comm_name: *mut c_char, resultlen: *mut 
     Ok(())
 }
 
+/// The hints of communicators that mean something; programs are not told of others.
+const HINTS: [&CStr; 4] = [
+    c"mpi_assert_allow_overtaking",
+    c"mpi_assert_exact_length",
+    c"mpi_assert_no_any_source",
+    c"mpi_assert_no_any_tag",
+];
+
 pub unsafe fn comm_set_info(comm: Comm, info: Info) -> Result {
     let comm = get(comm)?;
     comm.set_hints(&info::hints(info)?);
@@ -125,7 +133,7 @@ pub unsafe fn comm_get_info(comm: Comm, info_used: *mut Info) -> Result {
     not_null(info_used, "info_used")?;
     let mut hints = Hints::default();
     hints.set_text(c"mpi_memory_alloc_kinds", "system,mpi");
-    hints.merge(&comm.hints());
+    hints.merge(&comm.hints().among(&HINTS));
     // SAFETY: the caller's pointer.
     unsafe { *info_used = info::make(hints)? };
     Ok(())

@@ -1,7 +1,7 @@
 //! Connecting processes that have no communicator in common: by ports, by names of services, by a socket.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::FromRawFd;
 
 use regatta_sys as rg;
@@ -147,6 +147,26 @@ pub unsafe fn lookup_name(
     Ok(())
 }
 
+/// Says all of this on a socket. That the other end has been closed is an error, and no signal that would end the process.
+fn say(socket: c_int, bytes: &[u8]) -> std::io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        // SAFETY: so many bytes are there.
+        let said =
+            unsafe { libc::send(socket, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) };
+        match usize::try_from(said) {
+            Ok(said) => rest = &rest[said.min(rest.len())..],
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Both ends of a socket tell each other their task and the number of their process.
 fn introduce(fd: c_int) -> Result<[c_int; 2]> {
     if fd < 0 {
@@ -161,9 +181,7 @@ fn introduce(fd: c_int) -> Result<[c_int; 2]> {
     let mut socket = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(fd) });
     let mut theirs = [0; 8];
     let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_be_bytes()).collect();
-    let done = socket
-        .write_all(&bytes)
-        .and_then(|()| socket.read_exact(&mut theirs));
+    let done = say(fd, &bytes).and_then(|()| socket.read_exact(&mut theirs));
     done.map_err(|error| {
         let text = format!("the socket {fd} cannot be used: {error}");
         Error::new(ERR_OTHER, text)

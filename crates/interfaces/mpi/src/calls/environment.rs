@@ -1,16 +1,20 @@
 //! Beginning and end, versions, clocks.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::io::Write;
 use std::sync::OnceLock;
 
 use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::communicator;
-use crate::error::{Result, fatal, not_null};
+use crate::error::{Result, fatal_line, not_null};
 use crate::info::{self, Hints};
 use crate::process::{self, Stage};
 use crate::text;
+
+/// Bytes of the sentence of MPI_Abort: a name has [`MAX_OBJECT_NAME`] at most.
+const MAX_ABORT_LINE_BYTES: usize = 128 + MAX_OBJECT_NAME as usize;
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result {
     process::initialize(THREAD_SINGLE)
@@ -67,17 +71,24 @@ pub unsafe fn finalized(flag: *mut c_int) -> Result {
     Ok(())
 }
 
+/// It may come from a signal handler, which has interrupted another call of this thread's, or the C library: so it waits for nothing, and
+/// allocates nothing.
 pub unsafe fn abort(comm: Comm, errorcode: c_int) -> Result {
-    let found = communicator::get(comm)?;
-    let (rank, name) = (found.rank, found.name());
-    let name = match name.is_empty() {
-        true => "a communicator".into(),
-        false => name.to_string_lossy(),
-    };
-    fatal(
-        &format!("MPI_Abort is called with code {errorcode} by rank {rank} of {name}"),
-        errorcode,
-    )
+    let mut line = [0; MAX_ABORT_LINE_BYTES];
+    let mut rest = &mut line[..];
+    // The rest of a longer one is left out.
+    let _ = write!(rest, "MPI_Abort is called with code {errorcode}");
+    if let Some(found) = communicator::try_get(comm) {
+        let found = found?;
+        let _ = write!(rest, " by rank {} of ", found.rank);
+        let named =
+            found.try_with_name(|name| rest.write_all(name.to_bytes()).is_ok() && !name.is_empty());
+        if named != Some(true) {
+            let _ = write!(rest, "a communicator");
+        }
+    }
+    let left = rest.len();
+    fatal_line(&line[..MAX_ABORT_LINE_BYTES - left], errorcode)
 }
 
 pub unsafe fn get_version(version: *mut c_int, subversion: *mut c_int) -> Result {

@@ -176,9 +176,13 @@ pub unsafe fn isendrecv_replace(
     check_tag(sendtag)?;
     // SAFETY: the caller's buffer, whose bytes are copied here.
     let copy: Vec<u8> = unsafe {
-        let from = Staging::input(buf, count, datatype)?;
+        let from = match dest {
+            PROC_NULL => Staging::output(buf, count, datatype)?,
+            _ => Staging::input(buf, count, datatype)?,
+        };
         match from.length() {
             0 => Vec::new(),
+            _ if dest == PROC_NULL => Vec::new(),
             length => std::slice::from_raw_parts(from.address().cast::<u8>(), length).to_vec(),
         }
     };

@@ -11,7 +11,6 @@ use crate::error::{Error, Result, checked, not_null};
 use crate::groups;
 use crate::progress;
 use crate::requests::{self, Single};
-use crate::tasks;
 
 pub unsafe fn comm_shrink(comm: Comm, newcomm: *mut Comm) -> Result {
     let comm = get(comm)?;
@@ -59,12 +58,26 @@ pub unsafe fn comm_iagree(comm: Comm, flag: *mut c_int, request: *mut Request) -
     Ok(())
 }
 
-/// The processes of a communicator that have failed, the acknowledged ones in front.
+/// The processes of a communicator that the engine knows to have failed, the acknowledged ones in front. The launcher may know of others: to
+/// acknowledge these would be in vain, since calls fail for a process that the engine has not acknowledged.
 fn failed(comm: &Communicator) -> Result<Vec<c_int>> {
-    let mut all = tasks::ended(&comm.local)?;
-    if let Some(remote) = &comm.remote {
-        all.append(&mut tasks::ended(&remote.members)?);
+    let mut ranks: Vec<c_int> = Vec::new();
+    let mut count = 0;
+    loop {
+        let room = ranks.len() as c_int;
+        // SAFETY: the array has this length; the number is written.
+        checked(unsafe { rg::rg_dead(comm.group, ranks.as_mut_ptr(), room, &mut count) })?;
+        let is_whole = count <= room;
+        ranks.resize(count as usize, 0);
+        if is_whole {
+            break;
+        }
     }
+    // SAFETY: it takes values.
+    let tasks = ranks
+        .iter()
+        .map(|&rank| unsafe { rg::rg_tid_of(comm.group, rank) });
+    let all: Vec<c_int> = tasks.collect();
     let known = comm.acknowledged();
     Ok(groups::union(&known, &all.into()).to_vec())
 }

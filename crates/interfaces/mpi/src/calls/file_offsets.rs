@@ -39,7 +39,6 @@ pub unsafe fn file_read_at_all(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    check_offset(offset)?;
     let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
@@ -113,7 +112,6 @@ pub unsafe fn file_write_at_all(
     datatype: Datatype,
     status: *mut Status,
 ) -> Result {
-    check_offset(offset)?;
     let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {

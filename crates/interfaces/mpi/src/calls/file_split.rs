@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::file_access::{begin, check_offset, end};
+use super::file_access::{begin, end};
 use crate::abi::*;
 use crate::error::Result;
 use crate::files::Memory;
@@ -39,7 +39,6 @@ pub unsafe fn file_read_at_all_begin(
     count: i64,
     datatype: Datatype,
 ) -> Result {
-    check_offset(offset)?;
     let memory = Memory::new(buf, count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {
@@ -113,7 +112,6 @@ pub unsafe fn file_write_at_all_begin(
     count: i64,
     datatype: Datatype,
 ) -> Result {
-    check_offset(offset)?;
     let memory = Memory::new(buf.cast_mut(), count, datatype);
     // SAFETY: the caller's pointers.
     unsafe {

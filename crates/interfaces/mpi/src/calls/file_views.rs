@@ -38,15 +38,18 @@ pub unsafe fn file_set_view(
     info: Info,
 ) -> Result {
     let file = get(fh)?;
-    let hints = info::optional(info)?;
-    // SAFETY: the caller's text.
-    let name = unsafe { text::given(datarep, "datarep", MAX_DATAREP_STRING, ERR_ARG)? };
-    let (etype, filetype) = (datatype::committed(etype)?, datatype::committed(filetype)?);
-    let disp = displacement(&file, disp)?;
-    let representation = representation::find(name)?;
-    let view = View::new(disp, etype, filetype, representation, file.is_writable())?;
+    let given = (|| {
+        let hints = info::optional(info)?;
+        // SAFETY: the caller's text.
+        let name = unsafe { text::given(datarep, "datarep", MAX_DATAREP_STRING, ERR_ARG)? };
+        let (etype, filetype) = (datatype::committed(etype)?, datatype::committed(filetype)?);
+        let disp = displacement(&file, disp)?;
+        let representation = representation::find(name)?;
+        let view = View::new(disp, etype, filetype, representation, file.is_writable())?;
+        Ok((view, hints))
+    })();
     // The pointer of all is set back when nobody accesses the file through the old view any more.
-    file.barrier()?;
+    let (view, hints) = file.agree(given)?;
     if file.comm.rank == 0 {
         file.shared.set(0)?;
     }

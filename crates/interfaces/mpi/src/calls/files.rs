@@ -44,13 +44,13 @@ pub unsafe fn file_open(
     fh: *mut File,
 ) -> Result {
     let comm = without_file(communicator::get(comm))?;
-    let opened = (|| {
+    let given = (|| {
         not_null(fh, "fh")?;
         // SAFETY: the caller's text.
         let name = unsafe { name_of(filename)? };
-        opening::open(&comm, name, amode, info::optional(info)?)
+        Ok((name, info::optional(info)?))
     })();
-    let opened = without_file(opened)?;
+    let opened = without_file(opening::open(&comm, amode, given))?;
     // SAFETY: the caller's pointer.
     unsafe { *fh = opened };
     Ok(())
@@ -90,17 +90,17 @@ fn check_size(size: i64) -> Result {
 
 pub unsafe fn file_set_size(fh: File, size: i64) -> Result {
     let file = get(fh)?;
-    check_size(size)?;
     file.check_writable()?;
     file.check_same(size, "the size")?;
+    check_size(size)?;
     file.by_first("setting the size", |posix| posix.set_size(size))
 }
 
 pub unsafe fn file_preallocate(fh: File, size: i64) -> Result {
     let file = get(fh)?;
-    check_size(size)?;
     file.check_writable()?;
     file.check_same(size, "the size")?;
+    check_size(size)?;
     file.by_first("preallocation", |posix| posix.preallocate(size))
 }
 
@@ -142,10 +142,29 @@ pub unsafe fn file_set_info(fh: File, info: Info) -> Result {
     Ok(())
 }
 
+/// The hints of files that the standard names; programs are not told of others.
+const HINTS: [&CStr; 15] = [
+    c"access_style",
+    c"cb_block_size",
+    c"cb_buffer_size",
+    c"cb_nodes",
+    c"chunked",
+    c"chunked_item",
+    c"chunked_size",
+    c"collective_buffering",
+    c"file_perm",
+    c"filename",
+    c"io_node_list",
+    c"nb_proc",
+    c"num_io_nodes",
+    c"striping_factor",
+    c"striping_unit",
+];
+
 pub unsafe fn file_get_info(fh: File, info_used: *mut Info) -> Result {
     let file = get(fh)?;
     not_null(info_used, "info_used")?;
-    let hints = file.state().hints.clone();
+    let hints = file.state().hints.among(&HINTS);
     // SAFETY: the caller's pointer.
     unsafe { *info_used = info::make(hints)? };
     Ok(())

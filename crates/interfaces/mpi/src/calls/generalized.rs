@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_sys as rg;
@@ -13,11 +13,14 @@ use regatta_sys as rg;
 use crate::abi::*;
 use crate::communicator::get;
 use crate::error::{Error, Result, checked, not_null};
+use crate::numbers::Numbers;
+use crate::progress;
 use crate::requests::{self, Operation, State};
 
 /// The tags of those that are not complete, by their requests.
 static TAGS: Mutex<Option<HashMap<Request, Open>>> = Mutex::new(None);
-static NEXT: AtomicI32 = AtomicI32::new(0);
+/// Tags in the hidden group of MPI_COMM_SELF: other messages of that group have higher ones.
+static NUMBERS: Numbers = Numbers::below(1 << 29);
 
 /// A request that the program has not completed.
 struct Open {
@@ -157,22 +160,32 @@ pub unsafe fn grequest_complete(request: Request) -> Result {
         Error::new(ERR_REQUEST, text)
     })?;
     completed.store(true, Ordering::Release);
-    wake(tag)
+    wake(tag)?;
+    // If the request has been freed before, this is the moment to free what the program has for it.
+    if !progress::is_idle() {
+        progress::advance();
+    }
+    Ok(())
 }
 
 /// The receive of an empty message in the hidden group of MPI_COMM_SELF, and its tag, by which [`wake`] completes it.
 pub(crate) fn sleep(hidden: rg::Group) -> Result<(c_int, rg::Request)> {
-    // Other messages of that group have higher tags.
-    let tag = NEXT.fetch_add(1, Ordering::Relaxed) & 0x1fff_ffff;
-    let mut message = rg::REQUEST_NULL;
+    let taken = NUMBERS.take();
+    let taken = taken.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many requests"))?;
+    let (tag, mut message) = (taken as c_int, rg::REQUEST_NULL);
     // SAFETY: the message is empty.
-    checked(unsafe { rg::rg_irecv(std::ptr::null_mut(), 0, 0, tag, hidden, &mut message) })?;
-    Ok((tag, message))
+    let code = unsafe { rg::rg_irecv(std::ptr::null_mut(), 0, 0, tag, hidden, &mut message) };
+    if code < 0 {
+        NUMBERS.give_back(taken);
+    }
+    checked(code).map(|()| (tag, message))
 }
 
-/// Completes that receive.
+/// Completes that receive, once. Its tag may be another one's from now on.
 pub(crate) fn wake(tag: c_int) -> Result {
     let hidden = get(COMM_SELF)?.hidden;
     // SAFETY: the message is empty.
-    checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, 0, tag, hidden) })
+    checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, 0, tag, hidden) })?;
+    NUMBERS.give_back(tag as u32);
+    Ok(())
 }

@@ -67,7 +67,7 @@ pub(crate) unsafe fn fill(to: *mut c_int, room: c_int, words: &[c_int], name: &s
     Ok(())
 }
 
-/// The grid that the caller describes, no larger than the communicator.
+/// The grid that the caller describes, no larger than the communicator. With a dimension of 0 it has no process at all.
 unsafe fn described(
     comm: &Communicator,
     ndims: c_int,
@@ -88,8 +88,8 @@ unsafe fn described(
             array(periods, ndims, "periods")?,
         )
     };
-    if let Some(dim) = dims.iter().find(|dim| **dim <= 0) {
-        let text = format!("a dimension of the grid is {dim}; it is 1 or more");
+    if let Some(dim) = dims.iter().find(|dim| **dim < 0) {
+        let text = format!("a dimension of the grid is {dim}; it is 0 or more");
         return Err(Error::new(ERR_DIMS, text));
     }
     let grid = Grid {

@@ -214,7 +214,11 @@ pub unsafe fn request_free(request: *mut Request) -> Result {
             requests::release(*place, found);
         }
         None => {
-            let state = found.operation().as_ref().map(|inner| inner.state());
+            // It may be complete, and nobody have looked yet.
+            let state = found.operation().as_mut().map(|inner| {
+                progress::advance_one(inner.as_mut());
+                inner.state()
+            });
             match state {
                 // A message that is under way goes on.
                 Some(State::Pending) => progress::orphan(*place),

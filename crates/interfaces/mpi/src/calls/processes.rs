@@ -82,7 +82,7 @@ unsafe fn command(
 unsafe fn start(
     comm: &Communicator,
     root: c_int,
-    commands: &[Command],
+    commands: Result<Vec<Command>>,
     intercomm: *mut Comm,
     codes: Codes,
 ) -> Result {
@@ -113,10 +113,10 @@ pub unsafe fn comm_spawn(
     // SAFETY: the caller's texts, pointers and array. All but the last four mean something at the root alone.
     unsafe {
         let commands = match comm.rank == root {
-            true => vec![self::command(command, argv, maxprocs, info)?],
-            false => Vec::new(),
+            true => self::command(command, argv, maxprocs, info).map(|command| vec![command]),
+            false => Ok(Vec::new()),
         };
-        start(&comm, root, &commands, intercomm, array_of_errcodes.into())
+        start(&comm, root, commands, intercomm, array_of_errcodes.into())
     }
 }
 
@@ -134,8 +134,7 @@ pub unsafe fn comm_spawn_multiple(
     let comm = get(comm)?;
     check_root(&comm, root)?;
     not_null(intercomm, "intercomm")?;
-    let mut commands = Vec::new();
-    if comm.rank == root {
+    let given = || {
         if count <= 0 {
             let text = format!("count is {count}; it is 1 or more");
             return Err(Error::new(ERR_COUNT, text));
@@ -143,9 +142,9 @@ pub unsafe fn comm_spawn_multiple(
         not_null(array_of_commands, "array_of_commands")?;
         not_null(array_of_maxprocs, "array_of_maxprocs")?;
         not_null(array_of_info, "array_of_info")?;
-        for at in 0..count as usize {
+        let commands = (0..count as usize).map(|at| {
             // SAFETY: the caller's arrays have `count` elements; that of arguments may be MPI_ARGVS_NULL.
-            commands.push(unsafe {
+            unsafe {
                 let argv = match array_of_argv.is_null() {
                     true => std::ptr::null_mut(),
                     false => *array_of_argv.add(at),
@@ -155,12 +154,17 @@ pub unsafe fn comm_spawn_multiple(
                     argv,
                     *array_of_maxprocs.add(at),
                     *array_of_info.add(at),
-                )?
-            });
-        }
-    }
+                )
+            }
+        });
+        commands.collect()
+    };
+    let commands = match comm.rank == root {
+        true => given(),
+        false => Ok(Vec::new()),
+    };
     // SAFETY: the caller's pointer and array.
-    unsafe { start(&comm, root, &commands, intercomm, array_of_errcodes.into()) }
+    unsafe { start(&comm, root, commands, intercomm, array_of_errcodes.into()) }
 }
 
 pub unsafe fn comm_get_parent(parent: *mut Comm) -> Result {

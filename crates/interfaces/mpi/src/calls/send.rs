@@ -116,7 +116,13 @@ unsafe fn apart(
     (to, tag): (c_int, c_int),
     route: &Route,
 ) -> Result {
-    performance::sent(of.packed_size(count)?);
+    let length = of.packed_size(count)?;
+    performance::sent(length);
+    if to == rg::NONE {
+        of.check_buffer(buf, length)?;
+        // SAFETY: of no byte.
+        return unsafe { of_block(&mode, buf, 0, (to, tag), route) };
+    }
     let few = match mode.has_views {
         true => transfer::views(of, buf, count)?,
         false => None,
@@ -186,8 +192,16 @@ unsafe fn begin_apart(
     route: &Route,
     comm: Comm,
 ) -> Result<Request> {
-    performance::sent(of.packed_size(count)?);
+    let length = of.packed_size(count)?;
+    performance::sent(length);
     let group = route.group();
+    if to == rg::NONE {
+        of.check_buffer(buf, length)?;
+        let mut begun = rg::REQUEST_NULL;
+        // SAFETY: of no byte.
+        checked(unsafe { (mode.start)(buf, 0, to, tag, group, &mut begun) })?;
+        return requests::plain(begun, comm);
+    }
     if mode.has_views
         && let Some(views) = transfer::views(of, buf, count)?
     {

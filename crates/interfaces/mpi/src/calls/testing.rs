@@ -62,7 +62,11 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
             checked(code)?;
             return Ok(Look::Pending);
         }
-        return Ok(Look::Complete(status_of(found.comm(), &got)));
+        let mut status = status_of(found.comm(), &got);
+        if code == rg::ERR_CANCELLED {
+            status.set_cancelled(true);
+        }
+        return Ok(Look::Complete(status));
     }
     // Another thread that waits for it has it.
     let Some(mut operation) = found.try_operation() else {

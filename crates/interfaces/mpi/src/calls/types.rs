@@ -306,10 +306,11 @@ pub unsafe fn type_dup(oldtype: Datatype, newtype: *mut Datatype) -> Result {
     let old = get(oldtype)?;
     not_null(newtype, "newtype")?;
     // SAFETY: the functions of the type's attributes may be called, as the program has said.
-    let handle = unsafe { datatype::duplicate(oldtype, &old)? };
+    let made = unsafe { datatype::duplicate(oldtype, &old) };
+    // A function that fails leaves no duplicate.
     // SAFETY: the caller's pointer.
-    unsafe { *newtype = handle };
-    Ok(())
+    unsafe { *newtype = *made.as_ref().unwrap_or(&DATATYPE_NULL) };
+    made.map(drop)
 }
 
 pub unsafe fn type_commit(datatype: *mut Datatype) -> Result {

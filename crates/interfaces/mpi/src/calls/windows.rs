@@ -238,6 +238,17 @@ pub unsafe fn win_get_name(win: Win, win_name: *mut c_char, resultlen: *mut c_in
     Ok(())
 }
 
+/// The hints of windows that mean something; programs are not told of others.
+const HINTS: [&CStr; 7] = [
+    c"accumulate_ops",
+    c"accumulate_ordering",
+    c"alloc_shared_noncontig",
+    c"mpi_accumulate_granularity",
+    c"no_locks",
+    c"same_disp_unit",
+    c"same_size",
+];
+
 pub unsafe fn win_set_info(win: Win, info: Info) -> Result {
     get(win)?.set_hints(&info::hints(info)?);
     Ok(())
@@ -256,7 +267,7 @@ pub unsafe fn win_get_info(win: Win, info_used: *mut Info) -> Result {
     if window.flavor == WIN_FLAVOR_SHARED {
         hints.set_text(c"alloc_shared_noncontig", "false");
     }
-    hints.merge(&window.hints());
+    hints.merge(&window.hints().among(&HINTS));
     // SAFETY: the caller's pointer.
     unsafe { *info_used = info::make(hints)? };
     Ok(())

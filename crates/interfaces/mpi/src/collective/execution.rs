@@ -71,22 +71,21 @@ pub unsafe fn begin(mut collective: Collective, request: *mut Request) -> Result
     Ok(())
 }
 
-/// A request that begins a collective each time it is started. Processes may start theirs in different orders: so each has
-/// a group of its own, or tags.
+/// A request that begins a collective each time it is started. Processes may start theirs in different orders, for as long as the requests
+/// live: so each has groups of its own for the engine's part and for messages, whose tags others have again in time.
 ///
 /// # Safety
 /// As [`run`], until the request is freed.
 pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result {
     not_null(request, "request")?;
+    // In all processes alike, whatever each has to do.
+    if collective.is_by_messages() {
+        collective.own_hidden = Some(own_group(collective.comm.hidden)?);
+    }
     if let Some((_, group)) = &mut collective.engine {
-        let mut own = rg::Group { id: -1 };
-        // SAFETY: `own` is written.
-        beside(|| unsafe { rg::rg_group_dup(*group, &mut own) })?;
-        // Revoking the communicator ends it, too.
-        // SAFETY: it takes groups by value.
-        checked(unsafe { rg::rg_group_tie(*group, own) })?;
-        collective.own = Some(OwnGroup(own));
-        *group = own;
+        let own = own_group(*group)?;
+        *group = own.0;
+        collective.own = Some(own);
     }
     let comm = collective.comm.handle;
     let kept = Box::new(Begun::new(collective, true));
@@ -96,6 +95,17 @@ pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result 
     Ok(())
 }
 
+/// A new group with the members of this one, that ends when this one is revoked.
+fn own_group(of: rg::Group) -> Result<OwnGroup> {
+    let mut own = rg::Group { id: -1 };
+    // SAFETY: `own` is written.
+    beside(|| unsafe { rg::rg_group_dup(of, &mut own) })?;
+    let own = OwnGroup(own);
+    // SAFETY: it takes groups by value.
+    checked(unsafe { rg::rg_group_tie(of, own.0) })?;
+    Ok(own)
+}
+
 impl Collective {
     /// Whether it is not just a collective of the engine's: in some process that takes part, if not in this one.
     fn has_parts(&self) -> bool {
@@ -103,6 +113,19 @@ impl Collective {
         // A reduction of one side.
         let of_side = |(_, group): (Kind, rg::Group)| group != self.comm.group;
         by_messages || self.engine.is_some_and(of_side)
+    }
+
+    /// Whether processes have messages in it, if not this one: whether it is not the engine's in the whole communicator. The same in all of them.
+    fn is_by_messages(&self) -> bool {
+        let is_whole = |(_, group): (Kind, rg::Group)| group == self.comm.group;
+        !self.engine.is_some_and(is_whole)
+    }
+
+    /// The group of its messages.
+    fn hidden(&self) -> rg::Group {
+        self.own_hidden
+            .as_ref()
+            .map_or(self.comm.hidden, |own| own.0)
     }
 
     /// The elements that this process gives and gets, each in one piece.
@@ -221,7 +244,7 @@ impl Begun {
     }
 
     fn receive(&mut self) {
-        let hidden = self.of.comm.hidden;
+        let hidden = self.of.hidden();
         for at in 0..self.of.receives.len() {
             let message = &self.of.receives[at];
             let length = match &message.content {
@@ -239,7 +262,7 @@ impl Begun {
     }
 
     fn send(&mut self) {
-        let hidden = self.of.comm.hidden;
+        let hidden = self.of.hidden();
         for at in 0..self.of.sends.len() {
             let message = &self.of.sends[at];
             let flat = &self.content[self.of.receives.len() + at];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regatta_sys as rg;
 
-use super::{Communicator, Inherited, Made, Remote, registry};
+use super::{Communicator, Inherited, Made, Remote, making, registry};
 use crate::abi::*;
 use crate::error::{Error, Result, checked};
 use crate::requests::{Operation, State};
@@ -82,6 +82,7 @@ impl Duplication {
             // SAFETY: it takes groups by value; there may be no third one.
             unsafe { rg::rg_group_tie(group, other) };
         }
+        making::tolerate_finalized(group);
         if self.outcome.is_err() {
             // It may have been freed by the program.
             let _ = registry::remove(self.handle);

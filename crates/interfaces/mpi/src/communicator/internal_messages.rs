@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
-use crate::error::{Error, PROC_FAILED, Result, checked};
+use crate::error::{PROC_FAILED, Result, checked};
 use crate::progress;
 
 /// Words of a message's first part; the rest follows in a second one.
@@ -239,28 +239,24 @@ pub fn exchange(
     Ok(theirs)
 }
 
-/// Some members of a group, with these ranks in the same order, wait for each other.
+/// Some members of a group, with these ranks in the same order, wait for each other, to make a group together. One that has failed is waited for no
+/// more, and is no error here: the making ends with that for all.
 pub fn assemble(group: rg::Group, ranks: &[c_int], own: c_int, tag: c_int) -> Result {
+    let is_missing = |it: &Result| matches!(it, Err(error) if error.class() == PROC_FAILED);
     let Some((&first, others)) = ranks.split_first() else {
         return Ok(());
     };
     if own != first {
-        send(group, first, tag, &[])?;
-        // A word says that not all have come.
-        return match receive(group, first, tag)?.1.is_empty() {
-            true => Ok(()),
-            false => Err(Error::new(
-                PROC_FAILED,
-                "a process that was to take part has failed",
-            )),
-        };
+        let came = send(group, first, tag, &[]).and_then(|()| receive(group, first, tag).map(drop));
+        return if is_missing(&came) { Ok(()) } else { came };
     }
     let came = others
         .iter()
         .try_for_each(|&other| receive(group, other, tag).map(drop));
-    let word: &[c_int] = if came.is_ok() { &[] } else { &[1] };
-    let told = others.iter().map(|&other| send(group, other, tag, word));
     // All are told, also when one of them has failed.
+    let told = others.iter().map(|&other| send(group, other, tag, &[]));
+    let told = told.filter(|told| !is_missing(told));
     let told = told.fold(Ok(()), Result::and);
+    let came = if is_missing(&came) { Ok(()) } else { came };
     came.and(told)
 }

@@ -103,6 +103,7 @@ impl Made {
             // SAFETY: it takes groups by value. Of groups that are still being made this is an error: they are tied when they are there.
             unsafe { rg::rg_group_tie(self.group, group) };
         }
+        tolerate_finalized(self.group);
     }
 
     /// The communicator with this handle.
@@ -128,6 +129,14 @@ impl Made {
             described: described.into(),
         }
     }
+}
+
+/// A process that is in MPI_Finalize is still there for those that have a communicator with it: the requests in this group outlast its leaving.
+/// Of a group that is still being made this is an error: it is said when the group is there.
+pub(super) fn tolerate_finalized(group: rg::Group) {
+    let threads = crate::process::thread_level() >= THREAD_SERIALIZED;
+    // SAFETY: it takes a group by value.
+    unsafe { rg::rg_group_tolerate_left(group, threads.into()) };
 }
 
 /// Gives a new communicator its handle.

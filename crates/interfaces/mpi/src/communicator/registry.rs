@@ -7,24 +7,18 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::{Communicator, routes};
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::objects::{self, Kind, MOST};
+use crate::objects::{self, Kind, MOST, Places};
 use crate::requests;
 
-#[derive(Default)]
 struct Registry {
-    slots: Vec<Slot>,
-    free: Vec<usize>,
-}
-
-#[derive(Default)]
-struct Slot {
-    generation: u32,
-    communicator: Option<Arc<Communicator>>,
+    slots: Vec<Option<Arc<Communicator>>>,
+    /// The places of those that have been added.
+    places: Places,
 }
 
 static REGISTRY: RwLock<Registry> = RwLock::new(Registry {
     slots: Vec::new(),
-    free: Vec::new(),
+    places: Places::new(MOST - PREDEFINED),
 });
 
 fn read() -> RwLockReadGuard<'static, Registry> {
@@ -40,10 +34,9 @@ const PREDEFINED: usize = 2;
 
 impl Registry {
     /// The slot of a predefined communicator, or of one that has been added.
-    fn slot(&mut self, index: usize) -> &mut Slot {
-        let least = PREDEFINED.max(index + 1);
-        if self.slots.len() < least {
-            self.slots.resize_with(least, Slot::default);
+    fn slot(&mut self, index: usize) -> &mut Option<Arc<Communicator>> {
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, None);
         }
         &mut self.slots[index]
     }
@@ -53,18 +46,16 @@ impl Registry {
 pub(super) fn insert_predefined(communicator: Communicator) {
     let index = routes::index(communicator.handle).unwrap_or_default();
     routes::at(index).open(&communicator);
-    write().slot(index).communicator = Some(Arc::new(communicator));
+    *write().slot(index) = Some(Arc::new(communicator));
 }
 
 /// A handle for a communicator that is made later; it leads nowhere yet.
 pub(super) fn reserve() -> Result<Comm> {
-    let mut registry = write();
-    let index = match registry.free.pop() {
-        Some(index) => index,
-        None if registry.slots.len() < MOST => registry.slots.len().max(PREDEFINED),
-        None => return Err(Error::new(ERR_NO_MEM, "there are too many communicators")),
-    };
-    let generation = registry.slot(index).generation;
+    let (place, generation) = write()
+        .places
+        .take()
+        .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many communicators"))?;
+    let index = PREDEFINED + place;
     Ok(Comm(objects::handle(Kind::Comm, generation, index)))
 }
 
@@ -74,7 +65,7 @@ pub(super) fn fill(communicator: Communicator) -> Arc<Communicator> {
     let communicator = Arc::new(communicator);
     let mut registry = write();
     routes::at(index).open(&communicator);
-    registry.slot(index).communicator = Some(communicator.clone());
+    *registry.slot(index) = Some(communicator.clone());
     communicator
 }
 
@@ -85,25 +76,30 @@ pub fn insert(make: impl FnOnce(Comm) -> Communicator) -> Result<Arc<Communicato
 
 /// The communicator with this handle.
 pub fn get(comm: Comm) -> Result<Arc<Communicator>> {
-    let found = routes::index(comm).and_then(|index| read().slots.get(index)?.communicator.clone());
+    let found = routes::index(comm).and_then(|index| read().slots.get(index)?.clone());
     match found {
         Some(found) if found.handle == comm => Ok(found),
         _ => Err(routes::none(comm)),
     }
 }
 
-/// Takes a communicator out: its handle is stale from now on. Requests that are pending in it keep its groups.
+/// The communicator with this handle, unless that cannot be said without waiting; `None`: it cannot.
+pub fn try_get(comm: Comm) -> Option<Result<Arc<Communicator>>> {
+    let registry = REGISTRY.try_read().ok()?;
+    let slot = routes::index(comm).and_then(|index| registry.slots.get(index));
+    let found = slot.and_then(|slot| slot.clone());
+    let found = found.filter(|found| found.handle == comm);
+    Some(found.ok_or_else(|| routes::none(comm)))
+}
+
+/// Takes a communicator out: its handle is stale from now on. Requests that are pending in it keep its groups and its place: they know it
+/// by its handle, which must not become another one's meanwhile.
 pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
     let found = get(comm)?;
     let mut registry = write();
     let index = routes::index(comm).unwrap_or_default();
     routes::at(index).close();
-    let slot = registry.slot(index);
-    slot.generation = slot.generation.wrapping_add(1);
-    slot.communicator = None;
-    if index >= PREDEFINED {
-        registry.free.push(index);
-    }
+    *registry.slot(index) = None;
     drop(registry);
     let mut retired = retired();
     let others = std::mem::take(&mut *retired);
@@ -112,8 +108,17 @@ pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
         .chain([found.clone()])
         .partition(|it| requests::any_in(it.handle));
     *retired = kept;
-    // Their groups are freed when nobody has the lock.
     drop(retired);
+    let mut registry = write();
+    for communicator in &over {
+        if let Some(place) =
+            routes::index(communicator.handle).and_then(|it| it.checked_sub(PREDEFINED))
+        {
+            registry.places.give_back(place);
+        }
+    }
+    // Their groups are freed when nobody has the lock.
+    drop(registry);
     drop(over);
     Ok(found)
 }
@@ -136,6 +141,5 @@ pub(super) fn retired_base(comm: Comm) -> c_int {
 /// All that are there.
 pub fn all() -> Vec<Arc<Communicator>> {
     let registry = read();
-    let slots = registry.slots.iter();
-    slots.filter_map(|slot| slot.communicator.clone()).collect()
+    registry.slots.iter().flatten().cloned().collect()
 }

@@ -76,14 +76,15 @@ macro_rules! basics {
     (@ $size:literal $external:literal) => { $external };
 }
 
-// Name, bytes in memory, and bytes in the form external32 if these are others.
+// Name, bytes in memory, and bytes in the form external32 if these are others. Of two names for one type it is the one that the
+// standard lists, not the synonym that it gives for it.
 basics! {
-    Signed: AINT 8, COUNT 8, OFFSET 8, SHORT 2, INT 4, LONG 8 4, LONG_LONG 8, SIGNED_CHAR 1, INT8_T 1, INT16_T 2, INT32_T 4,
+    Signed: AINT 8, COUNT 8, OFFSET 8, SHORT 2, INT 4, LONG 8 4, LONG_LONG_INT 8, SIGNED_CHAR 1, INT8_T 1, INT16_T 2, INT32_T 4,
         INT64_T 8, INTEGER 4, INTEGER1 1, INTEGER2 2, INTEGER4 4, INTEGER8 8, INTEGER16 16;
     Unsigned: UNSIGNED_CHAR 1, UNSIGNED_SHORT 2, UNSIGNED 4, UNSIGNED_LONG 8 4, UNSIGNED_LONG_LONG 8, UINT8_T 1, UINT16_T 2,
         UINT32_T 4, UINT64_T 8;
     Real: FLOAT 4, DOUBLE 8, LONG_DOUBLE 16, REAL 4, DOUBLE_PRECISION 8, REAL2 2, REAL4 4, REAL8 8, REAL16 16;
-    Complex: C_FLOAT_COMPLEX 8, C_DOUBLE_COMPLEX 16, C_LONG_DOUBLE_COMPLEX 32, CXX_FLOAT_COMPLEX 8, CXX_DOUBLE_COMPLEX 16,
+    Complex: C_COMPLEX 8, C_DOUBLE_COMPLEX 16, C_LONG_DOUBLE_COMPLEX 32, CXX_FLOAT_COMPLEX 8, CXX_DOUBLE_COMPLEX 16,
         CXX_LONG_DOUBLE_COMPLEX 32, COMPLEX 8, DOUBLE_COMPLEX 16, COMPLEX4 4, COMPLEX8 8, COMPLEX16 16, COMPLEX32 32;
     Logical: C_BOOL 1, CXX_BOOL 1, LOGICAL 4, LOGICAL1 1, LOGICAL2 2, LOGICAL4 4, LOGICAL8 8, LOGICAL16 16;
     Letter: CHAR 1, WCHAR 4 2, CHARACTER 1;

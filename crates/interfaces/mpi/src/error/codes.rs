@@ -1,5 +1,6 @@
 //! The codes of errors: their classes and general texts, those that programs add among them. Available at any time.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,20 +17,30 @@ struct Added {
 }
 
 /// The codes from MPI_ERR_LASTCODE + 1 on.
-static ADDED: Mutex<Vec<Option<Added>>> = Mutex::new(Vec::new());
+static ADDED: Mutex<BTreeMap<c_int, Added>> = Mutex::new(BTreeMap::new());
 
 /// The value of the attribute MPI_LASTUSEDCODE.
 pub static LAST_USED: AtomicI32 = AtomicI32::new(ERR_LASTCODE);
 
 const FIRST: c_int = ERR_LASTCODE + 1;
 
-fn added() -> MutexGuard<'static, Vec<Option<Added>>> {
+fn added() -> MutexGuard<'static, BTreeMap<c_int, Added>> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn find(added: &mut [Option<Added>], code: c_int) -> Option<&mut Added> {
-    let index = usize::try_from(code.checked_sub(FIRST)?).ok()?;
-    added.get_mut(index)?.as_mut()
+/// The code after the last one in use, or after that the lowest that is free.
+fn free_code(added: &BTreeMap<c_int, Added>) -> c_int {
+    let next = added
+        .keys()
+        .next_back()
+        .map_or(Some(FIRST), |last| last.checked_add(1));
+    let gap = || {
+        (FIRST..)
+            .zip(added.keys())
+            .find(|(code, used)| code != *used)
+    };
+    next.or_else(|| gap().map(|(code, _)| code))
+        .unwrap_or(c_int::MAX)
 }
 
 /// The class of a code.
@@ -37,7 +48,8 @@ pub fn class(code: c_int) -> Result<c_int> {
     if code == ERR_LASTCODE || predefined(code).is_some() {
         return Ok(code);
     }
-    find(&mut added(), code)
+    added()
+        .get(&code)
         .map(|found| found.class)
         .ok_or_else(|| unknown(code))
 }
@@ -47,7 +59,7 @@ pub fn text(code: c_int) -> Result<CString> {
     if let Some(text) = predefined(code) {
         return Ok(text.to_owned());
     }
-    match find(&mut added(), code) {
+    match added().get(&code) {
         Some(found) => Ok(found.text.clone()),
         None if code == ERR_LASTCODE => Ok(c"the last code of an error".to_owned()),
         None => Err(unknown(code)),
@@ -60,14 +72,16 @@ fn unknown(code: c_int) -> Error {
 
 fn add(of: impl FnOnce(c_int) -> c_int) -> c_int {
     let mut added = added();
-    let code = FIRST + added.len() as c_int;
-    let class = of(code);
-    added.push(Some(Added {
-        class,
-        text: CString::default(),
-    }));
-    LAST_USED.store(code, Ordering::Relaxed);
+    let code = free_code(&added);
+    let (class, text) = (of(code), CString::default());
+    added.insert(code, Added { class, text });
+    note_last(&added);
     code
+}
+
+fn note_last(added: &BTreeMap<c_int, Added>) {
+    let last = added.keys().next_back().copied();
+    LAST_USED.store(last.unwrap_or(ERR_LASTCODE), Ordering::Relaxed);
 }
 
 /// A new class.
@@ -87,7 +101,7 @@ pub fn add_code(of: c_int) -> Result<c_int> {
 /// Gives a code that the program has added a text; an empty one takes it away.
 pub fn set_text(code: c_int, text: &CStr) -> Result {
     let mut added = added();
-    let found = find(&mut added, code).ok_or_else(|| not_added(code))?;
+    let found = added.get_mut(&code).ok_or_else(|| not_added(code))?;
     found.text = text.to_owned();
     Ok(())
 }
@@ -95,7 +109,7 @@ pub fn set_text(code: c_int, text: &CStr) -> Result {
 /// Takes away a class (`true`) or another code that the program has added.
 pub fn remove(code: c_int, is_class: bool) -> Result {
     let mut added = added();
-    let class = find(&mut added, code).ok_or_else(|| not_added(code))?.class;
+    let class = added.get(&code).ok_or_else(|| not_added(code))?.class;
     if (class == code) != is_class {
         let text = match is_class {
             true => format!("{code} is no class, but a code of class {class}"),
@@ -103,20 +117,17 @@ pub fn remove(code: c_int, is_class: bool) -> Result {
         };
         return Err(Error::new(ERR_ARG, text));
     }
-    if find(&mut added, code).is_some_and(|it| !it.text.is_empty()) {
+    if added.get(&code).is_some_and(|it| !it.text.is_empty()) {
         let text = format!("{code} still has a text; that is removed first");
         return Err(Error::new(ERR_OTHER, text));
     }
-    let codes = added.iter().flatten().filter(|it| it.class == code).count();
+    let codes = added.values().filter(|it| it.class == code).count();
     if is_class && codes > 1 {
         let text = format!("class {code} still has codes; they are removed first");
         return Err(Error::new(ERR_OTHER, text));
     }
-    added[(code - FIRST) as usize] = None;
-    while let Some(None) = added.last() {
-        added.pop();
-    }
-    LAST_USED.store(ERR_LASTCODE + added.len() as c_int, Ordering::Relaxed);
+    added.remove(&code);
+    note_last(&added);
     Ok(())
 }
 
@@ -243,5 +254,18 @@ mod tests {
         remove(class, true).expect("a class");
         assert!(super::class(class).is_err() && add_code(code).is_err());
         assert!(set_text(ERR_OTHER, c"x").is_err());
+    }
+
+    #[test]
+    fn codes_that_were_removed_take_no_room_and_do_not_use_up_the_others() {
+        let added = |code| {
+            let class = FIRST;
+            let text = CString::default();
+            (code, Added { class, text })
+        };
+        assert_eq!(free_code(&BTreeMap::new()), FIRST);
+        assert_eq!(free_code(&[FIRST, FIRST + 7].map(added).into()), FIRST + 8);
+        let at_the_end = [FIRST, FIRST + 1, c_int::MAX].map(added).into();
+        assert_eq!(free_code(&at_the_end), FIRST + 2);
     }
 }

@@ -1,5 +1,6 @@
 //! Accesses to the data of a file.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -47,6 +48,8 @@ pub struct Transfer<'a> {
     pub data: *mut u8,
     /// How many.
     pub length: usize,
+    /// Set when they begin to move: of a collective access the part that others wait for.
+    pub begun: &'a Cell<bool>,
 }
 
 impl Transfer<'_> {
@@ -118,6 +121,7 @@ impl Transfer<'_> {
     /// The memory may be read or written.
     unsafe fn go(&self, all: bool) -> Result<usize> {
         let atomic = self.file.atomic.load(Ordering::Acquire);
+        self.begun.set(true);
         // SAFETY: the caller's promise.
         let outcome = unsafe {
             match (atomic, all) {
@@ -199,6 +203,47 @@ unsafe fn transfer(
     }
 }
 
+/// How far this process is in a collective access, in whose stages the others wait for it.
+#[derive(Default)]
+struct Stages {
+    /// The pointer of all has been moved on.
+    ordered: Cell<bool>,
+    /// The bytes have begun to move.
+    begun: Cell<bool>,
+    /// The end has been waited for.
+    ended: Cell<bool>,
+}
+
+impl Stages {
+    /// Goes through the stages that are left with no bytes at all: an error of this process' call alone keeps nobody waiting.
+    fn finish(&self, file: &Open, view: &View, direction: Direction, position: Position) {
+        if position == Position::Shared && !self.ordered.replace(true) {
+            let _ = file.shared.ordered(&file.comm, 0);
+        }
+        if !self.begun.get() {
+            let nothing = Transfer {
+                file,
+                view,
+                direction,
+                from: 0,
+                data: std::ptr::null_mut(),
+                length: 0,
+                begun: &self.begun,
+            };
+            // SAFETY: there are no bytes.
+            let _ = unsafe { nothing.go(true) };
+        }
+        if has_end(position, direction) && !self.ended.replace(true) {
+            let _ = internal_messages::barrier(file.comm.hidden);
+        }
+    }
+}
+
+/// Whether all wait for the end of a collective access: a read after an ordered one finds the bytes of all processes.
+fn has_end(position: Position, direction: Direction) -> bool {
+    position == Position::Shared && direction == Direction::Write
+}
+
 /// Accesses a file, collectively or not; the status.
 ///
 /// # Safety
@@ -213,40 +258,55 @@ pub unsafe fn access(
     if position != Position::Shared {
         file.check_not_sequential()?;
     }
-    let view = file.view();
-    let (of, length) = check(file, &view, direction, memory)?;
+    let (view, stages) = (file.view(), Stages::default());
+    // SAFETY: the caller's promise.
+    let done = unsafe { access_view(file, &view, (direction, position, all), memory, &stages) };
+    if all && done.is_err() {
+        stages.finish(file, &view, direction, position);
+    }
+    done
+}
+
+unsafe fn access_view(
+    file: &Open,
+    view: &View,
+    (direction, position, all): (Direction, Position, bool),
+    memory: Memory,
+    stages: &Stages,
+) -> Result<Status> {
+    let (of, length) = check(file, view, direction, memory)?;
     let etypes = (length / view.unit) as i64;
     let offset = match position {
         Position::At(offset) => offset,
         Position::Own => file.state().position,
-        Position::Shared if all => file.shared.ordered(&file.comm, etypes)?,
+        Position::Shared if all => {
+            stages.ordered.set(true);
+            file.shared.ordered(&file.comm, etypes)?
+        }
         Position::Shared => file.shared.advance(etypes)?,
     };
     let from = view.bytes(offset)?;
-    from.checked_add(length)
-        .ok_or(())
-        .and_then(|end| view.bytes((end / view.unit) as i64).map_err(drop))
-        .map_err(|()| {
-            Error::new(
-                ERR_ARG,
-                format!("the offset is {offset}: the access ends where no file can be"),
-            )
-        })?;
+    let last = from.checked_add(length.saturating_sub(1));
+    if !last.is_some_and(|last| view.has_place(last)) {
+        let text = format!("the offset is {offset}: the access ends where no file can be");
+        return Err(Error::new(ERR_ARG, text));
+    }
     let bytes = Transfer {
         file,
-        view: &view,
+        view,
         direction,
         from,
         data: std::ptr::null_mut(),
         length,
+        begun: &stages.begun,
     };
     // SAFETY: the caller's promise.
     let (moved, native) = unsafe { transfer(bytes, memory, &of, all)? };
     if position == Position::Own {
         file.state().position = offset + (moved / view.unit) as i64;
     }
-    if position == Position::Shared && all && direction == Direction::Write {
-        // A read after an ordered access finds the bytes of all processes.
+    if all && has_end(position, direction) {
+        stages.ended.set(true);
         internal_messages::barrier(file.comm.hidden)?;
     }
     let mut status = Status::empty(ANY_SOURCE);

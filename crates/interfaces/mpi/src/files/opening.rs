@@ -90,16 +90,27 @@ fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<Posix> {
     }
 }
 
-/// Opens a file.
-pub fn open(comm: &Communicator, name: &CStr, amode: c_int, hints: Hints) -> Result<File> {
+/// Opens a file, of which each process has said the name and the hints, or has an error: that is everybody's.
+pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) -> Result<File> {
     if comm.remote.is_some() {
         let text = "the communicator is an intercommunicator; files are opened by the processes of one side";
         return Err(Error::new(ERR_COMM, text));
     }
     // Errors of some processes alone are errors of all: nobody waits for them then.
-    let checked = check_amode(amode);
-    let all = internal_messages::allgather(comm.hidden, [amode, c_int::from(checked.is_ok())])?;
-    checked?;
+    let checked = given.and_then(|given| check_amode(amode).map(|()| given));
+    let class = checked.as_ref().err().map_or(SUCCESS, Error::class);
+    let all = internal_messages::allgather(comm.hidden, [amode, class])?;
+    let (name, hints) = checked?;
+    if let Some((rank, class)) = (0..)
+        .zip(&all)
+        .find(|(_, it)| it[1] != SUCCESS)
+        .map(|(rank, it)| (rank, it[1]))
+    {
+        let text = format!(
+            "the process with rank {rank} has called with an argument that is wrong, so no process opens the file"
+        );
+        return Err(Error::new(class, text));
+    }
     if all.iter().any(|it| it[0] != amode) {
         let text = format!("amode is {amode} here, and another number on other processes");
         return Err(Error::new(ERR_NOT_SAME, text));

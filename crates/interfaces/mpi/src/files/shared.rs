@@ -4,22 +4,28 @@
 //! ends meanwhile has moved it or has not, and nobody waits for it. A file of one process needs no entry.
 
 use std::ffi::{CString, c_int};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
 use super::two_phase::{number, words};
+use crate::abi::ERR_NO_MEM;
 use crate::communicator::{Communicator, internal_messages};
-use crate::error::{Result, checked};
+use crate::error::{Error, Result, checked};
+use crate::numbers::Numbers;
 
 /// Where the pointer is kept.
 pub enum Shared {
     /// In this process, which is the only one.
     Own(Mutex<i64>),
-    /// In the entry with this name.
-    Entry(CString),
+    /// In the entry with this name, which is made of a number of the first process.
+    Entry(CString, u32),
 }
+
+/// Of the files whose first process this is.
+static NUMBERS: Numbers = Numbers::below(i32::MAX as u32);
+/// In place of a number: there is none left.
+const NO_NUMBER: c_int = -1;
 
 const FLAGS: c_int = rg::PERSISTENT | rg::OVERWRITABLE;
 
@@ -49,19 +55,35 @@ fn add(name: &CString, by: i64) -> Result<i64> {
 impl Shared {
     /// A new pointer, made by all processes.
     pub fn new(comm: &Communicator, position: i64) -> Result<Shared> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         if comm.size() == 1 {
             return Ok(Shared::Own(Mutex::new(position)));
         }
-        let own = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let told = internal_messages::broadcast(comm.hidden, 0, vec![own as c_int])?;
-        let (first, number) = (comm.local[0], told.first().copied().unwrap_or(0));
+        let own = match comm.rank {
+            0 => NUMBERS.take(),
+            _ => None,
+        };
+        let made = Shared::entry(comm, own, position);
+        if let (Err(_), Some(own)) = (&made, own) {
+            NUMBERS.give_back(own);
+        }
+        made
+    }
+
+    /// A pointer in an entry, of a number that the first process has.
+    fn entry(comm: &Communicator, own: Option<u32>, position: i64) -> Result<Shared> {
+        let own = own.map_or(NO_NUMBER, |own| own as c_int);
+        let told = internal_messages::broadcast(comm.hidden, 0, vec![own])?;
+        let (first, number) = (comm.local[0], told.first().copied().unwrap_or(NO_NUMBER));
+        if number == NO_NUMBER {
+            let text = "the first process has too many files open";
+            return Err(Error::new(ERR_NO_MEM, text));
+        }
         let name = CString::new(format!("mpi file {first}.{number}")).unwrap_or_default();
         if comm.rank == 0 {
             put(&name, position)?;
         }
         internal_messages::barrier(comm.hidden)?;
-        Ok(Shared::Entry(name))
+        Ok(Shared::Entry(name, number as u32))
     }
 
     /// Moves the pointer on: where it was.
@@ -73,7 +95,7 @@ impl Shared {
                 *own = before.wrapping_add(by);
                 Ok(before)
             }
-            Shared::Entry(name) => add(name, by),
+            Shared::Entry(name, _) => add(name, by),
         }
     }
 
@@ -81,7 +103,7 @@ impl Shared {
     pub fn set(&self, to: i64) -> Result {
         match self {
             Shared::Own(own) => *own.lock().unwrap_or_else(PoisonError::into_inner) = to,
-            Shared::Entry(name) => put(name, to)?,
+            Shared::Entry(name, _) => put(name, to)?,
         }
         Ok(())
     }
@@ -90,7 +112,7 @@ impl Shared {
     pub fn get(&self) -> Result<i64> {
         match self {
             Shared::Own(own) => Ok(*own.lock().unwrap_or_else(PoisonError::into_inner)),
-            Shared::Entry(name) => add(name, 0),
+            Shared::Entry(name, _) => add(name, 0),
         }
     }
 
@@ -113,11 +135,12 @@ impl Shared {
 
     /// Nobody will need it any more.
     pub fn forget(&self, comm: &Communicator) {
-        if let Shared::Entry(name) = self
+        if let Shared::Entry(name, number) = self
             && comm.rank == 0
         {
             // SAFETY: a text that ends.
             unsafe { rg::rg_delete(name.as_ptr(), 0) };
+            NUMBERS.give_back(*number);
         }
     }
 }

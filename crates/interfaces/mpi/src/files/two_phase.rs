@@ -72,7 +72,8 @@ pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     let range = transfer.view.range(transfer.from, transfer.length);
     let (start, end) = range.unwrap_or((-1, -1));
     let ([a, b], [c, d]) = (words(start), words(end));
-    let possible = c_int::from(file.posix.is_regular() && !transfer.view.overlaps);
+    let rises = transfer.view.rises(transfer.from, transfer.length);
+    let possible = c_int::from(file.posix.is_regular() && rises);
     let short = c_int::from(range.is_some() && transfer.view.piece < LONG);
     let all = internal_messages::allgather(file.comm.hidden, [a, b, c, d, possible, short])?;
     let useful = all.iter().all(|it| it[4] != 0) && all.iter().any(|it| it[5] != 0);
@@ -131,8 +132,8 @@ fn runs_in(transfer: &Transfer<'_>, (begin, end): (i64, i64)) -> Vec<Run> {
     if begin >= end {
         return runs;
     }
-    let first = view.bytes_before(begin).clamp(from, from + length);
-    let last = view.bytes_before(end).clamp(from, from + length);
+    let first = view.bytes_before(begin, from, from + length);
+    let last = view.bytes_before(end, first, from + length);
     view.runs(first, last - first, |mut run| {
         run.at += first - from;
         runs.push(run);

@@ -21,12 +21,23 @@ pub struct View {
     pub representation: Representation,
     /// Bytes of an etype in the file.
     pub unit: usize,
-    /// Whether bytes are visible twice, which those of a file that is only read may be.
-    pub overlaps: bool,
+    /// The order of its bytes.
+    order: Order,
     /// How long its pieces are in the mean.
     pub piece: usize,
     /// The filetype with the sizes that elements have in the file.
     map: Map,
+}
+
+/// How bytes that follow each other in the view lie in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Each lies behind the one before.
+    Rising,
+    /// So they do within a filetype. Another one begins in front of the last one's end: its extent is less than its span.
+    RisingWithin,
+    /// Bytes are visible twice within a filetype, which those of a file that is only read may be.
+    Overlapping,
 }
 
 /// Part of an access: bytes of the file, and their place in the data.
@@ -58,7 +69,7 @@ impl View {
         View::new(0, get(BYTE)?, get(BYTE)?, native, true)
     }
 
-    /// A view. If the file is written, bytes may not be visible twice.
+    /// A view. If the file is written, bytes may not be twice in a filetype.
     pub fn new(
         displacement: i64,
         etype: Arc<Type>,
@@ -78,7 +89,7 @@ impl View {
             );
             return Err(wrong(text));
         }
-        let overlaps = check_order(&map, written)?;
+        let order = check_order(&map, written)?;
         let mut pieces = 0;
         map.walk(0, size as usize, &mut |piece: Piece| {
             let dense = piece.stride == piece.block as isize;
@@ -95,7 +106,7 @@ impl View {
             filetype,
             representation,
             unit: unit as usize,
-            overlaps,
+            order,
             piece,
             map,
         })
@@ -158,26 +169,39 @@ impl View {
     pub fn bytes(&self, offset: i64) -> Result<usize> {
         let bytes = usize::try_from(offset).ok();
         let bytes = bytes.and_then(|it| it.checked_mul(self.unit));
-        // The place in the file has to be a number too.
-        let tiles = bytes.map(|it| it / self.tile().max(1) + 1);
-        let room = tiles.and_then(|it| (it as i64).checked_mul(self.map.bounds.extent()));
-        let room = room.and_then(|it| it.checked_add(self.displacement));
-        match (bytes, room) {
-            (Some(bytes), Some(0..)) => Ok(bytes),
-            _ => Err(wrong(format!(
+        bytes.filter(|&it| self.has_place(it)).ok_or_else(|| {
+            wrong(format!(
                 "the offset is {offset}; it is 0 or more, and no further than files can be"
-            ))),
+            ))
+        })
+    }
+
+    /// Whether this byte of the view, and all in front of it, have a place in the file: a number, 0 or more.
+    pub fn has_place(&self, byte: usize) -> bool {
+        let (tile, bounds) = ((byte / self.tile().max(1)) as i64, &self.map.bounds);
+        let begin = tile.checked_mul(bounds.extent());
+        let Some(begin) = begin.and_then(|it| it.checked_add(self.displacement)) else {
+            return false;
+        };
+        // Filetypes of a negative extent go down.
+        let (low, high) = (begin.min(self.displacement), begin.max(self.displacement));
+        let end = high.checked_add(bounds.extent().max(bounds.true_ub).max(0));
+        low.saturating_add(bounds.true_lb) >= 0 && end.is_some()
+    }
+
+    /// Whether bytes of an access that follow each other do so in the file.
+    pub fn rises(&self, from: usize, length: usize) -> bool {
+        let tile = self.tile().max(1);
+        match self.order {
+            Order::Rising => true,
+            Order::RisingWithin => from / tile == (from + length.max(1) - 1) / tile,
+            Order::Overlapping => false,
         }
     }
 
-    /// How many bytes of the view lie in front of this byte of the file.
-    pub fn bytes_before(&self, end: i64) -> usize {
-        let (tile, extent) = (self.tile(), self.map.bounds.extent());
-        if tile == 0 || end <= self.displacement {
-            return 0;
-        }
-        let tiles = (end - self.displacement) / extent.max(1) + 1;
-        let (mut low, mut high) = (0, tile.saturating_mul(tiles as usize));
+    /// How many bytes of the view lie in front of this byte of the file: a number from `low` to `high`, between which
+    /// the view rises.
+    pub fn bytes_before(&self, end: i64, mut low: usize, mut high: usize) -> usize {
         // Bytes before `low` lie in front, that at `high` and later ones do not.
         while low < high {
             let middle = low + (high - low) / 2;
@@ -189,18 +213,36 @@ impl View {
         low
     }
 
-    /// How many etypes begin in front of this byte of the file.
+    /// How many etypes begin in front of this byte of the file. Where filetypes begin in front of the last one's end,
+    /// those of which all bytes do, if extents are 1 or more, and those of one filetype otherwise.
     pub fn etypes_before(&self, end: i64) -> i64 {
-        self.bytes_before(end).div_ceil(self.unit) as i64
+        let (tile, extent) = (self.tile(), self.map.bounds.extent());
+        if tile == 0 || end <= self.displacement {
+            return 0;
+        }
+        let tiles = match extent {
+            1.. => (end - self.displacement) / extent + 1,
+            _ => 1,
+        };
+        let bytes = self.bytes_before(end, 0, tile.saturating_mul(tiles as usize));
+        bytes.div_ceil(self.unit) as i64
     }
 
-    /// Where the first and the last byte of an access are: offset, and behind the end. `None` of an empty one.
+    /// Where the first byte of an access in the file is, and behind the last one. `None` of an empty one.
     pub fn range(&self, from: usize, length: usize) -> Option<(i64, i64)> {
         let last = length.checked_sub(1)?;
-        match self.tile() {
-            0 => None,
-            _ => Some((self.place(from), self.place(from + last) + 1)),
+        if self.tile() == 0 {
+            return None;
         }
+        if self.rises(from, length) {
+            return Some((self.place(from), self.place(from + last) + 1));
+        }
+        let mut range = (i64::MAX, i64::MIN);
+        self.runs(from, length, |run| {
+            range = (range.0.min(run.offset), range.1.max(run.end()));
+            true
+        });
+        Some(range)
     }
 
     /// Whether an access of so many bytes is possible.
@@ -215,8 +257,9 @@ impl View {
     }
 }
 
-/// The bytes of a filetype lie in the order in which they are read. Whether some are there twice.
-fn check_order(map: &Map, written: bool) -> Result<bool> {
+/// The bytes of a filetype lie in the order in which they are read, and if they are written, none is there twice. Filetypes may
+/// begin in front of the last one's end: their bytes are accessed one filetype after the other.
+fn check_order(map: &Map, written: bool) -> Result<Order> {
     let (size, extent) = (map.bounds.size as usize, map.bounds.extent());
     let (mut first, mut begin, mut end) = (None, 0, 0);
     let (mut falls, mut overlaps) = (false, false);
@@ -229,16 +272,16 @@ fn check_order(map: &Map, written: bool) -> Result<bool> {
         begin = offset + (count - 1) * stride;
         end = end.max(begin + block);
     });
-    if size != 0 {
-        falls |= extent < 1;
-        overlaps |= first.unwrap_or(0) + extent < end;
-    }
     let text = if falls {
-        "the filetype's displacements are 0 or more, none is less than the one before, and its extent is 1 or more"
+        "the filetype's displacements are 0 or more, and none is less than the one before"
     } else if overlaps && written {
-        "bytes are twice in the filetype, or in two of them; the file is open for writing, where they may not be"
+        "bytes are twice in the filetype; the file is open for writing, where they may not be"
     } else {
-        return Ok(overlaps);
+        return Ok(match first {
+            _ if overlaps => Order::Overlapping,
+            Some(first) if i64::saturating_add(first, extent) < end => Order::RisingWithin,
+            _ => Order::Rising,
+        });
     };
     Err(Error::new(ERR_IO, text))
 }

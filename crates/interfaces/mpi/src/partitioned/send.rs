@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use regatta_sys as rg;
 
-use super::{AT_ONCE, Plan, check_index, plan_tag, take_tags};
+use super::{AT_ONCE, PartTags, Plan, check_index, plan_tag};
 use crate::abi::*;
 use crate::calls::generalized;
 use crate::communicator::{Communicator, get};
@@ -30,7 +30,7 @@ pub struct Send {
     peer: c_int,
     group: rg::Group,
     comm: Comm,
-    first_tag: c_int,
+    tags: PartTags,
     round: Mutex<Round>,
 }
 
@@ -80,11 +80,12 @@ pub(super) fn length(block: &Block, count: i64) -> Result<usize> {
 
 /// Makes one, and tells the receiver.
 pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
+    let tags = PartTags::take(it.partitions)?;
     let plan = Plan {
         bytes: length(&it.block, it.count)? as u64,
         partitions: it.partitions,
         tag: it.tag,
-        first: take_tags(it.partitions),
+        first: tags.first(),
         padding: 0,
     };
     let (address, bytes) = ((&raw const plan).cast(), size_of::<Plan>());
@@ -100,7 +101,7 @@ pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
         peer: it.peer,
         group: comm.hidden,
         comm: comm.handle,
-        first_tag: plan.first,
+        tags,
         round: Mutex::default(),
     });
     let operation = Sending {
@@ -189,8 +190,13 @@ impl Send {
     /// Begins the message of a partition.
     fn begin(&self, partition: c_int) -> Result<(rg::Request, Option<Vec<u8>>)> {
         let begin = (self.buffer).wrapping_byte_offset(self.step * partition as isize);
-        let length = length(&self.block, self.count)?;
+        let length = match self.peer {
+            rg::NONE => 0,
+            _ => length(&self.block, self.count)?,
+        };
         let (address, packed) = match &self.block {
+            // Nobody gets it, and nothing is read.
+            _ if self.peer == rg::NONE => (begin, None),
             Block::Plain { offset, .. } => (begin.wrapping_byte_offset(*offset), None),
             Block::Layout(of) => {
                 let mut bytes = memory(length)?;
@@ -200,7 +206,7 @@ impl Send {
             }
         };
         let mut request = rg::REQUEST_NULL;
-        let tag = self.first_tag + partition;
+        let tag = self.tags.first() + partition;
         // SAFETY: the bytes stay until the round is complete.
         checked(unsafe {
             rg::rg_isend(address, length, self.peer, tag, self.group, &mut request)
@@ -271,7 +277,11 @@ impl Operation for Sending {
         round.wake = wake;
         self.requests.push(request);
         self.state = State::Pending;
-        Ok(())
+        match round.left {
+            // Nobody declares one ready.
+            0 => generalized::wake(wake),
+            _ => Ok(()),
+        }
     }
 
     fn is_persistent(&self) -> bool {

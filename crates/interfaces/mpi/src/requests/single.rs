@@ -71,12 +71,16 @@ impl Operation for Single {
         outcome.map_or(Status::empty(ANY_SOURCE), |(status, _)| *status)
     }
 
+    /// Of one that is complete there is nothing left to cancel.
     fn cancel(&mut self) -> Result {
-        cancel(self.request[0])
+        match self.outcome {
+            Some(_) => Ok(()),
+            None => cancel(self.request[0]),
+        }
     }
 }
 
-/// Cancels a receive that has not matched. A send goes on: nothing says that it may not.
+/// Cancels a receive that has not matched, or asks a send back.
 pub fn cancel(request: rg::Request) -> Result {
     let mut cancelled = 0;
     // SAFETY: requests are checked at each use; `cancelled` is written.

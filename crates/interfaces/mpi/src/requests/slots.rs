@@ -1,6 +1,7 @@
 //! The slots of operations, and requests as they are found by their handles, plain ones too.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,7 +10,7 @@ use regatta_sys as rg;
 use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::objects::{self, Kind, MOST};
+use crate::objects::{self, GENERATIONS, Kind, MIN_RESTING, MOST};
 
 /// An operation, while there is one.
 type Held = Mutex<Option<Box<dyn Operation>>>;
@@ -100,11 +101,14 @@ static SLOTS: [OnceLock<Box<[OperationSlot]>>; CHUNKS] = [const { OnceLock::new(
 /// Free slots that no thread keeps.
 static FREE: Mutex<Free> = Mutex::new(Free {
     slots: Vec::new(),
+    resting: VecDeque::new(),
     made: 0,
 });
 
 struct Free {
     slots: Vec<u32>,
+    /// Slots that have had all their generations, as [`objects::Places`] has them.
+    resting: VecDeque<u32>,
     made: usize,
 }
 
@@ -120,6 +124,13 @@ impl Kept {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         let from = free.slots.len().saturating_sub(KEPT / 2);
         self.0.extend(free.slots.drain(from..));
+        let rested = match free.made {
+            FIRST_PLAIN => free.resting.len(),
+            _ => free.resting.len().saturating_sub(MIN_RESTING),
+        };
+        if self.0.is_empty() {
+            self.0.extend(free.resting.drain(..rested.min(KEPT / 2)));
+        }
         if self.0.is_empty() {
             let first = free.made;
             if first == FIRST_PLAIN {
@@ -133,6 +144,13 @@ impl Kept {
                 .extend((first..first + KEPT / 2).rev().map(|index| index as u32));
         }
         Ok(())
+    }
+
+    fn take(&mut self) -> Result<u32> {
+        if self.0.is_empty() {
+            self.refill()?;
+        }
+        Ok(self.0.pop().unwrap_or_default())
     }
 
     #[cold]
@@ -155,12 +173,10 @@ thread_local! {
 
 /// Takes a free slot for an operation.
 pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request> {
-    let index = MINE.with_borrow_mut(|mine| {
-        if mine.0.is_empty() {
-            mine.refill()?;
-        }
-        Ok(mine.0.pop().unwrap_or_default())
-    })?;
+    let taken = MINE.try_with(|mine| mine.borrow_mut().take());
+    // Calls in functions of `atexit` and in destructors are made by threads that have no slots of their own any more: this one goes back
+    // to all the others.
+    let index = taken.unwrap_or_else(|_| Kept(Vec::new()).take())?;
     let index = index as usize;
     let slot = at(index).ok_or_else(|| none(REQUEST_NULL))?;
     *slot
@@ -189,17 +205,29 @@ pub(super) fn give_back(request: Request) {
         .operation
         .lock()
         .unwrap_or_else(PoisonError::into_inner) = None;
-    let generation = slot.generation.load(Ordering::Relaxed);
-    slot.generation
-        .store(generation.wrapping_add(1), Ordering::Relaxed);
-    // In a thread that ends there may be none any more: then the slot stays empty.
-    let _ = MINE.try_with(|mine| {
+    let generation = (slot.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
+    slot.generation.store(generation, Ordering::Relaxed);
+    if generation == 0 {
+        rest(index);
+        return;
+    }
+    let kept = MINE.try_with(|mine| {
         let mut mine = mine.borrow_mut();
         mine.0.push(index as u32);
         if mine.0.len() > KEPT {
             mine.spill();
         }
     });
+    if kept.is_err() {
+        drop(Kept(vec![index as u32]));
+    }
+}
+
+/// A slot has had all its generations.
+#[cold]
+fn rest(index: usize) {
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    free.resting.push_back(index as u32);
 }
 
 #[inline(always)]

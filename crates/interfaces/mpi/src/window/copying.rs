@@ -1,4 +1,7 @@
 //! Memory of another process on this host, which the system copies.
+//!
+//! The kernel takes the number of a process for that of its first thread, which has no memory and no files any more when it has left
+//! (`pthread_exit`), however long others go on: then both are had by another one.
 
 use std::ffi::c_int;
 
@@ -40,8 +43,7 @@ pub unsafe fn copy(
         let mut done = 0;
         while done < length {
             // SAFETY: the caller's promise for this process; the system checks the other one's addresses.
-            let moved =
-                unsafe { once(process, &mut there, own.add(done), length - done, direction)? };
+            let moved = unsafe { once(process, &there, own.add(done), length - done, direction)? };
             done += moved;
             skip(&mut there, moved);
         }
@@ -50,33 +52,59 @@ pub unsafe fn copy(
     Ok(())
 }
 
+/// The numbers of the threads of a process other than the first one.
+pub fn other_threads(process: c_int) -> impl Iterator<Item = c_int> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let names = threads.into_iter().flatten().flatten();
+    let numbers = names.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    numbers.filter(move |&thread| thread != process)
+}
+
 /// How many bytes one call has copied.
 unsafe fn once(
     process: c_int,
-    there: &mut [libc::iovec],
+    there: &[libc::iovec],
     own: *mut u8,
     length: usize,
     direction: CopyDirection,
 ) -> Result<usize> {
+    // SAFETY: the caller's promise, also below.
+    let mut moved = unsafe { by_thread(process, there, own, length, direction) };
+    if moved < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
+        let mut others = other_threads(process)
+            // SAFETY: as above.
+            .map(|thread| unsafe { by_thread(thread, there, own, length, direction) });
+        moved = others.find(|&moved| moved > 0).unwrap_or(moved);
+    }
+    match usize::try_from(moved) {
+        Ok(moved) if moved != 0 => Ok(moved),
+        _ => Err(failed(process)),
+    }
+}
+
+/// The result of the system call for a thread of the process.
+unsafe fn by_thread(
+    thread: c_int,
+    there: &[libc::iovec],
+    own: *mut u8,
+    length: usize,
+    direction: CopyDirection,
+) -> isize {
     let here = libc::iovec {
         iov_base: own.cast(),
         iov_len: length,
     };
     let count = there.len() as libc::c_ulong;
     // SAFETY: the caller's promise; both lists are as long as told.
-    let moved = unsafe {
+    unsafe {
         match direction {
             CopyDirection::FromTarget => {
-                libc::process_vm_readv(process, &here, 1, there.as_ptr(), count, 0)
+                libc::process_vm_readv(thread, &here, 1, there.as_ptr(), count, 0)
             }
             CopyDirection::ToTarget => {
-                libc::process_vm_writev(process, &here, 1, there.as_ptr(), count, 0)
+                libc::process_vm_writev(thread, &here, 1, there.as_ptr(), count, 0)
             }
         }
-    };
-    match usize::try_from(moved) {
-        Ok(moved) if moved != 0 => Ok(moved),
-        _ => Err(failed(process)),
     }
 }
 

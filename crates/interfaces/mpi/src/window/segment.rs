@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 
+use super::copying::other_threads;
 use crate::abi::ERR_NO_MEM;
 use crate::error::{Error, Result};
 
@@ -50,7 +51,15 @@ impl Segment {
 
     /// The memory that another process has created.
     pub fn open(process: c_int, file: c_int, length: usize) -> Option<Segment> {
-        let path = CString::new(format!("/proc/{process}/fd/{file}")).ok()?;
+        let of_thread = |thread| format!("/proc/{process}/task/{thread}/fd/{file}");
+        let mut paths = std::iter::once(process)
+            .chain(other_threads(process))
+            .map(of_thread);
+        paths.find_map(|path| Segment::open_at(path, length))
+    }
+
+    fn open_at(path: String, length: usize) -> Option<Segment> {
+        let path = CString::new(path).ok()?;
         // SAFETY: a text that ends.
         let file = File(unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) });
         // SAFETY: numbers only, and a place for the facts.

@@ -4,6 +4,7 @@
 //! of groups is answered by the library, from what Regatta's launcher knows.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::Write as _;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
 
@@ -149,7 +150,7 @@ pub fn asked(tag: c_int) -> Result<(), i32> {
         tag::LIST => send_list(&all()?),
         tag::DUMP => {
             for group in all()? {
-                eprintln!("{}", group.line());
+                let _ = writeln!(std::io::stderr(), "{}", group.line());
             }
             Ok(())
         }

@@ -4,7 +4,6 @@
 //! brings here, item by item. A library made by Rust exports only what is written in Rust, therefore
 //! the names of `pvm3.h` are jumps.
 
-use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use super::calls::code;
@@ -22,23 +21,7 @@ unsafe extern "C" {
     fn regatta_pvm_vunpackf();
 }
 
-macro_rules! jump {
-    ($($name:ident => $target:ident),* $(,)?) => { $(
-        // All registers and the stack reach the target as they are.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        extern "C" fn $name() {
-            #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-            naked_asm!("jmp {}", sym $target);
-            #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
-            naked_asm!("b {}", sym $target);
-            #[cfg(any(target_arch = "riscv64", target_arch = "riscv32"))]
-            naked_asm!("tail {}", sym $target);
-        }
-    )* };
-}
-
-jump! {
+regatta_sys::jumps! {
     pvm_packf => regatta_pvm_packf,
     pvm_vpackf => regatta_pvm_vpackf,
     pvm_unpackf => regatta_pvm_unpackf,

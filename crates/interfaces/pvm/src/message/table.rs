@@ -2,7 +2,9 @@
 //!
 //! A number is the index of a slot and, above it, how often the slot has been used: the number of a
 //! buffer that was freed means nobody, not the next buffer. Slots and their memory are used again.
+//! A slot that has had all its numbers rests, so that none of them soon comes again.
 
+use std::collections::VecDeque;
 use std::ptr::copy_nonoverlapping;
 
 use super::buffer::{Buffer, Form, Info};
@@ -14,6 +16,8 @@ const INDEX_BITS: u32 = 20;
 const INDEX_MASK: i32 = (1 << INDEX_BITS) - 1;
 /// The uses of a slot are counted round.
 const USES: i32 = 1 << (31 - INDEX_BITS);
+/// So many slots rest: between two buffers with one number so many times [`USES`] others are made.
+const MIN_RESTING: usize = 4096;
 /// No slot.
 const NOWHERE: usize = usize::MAX;
 
@@ -35,6 +39,8 @@ struct Slot {
 pub struct Buffers {
     slots: Vec<Slot>,
     free: Vec<usize>,
+    /// The one that has rested longest is in front.
+    resting: VecDeque<usize>,
     pub(super) shelf: Shelf,
     send: usize,
     receive: usize,
@@ -68,6 +74,12 @@ fn next_use(id: i32) -> i32 {
     uses << INDEX_BITS | id & INDEX_MASK
 }
 
+/// Whether a slot has had all its numbers, when this one is its next.
+#[inline(always)]
+fn is_first_use(id: i32) -> bool {
+    id <= INDEX_MASK
+}
+
 fn info_of(me: i32, code: i32) -> Result<Info, i32> {
     let encoding = match code {
         encoding::DEFAULT => codes::XDR,
@@ -90,6 +102,7 @@ impl Buffers {
         Buffers {
             slots: Vec::new(),
             free: Vec::new(),
+            resting: VecDeque::new(),
             shelf: Shelf::new(),
             send: NOWHERE,
             receive: NOWHERE,
@@ -132,8 +145,13 @@ impl Buffers {
     #[cold]
     fn further_slot(&mut self) -> Result<usize, i32> {
         let index = self.slots.len();
-        if index >= INDEX_MASK as usize {
-            return Err(NO_MEM);
+        let is_full = index >= INDEX_MASK as usize;
+        if is_full || self.resting.len() > MIN_RESTING {
+            match self.resting.pop_front() {
+                Some(rested) => return Ok(rested),
+                None if is_full => return Err(NO_MEM),
+                None => {}
+            }
         }
         self.slots.push(Slot {
             id: index as i32 + 1,
@@ -142,6 +160,7 @@ impl Buffers {
         });
         // So that freeing never allocates.
         self.free.reserve(self.slots.len());
+        self.resting.reserve(self.slots.len());
         Ok(index)
     }
 
@@ -159,7 +178,10 @@ impl Buffers {
         let storage = std::mem::replace(&mut slot.buffer.storage, Storage::none());
         slot.buffer.left.clear();
         self.shelf.put(storage);
-        self.free.push(index);
+        match is_first_use(slot.id) {
+            true => self.resting.push_back(index),
+            false => self.free.push(index),
+        }
     }
 
     /// All buffers that there are, by their numbers.
@@ -170,7 +192,7 @@ impl Buffers {
 
     #[cfg(test)]
     pub fn slots_in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free.len() - self.resting.len()
     }
 
     /// `pvm_mkbuf`.
@@ -195,6 +217,9 @@ impl Buffers {
     pub fn init_send(&mut self, code: i32) -> Result<i32, i32> {
         let info = info_of(self.me, code)?;
         if self.send == NOWHERE {
+            self.send = self.claim()?;
+        } else if is_first_use(next_use(self.id_at(self.send))) {
+            self.release(self.send);
             self.send = self.claim()?;
         } else {
             let slot = &mut self.slots[self.send];

@@ -233,6 +233,24 @@ fn numbers_of_buffers_stay_positive_however_often_a_slot_is_used() {
 }
 
 #[test]
+fn the_number_of_a_freed_buffer_is_none_of_the_next_millions() {
+    const BUFFERS_MADE_LATER: usize = 4 << 20;
+    let mut buffers = Buffers::new();
+    let stale = buffers.make(encoding::RAW).unwrap();
+    buffers.free(stale).unwrap();
+    for _ in 0..BUFFERS_MADE_LATER {
+        let id = buffers.make(encoding::RAW).unwrap();
+        assert_ne!(id, stale);
+        buffers.free(id).unwrap();
+    }
+    let stale = buffers.init_send(encoding::RAW).unwrap();
+    for _ in 0..BUFFERS_MADE_LATER {
+        assert_ne!(buffers.init_send(encoding::RAW), Ok(stale));
+    }
+    assert_eq!(buffers.slots_in_use(), 1);
+}
+
+#[test]
 fn a_buffer_is_not_both_for_sending_and_for_receiving() {
     let mut buffers = Buffers::new();
     let id = buffers.init_send(encoding::RAW).unwrap();

@@ -20,11 +20,26 @@ use crate::error::{Error, Result};
 
 /// Begins to serve this process' memory.
 pub fn start(window: Arc<Window>) -> Result<JoinHandle<()>> {
-    let thread = std::thread::Builder::new().name("window".to_owned());
-    thread.spawn(move || serve(&window)).map_err(|why| {
+    // By its name and its signals it is known as no thread of the program's, which ends without it.
+    let thread = std::thread::Builder::new().name("regatta/window".to_owned());
+    let serve = move || {
+        block_signals();
+        serve(&window);
+    };
+    thread.spawn(serve).map_err(|why| {
         let text = format!("the thread that serves a window cannot be started: {why}");
         Error::new(ERR_OTHER, text)
     })
+}
+
+/// This thread takes no signal of the program's.
+fn block_signals() {
+    // SAFETY: a set of our own.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());
+    }
 }
 
 /// The state of a service.
