@@ -28,6 +28,8 @@ pub(crate) struct Channel {
     /// The job's name.
     pub job: String,
     pub end: End,
+    /// The process of this host that has asked for it; none if that is on another host.
+    pub caller: Option<Pid>,
     /// The host at its other end.
     pub peer: HostId,
     pub cut: Arc<Cut>,

@@ -466,13 +466,15 @@ pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
         }
     }
     let (wire, arrived) = talk.into_parts();
-    crate::console::run(wire, arrived)
+    crate::console::run(host, wire, arrived)
 }
 
 /// The sentence for a person whose channel was cut before it was there.
 fn why_not_opened(host: &str, end: ChannelEnd) -> String {
     match end {
-        ChannelEnd::HostLost { cause } => format!("the host {host} is lost: {cause}"),
+        ChannelEnd::HostLost { cause } => {
+            format!("the host {host} is lost, so no shell was begun there: {cause}")
+        }
         ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
         ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
         ChannelEnd::ShellEnded { .. } => format!("the shell on the host {host} has ended"),

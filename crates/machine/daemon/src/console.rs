@@ -13,8 +13,8 @@ use crate::talk::{Wire, wait};
 /// Waits on its way to the daemon, at most about that much.
 const FULL: usize = 256 << 10;
 
-/// Until the shell's end; its status.
-pub(crate) fn run(mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
+/// Carries the shell on `host` until its end, and returns its status.
+pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
     let mut arrived = Frames::default();
     arrived.push(&bytes);
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -22,7 +22,7 @@ pub(crate) fn run(mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
     let mut open = true;
     let mut piece = vec![0; 32 << 10];
     loop {
-        if let Some(status) = deliver(&mut arrived, output.as_fd(), errors.as_fd())? {
+        if let Some(status) = deliver(host, &mut arrived, output.as_fd(), errors.as_fd())? {
             return Ok(status);
         }
         while !out.is_empty() {
@@ -66,6 +66,7 @@ pub(crate) fn run(mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
 
 /// Writes what has come, and returns the status if the shell has ended.
 fn deliver(
+    host: &str,
     arrived: &mut Frames,
     output: BorrowedFd<'_>,
     errors: BorrowedFd<'_>,
@@ -77,16 +78,18 @@ fn deliver(
             None => return Ok(None),
             Some(ChannelMessage::Data { bytes }) => write_all(output, &bytes)?,
             Some(ChannelMessage::Errors { bytes }) => write_all(errors, &bytes)?,
-            Some(ChannelMessage::Closed { end }) => return closed(end).map(Some),
+            Some(ChannelMessage::Closed { end }) => return closed(host, end).map(Some),
             Some(_) => return Err(nonsense()),
         }
     }
 }
 
-fn closed(end: ChannelEnd) -> Result<u8, Refusal> {
+fn closed(host: &str, end: ChannelEnd) -> Result<u8, Refusal> {
     Err(Refusal::of_regatta(match end {
         ChannelEnd::ShellEnded { status } => return Ok(status as u8),
-        ChannelEnd::HostLost { cause } => format!("the host is lost: {cause}"),
+        ChannelEnd::HostLost { cause } => {
+            format!("the host {host} is lost, and the shell there with it: {cause}")
+        }
         ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
         ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
     }))

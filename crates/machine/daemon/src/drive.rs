@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use regatta_connection::local_socket;
 use regatta_membership::Input;
 use rustix::event::{PollFd, PollFlags};
 
@@ -15,7 +16,7 @@ use crate::seal::Opener;
 use crate::sockets::Sockets;
 use crate::spare::Spare;
 use crate::talk::{Wire, wait};
-use regatta_launch::place::{self, Claimed};
+use regatta_launch::place::Claimed;
 
 /// Datagrams and visitors that are taken before something else is looked at.
 const TURN: usize = 64;
@@ -120,8 +121,11 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool 
             Ok((stream, _)) => stream,
             Err(error) => return error.kind() == ErrorKind::WouldBlock,
         };
+        if local_socket::check_user(&stream).is_err() {
+            continue;
+        }
         let caller = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.pid);
-        let (Ok(()), Ok(caller)) = (place::check_user(&stream), caller) else {
+        let Ok(caller) = caller else {
             continue;
         };
         if let Ok(wire) = Wire::local(stream) {

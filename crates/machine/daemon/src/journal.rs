@@ -83,7 +83,9 @@ impl Journal {
             Event::Cleared(host) => _ = self.suspected.remove(host),
             Event::Dead(host, cause) => {
                 let silent = *cause == Cause::Silent;
-                self.bury(now, *host, why(*cause), (false, silent));
+                let since = self.suspected.get(host);
+                let asked = since.map(|&since| now.saturating_sub(since));
+                self.bury(now, *host, &why(*cause, asked), (false, silent));
             }
             Event::Left(host) => self.bury(now, *host, "it was removed or ended", (true, false)),
             Event::Deadlock(address) => self.deadlock = Some(deadlock(*address)),
@@ -127,7 +129,11 @@ impl Journal {
                 self.name(host)
             ),
             Event::Cleared(host) => format!("the host {} answers again", self.name(host)),
-            Event::Dead(host, cause) => format!("the host {} is lost: {}", gone(host), why(*cause)),
+            Event::Dead(host, cause) => {
+                let found = self.gone.iter().find(|gone| gone.host == *host);
+                let observed = found.map_or_else(|| why(*cause, None), |gone| gone.cause.clone());
+                format!("the host {} is lost: {observed}", gone(host))
+            }
             Event::Left(host) => format!("the host {} has left", gone(host)),
             Event::Minority { seen, known } => minority(*seen, *known),
             Event::Majority { seen, known } => {
@@ -242,13 +248,21 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
     time.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
-fn why(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Silent => "it has been silent for too long, so it is dead or cut off",
+/// The observation for which a host counts as dead. `asked` is how long it has been asked again without an answer, if that is known.
+fn why(cause: Cause, asked: Option<Duration>) -> String {
+    let observed = match cause {
+        Cause::Silent => {
+            let asked = asked.map_or(String::new(), |asked| {
+                let seconds = asked.as_secs_f32();
+                format!(" (for {seconds:.1} s it has been asked again, in vain)")
+            });
+            return format!("it has been silent for too long{asked}, so it is dead or cut off");
+        }
         Cause::DaemonGone => "its daemon has ended; the host itself answers",
         Cause::Replaced => "its daemon has begun anew",
         Cause::GaveWay => "it is on the side of a split that this host has left for the other one",
-    }
+    };
+    observed.to_owned()
 }
 
 /// Why a daemon ends that nobody has told to.

@@ -45,7 +45,7 @@ pub(crate) fn open(
         Wanted::Waiting if peer == own => Err(waits_here(&job).into()),
         // A job that is lost with this host needs nobody to wait for.
         Wanted::New { .. } if peer == own => {
-            let shell = Started::shell(daemon, (job, false), own)?;
+            let shell = Started::shell(daemon, (job, false), own, Some(caller))?;
             let _ = talk.send_message(&FromDaemon::Opened {
                 successors: Vec::new(),
             });
@@ -130,6 +130,7 @@ impl WayThere {
         let channel = Channel {
             job: job.clone(),
             end: End::Launcher(caller),
+            caller: Some(caller),
             peer,
             cut: cut.clone(),
             session: None,
@@ -220,11 +221,12 @@ struct Started {
 }
 
 impl Started {
-    /// Starts one for a launcher on the host `peer`. An error is a sentence.
+    /// Starts one for a launcher on the host `peer`, the process `caller` if that is this one. An error is a sentence.
     fn shell(
         daemon: &Arc<Daemon>,
         (job, detachable): (String, bool),
         peer: HostId,
+        caller: Option<Pid>,
     ) -> Result<Started, String> {
         let (own, hindrance, number) = {
             let mut state = daemon.lock();
@@ -246,6 +248,7 @@ impl Started {
         let channel = Channel {
             job,
             end: End::Agent(shell.pid()),
+            caller,
             peer,
             cut: cut.clone(),
             session: session.clone(),
@@ -287,7 +290,7 @@ pub(crate) fn serve_daemon(
     (job, detachable): (String, bool),
     peer: HostId,
 ) -> Option<Rest> {
-    match Started::shell(daemon, (job, detachable), peer) {
+    match Started::shell(daemon, (job, detachable), peer, None) {
         Ok(shell) => {
             let _ = talk.send_line(&Reply::Done);
             Some(shell.serve(daemon, talk))
@@ -354,6 +357,7 @@ mod tests {
         let channel = Channel {
             job: job.clone(),
             end: End::Launcher(rustix::process::getpid()),
+            caller: Some(rustix::process::getpid()),
             peer,
             cut: cut.clone(),
             session: None,

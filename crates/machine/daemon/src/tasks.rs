@@ -79,7 +79,8 @@ fn below(daemon: &Daemon, job: &str, shell: Pid) -> Vec<Task> {
     tasks
         .filter_map(|process| {
             let pid = process.pid.as_raw_nonzero().get();
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let environment =
+                std::fs::read(tree::living_thread(pid as u32).join("environ")).ok()?;
             Some(Task {
                 job: job.to_owned(),
                 rank: rank(&environment)?,
@@ -144,10 +145,7 @@ fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
         .channels
         .all()
         .filter(|channel| channel.job == job)
-        .filter_map(|channel| match channel.end {
-            End::Launcher(pid) => Some(pid),
-            End::Agent(_) => None,
-        })
+        .filter_map(|channel| channel.caller)
         .collect();
     drop(state);
     // The supervisor speaks with us, or a command below it. Its parent is the watch, whose parent is the front.

@@ -29,7 +29,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use regatta_connection::blocked_signals::Blocked;
+use regatta_connection::signal_mask::Blocked;
 use regatta_segment::job::VERSION;
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Versions};

@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use regatta_connection::dial;
 use regatta_memory::undumped::erase;
 use regatta_segment::place::{Key, Places, listen_at};
 use regatta_slurm::rendezvous::{Letter, Reply, Secret, Table};
@@ -71,6 +72,20 @@ fn no_socket(error: &std::io::Error) -> Refusal {
     Refusal::new(format!(
         "no socket can be opened for the other nodes: {error}"
     ))
+}
+
+/// A connection to an address; none: it does not answer.
+fn connect(address: &SocketAddr) -> Result<Option<TcpStream>, Refusal> {
+    match TcpStream::connect_timeout(address, PROMPT) {
+        Err(error) if is_shortage(&error) => Err(no_socket(&error)),
+        called => Ok(called.ok()),
+    }
+}
+
+/// Whether this host has no descriptor or no memory for a call, so that nobody else is to blame. An address that is not to be had
+/// (EADDRNOTAVAIL) may be one of another kind of network, of several that are tried.
+fn is_shortage(error: &std::io::Error) -> bool {
+    error.kind() != std::io::ErrorKind::AddrNotAvailable && dial::shortage(error).is_some()
 }
 
 fn secret() -> Result<Secret, Refusal> {
@@ -439,7 +454,7 @@ fn call(
     address: SocketAddr,
     until: Instant,
 ) -> Result<Option<Met>, Refusal> {
-    let Ok(stream) = TcpStream::connect_timeout(&address, PROMPT) else {
+    let Some(stream) = connect(&address)? else {
         return Ok(None);
     };
     let here = local_address(&stream)?;
@@ -553,12 +568,10 @@ fn join_mesh(
     };
     for (node, &guardian) in (0..me).zip(&table.guardians).skip(1) {
         expected.beat(&mut mesh);
-        let other = TcpStream::connect_timeout(&guardian, PROMPT)
-            .ok()
-            .and_then(|stream| {
-                let beat = || expected.beat(&mut mesh);
-                Other::call(&key, (me, node), stream, until, beat)
-            });
+        let other = connect(&guardian)?.and_then(|stream| {
+            let beat = || expected.beat(&mut mesh);
+            Other::call(&key, (me, node), stream, until, beat)
+        });
         mesh.others(Some(other.ok_or_else(|| unreached(step, node))?))?;
     }
     let until = until.max(Instant::now() + PROMPT);

@@ -84,12 +84,6 @@ const CLOSED: Duration = Duration::from_millis(50);
 /// Processes of this user that call and say nothing; when there are more, the one that came first goes.
 const VISITORS: usize = 64;
 
-/// Whether a caller belongs to the user of this job. Anybody on this node can call, and would hold descriptors.
-fn is_of_this_user(caller: &OwnedFd) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    local_socket::peer(caller).is_some_and(|(_, other)| other == user)
-}
-
 /// Waits until all tasks of this node have said hello.
 fn gather(
     listener: &OwnedFd,
@@ -121,12 +115,16 @@ fn gather(
             tasks.extend(read_hello(line, step, tasks)?);
         }
         if ready[0] {
-            let caller = rustix::net::accept_with(listener, SocketFlags::CLOEXEC);
+            let accept = || rustix::net::accept_with(listener, SocketFlags::CLOEXEC);
+            let caller = rustix::io::retry_on_intr(accept);
             if caller.is_err() {
                 give_way(&mut callers);
                 continue;
             }
-            let ours = caller.ok().filter(is_of_this_user);
+            // Anybody on this node can call, and would hold descriptors.
+            let ours = caller
+                .ok()
+                .filter(|caller| local_socket::check_user(caller).is_ok());
             if ours.is_some() && callers.len() >= step.here.len() + VISITORS {
                 callers.remove(0);
             }
@@ -185,13 +183,13 @@ fn unseen(rank: u32) -> Refusal {
 
 /// Reads a caller's hello. Strangers, and tasks that are here already, are sent away; a fault of the whole job is an error.
 fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
-    let Some((pid, user)) = local_socket::peer(&line) else {
+    let Some((pid, _)) = local_socket::peer(&line) else {
         return Ok(None);
     };
     let mut bytes = [0_u8; 64];
     let said = match rustix::net::recv(&line, &mut bytes[..], RecvFlags::DONTWAIT) {
-        Ok((length, _)) if user == rustix::process::geteuid().as_raw() => &bytes[..length],
-        _ => return Ok(None),
+        Ok((length, _)) => &bytes[..length],
+        Err(_) => return Ok(None),
     };
     match rendezvous::versions(said) {
         None => return Ok(None),
@@ -267,11 +265,12 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
     tasks.iter().for_each(|task| send_refusal(task, refusal));
     let mut told = tasks.len();
     while told < step.here.len() && local_socket::readable(listener.as_fd(), until) {
-        let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
+        let accept = || rustix::net::accept_with(listener, SocketFlags::CLOEXEC);
+        let Ok(line) = rustix::io::retry_on_intr(accept) else {
             give_way(&mut Vec::new());
             continue;
         };
-        if !is_of_this_user(&line) {
+        if local_socket::check_user(&line).is_err() {
             continue;
         }
         // Its hello is read first: a socket that is closed with something unread resets what was said to it.
@@ -358,7 +357,11 @@ fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
 
 /// A task has ended, or closed its line.
 fn attend(job: &Job, task: &mut Task, ended: bool, mesh: &mut Mesh) {
-    if job.state(task.rank) == TaskState::Left {
+    let state = match ended {
+        true => job.state_at_end(task.rank),
+        false => job.state(task.rank),
+    };
+    if state == TaskState::Left {
         task.told = true;
         mesh.send_to_all(Record::Left(task.rank));
     } else if ended {

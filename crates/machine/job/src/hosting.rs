@@ -55,6 +55,9 @@ impl HostRequests {
         if count > MOST {
             return Err((Why::Argument, format!("{count} hosts are too many at once")));
         }
+        while self.open.iter().any(|one| one.number == self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.open.push(HostRequest {
@@ -169,6 +172,18 @@ mod tests {
         assert_eq!(requests.take_answers(), [(3, answer)]);
         requests.resolve(places[0], Ok(5));
         assert!(requests.take_answers().is_empty());
+    }
+
+    #[test]
+    fn no_request_has_the_number_of_one_that_is_not_answered() {
+        let mut requests = HostRequests::default();
+        let first: Vec<HostPlace> = requests.begin((3, 9), 1).expect("places").collect();
+        requests.next = 0;
+        let second: Vec<HostPlace> = requests.begin((3, 10), 1).expect("places").collect();
+        requests.resolve(second[0], Ok(1));
+        let answers = requests.take_answers();
+        assert!(matches!(answers[..], [(3, Tell::Hosted { id: 10, .. })]));
+        assert_eq!(requests.withdraw(first[0]), Some((3, 9)));
     }
 
     #[test]

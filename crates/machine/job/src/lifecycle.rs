@@ -14,6 +14,13 @@
 //! that do notice, to save what they have. A program made to survive says so with `--on-failure=continue`; there
 //! is no third way that would suit both, because a launcher cannot tell a survivor from a task that is stuck.
 //!
+//! # A request to end
+//!
+//! A signal that ends programs (SIGTERM, SIGHUP, SIGQUIT, SIGINT) goes to all tasks, which may handle it as they like for the same grace
+//! period, whatever the policy says of failures. Tasks that still run then are ended: whoever sends such a signal (a batch system, `timeout`, a
+//! terminal that goes away) waits for the end of the command. A terminal's Ctrl-C alone has no such limit: a program may use it for
+//! something else, and a second one ends all tasks at once.
+//!
 //! A task whose end another living task watches for or has requested (`rg_notify`, `rg_kill`) is that task's affair: its
 //! death is *excused*, is no failure of the job and not reported to the user.
 
@@ -69,7 +76,7 @@ pub enum Action {
 enum Phase {
     /// Nothing forces an end.
     Running,
-    /// A task has failed; the others are terminated at this time.
+    /// A task has failed, or a signal has asked for the end; what still runs is terminated at this time.
     Grace(Duration),
     /// All tasks have ended, something they started has not; it is terminated at this time.
     Settling(Duration),
@@ -111,6 +118,10 @@ pub struct Lifecycle {
     interrupted: Option<Duration>,
     /// The signals that the user has sent to end the job.
     forwarded: Vec<i32>,
+    /// The first signal after which the job has to end within the grace period.
+    asked: Option<i32>,
+    /// The job has run for as long as it may.
+    timed_out: bool,
     /// The names of hosts by their numbers, and the host of each rank; empty if this host is the only one.
     hosts: Vec<String>,
     host_of: Vec<u32>,
@@ -140,6 +151,8 @@ impl Lifecycle {
             status: 0,
             interrupted: None,
             forwarded: Vec::new(),
+            asked: None,
+            timed_out: false,
             hosts: Vec::new(),
             host_of: Vec::new(),
             left_to_others: false,
@@ -322,6 +335,8 @@ impl Lifecycle {
         delivered: bool,
         actions: &mut Vec<Action>,
     ) {
+        // A shell or another launcher may pass the same Ctrl-C on.
+        let is_echo = signal == libc::SIGINT && self.interrupted.is_some();
         if signal == libc::SIGINT && self.is_second_interrupt(now) {
             let sentence = "interrupted twice: ending all tasks at once".to_owned();
             actions.push(Action::Report(sentence));
@@ -339,11 +354,27 @@ impl Lifecycle {
                 self.status = by_signal(signal);
                 actions.push(Action::StopStarting);
             }
+            if signal != libc::SIGINT || !(delivered || is_echo) {
+                self.ask_to_end(now, signal);
+            }
         }
         actions.push(match delivered {
             true => Action::SignalElsewhere(signal),
             false => Action::Signal(signal),
         });
+    }
+
+    /// Has whatever still runs ended when the grace period is over. An end that comes sooner anyway stays so.
+    fn ask_to_end(&mut self, now: Duration, signal: i32) {
+        self.asked.get_or_insert(signal);
+        if self.phase != Phase::Running {
+            return;
+        }
+        let grace = self.policy.grace;
+        self.phase = Phase::Grace(now + grace);
+        let (signal, seconds) = (words::signal(signal), grace.as_secs_f32());
+        let text = format!("{{}} after {signal}; they are ended {seconds} s after it (--grace)");
+        self.notice = (grace > NOTICE).then(|| (now + NOTICE, text));
     }
 
     fn is_second_interrupt(&mut self, now: Duration) -> bool {
@@ -392,7 +423,7 @@ impl Lifecycle {
         }
         let timeout = self.policy.timeout.filter(|_| !self.is_ending());
         if let Some(limit) = timeout.filter(|&limit| now >= limit) {
-            self.policy.timeout = None;
+            (self.policy.timeout, self.timed_out) = (None, true);
             actions.push(Action::ReportEnding(EndReason::TimeOver { limit }));
             self.set_status(STATUS_TIMEOUT);
             return self.terminate(now, actions);
@@ -403,7 +434,11 @@ impl Lifecycle {
         }
         match self.phase {
             Phase::Grace(until) if now >= until => {
-                actions.push(Action::ReportEnding(EndReason::TaskFailed));
+                actions.push(Action::ReportEnding(match self.asked {
+                    Some(signal) => EndReason::Asked { signal },
+                    None => EndReason::TaskFailed,
+                }));
+                self.set_status(self.asked.map_or(0, by_signal));
                 self.terminate(now, actions);
             }
             Phase::Settling(until) if now >= until => {
@@ -449,6 +484,11 @@ impl Lifecycle {
         self.notice = None;
         actions.push(Action::StopStarting);
         (self.starting, self.pending_spawns, self.policy.resident) = (false, 0, false);
+    }
+
+    /// Whether somebody waits for the end of the job: a signal has asked for it, or it has run for as long as it may.
+    pub fn is_awaited(&self) -> bool {
+        self.asked.is_some() || self.timed_out
     }
 
     /// Whether everything is being ended.

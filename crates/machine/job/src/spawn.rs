@@ -207,6 +207,9 @@ impl Spawns {
         route: Option<Route>,
         lifecycle: &mut Lifecycle,
     ) -> u32 {
+        while self.open.iter().any(|one| one.number == self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         lifecycle.spawn_requested();

@@ -1,4 +1,7 @@
-//! Words of sentences: signals, ranks, counts.
+//! Words of sentences: signals, ranks, counts, and what others have said.
+
+use std::borrow::Cow;
+use std::fmt::Write;
 
 /// The name and meaning of a signal, as in "signal 11 (segmentation fault)".
 pub fn signal(number: i32) -> String {
@@ -30,6 +33,32 @@ fn meaning(number: i32) -> Option<&'static str> {
         libc::SIGSYS => "forbidden system call",
         _ => return None,
     })
+}
+
+/// Returns text as it may be shown on a terminal. Words of hosts, tasks and files stand in sentences; control characters in it (an escape
+/// that moves the cursor, a reversal of the direction of writing) would change what the reader sees of the rest. They are written out
+/// as `\u{1b}`; ends of lines and tabs stay.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_safe = |letter: char| !rewrites(letter) || matches!(letter, '\n' | '\t');
+    if text.chars().all(is_safe) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // Writing to a string cannot fail.
+        let _ = match is_safe(letter) {
+            true => write!(shown, "{letter}"),
+            false => write!(shown, "{}", letter.escape_unicode()),
+        };
+    }
+    shown.into()
+}
+
+/// Whether a terminal does something else with this character than show it: it is a control character, or one that changes the direction
+/// of those around it.
+fn rewrites(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// "1 task", "4 tasks".
@@ -89,6 +118,14 @@ mod tests {
             tasks(&[0, 2, 4, 6, 8, 10, 12]),
             "tasks 0, 2, 4, 6, 8, 10 and so on"
         );
+    }
+
+    #[test]
+    fn what_others_say_does_not_steer_a_terminal() {
+        assert_eq!(printable("h\u{f6}he\n\t1"), "h\u{f6}he\n\t1");
+        let steers = "a\x1b[2Jb\rc\u{9b}d\u{202e}e\x07";
+        let shown = "a\\u{1b}[2Jb\\u{d}c\\u{9b}d\\u{202e}e\\u{7}";
+        assert_eq!(printable(steers), shown);
     }
 
     #[test]

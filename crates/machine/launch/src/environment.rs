@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::expand::expand;
-use crate::profiled;
+use crate::{profiled, tree};
 
 /// A variable, and what it says.
 pub(crate) type Variable = (OsString, OsString);
@@ -72,7 +72,7 @@ pub(crate) fn is_ours(file: &str) -> bool {
 
 /// Puts our directories there, and before these the directories from which a process has loaded our libraries.
 pub(crate) fn with_libraries_of(environment: Vec<Variable>, pid: u32) -> Vec<Variable> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = std::fs::read_to_string(tree::living_thread(pid).join("maps")).unwrap_or_default();
     let ours = |file: &OsStr| is_ours(&file.to_string_lossy());
     let loaded = maps.lines().filter_map(|line| {
         let path = Path::new(&line[line.find('/')?..]);

@@ -30,6 +30,7 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
+use crate::inherited;
 use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, STATUS_REFUSED};
@@ -51,6 +52,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
 /// As [`run`], and when the job is over calls `after` with the status, also before this process dies of an interrupt.
 pub fn run_then(plan: &Plan, after: impl FnOnce(u8)) -> Result<u8, Refusal> {
     supervise::check(plan)?;
+    inherited::normalize();
     let signals = Signals::catch()?;
     let no_leash = |errno| Refusal::of_regatta(format!("the launcher cannot open a pipe: {errno}"));
     let (end, leash) =
@@ -177,8 +179,10 @@ fn end_of(supervisor: Pid) -> Option<WaitStatus> {
 }
 
 fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool) -> Conclusion {
-    // A supervisor that ended in good order has left nothing; its orphans would be ours by now.
-    tree::kill_all(PATIENCE);
+    // A supervisor that ended in good order has left nothing. Other processes here belong to a program that this process was before.
+    if end.terminating_signal().is_some() {
+        tree::kill_all(PATIENCE);
+    }
     let conclusion = Conclusion::of(end.exit_status(), end.terminating_signal(), interrupted);
     if let Some(signal) = conclusion.killed_by {
         report_killed(

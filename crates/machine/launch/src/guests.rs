@@ -17,10 +17,10 @@ impl Tasks {
     /// Takes note of guests that have ended, or have left.
     pub(crate) fn take_gone_guests(&mut self) -> Vec<Ended> {
         let gone = |(&rank, guest): (&u32, &Guest)| {
-            let state = self.job().state(rank);
-            let left = state == TaskState::Left;
+            let left = self.job().state(rank) == TaskState::Left;
             let talks = self.controls.has(rank);
             let end = over(guest.end(left), left, self.adopted, talks)?;
+            let state = self.job().state_at_end(rank);
             let pid = guest.pid;
             Some(Ended {
                 rank,

@@ -196,9 +196,7 @@ impl JoinSocket {
 
 /// Whether the other end belongs to our user; it is then made ready.
 fn is_ours(stream: &UnixStream) -> bool {
-    let peer = rustix::net::sockopt::socket_peercred(stream);
-    peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
-        && stream.set_nonblocking(true).is_ok()
+    local_socket::check_user(stream).is_ok() && stream.set_nonblocking(true).is_ok()
 }
 
 enum Heard {
@@ -301,7 +299,8 @@ impl Arrival {
         let fits = with.push(SendAncillaryMessage::ScmRights(&handed));
         let slices = [IoSlice::new(&bytes)];
         let flags = SendFlags::NOSIGNAL;
-        fits && rustix::net::sendmsg(&self.stream, &slices, &mut with, flags) == Ok(bytes.len())
+        let mut send = || rustix::net::sendmsg(&self.stream, &slices, &mut with, flags);
+        fits && rustix::io::retry_on_intr(&mut send) == Ok(bytes.len())
     }
 }
 

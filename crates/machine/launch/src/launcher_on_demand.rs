@@ -20,7 +20,7 @@ use crate::plan::{Form, OnFailure, Plan};
 use crate::refusal::Refusal;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
-use crate::{front_process, supervise, sys};
+use crate::{front_process, supervise, sys, tree};
 use regatta_segment::job::Job;
 
 /// Under these numbers the task hands over the segment and the socket.
@@ -67,7 +67,8 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
     let _ = rustix::thread::set_name(c"regatta-job");
     let signals = Signals::catch()?;
     front_process::adopt_orphans()?;
-    let program = std::fs::read_link(format!("/proc/{}/exe", guest.pid)).unwrap_or_default();
+    let program =
+        std::fs::read_link(tree::living_thread(guest.pid).join("exe")).unwrap_or_default();
     let most_tasks = job.capacity();
     let plan = Plan {
         on_failure: OnFailure::Continue,

@@ -29,6 +29,7 @@ mod guests;
 mod hang_up;
 pub mod host_starter;
 pub mod hosts;
+pub mod inherited;
 mod input;
 mod join_socket;
 pub mod launcher_on_demand;
@@ -56,7 +57,6 @@ mod session;
 mod signals;
 pub mod slurm;
 mod standard_input;
-mod strangers;
 mod streams;
 mod succession;
 mod summary;
@@ -65,6 +65,7 @@ mod sys;
 mod tasks;
 mod time_asleep;
 pub mod tree;
+mod unjoined;
 mod worker;
 
 use std::io::Write;
@@ -96,6 +97,7 @@ pub fn report_refusal(form: Form, refusal: &Refusal) {
 
 /// A sentence on standard error, in the command's name. A reader who is not there misses it, and nothing else comes of that.
 pub fn warn(sentence: &str) {
+    let sentence = words::printable(sentence);
     let _ = writeln!(std::io::stderr(), "regatta: {sentence}");
 }
 
@@ -104,10 +106,4 @@ pub fn warn(sentence: &str) {
 /// program has opened anything.
 pub fn close_inherited() {
     sys::close_inherited(&[]);
-}
-
-/// Has this process hear of the ends of its children, also where the program that it was executed by ignores those of its own: that
-/// is inherited.
-pub fn expect_children() {
-    sys::expect_children();
 }

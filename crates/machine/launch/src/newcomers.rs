@@ -69,6 +69,9 @@ pub(crate) struct Newcomers {
 impl Newcomers {
     /// One more waits. Its request.
     pub(crate) fn add(&mut self, newcomer: Newcomer) -> Report {
+        while self.waiting.contains_key(&self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
         let number = self.next;
         self.next = number.wrapping_add(1);
         let request = newcomer.request(number);

@@ -16,7 +16,7 @@ use crate::nonblocking_output::Sink;
 use crate::plan::Form;
 use crate::refusal::Refusal;
 use crate::streams::Heard;
-use crate::sys;
+use crate::{sys, words};
 
 /// Standard output and standard error.
 const NAMES: [&str; 2] = ["stdout", "stderr"];
@@ -146,6 +146,7 @@ impl Output {
         if self.form == Form::Json {
             self.event(&json!({"event": "note", "text": sentence}));
         } else {
+            let sentence = words::printable(sentence);
             self.sinks[1].push(&[b"regatta: ", sentence.as_bytes(), b"\n"]);
             self.flush();
         }

@@ -1,21 +1,22 @@
 //! Where the daemon of a machine is found on its host, and the join socket of a job that stays: a socket in a directory that only its user can enter.
 //!
-//! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The directory must belong to the
-//! user and be closed to everybody else, or it is not used: another user may have made it. Each machine has its socket there, named
-//! after it. A socket that nobody answers at was left by a daemon that was killed, and is replaced.
+//! It must belong to the user and be closed to everybody else, or it is not used (`regatta_connection::private_directory`). Each machine
+//! has its socket there, named after it. A socket that nobody answers at was left by a daemon that was killed, and is replaced.
 //!
 //! Sockets and the directory come and go under one lock, on the directory itself. A process that gets the lock of a directory that has been
 //! removed meanwhile begins again with a new one.
 
-use std::fs::{DirBuilder, File, Metadata};
+use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use regatta_connection::private_directory::{self, PrivateDirectory};
 use rustix::fs::FlockOperation;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::SocketFlags;
 
 use crate::refusal::Refusal;
 
@@ -37,10 +38,6 @@ pub struct Place {
     machine: String,
 }
 
-fn own_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
 impl Place {
     /// Where the machine of this name is, for this user and in this environment.
     pub fn of(machine: &str) -> Result<Place, Refusal> {
@@ -51,12 +48,8 @@ impl Place {
                 "`{machine}` is not the name of a virtual machine: use up to {LONGEST} letters, digits, `.`, `-` and `_`"
             )));
         }
-        let directory = match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
-            Some(path) => PathBuf::from(path).join("regatta"),
-            None => PathBuf::from(format!("/tmp/regatta-{}", own_uid())),
-        };
         Ok(Place {
-            directory,
+            directory: private_directory::path(),
             machine: machine.to_owned(),
         })
     }
@@ -76,9 +69,9 @@ impl Place {
         }
     }
 
-    /// Where the tasks of a job that stays write.
+    /// Where the tasks of a job that stays write, for sentences.
     pub fn log(&self) -> PathBuf {
-        self.directory.join(format!("{}.log", self.machine))
+        self.directory.join(self.log_name())
     }
 
     /// The machine's name.
@@ -86,11 +79,12 @@ impl Place {
         &self.machine
     }
 
-    fn socket(&self) -> PathBuf {
-        self.directory.join(format!("{}.socket", self.machine))
+    /// The name of its socket in the directory.
+    fn socket(&self) -> String {
+        format!("{}.socket", self.machine)
     }
 
-    /// A connection to the daemon; `None` if there is none.
+    /// A connection to the daemon, which is this user's; `None` if there is none.
     pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
         self.connect_with(SocketFlags::empty())
     }
@@ -101,21 +95,45 @@ impl Place {
     }
 
     fn connect_with(&self, flags: SocketFlags) -> Result<Option<UnixStream>, Refusal> {
-        if !is_private(&self.directory)? {
-            return Ok(None);
+        match self.open()? {
+            None => Ok(None),
+            Some(directory) => self.connect_in(&directory, flags),
         }
-        match connect(&self.socket(), flags) {
-            Ok(stream) => {
-                check_user(&stream)?;
-                Ok(Some(stream))
-            }
-            Err(error) if is_absence(&error) => Ok(None),
-            Err(error) => Err(Refusal::of_regatta(format!(
-                "the daemon of the virtual machine {} cannot be spoken to at {}: {error}",
+    }
+
+    fn connect_in(
+        &self,
+        directory: &PrivateDirectory,
+        flags: SocketFlags,
+    ) -> Result<Option<UnixStream>, Refusal> {
+        let socket = self.socket();
+        directory.connect(&socket, flags).map_err(|refused| {
+            Refusal::of_regatta(format!(
+                "the daemon of the virtual machine {} cannot be spoken to at {}: {refused}",
                 self.machine,
-                self.socket().display()
-            ))),
-        }
+                self.directory.join(&socket).display()
+            ))
+        })
+    }
+
+    /// The directory, if it is there. One that somebody else could have put something into is refused.
+    fn open(&self) -> Result<Option<PrivateDirectory>, Refusal> {
+        PrivateDirectory::open(&self.directory).map_err(|why| {
+            Refusal::of_regatta(format!(
+                "the directory {} is not used for the daemon's socket, because {why}: remove it, or name another one by XDG_RUNTIME_DIR",
+                self.directory.display()
+            ))
+        })
+    }
+
+    /// A file in the directory to write to the end of, such as what the tasks of a job that stays write. `None`: there is no such
+    /// directory, or no such file can be had.
+    pub(crate) fn append_to_log(&self) -> Option<OwnedFd> {
+        self.open().ok()??.append_to(&self.log_name()).ok()
+    }
+
+    fn log_name(&self) -> String {
+        format!("{}.log", self.machine)
     }
 
     /// Makes this process the machine's daemon on this host, if there is no other.
@@ -126,105 +144,54 @@ impl Place {
                 self.directory.display()
             ))
         };
-        let lock = loop {
+        let directory = loop {
             match DirBuilder::new().mode(0o700).create(&self.directory) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     return Err(refused("there can be no directory", error));
                 }
                 _ => {}
             }
-            if !is_private(&self.directory)? {
+            let Some(directory) = self.open()? else {
                 continue;
-            }
-            let lock = match File::open(&self.directory) {
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                opened => opened.map_err(|error| refused("nobody can read", error))?,
             };
-            let taken = lock::take(&lock, LOCKED);
+            let taken = lock::take(directory.as_fd(), LOCKED);
             if !taken.map_err(|error| refused("nobody can lock", error))? {
                 return Err(Refusal::of_regatta(format!(
                     "the directory {} for the daemon's socket has been locked for {} s by {}, and try again",
                     self.directory.display(),
                     LOCKED.as_secs(),
-                    lock::holder(&lock)
+                    lock::holder(directory.as_fd())
                 )));
             }
-            let own = lock.metadata();
-            if own.is_ok_and(|own| is_at(&own, &self.directory)) {
-                break lock;
+            if directory.is_at_its_path() {
+                break directory;
             }
         };
         // Two that start at once do not take each other's fresh socket for a left one.
-        if self.connect()?.is_some() {
+        let there = self.connect_in(&directory, SocketFlags::empty())?;
+        if there.is_some() {
             return Err(Refusal::of_regatta(format!(
                 "there is a daemon of a virtual machine {} already, of the same user: `regatta down` there ends it, `--vm` gives this machine another name",
                 self.machine
             )));
         }
-        let path = self.socket();
-        let _ = std::fs::remove_file(&path);
-        let listener = UnixListener::bind(&path)
+        let name = self.socket();
+        let _ = directory.remove(&name);
+        let listener = directory
+            .listen(&name)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| refused("no socket can be made in", error))?;
-        let socket = std::fs::symlink_metadata(&path).map_err(|e| refused("nobody can read", e))?;
-        let _ = rustix::fs::flock(&lock, FlockOperation::Unlock);
+        let socket = directory
+            .file(&name)
+            .map_err(|error| refused("nobody can read", error))?;
+        let _ = rustix::fs::flock(&directory, FlockOperation::Unlock);
         Ok(Claimed {
             listener,
-            path,
+            log: self.log_name(),
+            name,
             socket,
-            directory: self.directory.clone(),
-            lock,
+            directory,
         })
-    }
-}
-
-fn connect(path: &Path, flags: SocketFlags) -> std::io::Result<UnixStream> {
-    let flags = flags | SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(UnixStream::from(socket))
-}
-
-fn is_absence(error: &std::io::Error) -> bool {
-    [ErrorKind::ConnectionRefused, ErrorKind::NotFound].contains(&error.kind())
-}
-
-/// Whether this file or directory, and no other one, is found at a path.
-fn is_at(known: &Metadata, path: &Path) -> bool {
-    let found = std::fs::symlink_metadata(path);
-    found.is_ok_and(|found| (known.dev(), known.ino()) == (found.dev(), found.ino()))
-}
-
-/// Refuses a directory that somebody else could have put something into. False: there is none.
-fn is_private(directory: &Path) -> Result<bool, Refusal> {
-    let refused = |why: String| {
-        Refusal::of_regatta(format!(
-            "the directory {} is not used for the daemon's socket, because {why}: remove it, or name another one by XDG_RUNTIME_DIR",
-            directory.display()
-        ))
-    };
-    let found = match std::fs::symlink_metadata(directory) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        found => found.map_err(|error| refused(error.to_string()))?,
-    };
-    match () {
-        () if !found.is_dir() => Err(refused("it is no directory".to_owned())),
-        () if found.uid() != own_uid() => {
-            Err(refused(format!("it belongs to the user {}", found.uid())))
-        }
-        () if found.mode() & 0o077 != 0 => Err(refused("others can enter it".to_owned())),
-        () => Ok(true),
-    }
-}
-
-/// Refuses to speak with another user's process.
-pub fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
-    let peer = rustix::net::sockopt::socket_peercred(stream);
-    match peer.map(|peer| peer.uid.as_raw()) {
-        Ok(uid) if uid == own_uid() => Ok(()),
-        _ => Err(Refusal::of_regatta(
-            "the other end of the daemon's socket belongs to another user",
-        )),
     }
 }
 
@@ -232,26 +199,36 @@ pub fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
 pub struct Claimed {
     /// It is listened at already, and nobody waits for long there.
     pub listener: UnixListener,
-    path: PathBuf,
-    socket: Metadata,
-    directory: PathBuf,
-    lock: File,
+    name: String,
+    /// Device and number of the socket's file.
+    socket: (u64, u64),
+    log: String,
+    directory: PrivateDirectory,
+}
+
+impl Claimed {
+    /// The file that the tasks of a job that stays write to, empty. The output of the last such job's tasks is gone, as PVM's daemon
+    /// begins its log anew.
+    pub(crate) fn begin_log(&self) -> std::io::Result<File> {
+        let log = File::from(self.directory.append_to(&self.log)?);
+        log.set_len(0)?;
+        Ok(log)
+    }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        // Another process that makes a socket there now must find the directory until it is there. Dropping the file ends the lock.
-        // A socket that stays because somebody keeps the lock is replaced by the next daemon.
-        let locked = lock::take(&self.lock, LOCKED).unwrap_or_default();
-        let own = self.lock.metadata();
-        if !locked || !own.is_ok_and(|own| is_at(&own, &self.directory)) {
+        // Another process that makes a socket there now must find the directory until it is there. Dropping the directory ends the
+        // lock. A socket that stays because somebody keeps the lock is replaced by the next daemon.
+        let locked = lock::take(self.directory.as_fd(), LOCKED).unwrap_or_default();
+        if !locked || !self.directory.is_at_its_path() {
             return;
         }
-        if is_at(&self.socket, &self.path) {
-            let _ = std::fs::remove_file(&self.path);
+        if self.directory.file(&self.name).ok() == Some(self.socket) {
+            let _ = self.directory.remove(&self.name);
         }
         // Stays if another machine has its socket there.
-        let _ = std::fs::remove_dir(&self.directory);
+        let _ = std::fs::remove_dir(self.directory.path());
     }
 }
 
@@ -284,10 +261,24 @@ mod tests {
             .mode(0o700)
             .create(&place.directory)
             .expect("a directory");
-        drop(UnixListener::bind(place.socket()).expect("a socket"));
+        let path = place.directory.join(place.socket());
+        drop(UnixListener::bind(path).expect("a socket"));
         assert!(place.connect().expect("an answer").is_none());
         drop(place.claim().expect("the place"));
         assert!(!place.directory.exists());
+    }
+
+    #[test]
+    fn a_log_begins_anew_and_goes_on_where_it_was_left() {
+        let place = place("log");
+        assert!(place.append_to_log().is_none());
+        let claimed = place.claim().expect("the place");
+        std::fs::write(place.log(), "of the last job").expect("a log");
+        assert!(place.append_to_log().is_some());
+        assert_eq!(std::fs::read(place.log()).expect("the log").len(), 15);
+        claimed.begin_log().expect("a log");
+        assert_eq!(std::fs::read(place.log()).expect("the log"), b"");
+        std::fs::remove_file(place.log()).expect("the log");
     }
 
     #[test]
@@ -312,7 +303,7 @@ mod tests {
     fn a_socket_that_has_taken_the_place_of_another_one_stays_when_that_one_goes() {
         let place = place("taken");
         let first = place.claim().expect("the place");
-        std::fs::remove_file(place.socket()).expect("a socket");
+        std::fs::remove_file(place.directory.join(place.socket())).expect("a socket");
         let second = place.claim().expect("the place");
         drop(first);
         assert!(place.connect().expect("an answer").is_some());

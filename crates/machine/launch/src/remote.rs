@@ -188,7 +188,7 @@ impl Remote {
             }
             Report::Ended { task } => {
                 let running = self.running.remove(&task.rank);
-                running.ok_or_else(|| stranger(task.rank))?;
+                running.ok_or_else(|| no_such_task(task.rank))?;
             }
             Report::Output {
                 rank,
@@ -221,7 +221,7 @@ impl Remote {
     fn note_started(&mut self, rank: u32, pid: Option<u32>) -> Result<(), String> {
         let at = self.unstarted.iter().position(|&task| task == rank);
         self.unstarted
-            .swap_remove(at.ok_or_else(|| stranger(rank))?);
+            .swap_remove(at.ok_or_else(|| no_such_task(rank))?);
         self.running.extend(pid.map(|pid| (rank, pid)));
         Ok(())
     }
@@ -511,7 +511,7 @@ pub(crate) fn part(remotes: &mut [Remote]) {
     }
 }
 
-fn stranger(rank: u32) -> String {
+fn no_such_task(rank: u32) -> String {
     format!("its agent speaks of task {rank}, which is not there")
 }
 
@@ -582,23 +582,23 @@ mod tests {
             state: TaskState::Left,
         };
         let ended = Report::Ended { task };
-        let stranger = Err(stranger(2));
+        let unknown = Err(no_such_task(2));
         assert_eq!(
             remote.note(&ended, &mut credits),
-            stranger,
+            unknown,
             "it has not started"
         );
         assert_eq!(remote.note(&started, &mut credits), Ok(()));
         assert_eq!(
             remote.note(&started, &mut credits),
-            stranger,
+            unknown,
             "it has started before"
         );
         assert_eq!(remote.running, [(2, 77)].into());
         assert_eq!(remote.note(&ended, &mut credits), Ok(()));
         assert_eq!(
             remote.note(&ended, &mut credits),
-            stranger,
+            unknown,
             "it has ended before"
         );
         let refused = Report::SpawnStarted {

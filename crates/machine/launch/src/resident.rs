@@ -4,12 +4,11 @@
 //! by hand or by each other, and find each other as long as their virtual machine is up. This is the launcher of these.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -79,7 +78,8 @@ fn refused(what: &str, error: impl Into<std::io::Error>) -> Refusal {
 pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
     let (log, leash) = match beginning.stays {
         Stays::UntilTold(log) => {
-            let log = open_log(log).map_err(|error| refused(&log.display().to_string(), error))?;
+            let begun = beginning.socket.begin_log();
+            let log = begun.map_err(|error| refused(&log.display().to_string(), error))?;
             (log, None)
         }
         Stays::OnLeash => {
@@ -115,7 +115,8 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
 
 /// Why there is no job although its process was made. It has said more where it writes.
 fn ended_early(child: Pid, stays: Stays<'_>) -> Refusal {
-    let end = rustix::process::waitpid(Some(child), WaitOptions::empty());
+    let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
+    let end = rustix::io::retry_on_intr(wait);
     let status = end.ok().flatten().map(|(_, status)| status);
     let how = status.map_or_else(String::new, |status| {
         match (status.exit_status(), status.terminating_signal()) {
@@ -144,19 +145,6 @@ fn leash() -> std::io::Result<OwnedFd> {
     let flags = rustix::fs::fcntl_getfl(&leash)?;
     rustix::fs::fcntl_setfl(&leash, flags | OFlags::NONBLOCK)?;
     Ok(leash)
-}
-
-/// Nobody else reads what the tasks write, and no link leads it elsewhere. The output of the last such job's tasks is gone, as
-/// PVM's daemon begins its log anew.
-fn open_log(path: &Path) -> std::io::Result<File> {
-    let log = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)?;
-    log.set_len(0)?;
-    Ok(log)
 }
 
 /// Serves the job: its launcher's plan, and the ground for hosts that come later.
@@ -351,21 +339,5 @@ mod tests {
         let job = format!("alpha:{}", std::process::id());
         assert_eq!(across.growth.map(|growth| growth.job), Some(job.clone()));
         assert_eq!(across.rsh, Some(reach_command("regatta", "fleet", &job)));
-    }
-
-    #[test]
-    fn a_log_begins_anew_and_is_reached_through_no_link() {
-        let name = format!("regatta-log-{}", std::process::id());
-        let log = std::env::temp_dir().join(name);
-        let link = log.with_extension("link");
-        std::fs::write(&log, "of the last job").expect("a log");
-        std::os::unix::fs::symlink(&log, &link).expect("a link");
-        assert!(open_log(&link).is_err());
-        assert_eq!(std::fs::read(&log).expect("the log").len(), 15);
-        open_log(&log).expect("a log");
-        assert_eq!(std::fs::read(&log).expect("the log"), b"");
-        for path in [&log, &link] {
-            let _ = std::fs::remove_file(path);
-        }
     }
 }

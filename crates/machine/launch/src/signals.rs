@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::Signal;
 
+use crate::inherited;
 use crate::refusal::Refusal;
 use crate::sys::{self, Mask};
 
@@ -39,9 +40,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Blocks the forwarded signals and the news of ended children for this thread. They stay blocked.
+    /// Blocks the forwarded signals and the news of ended children for this thread. They stay blocked. Signals that this process
+    /// ignores are not among them: tasks here inherit that, and those on other hosts are not to hear of them either.
     pub(crate) fn catch() -> Result<Self, Refusal> {
-        let all: Vec<Signal> = FORWARDED.into_iter().chain([Signal::CHILD]).collect();
+        let handled = FORWARDED.into_iter().filter(|&it| !sys::is_ignored(it));
+        let all: Vec<Signal> = handled.chain([Signal::CHILD]).collect();
         let before = sys::block(&all);
         match sys::signalfd(&all) {
             Ok(fd) => Ok(Self { fd, before }),
@@ -54,9 +57,9 @@ impl Signals {
         }
     }
 
-    /// The mask from before, with which tasks start.
+    /// The mask that this process was started with, with which tasks start.
     pub(crate) fn before(&self) -> &Mask {
-        &self.before
+        inherited::get().map_or(&self.before, |inherited| &inherited.mask)
     }
 
     /// Takes a signal that came, if one did. Signals that nobody forwards (a child ended) are skipped.

@@ -28,6 +28,27 @@ pub struct Given {
     pub rsh: Vec<String>,
 }
 
+impl Given {
+    /// Takes so many tasks for each of its hosts, where it has room for them.
+    pub fn set_each(&mut self, each: u32, oversubscribe: bool) -> Result<(), Refusal> {
+        let hosts = self.hosts.iter_mut().flatten();
+        let rooms = hosts.map(|host| host.slots.replace(each).unwrap_or(1));
+        let mut rooms: Vec<u32> = rooms.collect();
+        if rooms.is_empty() {
+            rooms.push(self.tasks);
+        }
+        let least = rooms.iter().copied().min().unwrap_or(1);
+        if each > least && !oversubscribe {
+            return Err(Refusal::usage(format!(
+                "the job of Slurm has room for {} on one of its nodes, and --per-host {each} asks for more: ask Slurm for more (salloc --ntasks-per-node={each}), or say --oversubscribe",
+                crate::words::count(least as usize, "task"),
+            )));
+        }
+        self.tasks = each.saturating_mul(rooms.len().try_into().unwrap_or(u32::MAX));
+        Ok(())
+    }
+}
+
 /// The part of an allocation for a job of so many tasks that is started here; None outside an allocation.
 ///
 /// `by_srun` says that nobody has named another way to the nodes.
@@ -213,6 +234,36 @@ pub fn describe() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn so_many_tasks_for_each_node_are_taken_where_each_has_room() {
+        let host = |name: &str, slots| Host {
+            name: name.to_owned(),
+            slots: Some(slots),
+            processors: None,
+        };
+        let given = Given {
+            tasks: 7,
+            hosts: Some(vec![host("a", 4), host("b", 3)]),
+            rsh: Vec::new(),
+        };
+        let each = |each, oversubscribe| {
+            let mut given = given.clone();
+            given.set_each(each, oversubscribe).map(|()| given)
+        };
+        let two = each(2, false).expect("room");
+        let slots: Vec<_> = two.hosts.iter().flatten().map(|host| host.slots).collect();
+        assert_eq!((two.tasks, slots), (4, vec![Some(2), Some(2)]));
+        let refusal = each(4, false).expect_err("no room");
+        assert!(refusal.sentence.contains("room for 3 tasks"), "{refusal}");
+        assert_eq!(each(4, true).expect("forced").tasks, 8);
+        let mut only = Given {
+            hosts: None,
+            ..given.clone()
+        };
+        only.set_each(5, false).expect("room");
+        assert_eq!(only.tasks, 5);
+    }
 
     fn node(name: &str, slots: u32) -> Node {
         Node {

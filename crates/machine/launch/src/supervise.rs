@@ -287,7 +287,7 @@ impl<'p> Supervisor<'p> {
         loop {
             self.worker.start_some(self.signals.before());
             self.speak();
-            self.wait();
+            self.wait(None);
             self.handle_signals();
             self.handle_hosts();
             self.worker.listen();
@@ -351,14 +351,14 @@ impl<'p> Supervisor<'p> {
         self.perform(actions);
     }
 
-    /// Waits until something happens, or not at all while tasks are being started.
-    fn wait(&self) {
+    /// Waits until something happens, at most `until`, counted from the start, or not at all while tasks are being started.
+    fn wait(&self, until: Option<Duration>) {
         let timeout = if self.worker.are_to_start() {
             Some(Duration::ZERO)
         } else {
-            let deadline = self
-                .lifecycle
-                .deadline()
+            let deadlines = self.lifecycle.deadline().into_iter().chain(until);
+            let deadline = deadlines
+                .min()
                 .map(|at| at.saturating_sub(self.started.elapsed()));
             let step = self.growing.as_ref().and_then(Growing::until_step);
             let worker = Some(&self.worker).filter(|_| self.is_open());
@@ -531,7 +531,12 @@ impl<'p> Supervisor<'p> {
             match action {
                 Action::Report(sentence) => self.output.report(&sentence),
                 Action::ReportEnding(reason) => {
-                    let left = left(&self.worker.tasks, &self.remotes, &self.helpers());
+                    let mut left = left(&self.worker.tasks, &self.remotes, &self.helpers());
+                    if reason == regatta_job::lifecycle::EndReason::Unkillable {
+                        let held = Some(tasks::unkillable(&self.helpers()));
+                        let held = held.filter(|held| !held.is_empty());
+                        left += &held.map_or(String::new(), |held| format!("; here: {held}"));
+                    }
                     self.output.report(&reason.sentence(&left));
                 }
                 Action::MarkDead(rank, cause) => self.notify_gone(rank, Some(cause)),
@@ -572,10 +577,17 @@ impl<'p> Supervisor<'p> {
         ));
     }
 
-    /// Waits for a slow reader, but not for one who has lost interest.
+    /// Waits for a slow reader, but not for one who has lost interest, and where somebody waits for the end of the job no longer than
+    /// the grace period.
     fn flush(&mut self) {
+        let grace = self.lifecycle.is_awaited().then_some(self.plan.grace);
+        let until = grace.map(|grace| self.started.elapsed() + grace);
         while !self.output.is_flushed() && self.owner.leash.is_some() {
-            self.wait();
+            if until.is_some_and(|until| until <= self.started.elapsed()) {
+                self.output.report(UNREAD);
+                return;
+            }
+            self.wait(until);
             self.handle_hosts();
             self.output.flush();
             let (arrived, lives) = self.owner.wishes(&self.signals);
@@ -585,6 +597,9 @@ impl<'p> Supervisor<'p> {
         }
     }
 }
+
+/// The sentence when the job has to end and nobody reads what is left of its output.
+const UNREAD: &str = "nobody has read the rest of the output within the grace period (--grace) after the job was asked to end; it is lost";
 
 /// Processes that still run, for a sentence: tasks, or their leftovers.
 fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {

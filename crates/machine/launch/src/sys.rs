@@ -22,6 +22,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 
+use crate::inherited;
 use crate::reach::Interface;
 
 /// Room for the child between `clone` and `execve`: its deepest call chain is a handful of system calls.
@@ -98,8 +99,10 @@ pub(crate) fn close_inherited(kept: &[RawFd]) {
 }
 
 fn close_range(first: RawFd, last: RawFd) {
+    let (from, to) = (first as libc::c_uint, last as libc::c_uint);
+    // The C library has a function for it since 2.34 only, and the command runs where there are older ones.
     // SAFETY: nothing in this program owns a descriptor yet but those that its caller keeps.
-    if unsafe { libc::close_range(first as libc::c_uint, last as libc::c_uint, 0) } < 0 {
+    if unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) } < 0 {
         for fd in first..=last.min(1024) {
             // SAFETY: as above; a number that is no descriptor is an error without consequence.
             unsafe { libc::close(fd) };
@@ -111,6 +114,22 @@ fn close_range(first: RawFd, last: RawFd) {
 pub(crate) fn expect_children() {
     // SAFETY: setting a disposition to the default installs no handler.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Has this process ignore a signal.
+pub(crate) fn ignore(signal: Signal) {
+    // SAFETY: ignoring a signal installs no handler.
+    unsafe { libc::signal(signal.as_raw(), libc::SIG_IGN) };
+}
+
+/// Whether this process ignores a signal.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null second argument changes nothing, and the call fills the third; of its zeros none is an ignored signal.
+    unsafe {
+        libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr());
+        action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// A descriptor from which the blocked `signals` are read, 128 bytes each.
@@ -465,6 +484,17 @@ fn set_up(place: &Place, directory: Option<&CStr>, supervisor: Pid) -> rustix::i
     // SAFETY: setting a disposition to the default installs no handler. Rust programs start with SIGPIPE ignored, and
     // a task must not inherit that.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    if let Some(inherited) = inherited::get() {
+        if inherited.ignores_children {
+            // SAFETY: ignoring a signal installs no handler.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        }
+        if !inherited.ignores_file_size {
+            // SAFETY: as above, for the default.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+        }
+        rustix::process::umask(inherited.umask);
+    }
     restore(place.mask);
     Ok(())
 }

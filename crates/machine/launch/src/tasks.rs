@@ -23,9 +23,9 @@ use crate::launcher_on_demand::Guest;
 use crate::plan::Bind;
 use crate::prepared::PreparedTasks;
 use crate::refusal::{Refusal, STATUS_REFUSED};
-use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
+use crate::unjoined::Unjoined;
 use crate::{limits, program, summary, sys, tree};
 use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
@@ -326,6 +326,9 @@ impl Tasks {
                 }
             }
             self.next += 1;
+            if !self.are_to_start() {
+                self.job.reserve_ahead();
+            }
         }
         Ok(())
     }
@@ -473,7 +476,7 @@ impl Tasks {
             },
             None => End::Exited(status.exit_status().unwrap_or_default()),
         };
-        let state = self.job.state(rank);
+        let state = self.job.state_at_end(rank);
         // Of one that has left it was known that it is gone; now it is known that nothing of it runs.
         self.job.mark_dead(rank, end.cause());
         Some(Ended {
@@ -568,6 +571,15 @@ pub(crate) fn strays(others: &[Pid]) -> String {
         .map(|stray| format!("{} (pid {})", stray.name, stray.pid))
         .collect::<Vec<_>>();
     summary::few(&names)
+}
+
+/// The processes that were killed and are still there, each with what holds it, for a sentence.
+pub(crate) fn unkillable(others: &[Pid]) -> String {
+    let held = tree::descendants(others)
+        .iter()
+        .map(|it| format!("{} (pid {}, {})", it.name, it.pid, it.obstacle()))
+        .collect::<Vec<_>>();
+    summary::few(&held)
 }
 
 /// The tasks on a host, by the hosts of all tasks.

@@ -45,14 +45,16 @@ impl Departure {
         match self {
             Self::Failed(sentence) | Self::Ended(sentence) => sentence.clone(),
             Self::HungUp => {
-                format!("the agent on the host {host} has hung up before it was one of the job's")
+                format!(
+                    "the agent on the host {host} has hung up before it was one of the job's, so no task has been started there: was it ended, or is memory short there? Start again what needs it"
+                )
             }
             Self::Silent(after, Some(command)) => format!(
                 "the host {host} has not answered within {} s: is it up, and does a firewall let it through? Try `{command}` by hand, or give it longer with --connect-timeout",
                 after.as_secs_f32()
             ),
             Self::Silent(after, None) => format!(
-                "the agent on the host {host} was called and has said nothing for {} s",
+                "the agent on the host {host} was called and has said nothing for {} s, so no task has been started there: is the host up, and does the network let it answer?",
                 after.as_secs_f32()
             ),
             Self::Unfit(why) | Self::Unreached(why) => format!("the host {host} {why}"),

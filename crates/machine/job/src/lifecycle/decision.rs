@@ -14,12 +14,15 @@ pub struct Decision {
     pub status: u32,
     /// The failure that gave the status, if one did.
     pub first_failure: Option<Failure>,
+    /// The signal after which the job has to end within the grace period; 0: none has come.
+    pub asked: u32,
     /// Everything is being ended.
     pub is_ending: bool,
 }
 fields!(Decision {
     status,
     first_failure,
+    asked,
     is_ending
 });
 
@@ -29,14 +32,18 @@ impl Lifecycle {
         (!self.left_to_others).then(|| Decision {
             status: u32::from(self.status),
             first_failure: self.first_failure,
+            asked: self.asked.map_or(0, |signal| signal as u32),
             is_ending: self.is_ending(),
         })
     }
 
-    /// Begins with what the launcher before this one had decided. The grace period after a failure begins anew.
+    /// Begins with what the launcher before this one had decided. The grace period after a failure, or a request to end, begins anew.
     pub fn adopt(&mut self, now: Duration, decision: Decision, actions: &mut Vec<Action>) {
         if let Some(failure) = decision.first_failure {
             self.first_failed(now, failure);
+        }
+        if decision.asked != 0 {
+            self.ask_to_end(now, decision.asked as i32);
         }
         if decision.status != 0 {
             self.status = decision.status as u8;
@@ -82,6 +89,17 @@ mod tests {
         next.tick(NOW + GRACE, &mut actions);
         assert!(next.is_ending());
         assert_eq!(next.decision().map(|decision| decision.status), Some(7));
+    }
+
+    #[test]
+    fn the_next_launcher_ends_a_job_that_was_asked_to_end() {
+        let (mut before, mut actions) = (lifecycle(), Vec::new());
+        before.signal(NOW, libc::SIGTERM, false, &mut actions);
+        let mut next = lifecycle();
+        next.adopt(NOW, before.decision().expect("a decision"), &mut actions);
+        assert_eq!(next.deadline(), before.deadline());
+        next.tick(NOW + GRACE, &mut actions);
+        assert_eq!((next.is_ending(), next.status()), (true, 143));
     }
 
     /// A status that comes of the take-over itself stays, in whatever order the two come.

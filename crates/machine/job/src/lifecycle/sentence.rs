@@ -15,6 +15,11 @@ pub enum EndReason {
     },
     /// The grace period after a failure is over.
     TaskFailed,
+    /// The grace period after a signal that asks for the end is over.
+    Asked {
+        /// Its number.
+        signal: i32,
+    },
     /// All tasks have ended, and processes that they started have not.
     LeftBehind,
     /// Killed processes do not end.
@@ -30,11 +35,15 @@ impl EndReason {
                 format!("the job has run for the {seconds} s that --timeout allows: ending {left}")
             }
             EndReason::TaskFailed => format!("ending {left}, because a task failed"),
+            EndReason::Asked { signal } => format!(
+                "ending {left}: {} has asked for it, and the grace period (--grace) is over",
+                words::signal(signal)
+            ),
             EndReason::LeftBehind => {
                 format!("all tasks have ended, but not what they started: ending {left}")
             }
             EndReason::Unkillable => {
-                format!("{left} cannot be ended: the kernel holds it (state D)")
+                format!("not everything could be ended, and is left as it is: {left}")
             }
         }
     }

@@ -171,7 +171,7 @@ fn what_outlives_the_tasks_is_given_a_moment_then_ended() {
         job.tick(3.2).contains(&Action::Signal(libc::SIGKILL)),
         "processes that were started meanwhile"
     );
-    assert!(reported(&job.tick(9.0)).contains("cannot be ended"));
+    assert!(reported(&job.tick(9.0)).contains("could be ended"));
     assert!(job.lifecycle.is_given_up());
     assert_eq!(job.lifecycle.status(), 0);
 }
@@ -228,6 +228,55 @@ fn the_second_interrupt_kills_but_an_echo_of_the_first_does_not() {
             .contains(&Action::Signal(libc::SIGKILL))
     );
     assert_eq!(job.lifecycle.status(), 130);
+}
+
+#[test]
+fn a_job_that_is_asked_to_end_has_ended_soon_after_the_grace_period() {
+    for (signal, status) in [
+        (libc::SIGTERM, 143),
+        (libc::SIGHUP, 129),
+        (libc::SIGQUIT, 131),
+        (libc::SIGINT, 130),
+    ] {
+        let mut job = job(|policy| policy.on_failure = OnFailure::Continue);
+        let asked = job.signal(1.0, signal, false);
+        assert_eq!(asked, [Action::Signal(signal)]);
+        let said = reported(&job.tick(2.0));
+        assert!(said.contains("4 tasks still run after signal"), "{said}");
+        assert_eq!((job.tick(10.9), job.deadline()), (vec![], Some(11.0)));
+        let ending = job.tick(11.0);
+        assert!(ending.contains(&Action::Signal(libc::SIGTERM)));
+        assert!(ending.contains(&Action::Signal(libc::SIGCONT)));
+        assert!(reported(&ending).contains("has asked for it"));
+        assert!(job.tick(13.0).contains(&Action::Signal(libc::SIGKILL)));
+        assert_eq!(job.lifecycle.status(), status);
+    }
+}
+
+#[test]
+fn a_request_to_end_does_not_put_off_an_end_that_comes_sooner() {
+    let mut job = job(|_| {});
+    job.ends(1.0, 2, CRASH, TaskState::Joined);
+    job.signal(9.0, libc::SIGTERM, false);
+    assert!(job.tick(11.0).contains(&Action::Signal(libc::SIGTERM)));
+    job.signal(11.5, libc::SIGTERM, false);
+    assert!(job.tick(13.0).contains(&Action::Signal(libc::SIGKILL)));
+}
+
+#[test]
+fn tasks_that_handle_a_request_to_end_well_end_well() {
+    let mut job = job(|_| {});
+    job.signal(1.0, libc::SIGTERM, false);
+    (0..TASKS).for_each(|rank| drop(job.ends(5.0, rank, GOOD, TaskState::Left)));
+    assert_eq!((job.lifecycle.is_over(), job.lifecycle.status()), (true, 0));
+}
+
+#[test]
+fn an_interrupt_of_the_terminal_is_the_tasks_affair_until_the_second() {
+    let mut job = job(|_| {});
+    job.signal(1.0, libc::SIGINT, true);
+    job.tick(2.0);
+    assert_eq!(job.deadline(), None);
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Groups {
         self.changes += u64::from(left);
         match left {
             true => Ok(waiting),
-            false => Err(stranger(task, name)),
+            false => Err(not_a_member(task, name)),
         }
     }
 
@@ -132,7 +132,7 @@ impl Groups {
     ) -> Result<Met, Refused> {
         let group = self.all.get_mut(name);
         let Some(group) = group.filter(|group| group.members.contains(&Some(task))) else {
-            return Err(stranger(task, name));
+            return Err(not_a_member(task, name));
         };
         if group.at_barrier.is_empty() {
             group.wanted = count;
@@ -183,7 +183,7 @@ impl Group {
 }
 
 /// The refusal of a task that is no member.
-fn stranger(task: u32, name: &str) -> Refused {
+fn not_a_member(task: u32, name: &str) -> Refused {
     let sentence = format!("task {task} is no member of the group {name:?}");
     (Why::Name, sentence)
 }

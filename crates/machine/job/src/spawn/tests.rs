@@ -124,6 +124,16 @@ fn start(spawn: u32, host: u32, first: u32, count: u32) -> SpawnEffect {
 }
 
 #[test]
+fn no_spawn_has_the_number_of_one_that_is_not_over() {
+    let mut job = Job::new();
+    job.request(7, order(Place::Any, 1));
+    job.spawns.next = 0;
+    job.request(8, order(Place::Any, 1));
+    let numbers: Vec<u32> = job.spawns.open.iter().map(|one| one.number).collect();
+    assert_eq!(numbers, [0, 1]);
+}
+
+#[test]
 fn a_spawn_takes_each_step_when_all_hosts_have_done_the_one_before() {
     let mut job = Job::new();
     job.request(7, order(Place::Any, 3));

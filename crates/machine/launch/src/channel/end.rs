@@ -58,10 +58,26 @@ impl ChannelEnd {
         Refusal::of_regatta(match self {
             ChannelEnd::Command { status, said } => rsh::explain(across, host, *status, said),
             ChannelEnd::HungUp => {
-                format!("the agent on the host {host} has hung up before it was one of the job's")
+                format!(
+                    "the agent on the host {host} has hung up before it was one of the job's, so no task has been started there: was it ended, or is memory short there? Start again what needs it"
+                )
             }
-            ChannelEnd::HostLost(cause) => format!("the host {host} is lost: {cause}"),
+            ChannelEnd::HostLost(cause) => {
+                format!("the host {host} is lost: {cause}. {}", unstarted(host))
+            }
+            ChannelEnd::Daemons(why) => format!("{why}. {}", unstarted(host)),
+            ChannelEnd::OwnDaemon => format!(
+                "the daemon of this host has ended, and with it the channel to the host {host}, where no task has been started; \
+                 `regatta up` begins the machine again"
+            ),
             end => end.cause(),
         })
     }
+}
+
+/// The consequence for the job of the loss of a host to which a channel was to lead, and the remedy.
+fn unstarted(host: &str) -> String {
+    format!(
+        "No task has been started there; `regatta hosts` shows the hosts that are left, and `regatta add {host}` brings back one that is lost"
+    )
 }

@@ -22,7 +22,7 @@ use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, LONGEST};
 
 /// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 13;
+pub(crate) const VERSION: u32 = 14;
 /// Read at once.
 const PIECE: usize = 64 << 10;
 /// Longest text before the greeting: what a shell says when it starts.

@@ -3,29 +3,29 @@
 //! Each holder does a few system calls and lets go. One that was stopped meanwhile (SIGSTOP, a debugger) keeps it for as long as it
 //! likes, so nobody waits for it without a limit. `flock` has none: a thread waits in it, and is left there when the time is over.
 
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::BorrowedFd;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use regatta_connection::blocked_signals;
+use regatta_connection::library_thread;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use crate::tree;
 
 /// Locks it for this process alone. False: somebody else has held it all the time.
-pub(super) fn take(file: &File, limit: Duration) -> std::io::Result<bool> {
+pub(super) fn take(file: BorrowedFd, limit: Duration) -> std::io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => return Ok(true),
         Err(Errno::WOULDBLOCK) => {}
         Err(errno) => return Err(errno.into()),
     }
     // The lock belongs to what both descriptors refer to.
-    let waiting = file.try_clone()?;
+    let waiting = file.try_clone_to_owned()?;
     let (tell, told) = mpsc::channel();
-    let thread = blocked_signals::spawn("regatta-lock", move || {
-        let locked = rustix::fs::flock(&waiting, FlockOperation::LockExclusive);
+    let thread = library_thread::spawn("regatta/lock", move || {
+        let lock = || rustix::fs::flock(&waiting, FlockOperation::LockExclusive);
+        let locked = rustix::io::retry_on_intr(lock);
         // A lock that comes too late ends with the descriptors, of which this is the last.
         let _ = tell.send(locked.map(|()| waiting));
     })?;
@@ -38,13 +38,13 @@ pub(super) fn take(file: &File, limit: Duration) -> std::io::Result<bool> {
 }
 
 /// The process that has locked it, as far as the system says, in words.
-pub(super) fn holder(file: &File) -> String {
-    let pid = file.metadata().ok().and_then(|found| {
+pub(super) fn holder(file: BorrowedFd) -> String {
+    let pid = rustix::fs::fstat(file).ok().and_then(|found| {
         let (major, minor) = (
-            rustix::fs::major(found.dev()),
-            rustix::fs::minor(found.dev()),
+            rustix::fs::major(found.st_dev),
+            rustix::fs::minor(found.st_dev),
         );
-        let at = format!("{major:02x}:{minor:02x}:{}", found.ino());
+        let at = format!("{major:02x}:{minor:02x}:{}", found.st_ino);
         // The list is read in parts: where others take and drop locks meanwhile, one that stays can be passed over.
         (0..3).find_map(|_| pid_in(&std::fs::read_to_string("/proc/locks").ok()?, &at))
     });
@@ -76,6 +76,8 @@ fn pid_in(locks: &str, file: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
 
     const LOCKS: &str = "\
 1: POSIX  ADVISORY  WRITE 11 08:01:7 0 EOF
@@ -98,9 +100,9 @@ mod tests {
         let open = || File::open(&folder).expect("the directory");
         let (first, second) = (open(), open());
         let (short, long) = (Duration::from_millis(20), Duration::from_secs(60));
-        assert!(take(&first, short).expect("a lock"));
-        assert!(!take(&second, short).expect("a wait"));
-        let said = holder(&second);
+        assert!(take(first.as_fd(), short).expect("a lock"));
+        assert!(!take(second.as_fd(), short).expect("a wait"));
+        let said = holder(second.as_fd());
         assert!(
             said.starts_with(&format!("the process {} (", std::process::id())),
             "{said}"
@@ -109,7 +111,7 @@ mod tests {
         drop(second);
         let third = open();
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| take(&third, long).expect("a wait"));
+            let waits = scope.spawn(|| take(third.as_fd(), long).expect("a wait"));
             drop(first);
             assert!(waits.join().expect("no panic"));
         });

@@ -107,12 +107,12 @@ pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Re
 fn report_outcome(outcome: &Outcome, job: &str, host: &str) {
     match outcome {
         Outcome::Ended(status) => {
-            eprintln!("regatta: the job {job} has ended with status {status}");
+            crate::warn(&format!("the job {job} has ended with status {status}"));
         }
         Outcome::LeftToOthers => {
-            eprintln!(
-                "regatta: {host} has left the job {job} to the other hosts, since they may go on with it"
-            );
+            crate::warn(&format!(
+                "{host} has left the job {job} to the other hosts, since they may go on with it"
+            ));
         }
     }
 }
@@ -133,15 +133,15 @@ fn write_to_file(job: &str, join_name: &str) -> String {
         std::env::var_os("HOME").map(PathBuf::from),
         Some(PathBuf::from("/tmp")),
     ];
-    let named = folders
+    let mut named = folders
         .into_iter()
         .flatten()
         .map(|folder| folder.join(&name));
     let log = Place::of_job(join_name)
         .ok()
         .filter(|_| !join_name.is_empty());
-    let mut paths = log.map(|place| place.log()).into_iter().chain(named);
-    let found = paths.find_map(|path| Some((append_to(&path)?, path)));
+    let log = log.and_then(|place| Some((place.append_to_log()?, place.log())));
+    let found = log.or_else(|| named.find_map(|path| Some((append_to(&path)?, path))));
     let (file, sentence) = match found {
         Some((file, path)) => {
             let sentence = format!(", and what the tasks write goes to {}", path.display());

@@ -178,9 +178,12 @@ impl Supervisor<'_> {
     /// Has a host start tasks, by this order.
     fn order_start(&mut self, host: u32, share: SpawnedTasks, order: Order) {
         let remote = self.remote(host);
-        if remote.as_ref().is_some_and(|remote| remote.lost) {
-            let sentence = "the host was lost before it could start tasks";
-            let lost = || (Why::Host, sentence.to_owned());
+        if let Some(lost) = remote.as_ref().filter(|remote| remote.lost) {
+            let sentence = format!(
+                "the host {} was lost before it could start tasks, and none of these runs there; start them on another host",
+                lost.name
+            );
+            let lost = || (Why::Host, sentence.clone());
             return share
                 .tasks()
                 .for_each(|task| self.note_outcome((task, Err(lost()))));

@@ -34,6 +34,19 @@ pub(super) struct Awaited {
     given: u32,
 }
 
+impl Awaited {
+    /// A ticket that nobody is awaited with.
+    fn next_ticket(&mut self) -> u32 {
+        loop {
+            let ticket = FIRST_TICKET + self.given;
+            self.given = self.given.wrapping_add(1) & 0x3fff_ffff;
+            if !self.tickets.contains_key(&ticket) {
+                return ticket;
+            }
+        }
+    }
+}
+
 /// The number of a task that is awaited, and where it is to listen.
 struct Vacancy {
     rank: u32,
@@ -97,8 +110,7 @@ impl Supervisor<'_> {
         };
         let mut outcomes = Vec::new();
         for rank in ranks {
-            let ticket = FIRST_TICKET + self.awaited.given;
-            self.awaited.given = self.awaited.given.wrapping_add(1) & 0x3fff_ffff;
+            let ticket = self.awaited.next_ticket();
             let listener = listeners.pop_front();
             self.awaited
                 .tickets
@@ -191,5 +203,23 @@ impl Supervisor<'_> {
             end,
             state,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_ticket_is_given_while_somebody_is_awaited_with_it() {
+        let mut awaited = Awaited::default();
+        let first = awaited.next_ticket();
+        let vacancy = Vacancy {
+            rank: 1,
+            listener: None,
+        };
+        awaited.tickets.insert(first, vacancy);
+        awaited.given = 0;
+        assert_eq!(awaited.next_ticket(), first + 1);
     }
 }

@@ -122,6 +122,7 @@ fn take(registry: &mut ReplicatedRegistry, step: Step) {
         }
         Step::Decided(status) => registry.set_decision(Decision {
             status,
+            asked: 0,
             is_ending: status == 2,
             first_failure: None,
         }),

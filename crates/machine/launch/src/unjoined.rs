@@ -15,6 +15,7 @@ use regatta_wire::control::Then;
 use rustix::process::Pid;
 
 use crate::tasks::{Started, Tasks};
+use crate::tree;
 
 /// Time that a task has to join before the first look at it. Each further look comes after twice the time.
 const FIRST: Duration = Duration::from_secs(2);
@@ -113,18 +114,12 @@ fn sentence(library: &Path) -> String {
 
 /// The library of another PVM that this process, or one below it, has loaded in place of ours.
 fn foreign_library(pid: Pid) -> Option<PathBuf> {
-    let mut next = vec![pid.as_raw_nonzero().get().to_string()];
-    while let Some(pid) = next.pop() {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
-        let library = read("maps").ok().and_then(|maps| foreign(&maps));
-        if library.is_some() {
-            return library;
-        }
-        // Only children of its first thread are listed: shells and most programs start all of theirs from that.
-        let children = read(&format!("task/{pid}/children")).unwrap_or_default();
-        next.extend(children.split_whitespace().map(str::to_owned));
-    }
-    None
+    let below = tree::below(pid, &[]).into_iter().map(|process| process.pid);
+    let library = |pid: Pid| {
+        let folder = tree::living_thread(pid.as_raw_nonzero().get() as u32);
+        foreign(&std::fs::read_to_string(folder.join("maps")).ok()?)
+    };
+    std::iter::once(pid).chain(below).find_map(library)
 }
 
 /// Another PVM's library in the text of a process's mappings. Our library of that name brings libregatta.so.
