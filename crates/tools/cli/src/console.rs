@@ -19,6 +19,19 @@ pub struct Arguments {
     hostfile: Option<String>,
 }
 
+/// PVM's daemon, where the command has no such name
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Daemon {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// Does what PVM's daemon does with these words.
+pub fn daemon(arguments: &Daemon) -> ExitCode {
+    regatta_console::pvmd(&arguments.words)
+}
+
 /// Returns when the session is over.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let option = |letter: char, value: &Option<String>| {

@@ -26,7 +26,6 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> ExitCode {
     // It goes on when the task that has started it has ended, and has none of its files.
     regatta_launch::close_inherited();
-    regatta_launch::expect_children();
     let (maker, patience) = (arguments.maker, arguments.patience);
     let done = match arguments.stay {
         true => regatta_guardian::serve(maker, Duration::from_secs(patience)),

@@ -24,6 +24,10 @@ pub struct Hosts {
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
 
+    /// So many tasks on each host of which nothing else is said, and on this one if there are no others
+    #[arg(long, value_name = "N", value_parser = crate::run::tasks)]
+    per_host: Option<u32>,
+
     /// How ranks are dealt to the hosts
     #[arg(long, value_enum, value_name = "HOW", default_value = "block")]
     map: Dealing,
@@ -102,9 +106,12 @@ impl Hosts {
         if known.is_some() {
             return Ok((known, tasks));
         }
-        let Some(given) = slurm::given(tasks, self.oversubscribe, self.rsh.is_none())? else {
-            return Ok((None, tasks));
+        let Some(mut given) = slurm::given(tasks, self.oversubscribe, self.rsh.is_none())? else {
+            return Ok((None, tasks.or(self.per_host)));
         };
+        if let Some(each) = self.per_host {
+            given.set_each(each, self.oversubscribe)?;
+        }
         let tasks = tasks.or(Some(given.tasks));
         let across = given.hosts.map(|hosts| {
             let mut across = self.reached_by_shell(hosts);
@@ -126,6 +133,9 @@ impl Hosts {
             let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
             hosts.extend(hosts::parse_file(&text).map_err(wrong)?);
         }
+        for host in &mut hosts {
+            host.slots = host.slots.or(self.per_host);
+        }
         Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
     }
 
@@ -143,7 +153,7 @@ impl Hosts {
         let runs = runs.map(|host| host.run.clone()).collect();
         let hosts = taking.iter().map(|host| Host {
             name: name_of(host, &report.hosts),
-            slots: host.cores.map(u32::from),
+            slots: self.per_host.or(host.cores.map(u32::from)),
             processors: None,
         });
         let (reach, growth) = by_daemon(&place, &report, runs);

@@ -216,7 +216,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
             interface: reaching.interface.clone(),
             tied,
         },
-        |note| eprintln!("regatta: {note}"),
+        regatta_launch::warn,
     )?;
     let across = match &nodes {
         Some(nodes) => reaching.across_nodes(nodes),

@@ -8,11 +8,13 @@ mod attend;
 mod console;
 mod daemon;
 mod doctor;
+mod generate;
 mod guardian;
 mod hosts;
 mod listing;
 mod machine;
 mod mpiexec;
+mod np;
 mod profile;
 mod reach;
 mod resident;
@@ -50,6 +52,7 @@ enum Command {
     Vouch(machine::Vouch),
     Down(machine::Down),
     Console(console::Arguments),
+    Mpiexec(mpiexec::Arguments),
     Doctor(doctor::Arguments),
     Race(regatta_race::cli::Race),
     #[command(hide = true)]
@@ -59,7 +62,11 @@ enum Command {
     #[command(hide = true)]
     Daemon(daemon::Arguments),
     #[command(hide = true)]
+    Generate(generate::Arguments),
+    #[command(hide = true)]
     Guardian(guardian::Arguments),
+    #[command(hide = true)]
+    Pvmd(console::Daemon),
     #[command(hide = true)]
     Reach(reach::Arguments),
     #[command(hide = true)]
@@ -67,6 +74,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    regatta_launch::inherited::normalize();
     if let Some(status) = askpass::if_asked() {
         return status;
     }
@@ -76,7 +84,7 @@ fn main() -> ExitCode {
     if let Some(status) = mpiexec::under_another_name() {
         return status;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(np::as_ours(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return say::usage(&error),
     };
@@ -92,14 +100,20 @@ fn main() -> ExitCode {
         Command::Ps(arguments) => machine::finish(tasks::list(&arguments)),
         Command::Kill(arguments) => machine::finish(tasks::kill(&arguments)),
         Command::Console(arguments) => console::run(&arguments),
+        Command::Mpiexec(arguments) => mpiexec::run(arguments),
+        Command::Pvmd(arguments) => console::daemon(&arguments),
         Command::Daemon(arguments) => daemon::run(&arguments),
         Command::Reach(arguments) => reach::run(&arguments),
         Command::Resident(arguments) => resident::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),
+        Command::Generate(arguments) => machine::finish(generate::run(&arguments)),
         Command::Guardian(arguments) => guardian::run(&arguments),
         Command::Race(race) => race.run().unwrap_or_else(|error| {
+            if regatta_race::say::is_unread(&error) {
+                return ExitCode::from(say::BROKEN_PIPE);
+            }
             regatta_launch::warn(&format!("race: {error:#}"));
             ExitCode::FAILURE
         }),

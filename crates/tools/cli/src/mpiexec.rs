@@ -5,17 +5,36 @@
 //! section: the number of a process stands in its join token.
 
 mod parse;
+mod placement;
 mod sections;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Args, Parser};
 use regatta_launch::{Form, Plan, Refusal};
 
 use crate::{Cli, Command, run, say};
-use parse::Request;
+use parse::{Request, Shows};
+
+/// Run programs of MPI by the options of `mpiexec`: `regatta mpiexec --help` lists them
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Arguments {
+    /// Options and programs, as `mpiexec` takes them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    words: Vec<OsString>,
+}
+
+/// Does what `mpiexec` does with these words.
+pub fn run(arguments: Arguments) -> ExitCode {
+    launch(arguments.words)
+}
 
 /// If the command was called by the name of MPI's launcher, does what that does.
 pub fn under_another_name() -> Option<ExitCode> {
@@ -30,6 +49,61 @@ pub fn under_another_name() -> Option<ExitCode> {
 /// The variable by which scripts limit the time of all jobs that they start.
 const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 
+/// The options, for those who ask.
+const HELP: &str = "\
+mpiexec of Regatta: runs programs of MPI
+
+Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS] ...]
+
+Options begin with one hyphen or two, and those with a value take it as the next word or after `=`.
+
+Of a section, up to the next colon:
+  -n, -np N               So many processes [one section: as `regatta run`; several: 1]
+  -soft LIST              Numbers of processes that would do; the largest is taken
+  -wdir DIR               The directory of the processes
+  -path DIRS              Where the program is searched for
+  -env NAME VALUE         A variable
+
+Of the job:
+  -host, -hosts, -H LIST  Hosts, each maybe with `:` and its number of processes
+  -f, -hostfile FILE      Hosts, one a line, maybe with `:N` or `slots=N`
+  -ppn, -N N              So many processes on each host
+  -map-by HOW             slot: neighbours share a host; node: hosts in turn; ppr:N:node: N on each host
+  -bind-to WHERE          none, core, or user:LIST, such as user:0,2-5 [default: a core each where there are enough]
+  -report-bindings        Each process tells its host and cores on standard error
+  -oversubscribe          Allow more processes than the job of Slurm has room for
+  -iface NAME             The network between the hosts: an interface, or a range of addresses
+  -genv NAME VALUE        A variable
+  -x NAME[=VALUE]         A variable, by default with its value here
+  -l, -prepend-rank       Put the rank before each line of output
+  -outfile-pattern FILE   Write standard output to files: %r is the rank, %h the host; those of other hosts are written there
+  -errfile-pattern FILE   The same for standard error
+  -output-filename DIR    Write both below DIR, as DIR/1/rank.N/stdout and stderr
+  -stdin 0|none           Who has the standard input [0]
+  -timeout SECONDS        End the job after so long; also the variable MPIEXEC_TIMEOUT
+  -disable-auto-cleanup   Let the others go on when a process fails
+  -usize N                The value of MPI_UNIVERSE_SIZE
+  -configfile FILE        Read sections from a file, one a line
+  -h, --help              Print this
+  -V, --version           Print the version
+
+Ignored, because nothing follows from them here: -arch, -initial-errhandler, -launcher, -mca, -genvall, -envall, -genvlist, -envlist
+(variables are passed on in any case), -allow-run-as-root, -use-hwthread-cpus, -q, -v.
+";
+
+/// Prints what is wanted about mpiexec itself.
+fn show(what: Shows) -> Result<u8, Refusal> {
+    match what {
+        Shows::Help => say::text(HELP)?,
+        Shows::Version => say::line(concat!(
+            "mpiexec (Regatta) ",
+            env!("CARGO_PKG_VERSION"),
+            ", for programs of MPI 5.0"
+        ))?,
+    }
+    Ok(0)
+}
+
 fn launch(words: Vec<OsString>) -> ExitCode {
     let mut form = Form::Inherit;
     let status = parse::request(words)
@@ -40,7 +114,13 @@ fn launch(words: Vec<OsString>) -> ExitCode {
             }
             let limit = std::env::var(TIMEOUT_VARIABLE).ok();
             request.timeout = request.timeout.or(limit);
-            start(&request, form)
+            for warning in &request.warnings {
+                regatta_launch::warn(&format!("mpiexec: {warning}"));
+            }
+            match request.shows {
+                Some(what) => show(what),
+                None => start(&request, form),
+            }
         })
         .unwrap_or_else(|refusal| {
             regatta_launch::report_refusal(form, &refusal);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use regatta_launch::{Bind, Form, MOST_TASKS, OnFailure, Plan, Refusal, cores};
 
 use crate::hosts;
@@ -18,7 +18,7 @@ cannot be executed, 127 when there is none. Task 0 has the standard input; the o
 
 Examples:
   regatta run -n 4 ./hello
-  regatta run -n 4 --label ./solver --tolerance 1e-6     (what follows PROGRAM belongs to it)
+  regatta run -n 4 --label ./solver --tolerance 1e-6     (what follows PROGRAM belongs to it; -np is the same as -n)
   regatta run -n 2 --bind 0,2 --timeout 60 ./ping
   regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)
   regatta up alpha beta && regatta run ./solver          (on all hosts of the virtual machine; see `regatta up`)")]
@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
     on_failure: Others,
 
-    /// How many seconds the others may go on after a failure, with --on-failure=stop
+    /// How many seconds tasks may go on after a signal that asks for the end, or with --on-failure=stop after a failure
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     grace: Duration,
 
@@ -69,7 +69,7 @@ pub struct Arguments {
     json: bool,
 
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
+    #[arg(required = true, trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"], value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 
@@ -125,7 +125,8 @@ pub fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     })
 }
 
-fn tasks(text: &str) -> Result<u32, String> {
+/// A number of tasks.
+pub fn tasks(text: &str) -> Result<u32, String> {
     match text.parse::<u64>() {
         Ok(0) => Err("a job needs at least one task".to_owned()),
         Ok(number) => {

@@ -8,9 +8,10 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use regatta_launch::Refusal;
+use regatta_launch::words::printable;
 
 /// A shell's status for a command that was ended by SIGPIPE.
-const BROKEN_PIPE: u8 = 141;
+pub const BROKEN_PIPE: u8 = 141;
 
 /// A line of an answer.
 pub fn line(what: impl Display) -> Result<(), Refusal> {
@@ -19,6 +20,11 @@ pub fn line(what: impl Display) -> Result<(), Refusal> {
 
 /// An answer that has its lines already.
 pub fn text(what: impl Display) -> Result<(), Refusal> {
+    styled(&printable(&what.to_string()))
+}
+
+/// An answer with colours of ours, whose foreign parts are printable already.
+pub fn styled(what: &str) -> Result<(), Refusal> {
     let mut output = std::io::stdout().lock();
     let written = write!(output, "{what}").and_then(|()| output.flush());
     written.map_err(|error| unwritten(&error))

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 
 use support::lan::Lan;
-use support::{REGATTA, run, text, told};
+use support::{REGATTA, Scratch, run, text, told};
 
 /// A device that is always full.
 fn full() -> Stdio {
@@ -164,10 +164,12 @@ fn help_lists_the_commands_that_are_for_users_and_no_others() {
         let start = format!("  {command} ");
         help.lines().any(|line| line.starts_with(&start))
     };
-    for command in ["run", "up", "hosts", "console", "doctor", "race"] {
+    for command in ["run", "up", "hosts", "console", "mpiexec", "doctor", "race"] {
         assert!(listed(command), "{command}: {help}");
     }
-    for command in ["agent", "attend", "daemon", "reach", "resident"] {
+    for command in [
+        "agent", "attend", "daemon", "generate", "pvmd", "reach", "resident",
+    ] {
         assert!(!listed(command), "{command}: {help}");
     }
 }
@@ -203,4 +205,57 @@ fn a_host_that_begins_a_machine_is_not_named_among_the_others() {
     assert!(said.contains("the host b is named twice"), "{said}");
     let (status, _, said) = lan.regatta("alpha", &["hosts"]);
     assert_eq!(status, 125, "{said}");
+}
+
+#[test]
+fn a_comparison_of_races_whose_reader_has_gone_ends_quietly() {
+    let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/results");
+    let mut races = std::fs::read_dir(results)
+        .expect("recorded races")
+        .flatten();
+    let race = races
+        .find_map(|it| Some(it.path().join("results.json")).filter(|file| file.exists()))
+        .expect("a race");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = Command::new(REGATTA)
+        .args(["race", "compare"])
+        .args([&race, &race])
+        .stdout(writer)
+        .output()
+        .expect("regatta");
+    let (status, _, complaints) = told(&output);
+    assert_eq!((status, complaints.as_str()), (141, ""));
+}
+
+#[test]
+fn a_race_that_is_refused_leaves_no_folder() {
+    let scratch = Scratch::new("refused-race");
+    let output = Command::new(REGATTA)
+        .args(["race", "--environment", "nobody"])
+        .current_dir(&scratch.0)
+        .output()
+        .expect("regatta");
+    let (status, _, complaints) = told(&output);
+    assert!(
+        complaints.contains("no environment \"nobody\" is known"),
+        "{complaints}"
+    );
+    assert_eq!(status, 1);
+    let left = std::fs::read_dir(&scratch.0).expect("the folder").count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn what_a_shell_complains_of_does_not_steer_the_terminal() {
+    let scratch = Scratch::new("steering-shell");
+    let script = scratch.0.join("shell");
+    let text = "printf '\\033[2Jmy \\033]0;title\\007host\\n' >&2\nexit 255\n";
+    std::fs::write(&script, text).expect("a script");
+    let rsh = format!("sh {}", script.display());
+    let output = run(&["-n", "1", "--host", "alpha", "--rsh", &rsh, "true"]);
+    let (status, _, complaints) = told(&output);
+    assert_ne!(status, 0);
+    assert!(complaints.contains("\\u{1b}[2Jmy "), "{complaints:?}");
+    assert!(!complaints.contains('\x1b'), "{complaints:?}");
 }

@@ -352,6 +352,7 @@ fn kill_9_of_half_an_agent_leaves_nothing_of_its_tasks() {
 
 #[test]
 fn a_program_that_one_host_lacks_is_told_before_anything_starts() {
+    support::needs::namespaces();
     let scratch = Scratch::new("only-here");
     let program = scratch.file("program", 0o755, b"#!/bin/sh\necho started\n");
     let body = format!(
@@ -371,6 +372,7 @@ fn a_program_that_one_host_lacks_is_told_before_anything_starts() {
 
 #[test]
 fn hosts_that_cannot_reach_each_other_are_told_before_anything_starts() {
+    support::needs::namespaces();
     let hosts = Hosts::new(
         "apart",
         "exec unshare --user --map-root-user --net sh -c 'ip link set lo up; exec \"$@\"' sh \"$@\"",

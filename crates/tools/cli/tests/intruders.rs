@@ -1,7 +1,5 @@
 //! Callers that have no business with a virtual machine: strangers on the network, other users, other machines' daemons, other versions.
 
-#[path = "../../../../tests/src/skipped.rs"]
-mod skipped;
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -116,7 +114,7 @@ fn datagrams_sent_again_change_nothing() {
 #[test]
 fn another_user_cannot_speak_with_the_daemon() {
     if !rustix::process::geteuid().is_root() {
-        skipped::skip("only root can run a command as another user");
+        support::skipped::skip("only root can run a command as another user");
         return;
     }
     let scratch = Scratch::new("users");

@@ -137,6 +137,76 @@ fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
     lan.assert_clean();
 }
 
+/// Scripts of tasks that go on when they are asked to end: they ignore that, handle it, or have stopped.
+const WAYS_TO_STAY: [&str; 3] = [
+    "trap '' HUP INT QUIT TERM; echo started; sleep 600; :",
+    "trap : HUP INT QUIT TERM; echo started; (trap '' HUP INT QUIT TERM; exec sleep 600)",
+    "trap '' HUP INT QUIT TERM; echo started; kill -STOP $$; sleep 600; :",
+];
+
+/// A job of a task of this script on each of two hosts, started on alpha; both have begun.
+fn stubborn_job(lan: &Lan, script: &str) -> Running {
+    let run = [REGATTA, "run", "-n", "2", "--map", "round", "--grace=0.2"];
+    let words = [&run[..], &["sh", "-c", script]].concat();
+    let mut job = Running::start_command(&mut lan.on("alpha", &words));
+    job.read_lines(2, "started");
+    job
+}
+
+#[test]
+fn a_job_is_ended_in_time_whatever_its_tasks_do_with_signals() {
+    let lan = Lan::new(&["alpha", "beta"]);
+    lan.good("alpha", &["up", "--as", "alpha:1", "beta:1"]);
+    lan.await_whole("alpha", 1);
+    for script in WAYS_TO_STAY {
+        let job = stubborn_job(&lan, script);
+        let report = lan.good("beta", &["ps", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&report).expect("a report");
+        let name = report["tasks"][0]["job"].as_str().expect("a job");
+        lan.good("beta", &["kill", name]);
+        let (status, said) = job.end();
+        assert_eq!(status, 128 + 15, "{script}: {said}");
+    }
+    for host in ["alpha", "beta"] {
+        let jobs = WAYS_TO_STAY.map(|script| stubborn_job(&lan, script));
+        let began = Instant::now();
+        lan.good(host, &["down"]);
+        for job in jobs {
+            let (status, said) = job.end();
+            // The launcher hears first that the machine ends, or that its tasks were killed.
+            assert!([125, 128 + 9].contains(&status), "{status}: {said}");
+        }
+        let took = began.elapsed();
+        assert!(
+            took < Duration::from_secs(10).mul_f64(slowness()),
+            "the machine went down in {took:?}"
+        );
+        lan.assert_clean();
+        if host == "alpha" {
+            lan.good("alpha", &["up", "--as", "alpha:1", "beta:1"]);
+            lan.await_whole("alpha", 1);
+        }
+    }
+}
+
+#[test]
+fn a_job_on_the_host_of_its_launcher_alone_is_ended_by_its_name() {
+    let lan = Lan::new(&["alpha"]);
+    lan.good("alpha", &["up", "--as", "alpha:1"]);
+    let words = [REGATTA, "run", "-n", "1", "--grace=0.2", "sh", "-c"];
+    let words = [&words[..], &[WAYS_TO_STAY[0]]].concat();
+    let mut job = Running::start_command(&mut lan.on("alpha", &words));
+    job.read_lines(1, "started");
+    let report = lan.good("alpha", &["ps", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).expect("a report");
+    let name = report["tasks"][0]["job"].as_str().expect("a job");
+    lan.good("alpha", &["kill", name]);
+    let (status, said) = job.end();
+    assert_eq!(status, 128 + 15, "{said}");
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
 #[test]
 fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     let lan = trio();

@@ -131,6 +131,7 @@ fn a_full_disk_where_the_daemons_socket_goes_is_told() {
 
 /// On a host all of whose folders are small disks; `more` is done there first.
 fn where_disks_are_small(name: &str, more: &str) -> (i32, String) {
+    support::needs::namespaces();
     let scratch = Scratch::new(name);
     let script = format!(
         "#!/bin/sh

@@ -33,6 +33,7 @@ const IN_HOST: [&str; 2] = ["--rsh", "ip netns exec {host}"];
 
 /// A command that runs `regatta` with these arguments beside the hosts, after more has been done to the network.
 fn beside_hosts(more: &str, arguments: &[&str]) -> Command {
+    support::needs::namespaces();
     let mut command = Command::new("unshare");
     let script = format!("{NETWORK}{more}\nexec \"$@\"");
     command

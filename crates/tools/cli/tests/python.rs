@@ -20,16 +20,17 @@ impl Installed {
         let made = Installed(Scratch::new(&format!("python-{name}")));
         made.file("bin/regatta", "");
         std::fs::remove_file(made.path("bin/regatta")).expect("a file");
-        std::fs::copy(REGATTA, made.path("bin/regatta")).expect("a copy of the command");
+        copy(Path::new(REGATTA), &made.path("bin/regatta"));
         symlink("regatta", made.path("bin/mpiexec")).expect("a link");
         for library in libraries {
             made.file(&format!("lib/{library}"), "");
         }
         made.file("venv/pyvenv.cfg", "version = 3.12.1\n");
         let says = "#!/bin/sh\necho \"library=$MPI4PY_LIBMPI interface=$MPI4PY_MPIABI\"\n";
-        let python = made.file("venv/bin/python3", says);
+        let draft = made.file("venv/bin/draft", says);
         let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(python, mode).expect("its mode");
+        std::fs::set_permissions(&draft, mode).expect("its mode");
+        copy(&draft, &made.path("venv/bin/python3"));
         let package = "venv/lib/python3.12/site-packages/mpi4py";
         for file in modules.iter().chain(&["__init__.py"]) {
             made.file(&format!("{package}/{file}"), "");
@@ -64,6 +65,16 @@ impl Installed {
         let words = [&["run"], words].concat();
         told(&self.command("regatta", &words).output().expect("regatta"))
     }
+}
+
+/// Copies a program by another process: one that is open for writing here may still be so in a child of another test when it is executed.
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-p").arg(from).arg(to).status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "a copy of {}",
+        from.display()
+    );
 }
 
 const OURS: &str = "regatta/mpich/libmpi.so.12";

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use support::{REGATTA, Scratch, text, told};
+use support::{REGATTA, Scratch, needs, text, told};
 
 /// An ssh server, and a command `ssh` that knows it as the host `alpha`.
 struct Server {
@@ -16,7 +16,7 @@ struct Server {
 
 /// Makes a pair of keys without a passphrase.
 fn make_key(file: &str) {
-    let made = Command::new("ssh-keygen")
+    let made = Command::new(which("ssh-keygen"))
         .args(["-q", "-t", "ed25519", "-N", "", "-f", file])
         .status()
         .expect("ssh-keygen");
@@ -124,14 +124,13 @@ impl Drop for Server {
     }
 }
 
-/// Servers are in folders that not every PATH has.
+/// Where a program of ssh is.
 fn which(program: &str) -> String {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let found = format!("{path}:/usr/sbin:/sbin")
-        .split(':')
-        .map(|folder| format!("{folder}/{program}"))
-        .find(|path| std::path::Path::new(path).exists());
-    found.unwrap_or_else(|| panic!("{program} is not here (scripts/need test gets it)"))
+    let package = match program {
+        "sshd" => "openssh-server",
+        _ => "openssh-client",
+    };
+    needs::program(program, package).display().to_string()
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The arguments of `pvm` and `pvmd3`.
 
-use regatta_hostfile::File;
-
 /// The arguments, as the daemon's library takes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
@@ -62,19 +60,6 @@ fn mask(text: &str) -> Result<String, String> {
 }
 
 impl Arguments {
-    /// Says what is wrong with the host file, if there is one: each line by its number.
-    pub fn check(&self) -> Result<(), String> {
-        let Some(path) = &self.hostfile else {
-            return Ok(());
-        };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("the host file {path}: {error}"))?;
-        File::read(&text).map(|_| ()).map_err(|problems| {
-            let lines = problems.iter().map(|problem| format!("{path}, {problem}"));
-            lines.collect::<Vec<_>>().join("\n")
-        })
-    }
-
     /// As the library takes them.
     pub fn words(&self) -> Vec<String> {
         let option = |letter: char, value: &Option<String>| {

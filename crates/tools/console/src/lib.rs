@@ -29,6 +29,7 @@ pub mod words;
 #[cfg(test)]
 mod tests;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 /// `pvm [-nNAME] [-dMASK] [HOSTFILE]`: a console; the machine is started if it does not run.
@@ -49,15 +50,14 @@ pub fn pvmd(words: &[String]) -> ExitCode {
     }
 }
 
+/// The arguments as the library takes them. Faults of the host file are told there, and keep nothing from starting.
 fn checked(words: &[String]) -> Result<Vec<String>, String> {
-    let arguments = arguments::read(words)?;
-    arguments.check()?;
-    Ok(arguments.words())
+    arguments::read(words).map(|arguments| arguments.words())
 }
 
 fn refuse(name: &str, sentence: &str) -> ExitCode {
     for line in sentence.lines() {
-        eprintln!("{name}: {line}");
+        let _ = writeln!(std::io::stderr(), "{name}: {line}");
     }
     ExitCode::FAILURE
 }

@@ -17,7 +17,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     match begin(arguments).and_then(|console| talk(console).map_err(|error| error.to_string())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
-            eprintln!("Console: {sentence}");
+            let _ = writeln!(io::stderr(), "Console: {sentence}");
             ExitCode::FAILURE
         }
     }
@@ -27,7 +27,7 @@ fn begin(arguments: &[String]) -> Result<Console<Library>, String> {
     let (calls, found) = Library::start(arguments)?;
     let library = Library::join(calls)?;
     if found == Found::Running {
-        println!("pvmd already running.");
+        let _ = writeln!(io::stdout(), "pvmd already running.");
     }
     Ok(Console::new(library))
 }

@@ -40,7 +40,7 @@ impl Row {
 /// Sums up the samples of all tasks.
 pub(crate) fn of(profile: &Profile) -> Functions {
     let tasks = profile.tasks.iter().map(|task| &task.record);
-    let records: Vec<&Record> = tasks.chain(&profile.strangers).collect();
+    let records: Vec<&Record> = tasks.chain(&profile.never_joined).collect();
     let mut symbols = Symbols::default();
     let mut sums: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
     for (number, record) in records.iter().enumerate() {

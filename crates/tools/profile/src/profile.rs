@@ -14,7 +14,7 @@ pub(crate) struct Profile {
     /// By task.
     pub tasks: Vec<Task>,
     /// Processes of it that never were tasks, if there is no task.
-    pub strangers: Vec<Record>,
+    pub never_joined: Vec<Record>,
     /// Sentences about what is missing.
     pub problems: Vec<String>,
     /// Nanoseconds that the job has taken at most.
@@ -67,12 +67,12 @@ impl Profile {
         let (files, unrecorded) = Unrecorded::split(files);
         let records = read(files, began.longest, &mut problems);
         problems.extend(unrecorded.problems(&began.folder));
-        let (members, strangers): (Vec<Record>, Vec<Record>) = records
+        let (members, never_joined): (Vec<Record>, Vec<Record>) = records
             .into_iter()
             .partition(|record| record.head.task.is_some());
         let mut profile = Profile {
-            strangers: match members.is_empty() {
-                true => strangers,
+            never_joined: match members.is_empty() {
+                true => never_joined,
                 false => Vec::new(),
             },
             tasks: members

@@ -11,59 +11,18 @@ use anyhow::{Context, Result, bail};
 
 use crate::discover::Competitor;
 use crate::network::Network;
+use crate::operations::{self, Application};
 use crate::process::Supervisor;
-use crate::settings::Family;
-use crate::{interface, regatta_pvm, same_program};
 
 /// How long a compiler may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-macro_rules! texts {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../../programs/", $path)))),*]
-    };
-}
+/// Arguments of compilers by which a loop takes as long wherever the code before it ends. The same text with another library is other code: a loop that two lines of the
+/// instruction cache share took a quarter longer (Gaussian elimination, one task, Zen 4).
+const ALIGNED: [&str; 2] = ["-falign-functions=64", "-falign-loops=64"];
 
-const TEXTS: &[(&str, &str)] = texts![
-    "adapter.h",
-    "adapters/express.c",
-    "adapters/limit.c",
-    "adapters/limit/board.h",
-    "adapters/limit/crowd.h",
-    "adapters/limit/distance.h",
-    "adapters/limit/layout.h",
-    "adapters/limit/rings.h",
-    "adapters/limit/trials.h",
-    "adapters/mpi.c",
-    "adapters/nx.c",
-    "adapters/processes.h",
-    "adapters/pvm.c",
-    "adapters/regatta.c",
-    "adapters/sockets.c",
-    "primitives/barrier.c",
-    "primitives/blocks.c",
-    "primitives/broadcast.c",
-    "primitives/complete-exchange.c",
-    "primitives/concatenation.c",
-    "primitives/copy.c",
-    "primitives/duet.h",
-    "primitives/exchange.c",
-    "primitives/global.c",
-    "primitives/host.c",
-    "primitives/hosted.h",
-    "primitives/idle.c",
-    "primitives/main.c",
-    "primitives/measure.h",
-    "primitives/message-rate.c",
-    "primitives/one-to-one.c",
-    "primitives/ping-pong.c",
-    "primitives/payload.h",
-    "primitives/ring.c",
-    "primitives/spawn.c",
-    "primitives/threads.c",
-    "primitives/vector.c",
-    "primitives/window.c",
-];
+/// All texts below `programs`: their paths there, and what stands in them.
+const TEXTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 
 const REGATTA_H: &str = include_str!("../../../interfaces/c/include/regatta.h");
 
@@ -84,55 +43,70 @@ impl Sources {
             fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }
         fs::write(folder.join("regatta.h"), REGATTA_H)?;
+        fs::write(folder.join("primitives/operations.h"), includes())?;
         Ok(Sources { folder, network })
     }
 
-    /// Compile the primitives for one environment; the path of the program.
+    /// Compiles the primitives for one environment. Returns the path of the program.
     pub fn compile(&self, supervisor: &Supervisor, competitor: &Competitor) -> Result<PathBuf> {
-        let name = match competitor.family {
-            Family::RegattaPvm => regatta_pvm::program(competitor),
-            _ => same_program::source(competitor),
-        };
-        let flags = self.library_flags(competitor)?;
-        let program = self.folder.join(format!("primitives-{name}"));
+        let adapter = competitor.peer.adapter(self.network);
+        let defined = format!("-DADAPTER=\"adapters/{adapter}.c\"");
+        let text = Path::new("primitives/main.c");
+        self.compile_text(supervisor, competitor, "primitives", text, &[&defined])
+    }
+
+    /// Compiles an application for one environment. Returns the path of the program.
+    pub fn compile_application(
+        &self,
+        supervisor: &Supervisor,
+        competitor: &Competitor,
+        application: &Application,
+    ) -> Result<PathBuf> {
+        let interface = competitor.peer.adapter(self.network);
+        let text = application.text(interface);
+        let text = text.with_context(|| format!("it is not written for {interface}"))?;
+        let name = application.file.replace("{}", "").replace(['/', '.'], "-");
+        let arguments = [&ALIGNED[..], &["-lm"]].concat();
+        self.compile_text(supervisor, competitor, &name, Path::new(&text), &arguments)
+    }
+
+    /// Compiles one text below `programs`. `arguments` follow it.
+    fn compile_text(
+        &self,
+        supervisor: &Supervisor,
+        competitor: &Competitor,
+        name: &str,
+        text: &Path,
+        arguments: &[&str],
+    ) -> Result<PathBuf> {
+        let flags = competitor.peer.flags(&self.folder, competitor)?;
+        let environment = competitor.peer.program(competitor);
+        let program = self.folder.join(format!("{name}-{environment}"));
         if program.exists() {
             // Another environment's, on the libraries of this one.
             return Ok(program);
         }
         let mut command = Command::new(&competitor.compiler);
+        let variables = competitor.variables.iter();
         command
             .args(["-std=gnu11", "-O3"])
-            .arg(format!(
-                "-DADAPTER=\"adapters/{}.c\"",
-                adapter(competitor.family, self.network)
-            ))
-            .arg(self.folder.join("primitives/main.c"))
+            .arg(self.folder.join(text))
             .arg("-o")
             .arg(&program)
             .args(flags)
-            .envs(
-                competitor
-                    .variables
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            );
+            .args(arguments)
+            .envs(variables.map(|(name, value)| (name, value)));
+        let compiler = competitor.compiler.display();
         let finished = supervisor
             .run(&mut command, LIMIT)
-            .with_context(|| format!("cannot run {}", competitor.compiler.display()))?;
+            .with_context(|| format!("cannot run {compiler}"))?;
         if finished.timed_out {
-            bail!(
-                "{} did not end within {:.0} s",
-                competitor.compiler.display(),
-                LIMIT.as_secs_f64()
-            );
+            let seconds = LIMIT.as_secs_f64();
+            bail!("{compiler} did not end within {seconds:.0} s");
         }
         if !finished.success {
-            bail!(
-                "{} could not compile the programs for {}:\n{}",
-                competitor.compiler.display(),
-                competitor.name,
-                finished.stderr.trim_end()
-            );
+            let (name, errors) = (&competitor.name, finished.stderr.trim_end());
+            bail!("{compiler} could not compile the programs for {name}:\n{errors}");
         }
         Ok(program)
     }
@@ -141,58 +115,25 @@ impl Sources {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
-
-    fn library_flags(&self, competitor: &Competitor) -> Result<Vec<String>> {
-        if competitor.name == same_program::REGATTA_MPICH {
-            same_program::provide(&self.folder, competitor)?;
-            return Ok(Vec::new());
-        }
-        match competitor.family {
-            family if family.is_started_by_regatta() => self.regatta_flags(competitor),
-            Family::RegattaPvm => regatta_pvm::flags(&self.folder, competitor),
-            _ => Ok(competitor.flags.clone()),
-        }
-    }
-
-    /// A library that was built but not installed lacks the file its soname asks for. A link of each
-    /// name, in a folder of ours, serves both cases.
-    fn regatta_flags(&self, competitor: &Competitor) -> Result<Vec<String>> {
-        let library = Path::new(&competitor.flags[0]);
-        let links = self.folder.join("lib");
-        fs::create_dir_all(&links)?;
-        for name in ["libregatta.so", "libregatta.so.0"] {
-            let link = links.join(name);
-            let _ = fs::remove_file(&link);
-            std::os::unix::fs::symlink(fs::canonicalize(library.join("libregatta.so"))?, &link)?;
-        }
-        let mut flags = vec![
-            format!("-I{}", self.folder.display()),
-            format!("-L{}", links.display()),
-            format!("-Wl,-rpath,{}", links.display()),
-        ];
-        flags.extend(interface::provide(competitor, &links, &self.folder)?);
-        // The delay of a twin, if it has one.
-        flags.extend(competitor.flags[1..].iter().cloned());
-        // A program of another interface needs it only by way of that.
-        flags.extend(["-Wl,--as-needed", "-lregatta"].map(str::to_owned));
-        Ok(flags)
-    }
 }
 
-fn adapter(family: Family, network: Network) -> &'static str {
-    match family {
-        Family::Regatta => "regatta",
-        Family::RegattaNx => "nx",
-        Family::RegattaExpress => "express",
-        Family::OpenMpi | Family::Mpich | Family::Mpich4 | Family::RegattaMpi => "mpi",
-        Family::Pvm | Family::RegattaPvm => "pvm",
-        Family::Limit if network.is_local() => "limit",
-        Family::Limit => "sockets",
-    }
+/// The text of this path below `programs`.
+pub fn text(path: &str) -> Option<&'static str> {
+    let found = TEXTS.iter().find(|(one, _)| *one == path);
+    found.map(|(_, text)| *text)
+}
+
+/// The list by which the program includes the text of each operation.
+fn includes() -> String {
+    let files = operations::programs().into_iter();
+    files.map(|file| format!("#include \"{file}\"\n")).collect()
 }
 
 /// The library file a program was linked with, as the loader will find it.
 pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competitor) -> String {
+    if competitor.peer.facts().libraries.is_empty() {
+        return "none".to_owned();
+    }
     let mut command = Command::new("ldd");
     command.arg(program).envs(
         competitor
@@ -204,19 +145,7 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
         .run(&mut command, LIMIT)
         .map(|finished| finished.stdout)
         .unwrap_or_default();
-    let wanted: &[&str] = match competitor.family {
-        Family::Regatta => &["libregatta"],
-        Family::RegattaNx => &["libnx."],
-        Family::RegattaExpress => &["libexpress."],
-        Family::RegattaMpi => &["libmpi_abi.", "libmpi."],
-        Family::OpenMpi | Family::Mpich | Family::Mpich4 => {
-            &["libmpi.", "libmpich.", "libmpi_abi."]
-        }
-        Family::Pvm => &["libpvm3"],
-        // One file by both names: the loader tells the first.
-        Family::RegattaPvm => &["libpvm3", "libgpvm3"],
-        Family::Limit => return "none".to_owned(),
-    };
+    let wanted = competitor.peer.facts().libraries;
     let line = text
         .lines()
         .map(str::trim)
@@ -234,26 +163,30 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discover::tests::competitor;
+    use crate::stop::Stop;
 
-    /// A new program file must be written out too, or races break where there are no sources.
+    /// The limit has no memory of other tasks to write to; a launch that asks for that must still give the rest.
     #[test]
-    fn every_text_of_the_programs_is_compiled_in() {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../programs");
-        let mut seen = 0;
-        for folder in ["", "adapters", "adapters/limit", "primitives"] {
-            for entry in fs::read_dir(top.join(folder)).unwrap().flatten() {
-                let name = entry.file_name().into_string().unwrap();
-                if name.ends_with(".c") || name.ends_with(".h") {
-                    let path = Path::new(folder).join(&name);
-                    assert!(
-                        TEXTS.iter().any(|(text, _)| Path::new(text) == path),
-                        "{} is left out",
-                        path.display()
-                    );
-                    seen += 1;
-                }
-            }
-        }
-        assert_eq!(seen, TEXTS.len());
+    fn a_program_says_what_it_cannot_run_and_runs_the_rest() {
+        let work = std::env::temp_dir().join(format!("regatta-refusals-{}", std::process::id()));
+        let supervisor = Supervisor::new(&Stop::new().unwrap());
+        let limit = competitor("limit", &crate::peers::limit::Limit);
+        let sources = Sources::write(&work, Network::Local).unwrap();
+        let program = sources.compile(&supervisor, &limit).unwrap();
+        let mut command = Command::new(program);
+        command.args(["--budget", "1", "put-flush=8", "barrier=0", "one-to-one=8"]);
+        command.env("RACE_TASKS", "3");
+        let finished = supervisor.run(&mut command, LIMIT).unwrap();
+        fs::remove_dir_all(&work).unwrap();
+        let output = crate::output::parse(&finished.stdout);
+        let cannot = output
+            .cannot
+            .iter()
+            .map(|(operation, _)| operation.as_str());
+        assert_eq!(cannot.collect::<Vec<_>>(), ["put-flush", "one-to-one"]);
+        let points = output.points.iter().map(|point| point.operation.as_str());
+        assert_eq!(points.collect::<Vec<_>>(), ["barrier"]);
+        assert!(finished.success && output.done, "{}", finished.stderr);
     }
 }

@@ -1,22 +1,27 @@
 //! `regatta race` as a command.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use tempfile::{Builder, NamedTempFile};
 
 use crate::discover::{self, Competitor, Found};
+use crate::export::Form;
 use crate::network::{Network, hosts, inside};
-use crate::plan::{self, Effort, Wishes};
+use crate::plan::{Effort, Wishes};
 use crate::results::Results;
-use crate::settings::Family;
+use crate::resume::Progress;
 use crate::stop::Stop;
+use crate::suites::{self, Suite};
 use crate::{
-    compare, family, mpi_operations, ping_pong, portability, prepare, race, reference, report,
-    same_program, settings, table,
+    compare, eligible, export, machine, operations, peers, prepare, race, reference, report,
+    resume, say, table,
 };
 
 /// Race Regatta against the message-passing libraries on this machine.
@@ -40,6 +45,13 @@ enum Action {
         /// Folder or results.json of the second race
         b: PathBuf,
     },
+    /// Print the results of a race as tables in Markdown or LaTeX, or as a script for gnuplot
+    Export {
+        /// Folder or results.json of the race
+        race: PathBuf,
+        #[command(flatten)]
+        form: Forms,
+    },
     /// Get the peers: Open MPI and MPICH from PyPI, MPICH and PVM from the distribution
     Prepare {
         /// Folder for peers [default: regatta/peers in the cache folder]
@@ -48,10 +60,34 @@ enum Action {
     },
 }
 
+/// The form of exported results.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Forms {
+    /// Tables in Markdown (the default)
+    #[arg(long)]
+    markdown: bool,
+    /// Tables in LaTeX, for its package booktabs
+    #[arg(long)]
+    latex: bool,
+    /// A script for gnuplot with its data
+    #[arg(long)]
+    gnuplot: bool,
+}
+
+impl Forms {
+    fn form(&self) -> Form {
+        match (self.latex, self.gnuplot) {
+            (true, _) => Form::Latex,
+            (_, true) => Form::Gnuplot,
+            _ => Form::Markdown,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct Options {
-    /// Suites: primitives, oversubscribed, start, memory; on request pvm, ahmad-wu-1991, interfaces
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help = suites::help())]
     suite: Vec<String>,
     /// Operations, such as one-to-one or broadcast [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -62,7 +98,7 @@ struct Options {
     /// Numbers of tasks [default: 2, 4, 8, 16, 32; spawn: 1, 10, 100]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     tasks: Vec<u32>,
-    /// Sizes of messages in bytes [default: 0 to 16 MiB]
+    /// Sizes of messages in bytes [default: 0 to 16 MiB], or of the problems of applications
     #[arg(long, value_name = "N", value_delimiter = ',')]
     bytes: Vec<u64>,
     /// The network that messages cross; all but `local` take namespaces, so root or a user namespace
@@ -71,7 +107,7 @@ struct Options {
     /// Number of hosts, unless the network is `local`
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=i64::from(hosts::MOST)))]
     hosts: u32,
-    /// At most four and a half minutes
+    /// At most four and a half minutes; applications and papers at most a quarter of an hour
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// At least ten launches per point, each operation in launches of its own
@@ -95,6 +131,11 @@ struct Options {
     /// Folder for the results [default: results/race-SECONDS]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Resume the interrupted race in DIR: run its command again for the points that it did not reach
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "suite", "operation", "environment", "tasks", "bytes", "network", "hosts", "quick", "full", "launches", "budget", "aa", "seed", "out",
+    ])]
+    resume: Option<PathBuf>,
     /// Folder with peers installed by `regatta race prepare`
     #[arg(long, value_name = "DIR")]
     peers: Option<PathBuf>,
@@ -111,31 +152,51 @@ impl Race {
     pub fn run(self) -> Result<ExitCode> {
         match self.action {
             Some(Action::Compare { a, b }) => compare_files(&a, &b),
+            Some(Action::Export { race, form }) => {
+                say::text(export::render(&Results::read(&race)?, form.form()))?;
+                Ok(ExitCode::SUCCESS)
+            }
             Some(Action::Prepare { peers }) => {
                 get_peers(&peers.unwrap_or_else(discover::default_peers))
             }
-            None => self.options.race(),
+            None => match self.options.resume.clone() {
+                Some(folder) => self.options.go_on(&folder),
+                None => self.options.race(),
+            },
         }
     }
+}
+
+/// The command line of an earlier race.
+#[derive(Debug, Parser)]
+struct Again {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Makes a folder, which is tried before the race and not after it. Returns those that had to be made, the innermost first.
+fn make_folder(out: &Path) -> Result<Vec<PathBuf>> {
+    let missing = out.ancestors().take_while(|folder| !folder.exists());
+    let missing = missing.map(Path::to_owned).collect();
+    fs::create_dir_all(out)
+        .with_context(|| format!("cannot create the folder {}", out.display()))?;
+    Ok(missing)
 }
 
 fn compare_files(a: &Path, b: &Path) -> Result<ExitCode> {
     let (first, second) = (Results::read(a)?, Results::read(b)?);
     for warning in compare::warnings(&first, &second) {
-        eprintln!("warning: {warning}");
+        say::aside(format_args!("warning: {warning}"));
     }
     let differences = compare::differences(&first, &second);
     if differences.is_empty() {
         bail!("the two races have no point in common: race the same operations, tasks and sizes");
     }
-    print!(
-        "{}",
-        compare::render(
-            &differences,
-            &a.display().to_string(),
-            &b.display().to_string()
-        )
-    );
+    say::text(compare::render(
+        &differences,
+        &a.display().to_string(),
+        &b.display().to_string(),
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -143,27 +204,32 @@ fn get_peers(peers: &Path) -> Result<ExitCode> {
     let mut missing = 0;
     for prepared in prepare::prepare(peers) {
         match prepared.outcome {
-            Ok(done) => println!("{}: {done}", prepared.name),
+            Ok(done) => say::line(format_args!("{}: {done}", prepared.name))?,
             Err(error) => {
                 missing += 1;
-                println!("{}: not here: {error:#}", prepared.name);
+                say::line(format_args!(
+                    "{} could not be installed: {error:#}",
+                    prepared.name
+                ))?;
             }
         }
     }
     if missing > 0 {
-        println!("The race runs without {missing} of its peers.");
+        say::line(format_args!(
+            "The race runs without {missing} of its peers."
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The table, and where the files are.
-fn print(results: &Results, out: &Path) {
-    println!("{}", table::render(results));
-    println!(
+fn print(results: &Results, out: &Path) -> Result<()> {
+    say::line(table::render(results))?;
+    say::line(format_args!(
         "results: {}\nreport:  {}",
         out.join("results.json").display(),
         out.join("report.html").display()
-    );
+    ))
 }
 
 impl Options {
@@ -179,8 +245,70 @@ impl Options {
             .out
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("results/race-{}", now())));
-        fs::create_dir_all(&out)
-            .with_context(|| format!("cannot create the folder {}", out.display()))?;
+        let made = make_folder(&out)?;
+        let outcome = self.race_into(&out, seed, None);
+        // A folder of a race that came to nothing is empty.
+        for folder in made {
+            let _ = fs::remove_dir(folder);
+        }
+        outcome
+    }
+
+    /// Races what an interrupted race has left open, and writes all of it to its folder.
+    fn go_on(self, results: &Path) -> Result<ExitCode> {
+        let old = Results::read(results)?;
+        let folder = match results.is_dir() {
+            true => results,
+            false => results.parent().unwrap_or(Path::new("")),
+        };
+        let Some(before) = Progress::of(&old) else {
+            bail!(
+                "the race in {} is complete: there is nothing to resume",
+                folder.display()
+            );
+        };
+        resume::check_machine(&old.machine, &machine::describe(&discover::c_compiler()))?;
+        let options = self.of_command(&old.machine.command)?;
+        options.check()?;
+        if !options.network.is_local() || options.aa {
+            bail!(
+                "a race between hosts, or of one environment against itself, cannot be resumed: run it again"
+            );
+        }
+        // Before the race, not after it: is there a place for its results?
+        new_file(folder)?;
+        let seed = old.machine.seed;
+        options.race_into(folder, seed, Some((old, before)))
+    }
+
+    /// The options of an earlier command line. Programs are not taken from a folder that only this names.
+    fn of_command(self, command: &str) -> Result<Options> {
+        let words = shlex::split(command)
+            .with_context(|| format!("the command of that race cannot be read again: {command}"))?;
+        let again = Again::try_parse_from(&words).map_err(|error| {
+            anyhow::anyhow!("the command of that race cannot be read again ({command}): {error}")
+        })?;
+        if let (Some(peers), None) = (&again.options.peers, &self.peers) {
+            bail!(
+                "that race took its peers from {}: say --peers again if you trust the programs there",
+                peers.display()
+            );
+        }
+        Ok(Options {
+            quiet: self.quiet,
+            json: self.json,
+            peers: self.peers,
+            ..again.options
+        })
+    }
+
+    /// The race, whose results are written to this folder, with those of a race that it goes on with.
+    fn race_into(
+        self,
+        out: &Path,
+        seed: u64,
+        before: Option<(Results, Progress)>,
+    ) -> Result<ExitCode> {
         let mut found =
             discover::discover(&self.peers.clone().unwrap_or_else(discover::default_peers));
         let mut notes = std::mem::take(&mut found.missing);
@@ -190,7 +318,7 @@ impl Options {
         }
         let mut competitors = self.choose(found)?;
         notes.extend(peer_notes(&competitors));
-        notes.extend(family::notes(&competitors, &self.wishes(), self.network));
+        notes.extend(eligible::notes(&competitors, &self.wishes(), self.network));
         notes.extend(leave_out(&mut competitors, self.network));
         let twin = match self.aa {
             true => Some(twin(&mut competitors, self.delay)?),
@@ -202,23 +330,28 @@ impl Options {
             hosts: self.hosts,
             wishes: self.wishes(),
             seed,
+            before: before.as_ref().map(|(_, progress)| progress.clone()),
             quiet: self.quiet,
             notes,
-            command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+            command: command_line(),
         };
         let stop = Stop::on_signals()?;
         let results = match (race.run(&stop), interrupted(&stop)) {
             (Ok(results), _) => results,
             (Err(error), None) => return Err(error),
             (Err(error), Some(status)) => {
-                eprintln!("regatta: race: {error:#}");
+                say::aside(format_args!("regatta: race: {error:#}"));
                 return Ok(status);
             }
         };
-        write(&out, &results)?;
+        let results = match before {
+            Some((old, _)) => resume::merge(old, results),
+            None => results,
+        };
+        write(out, &results)?;
         match self.json {
-            true => println!("{}", results.to_json()),
-            false => print(&results, &out),
+            true => say::line(results.to_json())?,
+            false => print(&results, out)?,
         }
         Ok(match (interrupted(&stop), twin) {
             (Some(status), _) => status,
@@ -229,41 +362,33 @@ impl Options {
 
     /// Refuses names and numbers that no race could have.
     fn check(&self) -> Result<()> {
-        check_names("suite", &self.suite, &plan::SUITES)?;
-        let others = [
-            "join-leave",
-            family::SPAWN,
-            family::NOTIFY,
-            "idle",
-            "blocked-receive",
-        ];
-        check_names(
-            "operation",
-            &self.operation,
-            &[
-                &plan::OPERATIONS[..],
-                &portability::OPERATIONS,
-                &others,
-                &ping_pong::OPERATIONS,
-                &mpi_operations::OPERATIONS,
-            ]
-            .concat(),
-        )?;
+        let known = suites::ALL.iter().map(|one| one.name);
+        check_names("suite", &self.suite, known.chain([suites::PAPERS]))?;
+        let asked = suites::named(&self.suite);
+        let operations = operations::all().map(|operation| operation.name);
+        check_names("operation", &self.operation, operations)?;
         if self.budget.is_some_and(|ms| !(ms.is_finite() && ms > 0.0)) {
             bail!("--budget takes a number of milliseconds above 0");
         }
         self.check_tasks()?;
         // A host may have one node.
-        let hosts =
-            !self.suite.is_empty() && self.suite.iter().all(|suite| is_about_interfaces(suite));
+        let has_host = |name: &String| {
+            suites::find(name).is_some_and(|suite| operations::of(suite).any(|one| one.host))
+        };
+        let of_one = |name: &String| {
+            let takes_one = |suite| operations::of(suite).all(|one| one.tasks.0 == 1);
+            suites::find(name).is_some_and(takes_one)
+        };
+        let mut named = asked.iter();
+        let one = !asked.is_empty() && named.all(|name| has_host(name) || of_one(name));
         let tasks = self.tasks.iter().copied();
-        let tasks: Vec<u32> = tasks.filter(|&number| !(hosts && number == 1)).collect();
-        family::check_tasks(&self.operation, &tasks)
+        let tasks: Vec<u32> = tasks.filter(|&number| !(one && number == 1)).collect();
+        eligible::check_tasks(&self.operation, &tasks)
     }
 
     fn wishes(&self) -> Wishes {
         Wishes {
-            suites: self.suite.clone(),
+            suites: suites::named(&self.suite),
             operations: self.operation.clone(),
             tasks: self.tasks.clone(),
             bytes: self.bytes.clone(),
@@ -282,33 +407,37 @@ impl Options {
         let names: Vec<&str> = found.competitors.iter().map(|c| c.name.as_str()).collect();
         for asked in &self.environment {
             if !names.contains(&asked.as_str()) {
-                bail!(
-                    "there is no environment {asked:?} here; found: {}",
-                    names.join(", ")
-                );
+                let known = peers::look(asked).is_some();
+                let here = names.join(", ");
+                match known {
+                    true => bail!(
+                        "the environment {asked:?} is not installed on this machine (`regatta race prepare` installs what it can); these are: {here}"
+                    ),
+                    false => bail!(
+                        "no environment \"{asked}\" is known to the race; these are installed on this machine: {here}"
+                    ),
+                }
             }
         }
-        // Without a network there is nothing to encrypt.
-        let fits = |c: &Competitor| !self.network.is_local() || c.arguments.is_empty();
-        // Suites about interfaces over Regatta's own have all of these.
-        let over = self.suite.iter().any(|suite| is_about_interfaces(suite))
-            || (self.suite.is_empty() && self.operation.iter().any(|name| is_of_interfaces(name)));
-        let of_mpi = |name: &String| mpi_operations::is_one(name);
-        let mpi = self.suite.iter().any(|name| name == mpi_operations::SUITE)
-            || (self.suite.is_empty() && self.operation.iter().any(of_mpi));
+        // Without a network there is nothing to encrypt, and nothing to bypass.
+        let fits = |c: &Competitor| !self.network.is_local() || !peers::is_between_hosts(&c.name);
+        // Some suites call environments that others race on request only.
+        let wishes = self.wishes();
+        let raced = |suite: &&&Suite| operations::of(suite).any(|one| wishes.ask(suite, one));
+        let raced: Vec<&Suite> = suites::ALL.iter().filter(raced).copied().collect();
+        let called = |c: &Competitor| {
+            raced
+                .iter()
+                .any(|suite| suite.on_request && (suite.calls)(c))
+        };
         let wanted = |c: &Competitor| match self.environment.as_slice() {
-            [] if c.family.is_started_by_regatta() && over => c.name != same_program::REGATTA_MPICH,
-            [] if mpi && mpi_operations::takes_part(c.family) && c.tuned => true,
-            [] => !c.on_request || self.full,
+            [] => called(c) || !c.on_request || (self.full && !peers::is_of_a_suite(&c.name)),
             asked => asked.contains(&c.name),
         };
         // Nothing is said of those that take part in none of the suites.
         let plays = |c: &Competitor| {
-            let part = |suite: &String| match suite.as_str() {
-                mpi_operations::SUITE => mpi_operations::takes_part(c.family),
-                suite => !is_about_interfaces(suite) || portability::takes_part(suite, c.family),
-            };
-            self.suite.is_empty() || self.suite.iter().any(part)
+            let suites = || wishes.suites.iter().filter_map(|name| suites::find(name));
+            wishes.suites.is_empty() || suites().any(|suite| (suite.takes)(c.peer))
         };
         let all = found.competitors.into_iter();
         Ok(all.filter(fits).filter(wanted).filter(plays).collect())
@@ -333,25 +462,22 @@ fn interrupted(stop: &Stop) -> Option<ExitCode> {
         .map(|signal| ExitCode::from((128 + signal) as u8))
 }
 
-fn is_about_interfaces(suite: &str) -> bool {
-    !portability::places(suite).is_empty()
-}
-
-fn is_of_interfaces(operation: &str) -> bool {
-    portability::OPERATIONS.contains(&operation)
-}
-
 fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs())
 }
 
-fn check_names(what: &str, asked: &[String], known: &[&str]) -> Result<()> {
+fn check_names<'a>(
+    what: &str,
+    asked: &[String],
+    known: impl Iterator<Item = &'a str>,
+) -> Result<()> {
+    let known: Vec<&str> = known.collect();
     for name in asked {
         if !known.contains(&name.as_str()) {
             bail!(
-                "there is no {what} {name:?}; there are: {}",
+                "no {what} is called {name:?}; these are the names: {}",
                 known.join(", ")
             );
         }
@@ -362,49 +488,28 @@ fn check_names(what: &str, asked: &[String], known: &[&str]) -> Result<()> {
 /// Takes those out of a race who cannot take part on this network; the notes that say so.
 fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut without = |family: Family, note: &str| {
-        let before = competitors.len();
-        competitors.retain(|c| c.family != family);
-        if competitors.len() < before {
-            notes.push(note.to_owned());
+    competitors.retain(|one| match (one.peer.facts().misses)(network) {
+        Some(why) => {
+            notes.push(format!("{} {why}", one.name));
+            false
         }
-    };
-    if network == Network::Loopback {
-        let note = "pvm is not raced over 127.0.0.1: its tasks on one host talk by Unix sockets";
-        without(Family::Pvm, note);
-    }
-    if !network.is_local() {
-        for (family, name) in [
-            (Family::RegattaPvm, "regatta-pvm"),
-            (Family::RegattaNx, "regatta-nx"),
-            (Family::RegattaExpress, "regatta-express"),
-            (Family::RegattaMpi, "regatta-mpi"),
-        ] {
-            without(family, &format!("{name} is raced on one host only"));
-        }
-    }
+        None => true,
+    });
     notes
 }
 
 /// Notes for readers about the peers that take part.
 fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
     let note = |c: &Competitor| {
-        let why = settings::takes_part_crowded(c.family).err()?;
+        let why = c.peer.facts().crowded.err()?;
         Some(format!(
             "{} is not raced with more tasks than processors: it {why}",
             c.name
         ))
     };
     let mut notes: Vec<String> = competitors.iter().filter_map(note).collect();
-    let machines = competitors
-        .iter()
-        .filter(|c| matches!(c.family, Family::Pvm | Family::RegattaPvm));
-    notes.extend(machines.map(|c| {
-        format!(
-            "{}'s time to join and leave is without starting its daemon, which runs already",
-            c.name
-        )
-    }));
+    let times = |c: &Competitor| Some(format!("{}{}", c.name, c.peer.facts().note?));
+    notes.extend(competitors.iter().filter_map(times));
     notes
 }
 
@@ -428,21 +533,23 @@ fn twin(competitors: &mut Vec<Competitor>, delay: Option<u32>) -> Result<(String
 /// The verdict goes to stderr, so that --json keeps stdout to itself.
 fn judge_twins(results: &Results, a: &str, b: &str, delay: Option<u32>) -> ExitCode {
     let differences = compare::within(results, a, b);
-    eprintln!(
+    say::aside(format_args!(
         "\nA/A: {a} against itself\n{}",
         compare::render(&differences, a, b).trim_end()
-    );
+    ));
     let (faster, slower, ties) = compare::count(&differences);
     let sentence = match delay {
         None if ties > 0 && faster + slower == 0 => {
-            eprintln!(
+            say::aside(format_args!(
                 "A/A passed: no point has a side, {ties} of {} are ties.",
                 differences.len()
-            );
+            ));
             return ExitCode::SUCCESS;
         }
         Some(percent) if slower > 0 && slower == differences.len() => {
-            eprintln!("A/A passed: the delay of {percent} % was found at all {slower} points.");
+            say::aside(format_args!(
+                "A/A passed: the delay of {percent} % was found at all {slower} points."
+            ));
             return ExitCode::SUCCESS;
         }
         None => "this machine is too noisy for this many launches, or the race favours an order",
@@ -450,10 +557,33 @@ fn judge_twins(results: &Results, a: &str, b: &str, delay: Option<u32>) -> ExitC
             "the delay was not found everywhere: this machine is too noisy for this many launches"
         }
     };
-    eprintln!("A/A failed: {sentence}.");
+    say::aside(format_args!("A/A failed: {sentence}."));
     ExitCode::FAILURE
 }
 
+/// This command's own words, from `race` on, as a shell takes them.
+fn command_line() -> String {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    // A word with a zero byte cannot come from a command line.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+/// A file without a name yet, in this folder.
+fn new_file(folder: &Path) -> Result<NamedTempFile> {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    // The umask takes from this what the user does not want others to have.
+    let readable = Permissions::from_mode(0o666);
+    let file = Builder::new().permissions(readable).tempfile_in(folder);
+    file.with_context(|| format!("cannot write into {}", folder.display()))
+}
+
+/// Writes all files of a race. Each is whole, or what it was before.
 fn write(out: &Path, results: &Results) -> Result<()> {
     let files = [
         ("results.json", results.to_json()),
@@ -463,7 +593,52 @@ fn write(out: &Path, results: &Results) -> Result<()> {
     ];
     for (name, text) in files {
         let file = out.join(name);
-        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        let written = new_file(out).and_then(|mut new| {
+            new.write_all(text.as_bytes())?;
+            new.as_file().sync_all()?;
+            Ok(new.persist(&file)?)
+        });
+        written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::tests::{results, row};
+    use std::io::Read;
+
+    fn options(words: &[&str]) -> Options {
+        Again::try_parse_from(words).expect("options").options
+    }
+
+    /// The old file stays whole for a reader that has it open: a full disk or a kill while writing would leave just that.
+    #[test]
+    fn old_results_are_whole_until_the_new_ones_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let one = results(vec![row("ring", "limit", 2, 8, 1.0)]);
+        write(folder.path(), &one).expect("results");
+        let mut old = fs::File::open(folder.path().join("results.json")).expect("results");
+        write(folder.path(), &results(vec![])).expect("new results");
+        let mut text = String::new();
+        old.read_to_string(&mut text).expect("the old results");
+        assert_eq!(Results::parse(&text).expect("a race"), one);
+        assert!(
+            Results::read(folder.path())
+                .expect("a race")
+                .rows
+                .is_empty()
+        );
+        assert_eq!(fs::read_dir(folder.path()).expect("files").count(), 4);
+    }
+
+    #[test]
+    fn a_command_with_spaces_is_read_again_and_its_peers_are_not_trusted() {
+        let again = |command: &str| options(&["race"]).of_command(command);
+        let options = again("race --quick --out '/tmp/my races' --bytes 8").expect("options");
+        assert_eq!(options.out, Some(PathBuf::from("/tmp/my races")));
+        let error = again("race --peers /tmp/x").unwrap_err().to_string();
+        assert!(error.contains("--peers again"), "{error}");
+    }
 }

@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 
 use crate::discover::Competitor;
-use crate::network::{Network, settings as network_settings};
+use crate::network::Network;
+use crate::operations::{self, Kind};
 use crate::plan::{Group, Work};
 use crate::results::{Metric, Row};
-use crate::run::Outcome;
-use crate::{mpi_operations, ping_pong, settings, stats};
+use crate::run::{Measured, Outcome};
+use crate::stats;
+use crate::suites::PRIMITIVES;
 
 /// A machine this far from the race's median is another machine.
 pub const UNSTEADY: f64 = 0.25;
@@ -66,7 +68,7 @@ pub fn rows(
         for (operation, bytes, metric, samples) in samples(&groups[group].work, outcome) {
             let share = Share {
                 // Memory and start-up do not hang on the distance of two cores.
-                steady: steady(outcome, usual) || matches!(groups[group].suite, "start" | "memory"),
+                steady: steady(outcome, usual) || !matches!(groups[group].work, Work::Points(_)),
                 samples,
             };
             shares
@@ -92,12 +94,22 @@ pub fn rows(
     rows
 }
 
+/// The beginning of the flag of a point that its environment cannot run: the reason follows.
+pub const CANNOT: &str = "cannot run: ";
+
+/// Flags of a planned point without a figure or a known reason.
+const NO_FIGURE: &str = "no figure: its program came to its end and printed none";
+const NOT_LAUNCHED: &str = "not launched before the time was up";
+
 /// The flag of a point that was still to be measured when the race was interrupted.
 pub const INTERRUPTED: &str = "interrupted";
 
 /// Flags the points of an interrupted race that were not reached: they have not failed.
 pub fn flag_interrupted(rows: &mut [Row]) {
-    let failed = |row: &Row| row.flags.iter().any(|flag| flag.contains("launches:"));
+    let failed = |row: &Row| {
+        let is_failure = |flag: &String| flag.contains("launches:") || flag.starts_with(CANNOT);
+        row.flags.iter().any(is_failure)
+    };
     for row in rows {
         if !row.measured() && !failed(row) {
             row.flags = vec![INTERRUPTED.to_owned()];
@@ -112,22 +124,13 @@ fn of_group(outcomes: &[Outcome], group: usize) -> Vec<&Outcome> {
         .collect()
 }
 
-fn metric_of(operation: &str) -> Metric {
-    match operation {
-        "one-to-one" | "vector-send-recv" => Metric::OneWay,
-        name if ping_pong::is_one(name) || name == mpi_operations::BLOCKS => Metric::OneWay,
-        "message-rate" | mpi_operations::THREADS => Metric::Rate,
-        _ => Metric::Time,
-    }
-}
-
 /// The points a group promises.
 fn points(work: &Work) -> Vec<(String, u64, Metric)> {
     let name = work.operation().to_owned();
     match work {
         Work::Points(points) => {
             let each = |(operation, sizes): &(String, Vec<u64>)| {
-                let metric = metric_of(operation);
+                let metric = operations::metric(operation);
                 sizes
                     .iter()
                     .map(|bytes| (operation.clone(), *bytes, metric))
@@ -135,12 +138,59 @@ fn points(work: &Work) -> Vec<(String, u64, Metric)> {
             };
             points.iter().flat_map(each).collect()
         }
-        Work::JoinLeave | Work::Spawn | Work::Notify => vec![(name, 0, Metric::Time)],
-        Work::IdleMemory => vec![
+        Work::Own(Kind::IdleMemory) => vec![
             (name.clone(), 0, Metric::Resident),
             (name, 0, Metric::Share),
         ],
-        Work::IdleProcessor => vec![(name, 0, Metric::Cpu)],
+        Work::Own(_) => {
+            let metric = operations::metric(&name);
+            vec![(name, 0, metric)]
+        }
+        Work::Application(_, size) => vec![
+            (name.clone(), *size, Metric::Time),
+            (name, *size, Metric::Communication),
+        ],
+        Work::Counted(_, size) => vec![
+            (name.clone(), *size, Metric::Volume),
+            (name.clone(), *size, Metric::Messages),
+            (name, *size, Metric::Waiting),
+        ],
+    }
+}
+
+/// The samples of each point.
+fn of_points(points: &[crate::output::Point]) -> Vec<(String, u64, Metric, Vec<f64>)> {
+    let each = |point: &crate::output::Point| {
+        let metric = operations::metric(&point.operation);
+        let convert = |us: f64| match metric {
+            Metric::Rate => 1e6 / us,
+            _ => us,
+        };
+        let positive = point.us.iter().copied().filter(|us| *us > 0.0);
+        let values: Vec<f64> = positive.map(convert).collect();
+        (point.operation.clone(), point.bytes, metric, values)
+    };
+    let all = points.iter().map(each);
+    all.filter(|point| !point.3.is_empty()).collect()
+}
+
+/// The values of an application's launch.
+fn of_application(work: &Work, measured: &Measured) -> Vec<(Metric, f64)> {
+    let output = &measured.output;
+    match work {
+        Work::Counted(..) => output.counts.map_or(vec![], |counts| {
+            vec![
+                (Metric::Volume, counts.volume),
+                (Metric::Messages, counts.messages),
+                (Metric::Waiting, counts.waiting * 1e6),
+            ]
+        }),
+        _ => output.answer.map_or(vec![], |answer| {
+            let share = answer.communicating.filter(|seconds| *seconds > 0.0);
+            let share = share.map(|seconds| (Metric::Communication, seconds * 1e6));
+            let time = (Metric::Time, answer.seconds * 1e6);
+            std::iter::once(time).chain(share).collect()
+        }),
     }
 }
 
@@ -149,40 +199,18 @@ pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metri
     let name = work.operation().to_owned();
     let measured = &outcome.measured;
     match work {
-        Work::Points(_) | Work::Spawn | Work::Notify => {
-            let convert = |metric, us: &f64| {
-                if metric == Metric::Rate {
-                    1e6 / us
-                } else {
-                    *us
-                }
-            };
-            let each = |point: &crate::output::Point| {
-                let metric = metric_of(&point.operation);
-                let values: Vec<f64> = point
-                    .us
-                    .iter()
-                    .filter(|us| **us > 0.0)
-                    .map(|us| convert(metric, us))
-                    .collect();
-                (point.operation.clone(), point.bytes, metric, values)
-            };
-            measured
-                .output
-                .points
-                .iter()
-                .map(each)
-                .filter(|p| !p.3.is_empty())
-                .collect()
+        Work::Points(_)
+        | Work::Own(Kind::Points | Kind::Spawn | Kind::Notify | Kind::Application) => {
+            of_points(&measured.output.points)
         }
         // A job that failed has no honest time.
-        Work::JoinLeave if outcome.failure.is_some() => vec![],
-        Work::JoinLeave => measured
+        Work::Own(Kind::JoinLeave) if outcome.failure.is_some() => vec![],
+        Work::Own(Kind::JoinLeave) => measured
             .job
             .map(|s| (name, 0, Metric::Time, vec![s * 1e6]))
             .into_iter()
             .collect(),
-        Work::IdleMemory => match measured.memory {
+        Work::Own(Kind::IdleMemory) => match measured.memory {
             Some((resident, share)) => {
                 vec![
                     (name.clone(), 0, Metric::Resident, vec![resident]),
@@ -191,7 +219,13 @@ pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metri
             }
             None => vec![],
         },
-        Work::IdleProcessor => measured
+        // A wrong answer has no honest time either.
+        Work::Application(..) | Work::Counted(..) if outcome.failure.is_some() => vec![],
+        Work::Application(_, size) | Work::Counted(_, size) => of_application(work, measured)
+            .into_iter()
+            .map(|(metric, value)| (name.clone(), *size, metric, vec![value]))
+            .collect(),
+        Work::Own(Kind::IdleProcessor) => measured
             .processor
             .map(|p| (name, 0, Metric::Cpu, vec![p]))
             .into_iter()
@@ -257,7 +291,7 @@ impl Context<'_> {
             samples: all.len() as u64,
             launches: used.len() as u32,
             path: self.path(),
-            flags: self.flags(&used, shares.len() - used.len()),
+            flags: self.flags((operation, *metric), &used, shares.len() - used.len()),
         }
     }
 
@@ -267,27 +301,44 @@ impl Context<'_> {
             .iter()
             .map(|o| o.measured.output.path.as_str())
             .find(|path| !path.is_empty());
-        let family = self.competitors[self.group.competitor].family;
-        told.unwrap_or_else(|| match self.network {
-            Network::Local => settings::path(family, &self.group.settings),
-            network => network_settings::path(family, network, &self.group.settings),
-        })
-        .to_owned()
+        let peer = self.competitors[self.group.competitor].peer;
+        let known = || peer.path(self.network, &self.group.settings);
+        told.unwrap_or_else(known).to_owned()
     }
 
-    fn flags(&self, used: &[&Share], left_out: usize) -> Vec<String> {
+    fn flags(
+        &self,
+        (operation, metric): (&str, Metric),
+        used: &[&Share],
+        left_out: usize,
+    ) -> Vec<String> {
         let mut flags = Vec::new();
+        let refusals = self.outcomes.iter().flat_map(|o| &o.measured.output.cannot);
+        if let Some((_, why)) = refusals.rev().find(|(name, _)| name == operation) {
+            flags.push(format!("{CANNOT}{why}"));
+        }
         let failures: Vec<&str> = self
             .outcomes
             .iter()
             .filter_map(|o| o.failure.as_deref())
             .collect();
+        let silent = used.is_empty() && failures.is_empty() && !self.outcomes.is_empty();
+        if metric == Metric::Communication && silent {
+            flags.push(format!("{CANNOT}it spends no time in communications"));
+        }
         if let Some(last) = failures.last() {
             flags.push(format!(
                 "{} of {} launches: {last}",
                 failures.len(),
                 self.outcomes.len()
             ));
+        }
+        if used.is_empty() && flags.is_empty() {
+            let why = match self.outcomes.is_empty() {
+                true => NOT_LAUNCHED,
+                false => NO_FIGURE,
+            };
+            flags.push(why.to_owned());
         }
         if used.len() < stats::FEW_LAUNCHES {
             flags.push("few-launches".to_owned());
@@ -298,7 +349,7 @@ impl Context<'_> {
         if left_out > 0 {
             flags.push(format!("unsteady-launches-left-out: {left_out}"));
         }
-        if self.group.suite == "primitives" && self.outcomes.iter().any(|o| not_pinned(o)) {
+        if self.group.suite == PRIMITIVES.name && self.outcomes.iter().any(|o| not_pinned(o)) {
             flags.push("not-pinned".to_owned());
         }
         flags
@@ -315,7 +366,6 @@ mod tests {
     use super::*;
     use crate::output::{Output, Point};
     use crate::plan::Launch;
-    use crate::run::Measured;
     use crate::settings::Resolved;
 
     fn group(operation: &str) -> Group {
@@ -410,6 +460,51 @@ mod tests {
         flag_interrupted(&mut rows);
         assert!(rows[0].flags[0].contains("time-out"), "{rows:?}");
         assert_eq!(rows[1].flags, [INTERRUPTED]);
+    }
+
+    #[test]
+    fn a_point_that_an_environment_cannot_run_is_a_row_with_the_reason_and_the_others_have_theirs()
+    {
+        let mut outcomes: Vec<_> = (0..5).map(|i| outcome(i, "ring", &[1.0], 50.0)).collect();
+        for one in &mut outcomes {
+            let refusal = ("barrier".to_owned(), "it has none".to_owned());
+            one.measured.output.cannot.push(refusal);
+        }
+        let mut both = group("ring");
+        both.work = Work::Points(vec![
+            ("ring".to_owned(), vec![8]),
+            ("barrier".to_owned(), vec![0]),
+        ]);
+        let mut rows = rows(&[both], &limit(), &outcomes, Network::Local);
+        flag_interrupted(&mut rows);
+        assert!(rows[0].measured() && rows[0].flags.is_empty(), "{rows:?}");
+        assert!(!rows[1].measured());
+        assert_eq!(rows[1].flags[0], "cannot run: it has none");
+    }
+
+    #[test]
+    fn a_point_that_was_planned_is_a_row_with_a_figure_or_a_reason() {
+        let mut three = group("ring");
+        three.work = Work::Points(vec![
+            ("ring".to_owned(), vec![8, 64]),
+            ("barrier".to_owned(), vec![0]),
+        ]);
+        let other = group("exchange");
+        let outcomes = [outcome(0, "ring", &[1.0], 50.0)];
+        let rows = rows(&[three, other], &limit(), &outcomes, Network::Local);
+        let told: Vec<(&str, u64, bool)> = rows
+            .iter()
+            .map(|row| (row.operation.as_str(), row.bytes, row.measured()))
+            .collect();
+        let expected = [
+            ("ring", 8, true),
+            ("ring", 64, false),
+            ("barrier", 0, false),
+            ("exchange", 8, false),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!([&rows[1].flags[0], &rows[2].flags[0]], [NO_FIGURE; 2]);
+        assert_eq!(rows[3].flags[0], NOT_LAUNCHED);
     }
 
     #[test]

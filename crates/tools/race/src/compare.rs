@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::results::{Results, Row};
+use crate::results::{Metric, Results, Row};
 use crate::stats::{self, Verdict};
 use crate::table;
 
@@ -85,11 +85,11 @@ pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
         let word = match verdict {
             Verdict::Ahead => "faster",
             Verdict::Behind => "slower",
-            Verdict::Tie | Verdict::Undecided => "open  ",
+            Verdict::Tie | Verdict::Undecided => "not decided",
         };
         let _ = writeln!(
             text,
-            "{word}  {:16} {:18} {:3} tasks {:>7} bytes{}  {:>10} -> {:>10}  {}",
+            "{word:11}  {:16} {:18} {:3} tasks {:>7} bytes{}  {:>10} -> {:>10}  {}",
             b.environment,
             b.operation,
             b.tasks,
@@ -125,11 +125,16 @@ pub fn warnings(a: &Results, b: &Results) -> Vec<String> {
     let drift = y.line_ns / x.line_ns;
     if x.line_ns > 0.0 && y.line_ns > 0.0 && (drift - 1.0).abs() > crate::collect::UNSTEADY {
         warnings.push(format!(
-            "the machine itself changed: a cache line took {:.0} ns, then {:.0} ns; differences of that size are the machine's",
-            x.line_ns, y.line_ns
+            "the machine itself changed: a cache line took {}, then {}; differences of that size are the machine's",
+            nanoseconds(x.line_ns),
+            nanoseconds(y.line_ns)
         ));
     }
     warnings
+}
+
+fn nanoseconds(ns: f64) -> String {
+    table::quantity(Metric::Time, ns * 1e-3)
 }
 
 #[cfg(test)]
@@ -164,9 +169,21 @@ mod tests {
         assert_eq!(count(&differences), (1, 1, 0));
         let text = render(&differences, "A", "B");
         assert!(
-            text.contains("faster  x") && text.contains("0.50x") && text.contains("slower  x"),
+            text.contains("faster       x")
+                && text.contains("0.50x")
+                && text.contains("slower       x"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn huge_values_are_compared_in_numbers() {
+        let mut a = results(vec![row("ring", "x", 2, 8, 1.0)]);
+        let mut b = results(vec![row("ring", "x", 2, 8, 1e307)]);
+        (a.machine.line_ns, b.machine.line_ns) = (1.0, 1e307);
+        let text = render(&differences(&a, &b), "A", "B") + &warnings(&a, &b).join(" ");
+        assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
+        assert!(text.len() < 1000, "{text}");
     }
 
     #[test]

@@ -86,6 +86,8 @@ fn used_ns(pid: i32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::process::Stdio;
 
     #[test]
     fn this_process_has_memory() {
@@ -95,9 +97,19 @@ mod tests {
 
     #[test]
     fn a_sleeping_process_takes_no_processor_time() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
+        let mut child = std::process::Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
+            .unwrap();
+        // It has begun when it answers, and waits for more.
+        let mut answer = [0];
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut answer)
             .unwrap();
         let per_cent = processor(
             &[(0, 1), (1, child.id() as i32)],
@@ -113,7 +125,7 @@ mod tests {
     fn a_process_that_polls_is_found_out_soon() {
         let mut child = std::process::Command::new("cat")
             .arg("/dev/zero")
-            .stdout(std::process::Stdio::null())
+            .stdout(Stdio::null())
             .spawn()
             .unwrap();
         let began = Instant::now();

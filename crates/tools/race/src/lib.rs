@@ -5,17 +5,18 @@
 //! | step | modules |
 //! |---|---|
 //! | the command line, and all steps in turn | [`cli`], [`race`](mod@race) |
-//! | which environments are here; getting peers; those on our own libraries | [`discover`], [`prepare`]; [`regatta_pvm`], [`interface`], [`same_program`] |
-//! | the same program text compiled for each | [`build`] |
-//! | which operations, sizes and numbers of tasks, in which order | [`plan`]; suites: [`ping_pong`], [`mpi_operations`], [`portability`], [`family`], [`idle`] |
+//! | what is raced: one entry for each operation, and the suites they are in | [`operations`], [`suites`] |
+//! | who races: one file for each peer; which are here; getting them | [`peers`]; [`discover`]; [`prepare`] |
+//! | the same program text compiled for each | [`build`], [`programs`] |
+//! | which operations, sizes and numbers of tasks, in which order | [`plan`], [`places`], [`eligible`] |
 //! | how each environment is set | [`settings`] |
 //! | environments that take turns | [`duet`] |
-//! | launches one after the other | [`run`], [`process`], [`output`], [`pvm`], [`progress`] |
+//! | launches one after the other | [`run`], [`process`], [`output`], [`progress`], [`idle`] |
 //! | all of this between hosts | [`network`] |
 //! | the machine meanwhile | [`machine`], [`speed`], [`share`] |
-//! | a race that ends early, and what it started | [`stop`], [`tree`], [`watchdog`] |
-//! | samples become rows, rows become verdicts | [`collect`], [`stats`], [`duet::ratio`] |
-//! | what is written, shown, compared | [`results`]; [`table`], [`report`], [`reference`](mod@reference); [`compare`] |
+//! | a race that ends early, and what it started; going on with it | [`stop`], [`tree`], [`watchdog`]; [`resume`] |
+//! | samples become rows, rows become verdicts | [`collect`], [`stats`], [`duet::ratio`], [`loggp`] |
+//! | what is written, shown, compared | [`results`]; [`table`], [`report`], [`papers`], [`reference`](mod@reference); [`compare`]; [`export`]; [`say`] |
 #![forbid(unsafe_code)]
 
 pub mod build;
@@ -24,32 +25,36 @@ pub mod collect;
 pub mod compare;
 pub mod discover;
 pub mod duet;
-pub mod family;
+pub mod eligible;
+pub mod export;
 pub mod idle;
-pub mod interface;
+pub mod loggp;
 pub mod machine;
-pub mod mpi_operations;
 pub mod network;
+pub mod operations;
 pub mod output;
-pub mod ping_pong;
+pub mod papers;
+pub mod peers;
+pub mod places;
 pub mod plan;
 pub mod portability;
 pub mod prepare;
 pub mod process;
+pub mod programs;
 pub mod progress;
-pub mod pvm;
 pub mod race;
 pub mod reference;
-pub mod regatta_pvm;
 pub mod report;
 pub mod results;
+pub mod resume;
 pub mod run;
-pub mod same_program;
+pub mod say;
 pub mod settings;
 pub mod share;
 pub mod speed;
 pub mod stats;
 pub mod stop;
+pub mod suites;
 pub mod table;
 pub mod tree;
 pub mod watchdog;

@@ -1,4 +1,7 @@
-//! Reading what a program of the race prints; the words are defined in `programs/primitives/main.c`.
+//! Reading what programs of the race print: the words of `programs/primitives/main.c`, the last line of an application
+//! (`programs/applications/README.md`), and the JSON of `regatta profile`.
+
+use crate::run::MAX_REASON_CHARS;
 
 /// One measured point of one launch.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,10 +27,38 @@ pub struct Output {
     pub clock_ns: f64,
     /// Per task: how many processors it may run on, and the first of them.
     pub processors: Vec<(i32, i32)>,
+    /// The operations that it could not run, and why.
+    pub cannot: Vec<(String, String)>,
     /// The points, in the order they were measured.
     pub points: Vec<Point>,
     /// The program came to its end.
     pub done: bool,
+    /// The answer of an application.
+    pub answer: Option<Answer>,
+    /// The counts of one that was profiled.
+    pub counts: Option<Counts>,
+}
+
+/// The counts of a profiled run, as `regatta profile --json` writes them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counts {
+    /// Bytes that all tasks give to others.
+    pub volume: f64,
+    /// Messages of all tasks; a task's part in a collective counts as one.
+    pub messages: f64,
+    /// The longest time of a task in calls that wait for others, s.
+    pub waiting: f64,
+}
+
+/// The line by which a run of an application is judged; programs/applications/README.md has its form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    /// Is it the right one?
+    pub verified: bool,
+    /// Time of the part that is measured, s.
+    pub seconds: f64,
+    /// The part of it in communications, as the program tells it, s; none: it does not.
+    pub communicating: Option<f64>,
 }
 
 /// Read a program's standard output. Lines that are not the program's (a library's warnings) are
@@ -37,13 +68,17 @@ pub fn parse(text: &str) -> Output {
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "version" => output.version = rest.trim().to_owned(),
-            "path" => output.path = rest.trim().to_owned(),
+            "version" => output.version = printable(rest.trim()),
+            "path" => output.path = printable(rest.trim()),
             "clock" => output.clock_ns = rest.trim().parse().unwrap_or(0.0),
             "processors" => output.processors = pairs(rest),
             "point" => output.add(point(rest)),
+            "cannot" => output.cannot.extend(refusal(rest)),
             "done" => output.done = true,
-            _ => {}
+            _ => {
+                output.answer = answer(line).or(output.answer);
+                output.counts = counts(line).or(output.counts);
+            }
         }
     }
     output
@@ -58,6 +93,71 @@ fn pairs(text: &str) -> Vec<(i32, i32)> {
         .chunks_exact(2)
         .map(|pair| (pair[0], pair[1]))
         .collect()
+}
+
+/// Text of another program for tables and reports.
+fn printable(text: &str) -> String {
+    let shown = text.chars().filter(|letter| !letter.is_control());
+    shown.take(MAX_REASON_CHARS).collect()
+}
+
+fn refusal(text: &str) -> Option<(String, String)> {
+    let (operation, why) = text.split_once(' ')?;
+    Some((operation.to_owned(), printable(why)))
+}
+
+/// Reads `...: verified, SECONDS s, ..., SECONDS s in communications`.
+fn answer(line: &str) -> Option<Answer> {
+    let (_, text) = line.split_once(": ")?;
+    let mut parts = text.split(", ");
+    let verified = match parts.next()? {
+        "verified" => true,
+        "NOT VERIFIED" => false,
+        _ => return None,
+    };
+    let seconds = |text: &str| {
+        let value: f64 = text.parse().ok()?;
+        (value.is_finite() && value >= 0.0).then_some(value)
+    };
+    let whole = parts.next()?.strip_suffix(" s")?;
+    let share = parts.find_map(|part| part.strip_suffix(" s in communications"));
+    Some(Answer {
+        verified,
+        seconds: seconds(whole)?,
+        communicating: share.and_then(seconds),
+    })
+}
+
+/// Reads the profile of a run, a line of JSON.
+fn counts(line: &str) -> Option<Counts> {
+    let profile: serde_json::Value = match line.starts_with('{') {
+        true => serde_json::from_str(line).ok()?,
+        false => return None,
+    };
+    let tasks = profile.get("tasks")?.as_array()?;
+    let number =
+        |of: &serde_json::Value, name: &str| of.get(name).and_then(serde_json::Value::as_f64);
+    let of_tasks = |name| -> f64 { tasks.iter().filter_map(|task| number(task, name)).sum() };
+    let calls = profile.get("calls")?.as_array()?;
+    let collective =
+        |call: &&serde_json::Value| call.get("kind").is_some_and(|kind| kind == "collective");
+    let of_calls = |name| -> f64 {
+        let here = calls.iter().filter(collective);
+        here.filter_map(|call| number(call, name)).sum()
+    };
+    let waits = |task: &serde_json::Value| {
+        let kinds = task.get("kinds")?;
+        let each = ["receiving", "waiting", "collective"].map(|kind| number(kinds, kind));
+        Some(each.iter().flatten().sum::<f64>())
+    };
+    let counts = Counts {
+        volume: of_tasks("sent_bytes") + of_calls("bytes"),
+        messages: of_tasks("sent") + of_calls("calls"),
+        waiting: tasks.iter().filter_map(waits).fold(0.0, f64::max),
+    };
+    let sane = [counts.volume, counts.messages, counts.waiting];
+    (!tasks.is_empty() && sane.iter().all(|value| value.is_finite() && *value >= 0.0))
+        .then_some(counts)
 }
 
 fn point(text: &str) -> Option<Point> {
@@ -100,7 +200,7 @@ mod tests {
     #[test]
     fn a_launch_is_read_and_noise_is_skipped() {
         let output = parse(
-            "version Some MPI 1.2\npath \ntasks 2\nclock 19.50\nWarning: something\nprocessors 1 0 1 1\n\
+            "version Some MPI\u{1b} 1.2\npath \ntasks 2\nclock 19.50\nWarning: something\nprocessors 1 0 1 1\n\
              point one-to-one 8 100 0.1 0.11\npoint barrier 0 10 1 2 3\npoint ring 8 1 0.\u{1}",
         );
         assert_eq!(output.version, "Some MPI 1.2");
@@ -109,6 +209,14 @@ mod tests {
         assert!(!output.done);
         assert_eq!(output.points.len(), 2);
         assert_eq!(output.points[0].us, [0.1, 0.11]);
+    }
+
+    #[test]
+    fn an_operation_that_cannot_be_run_has_its_reason() {
+        let output = parse("cannot ring it does not run\u{7} with 1 task\ncannot barrier\ndone\n");
+        let expected = ("ring".to_owned(), "it does not run with 1 task".to_owned());
+        assert_eq!(output.cannot, [expected]);
+        assert!(output.done);
     }
 
     #[test]
@@ -124,6 +232,51 @@ mod tests {
         let output = parse("point ring 8 1 1 2\npoint ring 8 1 3\npoint ring 16 1 4\n");
         let samples: Vec<usize> = output.points.iter().map(|point| point.us.len()).collect();
         assert_eq!(samples, [3, 1]);
+    }
+
+    #[test]
+    fn the_answer_of_an_application_is_read() {
+        let read = |text: &str| parse(text).answer;
+        let gauss = "warning: x\ngauss-row-block, 64 unknowns, 2 tasks: verified, 0.000210 s, 831.2 Mop/s, 0.0001 s in communications\n";
+        let expected = Answer {
+            verified: true,
+            seconds: 0.00021,
+            communicating: Some(0.0001),
+        };
+        assert_eq!(read(gauss), Some(expected));
+        let wrong = read("npb-ep class S, 1 tasks: NOT VERIFIED, 1.5 s, 11 Mop/s\n").unwrap();
+        assert_eq!((wrong.verified, wrong.communicating), (false, None));
+        for other in [
+            "x: verified",
+            "x: verified, nan s, y",
+            "x: verified, -1 s",
+            "verified, 1 s",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_profile_of_an_application_is_summed_up() {
+        let task = |sent: u32, waits: f64| {
+            format!(
+                r#"{{"sent":{sent},"sent_bytes":100,"kinds":{{"receiving":{waits},"waiting":0.5,"collective":0.25,"sending":9}}}}"#
+            )
+        };
+        let line = format!(
+            r#"{{"event":"profile","calls":[{{"kind":"collective","calls":4,"bytes":8}},{{"kind":"sending","calls":7,"bytes":70}}],"tasks":[{},{}]}}"#,
+            task(3, 1.0),
+            task(4, 2.0)
+        );
+        let expected = Counts {
+            volume: 208.0,
+            messages: 11.0,
+            waiting: 2.75,
+        };
+        assert_eq!(parse(&line).counts, Some(expected));
+        for other in ["{", "{}", r#"{"tasks":[],"calls":[]}"#] {
+            assert_eq!(parse(other).counts, None, "{other}");
+        }
     }
 
     #[test]

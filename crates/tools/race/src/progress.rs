@@ -5,6 +5,8 @@ use std::io::{IsTerminal, stderr};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::say;
+
 /// Shows how far the race is.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -32,9 +34,9 @@ impl Progress {
     /// A sentence between launches.
     pub fn print(&self, sentence: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{sentence}")),
+            Some(bar) => bar.suspend(|| say::aside(sentence)),
             None if self.quiet => {}
-            None => eprintln!("{sentence}"),
+            None => say::aside(sentence),
         }
     }
 
@@ -51,7 +53,9 @@ impl Progress {
             Some(bar) => bar.inc(1),
             None if self.quiet => {}
             None if self.groups_seen.insert(group) => {
-                eprintln!("{name}: first of {launches} launches took {seconds:.2} s")
+                say::aside(format_args!(
+                    "{name}: first of {launches} launches took {seconds:.2} s"
+                ));
             }
             None => {}
         }

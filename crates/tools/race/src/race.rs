@@ -14,41 +14,48 @@ use crate::build::{self, Sources};
 use crate::discover::{self, Competitor};
 use crate::duet::{self, Duet};
 use crate::network::Network;
-use crate::network::{hosts::Hosts, settings as network_settings};
+use crate::network::hosts::Hosts;
+use crate::operations::Kind;
 use crate::plan::Ground;
 use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
 use crate::process::Supervisor;
+use crate::programs::Programs;
 use crate::progress::Progress;
+use crate::report::count;
 use crate::results::{Environment, OURS, Ratio, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
-use crate::settings::Family;
 use crate::share::{self, Share};
 use crate::speed::Pair;
 use crate::stop::Stop;
 use crate::watchdog::Watchdog;
-use crate::{collect, machine, regatta_pvm, same_program, settings, stats, tree};
+use crate::{collect, machine, resume, settings, stats, tree};
 
-/// A quick race ends its rounds of launches when this is over; at least [`FEWEST_ROUNDS`] are run.
-const QUICK: Duration = Duration::from_secs(90);
-const FEWEST_ROUNDS: u32 = 3;
+/// A quick race starts no round of launches after this time.
+const MAX_QUICK_TIME: Duration = Duration::from_secs(90);
+/// Rounds of launches that are run, if the race's whole time allows.
+const MIN_ROUNDS: u32 = 3;
+/// As [`MAX_QUICK_TIME`], in a race of applications.
+const MAX_QUICK_APPLICATIONS_TIME: Duration = Duration::from_secs(13 * 60);
 /// In a quick race, an environment that has started or joined this often, and took this many times as long as ours each time, is known well
 /// enough: its launches are the longest of all.
-const WELL_KNOWN: usize = 5;
-const FAR_BEHIND: f64 = 3.0;
+const MIN_KNOWN_LAUNCHES: usize = 5;
+const MIN_TIME_RATIO_BEHIND: f64 = 3.0;
 /// A group whose launches failed so often is not launched again.
-const MOST_FAILURES: usize = 2;
+const MAX_FAILURES_OF_GROUP: usize = 2;
 /// Of all launches, the share that may be launched again because the machine had changed.
-const AGAIN: f64 = 0.2;
+const MAX_REPEATED_SHARE: f64 = 0.2;
+/// Time for the results and the report of a race.
+const REPORT_TIME: Duration = Duration::from_secs(20);
 /// How long to wait, in all, for the machine to be its usual self again.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_SPEED_WAIT: Duration = Duration::from_secs(20);
 /// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(500);
+const SPEED_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// How many names are tried for the race's folder.
-const MOST_FOLDERS: u32 = 1000;
+const MAX_FOLDER_NAMES: u32 = 1000;
 
 /// The end of a race that was asked to stop.
-const INTERRUPTED: &str = "the race was interrupted: what was measured until then is kept, and the measurement that was under way is lost";
-const NOTHING_YET: &str = "the race was interrupted before anything was measured";
+pub(crate) const INTERRUPTED: &str = "the race was interrupted: what was measured until then is kept, and the measurement that was under way is lost";
+pub(crate) const NOTHING_YET: &str = "the race was interrupted before anything was measured";
 
 /// All that defines a race.
 pub struct Race {
@@ -62,6 +69,8 @@ pub struct Race {
     pub wishes: Wishes,
     /// Order of launches.
     pub seed: u64,
+    /// Of a race that goes on: how far it had come.
+    pub before: Option<resume::Progress>,
     /// No progress on stderr.
     pub quiet: bool,
     /// Sentences known before the race (what is missing).
@@ -79,6 +88,51 @@ fn longest_launch(effort: Effort) -> Duration {
     })
 }
 
+/// Rounds of launches end when this is over; at least [`MIN_ROUNDS`] are run.
+fn longest_rounds(effort: Effort, groups: &[Group]) -> Duration {
+    let application = |group: &Group| matches!(group.work, Work::Application(..));
+    match effort {
+        Effort::Quick if groups.iter().any(application) => MAX_QUICK_APPLICATIONS_TIME,
+        Effort::Quick => MAX_QUICK_TIME,
+        Effort::Normal => Duration::from_secs(1800),
+        Effort::Full => Duration::from_secs(4 * 3600),
+    }
+}
+
+/// The time of a whole race, with everything before and after its launches.
+const fn longest_race(effort: Effort) -> Duration {
+    Duration::from_secs(match effort {
+        Effort::Quick => 15 * 60,
+        Effort::Normal => 60 * 60,
+        Effort::Full => 8 * 3600,
+    })
+}
+
+/// Nothing is launched this long after the beginning: the last launch has its time, and so has the report.
+fn last_launch(effort: Effort) -> Duration {
+    longest_race(effort) - longest_launch(effort) - REPORT_TIME
+}
+
+/// Returns about how long a race of these groups takes, of which `playing` take turns. As it is bounded, it is never longer than that.
+fn estimate(wishes: &Wishes, groups: &[Group], playing: &[usize]) -> Duration {
+    let budget = plan::budget(wishes);
+    let launched = (0..groups.len()).filter(|index| !playing.contains(index));
+    let seconds: f64 = launched
+        .map(|index| plan::seconds(&groups[index], budget))
+        .sum();
+    let launches = Duration::from_secs_f64(seconds).min(longest_rounds(wishes.effort, groups));
+    let turns = match playing.is_empty() {
+        true => Duration::ZERO,
+        false => duet::longest(wishes),
+    };
+    (launches + turns).min(longest_race(wishes.effort))
+}
+
+/// Whole minutes, in words.
+fn minutes(time: Duration) -> String {
+    count(time.as_secs().div_ceil(60), "minute")
+}
+
 /// A folder for the time of the race; removed at its end.
 struct Folder(PathBuf);
 
@@ -93,7 +147,7 @@ impl Folder {
             std::env::temp_dir().join(name)
         };
         // A process may run several races, and folders of others may have such a name.
-        for number in 0..MOST_FOLDERS {
+        for number in 0..MAX_FOLDER_NAMES {
             let folder = match hosts {
                 Some(hosts) => hosts.file("work"),
                 None => temporary(number),
@@ -139,8 +193,7 @@ impl Race {
             None => Watchdog::start(supervisor.beginning(), &work.0),
             Some(_) => None,
         };
-        let programs = self.compile(&supervisor, &work.0)?;
-        let groups = self.groups(&programs, made.as_ref())?;
+        let (programs, groups) = self.compile(&supervisor, &work.0, made.as_ref())?;
         let runner = Runner {
             work: work.0.clone(),
             competitors: std::mem::take(&mut self.competitors),
@@ -152,17 +205,28 @@ impl Race {
             supervisor,
         };
         let libraries = libraries(&runner);
-        let (outcomes, ratios) = self.launch_all(&runner, &groups);
+        let versions = versions(&runner, &groups);
+        let end = started.1 + last_launch(self.wishes.effort);
+        let (outcomes, ratios) = self.launch_all(&runner, &groups, end);
         runner.supervisor.end_leftovers();
         drop(watchdog);
         drop(share);
-        let mut results = self.results(&runner, &groups, &outcomes, &libraries, started);
+        let told = Told {
+            libraries,
+            versions,
+        };
+        let mut results = self.results(&runner, &groups, &outcomes, &told, started);
         results.ratios = ratios;
         Ok(results)
     }
 
-    /// The groups of environments whose programs are there.
-    fn groups(&self, programs: &[Option<PathBuf>], hosts: Option<&Hosts>) -> Result<Vec<Group>> {
+    /// The programs, and the groups of environments whose programs are there.
+    fn compile(
+        &mut self,
+        supervisor: &Supervisor,
+        work: &Path,
+        hosts: Option<&Hosts>,
+    ) -> Result<(Programs, Vec<Group>)> {
         let ground = match hosts {
             None => Ground::local(crate::speed::allowed().len().max(1) as u32),
             Some(hosts) => Ground {
@@ -171,58 +235,51 @@ impl Race {
                 cores: hosts.processors(),
             },
         };
-        let groups: Vec<Group> = plan::groups(&self.wishes, &self.competitors, ground)
-            .into_iter()
-            .filter(|group| programs[group.competitor].is_some())
-            .collect();
+        let mut groups = plan::groups(&self.wishes, &self.competitors, ground);
+        if let Some(before) = &self.before {
+            groups = before.narrow(groups);
+            if groups.is_empty() {
+                bail!(
+                    "everything that the race had planned was measured: there is nothing to resume"
+                );
+            }
+        }
+        let sources = Sources::write(work, self.network)?;
+        let (programs, notes) =
+            Programs::compile(&sources, supervisor, &self.competitors, &groups)?;
+        self.notes.extend(notes);
+        for competitor in &mut self.competitors {
+            let loader = competitor.peer.loader(sources.folder());
+            competitor.variables.extend(loader);
+        }
+        groups.retain(|group| programs.has(group));
         if groups.is_empty() {
             let why: String = self.notes.iter().map(|note| format!("\n{note}")).collect();
             bail!("nothing to race: no environment that is here does what was asked for{why}");
         }
-        Ok(groups)
+        Ok((programs, groups))
     }
 
-    /// A program per environment; a note for each that cannot be had.
-    fn compile(&mut self, supervisor: &Supervisor, work: &Path) -> Result<Vec<Option<PathBuf>>> {
-        let sources = Sources::write(work, self.network)?;
-        let mut programs = Vec::new();
-        for competitor in &mut self.competitors {
-            let program = sources.compile(supervisor, competitor);
-            if supervisor.stop().is_asked() {
-                bail!("{NOTHING_YET}");
-            }
-            if competitor.family == Family::RegattaPvm {
-                competitor
-                    .variables
-                    .push(regatta_pvm::loader(sources.folder()));
-            }
-            if competitor.name == same_program::REGATTA_MPICH {
-                competitor
-                    .variables
-                    .push(same_program::loader(sources.folder()));
-            }
-            if let Err(error) = &program {
-                self.notes
-                    .push(format!("{} does not take part: {error:#}", competitor.name));
-            }
-            programs.push(program.ok());
-        }
-        Ok(programs)
-    }
-
-    fn launch_all(&mut self, runner: &Runner, groups: &[Group]) -> (Vec<Outcome>, Vec<Ratio>) {
+    /// Launches all groups; nothing after `no_later`.
+    fn launch_all(
+        &mut self,
+        runner: &Runner,
+        groups: &[Group],
+        no_later: Instant,
+    ) -> (Vec<Outcome>, Vec<Ratio>) {
         let stop = runner.stop();
         let in_turns = |index: &usize| {
             let group = &groups[*index];
-            let family = runner.competitors[group.competitor].family;
-            duet::takes_part(group, family, self.network)
+            let peer = runner.competitors[group.competitor].peer;
+            duet::takes_part(group, peer, self.network)
         };
         let (playing, launched): (Vec<usize>, Vec<usize>) = (0..groups.len()).partition(in_turns);
         let mut order = plan::order(groups, self.seed);
         order.retain(|launch| launched.contains(&launch.group));
         let mut progress = Progress::new(order.len(), self.quiet);
+        progress.print(&self.time_sentence(groups, &playing));
         let duet = Duet::new(runner, groups, &self.wishes, self.seed);
-        let played = duet.play(&playing, &mut progress);
+        let played = duet.play(&playing, no_later, &mut progress);
         self.notes.extend(played.notes);
         // Launches one after the other have a time of their own.
         let started = Instant::now();
@@ -233,22 +290,28 @@ impl Race {
             failures: BTreeMap::new(),
         };
         let quick = self.wishes.effort == Effort::Quick;
+        let end = longest_rounds(self.wishes.effort, groups);
         let mut last = None;
+        // Launches of the first rounds that the time of the whole race did not allow.
+        let mut few = 0;
         for launch in order {
             if stop.is_asked() {
                 break;
             }
-            let late = quick && launch.round >= FEWEST_ROUNDS && started.elapsed() > QUICK;
+            let over = Instant::now() > no_later;
+            let late = over || (launch.round >= MIN_ROUNDS && started.elapsed() > end);
             // A launch of `notify` takes no time to speak of.
-            if late && groups[launch.group].work != Work::Notify {
+            if late && groups[launch.group].work != Work::Own(Kind::Notify) {
                 last.get_or_insert(launch.round);
+                few += usize::from(over && launch.round < MIN_ROUNDS);
             } else if !(quick && field.is_far_behind(launch.group)) {
                 field.launch(launch, &mut progress);
             }
         }
         self.notes
             .extend(last.map(|round| format!("time was up after {round} rounds of launches")));
-        self.repeat(&mut field, &mut progress, started);
+        self.notes.extend(self.time_note(few));
+        self.repeat(&mut field, &mut progress, started, no_later);
         if stop.is_asked() {
             self.notes.push(INTERRUPTED.to_owned());
         }
@@ -258,8 +321,33 @@ impl Race {
         (outcomes, played.ratios)
     }
 
+    /// Says how long a race of these groups takes, of which `playing` take turns.
+    fn time_sentence(&self, groups: &[Group], playing: &[usize]) -> String {
+        format!(
+            "the race will take about {}, and {} at most",
+            minutes(estimate(&self.wishes, groups, playing)),
+            minutes(longest_race(self.wishes.effort)),
+        )
+    }
+
+    /// Says that the time of the whole race did not allow so many launches of the first rounds.
+    fn time_note(&self, few: usize) -> Option<String> {
+        let time = minutes(longest_race(self.wishes.effort));
+        (few > 0).then(|| {
+            format!(
+                "a race of this kind takes {time} at most: {few} launches of the first {MIN_ROUNDS} rounds were left out, so their points have wide intervals, or none"
+            )
+        })
+    }
+
     /// Launch again, within bounds, what ran while the machine was another one.
-    fn repeat(&mut self, field: &mut Field<'_>, progress: &mut Progress, started: Instant) {
+    fn repeat(
+        &mut self,
+        field: &mut Field<'_>,
+        progress: &mut Progress,
+        started: Instant,
+        no_later: Instant,
+    ) {
         let stop = field.runner.stop();
         let usual = collect::usual_line_ns(&field.outcomes);
         let spoiled: Vec<Launch> = field
@@ -268,14 +356,15 @@ impl Race {
             .filter(|o| !collect::steady(o, usual))
             .map(|o| o.launch)
             .collect();
-        if spoiled.is_empty() || stop.is_asked() {
+        if spoiled.is_empty() || stop.is_asked() || Instant::now() > no_later {
             return;
         }
-        let most = (field.outcomes.len() as f64 * AGAIN).ceil() as usize;
+        let most = (field.outcomes.len() as f64 * MAX_REPEATED_SHARE).ceil() as usize;
         progress.more(spoiled.len().min(most));
-        let (mut repeated, mut patience) = (0, PATIENCE);
+        let (mut repeated, mut patience) = (0, MAX_SPEED_WAIT);
         for launch in spoiled.iter().take(most) {
-            let late = self.wishes.effort == Effort::Quick && started.elapsed() > QUICK;
+            let late = started.elapsed() > longest_rounds(self.wishes.effort, field.groups)
+                || Instant::now() > no_later;
             if late || !field.await_usual(usual, &mut patience) {
                 break;
             }
@@ -328,7 +417,7 @@ impl Race {
         runner: &Runner,
         groups: &[Group],
         outcomes: &[Outcome],
-        libraries: &[String],
+        told: &Told,
         started: (SystemTime, Instant),
     ) -> Results {
         let machine = self.conditions(outcomes, started);
@@ -336,14 +425,8 @@ impl Race {
         let environments = (0..runner.competitors.len())
             .filter(taking_part)
             .map(|index| {
-                environment(
-                    &runner.competitors[index],
-                    &libraries[index],
-                    groups,
-                    outcomes,
-                    index,
-                    self.network,
-                )
+                let competitor = &runner.competitors[index];
+                environment(competitor, told, groups, outcomes, index, self.network)
             })
             .collect();
         let mut rows = collect::rows(groups, &runner.competitors, outcomes, self.network);
@@ -362,10 +445,31 @@ impl Race {
     }
 }
 
+/// Facts about each environment that no launch tells.
+struct Told {
+    /// The library file of its program.
+    libraries: Vec<String>,
+    /// Its version, if no launch of the race tells.
+    versions: Vec<Option<String>>,
+}
+
+/// Versions of environments that race applications only, whose programs do not print them.
+fn versions(runner: &Runner, groups: &[Group]) -> Vec<Option<String>> {
+    let version = |index| {
+        let mut mine = groups.iter().filter(|group| group.competitor == index);
+        let silent = mine
+            .clone()
+            .all(|group| matches!(group.work, Work::Application(..) | Work::Counted(..)));
+        let settings = mine.next()?.settings.clone();
+        silent.then(|| runner.version(index, settings))?
+    };
+    (0..runner.competitors.len()).map(version).collect()
+}
+
 /// The library file of each environment's program.
 fn libraries(runner: &Runner) -> Vec<String> {
-    let all = runner.competitors.iter().zip(&runner.programs);
-    let library = |(competitor, program): (&Competitor, &Option<PathBuf>)| match program {
+    let all = runner.competitors.iter().enumerate();
+    let library = |(index, competitor)| match runner.programs.any_of(index) {
         Some(program) => build::library_of(&runner.supervisor, program, competitor),
         None => String::new(),
     };
@@ -374,7 +478,7 @@ fn libraries(runner: &Runner) -> Vec<String> {
 
 fn environment(
     competitor: &Competitor,
-    library: &str,
+    told: &Told,
     groups: &[Group],
     outcomes: &[Outcome],
     index: usize,
@@ -386,11 +490,12 @@ fn environment(
     let version = outcomes
         .iter()
         .find(mine)
-        .map(|o| o.measured.output.version.clone());
+        .map(|o| o.measured.output.version.clone())
+        .or_else(|| told.versions[index].clone());
     Environment {
         name: competitor.name.clone(),
         version: version.unwrap_or_else(|| "unknown: it was not asked".to_owned()),
-        library: neutral(library),
+        library: neutral(&told.libraries[index]),
         settings: described(competitor, network),
     }
 }
@@ -402,10 +507,7 @@ fn described(competitor: &Competitor, network: Network) -> Vec<Setting> {
         when: "always".to_owned(),
         reason: "what makes it an environment of its own".to_owned(),
     });
-    let settings = match network {
-        Network::Local => settings::describe(competitor.family, competitor.tuned),
-        network => network_settings::describe(competitor.family, competitor.tuned, network),
-    };
+    let settings = settings::describe(competitor.peer, competitor.tuned, network);
     own.chain(settings).collect()
 }
 
@@ -457,7 +559,7 @@ impl Field<'_> {
     fn launch(&mut self, launch: Launch, progress: &mut Progress) {
         let group = &self.groups[launch.group];
         let name = self.name(group);
-        if self.failures.get(&launch.group).copied().unwrap_or(0) >= MOST_FAILURES {
+        if self.failures.get(&launch.group).copied().unwrap_or(0) >= MAX_FAILURES_OF_GROUP {
             progress.end(launch.group, &name, group.launches, 0.0);
             return;
         }
@@ -477,7 +579,7 @@ impl Field<'_> {
     /// the longest of the other.
     fn is_far_behind(&self, index: usize) -> bool {
         let group = &self.groups[index];
-        if !matches!(group.work, Work::JoinLeave | Work::Spawn) {
+        if !matches!(group.work, Work::Own(Kind::JoinLeave | Kind::Spawn)) {
             return false;
         }
         let is_ours = |other: &Group| {
@@ -490,7 +592,8 @@ impl Field<'_> {
         let (times, ours) = (self.times(index), self.times(ours));
         let shortest = times.iter().copied().fold(f64::INFINITY, f64::min);
         let longest = ours.iter().copied().fold(0.0, f64::max);
-        times.len().min(ours.len()) >= WELL_KNOWN && shortest > FAR_BEHIND * longest
+        times.len().min(ours.len()) >= MIN_KNOWN_LAUNCHES
+            && shortest > MIN_TIME_RATIO_BEHIND * longest
     }
 
     /// The median time of each launch of a group that measures one thing.
@@ -517,11 +620,11 @@ impl Field<'_> {
             if usual == 0.0 || (now / usual - 1.0).abs() <= collect::UNSTEADY {
                 return true;
             }
-            if *patience < LOOK {
+            if *patience < SPEED_CHECK_INTERVAL {
                 return false;
             }
-            *patience -= LOOK;
-            stop.wait(LOOK);
+            *patience -= SPEED_CHECK_INTERVAL;
+            stop.wait(SPEED_CHECK_INTERVAL);
         }
     }
 
@@ -539,6 +642,7 @@ impl Field<'_> {
         format!("{environment}, {tasks} tasks, {what}")
     }
 }
+
 /// A path as it would read on another machine: results are shown to others.
 fn neutral(path: &str) -> String {
     let from = |prefix: Option<std::path::PathBuf>, instead: &str| {
@@ -549,4 +653,42 @@ fn neutral(path: &str) -> String {
     from(std::env::current_dir().ok(), ".")
         .or_else(|| from(std::env::var_os("HOME").map(Into::into), "~"))
         .unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::tests::competitor;
+    use crate::{peers, suites};
+
+    /// However many environments there are: on two processors an hour, and a quarter of it for a quick race.
+    #[test]
+    fn a_race_of_all_papers_has_a_time_that_is_told_before() {
+        for (effort, most) in [(Effort::Quick, 15), (Effort::Normal, 60)] {
+            let wishes = Wishes {
+                suites: suites::named(&[suites::PAPERS.to_owned()]),
+                operations: Vec::new(),
+                tasks: Vec::new(),
+                bytes: Vec::new(),
+                effort,
+                launches: None,
+                budget: None,
+            };
+            let all = peers::ALL.iter();
+            let competitors: Vec<Competitor> = all.map(|peer| competitor("it", *peer)).collect();
+            let groups = plan::groups(&wishes, &competitors, Ground::local(2));
+            let takes_turns = |index: &usize| {
+                let peer = competitors[groups[*index].competitor].peer;
+                duet::takes_part(&groups[*index], peer, Network::Local)
+            };
+            let playing: Vec<usize> = (0..groups.len()).filter(takes_turns).collect();
+            assert!(!playing.is_empty());
+            let most = Duration::from_secs(60 * most);
+            let estimate = estimate(&wishes, &groups, &playing);
+            assert!(estimate <= most && estimate > most / 4, "{estimate:?}");
+            let end = last_launch(effort) + longest_launch(effort);
+            assert!(end < most && longest_race(effort) == most, "{end:?}");
+            assert!(last_launch(effort) > duet::longest(&wishes));
+        }
+    }
 }

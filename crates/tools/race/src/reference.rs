@@ -1,7 +1,7 @@
 //! The measurements of the papers of the 1990s and 2000s, to be drawn behind today's curves.
 //!
-//! The points stand in `reference/*.csv` beside this crate, one file per paper, facts only; its
-//! README says how they were condensed. They are compiled in, so that the race needs no files.
+//! They stand in `reference/*.csv` beside this crate, facts only: points of messages in a file for each paper, runs of applications of all
+//! papers in `applications.csv`. The README there says how they were condensed. They are compiled in, so that the race needs no files.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,47 @@ pub struct Point {
     pub us: f64,
 }
 
+/// A figure of a paper about a run of an application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Short name of the paper: author and year.
+    pub paper: String,
+    /// Number of the table it stands in.
+    pub table: String,
+    /// Name of the operation, the same as in results.
+    pub operation: String,
+    /// Machine it was measured on.
+    pub platform: String,
+    /// The network of its processors; empty where the paper quotes another machine.
+    pub network: String,
+    /// Message-passing library of the time.
+    pub environment: String,
+    /// Number of processors that took part.
+    pub processors: u32,
+    /// Size of the problem, the same as in results.
+    pub size: u64,
+    /// The measured quantity.
+    pub quantity: Quantity,
+    /// How much of it.
+    pub value: f64,
+}
+
+/// A quantity of an application's run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Elapsed time, s.
+    Time,
+    /// Bytes of all messages, MB.
+    Volume,
+    /// Time in communications, s.
+    Communication,
+    /// Number of messages.
+    Messages,
+    /// The longest time that a task was blocked in receives, s.
+    Idle,
+}
+
 const FILES: [&str; 3] = [
     include_str!("../reference/ahmad-1997.csv"),
     include_str!("../reference/ahmad-wu-1991.csv"),
@@ -39,7 +80,18 @@ pub fn points() -> Vec<Point> {
     FILES.iter().flat_map(|text| parse(text)).collect()
 }
 
-fn parse(text: &str) -> Vec<Point> {
+/// The points of one paper, in the order of its tables.
+pub fn points_of(paper: &str) -> Vec<Point> {
+    let all = points().into_iter();
+    all.filter(|point| point.paper == paper).collect()
+}
+
+/// All runs of applications of all papers, in the order of their tables.
+pub fn runs() -> Vec<Run> {
+    parse(include_str!("../reference/applications.csv"))
+}
+
+fn parse<Record: for<'de> Deserialize<'de>>(text: &str) -> Vec<Record> {
     csv::Reader::from_reader(text.as_bytes())
         .deserialize()
         .map(|record| record.expect("the files are compiled in and a test reads them all"))
@@ -66,6 +118,17 @@ mod tests {
             papers.into_iter().collect::<Vec<_>>(),
             ["ahmad-1997", "ahmad-wu-1991", "white-1994"]
         );
+    }
+
+    #[test]
+    fn every_run_is_of_an_operation_that_is_raced() {
+        let runs = runs();
+        assert!(runs.len() > 600, "only {} runs", runs.len());
+        for run in &runs {
+            let operation = crate::operations::find(&run.operation);
+            assert!(operation.is_some(), "{run:?}");
+            assert!(run.value > 0.0 && run.processors >= 1, "{run:?}");
+        }
     }
 
     #[test]

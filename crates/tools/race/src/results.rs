@@ -110,6 +110,14 @@ pub enum Metric {
     OneWay,
     /// From the first task's start to the last task's end, us.
     Time,
+    /// The part of an application's time in communications, as the program tells it, us.
+    Communication,
+    /// Bytes that all tasks of an application give to others, in messages and collectives.
+    Volume,
+    /// Messages of all tasks of an application; a task's part in a collective counts as one.
+    Messages,
+    /// The longest time of a task of an application in calls that wait for others, us.
+    Waiting,
     /// Messages per second.
     Rate,
     /// Resident memory per task, KiB.
@@ -129,7 +137,9 @@ impl Metric {
     /// The unit of values of this metric, as it stands in the file.
     pub fn unit(self) -> &'static str {
         match self {
-            Metric::OneWay | Metric::Time => "us",
+            Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting => "us",
+            Metric::Volume => "B",
+            Metric::Messages => "1",
             Metric::Rate => "1/s",
             Metric::Resident | Metric::Share => "KiB",
             Metric::Cpu => "%",
@@ -141,6 +151,10 @@ impl Metric {
         match self {
             Metric::OneWay => "one_way",
             Metric::Time => "time",
+            Metric::Communication => "communication",
+            Metric::Volume => "volume",
+            Metric::Messages => "messages",
+            Metric::Waiting => "waiting",
             Metric::Rate => "rate",
             Metric::Resident => "resident",
             Metric::Share => "share",

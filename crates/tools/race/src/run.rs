@@ -11,22 +11,23 @@ use anyhow::Result;
 
 use crate::discover::Competitor;
 use crate::idle;
+use crate::network::crossing;
 use crate::network::hosts::{Hosts, Passed};
-use crate::network::{crossing, launch as between_hosts};
+use crate::operations::{Kind, Operation, Program};
 use crate::output::{self, Output};
+use crate::peers::{self, Job};
 use crate::plan::{self, Group, Launch, Work};
 use crate::process::{self, Finished, Supervisor};
-use crate::pvm::VirtualMachine;
-use crate::regatta_pvm;
-use crate::settings::Family;
+use crate::programs::Programs;
+use crate::settings::Resolved;
 use crate::speed::{self, Pair};
 use crate::stop::Stop;
 
 /// How long a blocked task is watched.
 const WATCH: Duration = Duration::from_secs(2);
 
-/// How many letters of a program's last words are kept as the reason of a failure.
-const LONGEST_REASON: usize = 300;
+/// Characters of a program's last line that are kept as the reason of a failure.
+pub(crate) const MAX_REASON_CHARS: usize = 300;
 
 /// Carries out launches, one at a time.
 pub struct Runner {
@@ -34,8 +35,8 @@ pub struct Runner {
     pub work: PathBuf,
     /// The environments.
     pub competitors: Vec<Competitor>,
-    /// Their programs; none where compiling failed.
-    pub programs: Vec<Option<PathBuf>>,
+    /// Their programs.
+    pub programs: Programs,
     /// The hosts, unless there is only this one.
     pub hosts: Option<Hosts>,
     /// The processors whose distance is measured.
@@ -94,7 +95,8 @@ impl Measured {
             self.memory.is_some(),
             self.processor.is_some(),
         ];
-        self.output.points.is_empty() && !figures.contains(&true)
+        let said = !self.output.points.is_empty() || self.output.answer.is_some();
+        !said && !figures.contains(&true)
     }
 }
 
@@ -133,6 +135,30 @@ impl Runner {
         (!cut_short || !outcome.is_empty()).then_some(outcome)
     }
 
+    /// The version of an environment, as its library tells in a launch without any points.
+    pub fn version(&self, competitor: usize, settings: Resolved) -> Option<String> {
+        let facts = self.competitors[competitor].peer.facts();
+        if facts.one_task || self.stop().is_asked() {
+            return facts.one_task.then(|| "no library".to_owned());
+        }
+        let group = Group {
+            competitor,
+            suite: "",
+            tasks: 2,
+            work: Work::Points(Vec::new()),
+            settings,
+            launches: 1,
+        };
+        let launch = Launch {
+            group: 0,
+            round: 0,
+            seed: 0,
+        };
+        let (measured, _) = self.attempt(&group, launch).ok()?;
+        let version = measured.output.version;
+        (!version.is_empty()).then_some(version)
+    }
+
     /// The race's request to stop.
     pub fn stop(&self) -> &Stop {
         self.supervisor.stop()
@@ -145,34 +171,24 @@ impl Runner {
 
     fn attempt(&self, group: &Group, launch: Launch) -> Result<(Measured, Finished)> {
         let competitor = &self.competitors[group.competitor];
-        let pvm = match competitor.family {
-            Family::Pvm => Some(VirtualMachine::start(
-                &self.supervisor,
-                competitor,
-                &self.work,
-                self.hosts.as_ref(),
-            )?),
-            _ => None,
-        };
-        let regatta_pvm = match competitor.family {
-            Family::RegattaPvm => Some(regatta_pvm::Machine::start(
-                &self.supervisor,
-                competitor,
-                &self.work,
-            )?),
-            _ => None,
-        };
+        let surroundings = competitor.peer.surround(
+            &self.supervisor,
+            competitor,
+            &self.work,
+            self.hosts.as_ref(),
+        )?;
         let hold = self.work.join("hold");
         let mut command = self.command(group, launch, &hold)?;
-        command.envs(pvm.as_ref().map(|machine| ("PVM_TMP", machine.folder())));
-        command.envs(regatta_pvm.as_ref().map(regatta_pvm::Machine::variable));
+        command.envs(surroundings.as_ref().map(|one| one.variable()));
         // Between hosts everything ends with the race's namespaces.
-        if self.hosts.is_none() && group.work != Work::JoinLeave {
+        if self.hosts.is_none() && group.work != Work::Own(Kind::JoinLeave) {
             command = process::tied(command);
         }
         match group.work {
-            Work::IdleMemory | Work::IdleProcessor => self.watch_idle(&mut command, group, &hold),
-            Work::Points(_) | Work::JoinLeave | Work::Spawn | Work::Notify => {
+            Work::Own(Kind::IdleMemory | Kind::IdleProcessor) => {
+                self.watch_idle(&mut command, group, &hold)
+            }
+            Work::Points(_) | Work::Own(_) | Work::Application(..) | Work::Counted(..) => {
                 let passed = || self.hosts.as_ref().map(Hosts::passed).unwrap_or_default();
                 let before = passed();
                 let finished = self.supervisor.run(&mut command, self.limit)?;
@@ -181,7 +197,7 @@ impl Runner {
                 let due = self.hosts.as_ref().map_or(0, |hosts| {
                     crossing::least(&output.points, group.tasks, hosts.number())
                 });
-                let job = (group.work == Work::JoinLeave && !finished.interrupted)
+                let job = (group.work == Work::Own(Kind::JoinLeave) && !finished.interrupted)
                     .then_some(finished.seconds);
                 Ok((
                     Measured {
@@ -200,11 +216,12 @@ impl Runner {
     /// The launcher, its settings, the program and its arguments.
     fn command(&self, group: &Group, launch: Launch, hold: &Path) -> Result<Command> {
         let competitor = &self.competitors[group.competitor];
-        let program = self.program(group)?;
+        let program = self.programs.of(group)?;
         let mut command = match &self.hosts {
             Some(hosts) => {
                 hosts.reset();
-                between_hosts::command(hosts, competitor, group, program)
+                let job = job(competitor, group, program, group.tasks);
+                competitor.peer.launch_between(&job, hosts)
             }
             None => here(competitor, group, program),
         };
@@ -212,15 +229,10 @@ impl Runner {
         Ok(command)
     }
 
-    fn program(&self, group: &Group) -> Result<&PathBuf> {
-        let program = self.programs[group.competitor].as_ref();
-        program.ok_or_else(|| anyhow::anyhow!("its program could not be compiled"))
-    }
-
     /// As [`Runner::command`], for a job of this host that takes turns with others: it is told when by whoever listens at `socket`.
     pub fn duet_command(&self, group: &Group, seed: u64, socket: &Path) -> Result<Command> {
         let competitor = &self.competitors[group.competitor];
-        let mut command = here(competitor, group, self.program(group)?);
+        let mut command = here(competitor, group, self.programs.of(group)?);
         command.arg("--duet").arg(socket);
         if let Work::Points(points) = &group.work {
             command.args(plan::arguments(points, seed));
@@ -236,11 +248,19 @@ impl Runner {
                 .arg("--budget")
                 .arg(self.budget.to_string())
                 .args(plan::arguments(points, launch.seed)),
-            Work::JoinLeave => command.arg("join-leave"),
-            Work::Spawn | Work::Notify => command
+            Work::Own(Kind::Spawn | Kind::Notify) => command
                 .arg(group.work.operation())
                 .arg(group.tasks.to_string()),
-            Work::IdleMemory | Work::IdleProcessor => command.arg("idle"),
+            // Its tasks wait as idle ones do.
+            Work::Own(Kind::IdleProcessor) => command.arg(Work::Own(Kind::IdleMemory).operation()),
+            Work::Application(operation, size) | Work::Counted(operation, size) => {
+                let mut arguments = problem_arguments(operation, *size);
+                if self.competitors[group.competitor].peer.facts().starts_tasks {
+                    arguments.push(group.tasks.to_string());
+                }
+                command.args(arguments)
+            }
+            work => command.arg(work.operation()),
         };
         command.env("RACE_HOLD", hold);
         self.variables(command, group);
@@ -280,7 +300,7 @@ impl Runner {
         if running.await_line("idle", self.limit) {
             let tasks = idle::tasks(hold);
             match group.work {
-                Work::IdleMemory => measured.memory = idle::memory(&tasks),
+                Work::Own(Kind::IdleMemory) => measured.memory = idle::memory(&tasks),
                 _ => measured.processor = idle::processor(&tasks, WATCH, self.stop()),
             }
         }
@@ -291,31 +311,43 @@ impl Runner {
     }
 }
 
+fn job<'a>(competitor: &'a Competitor, group: &'a Group, program: &'a Path, tasks: u32) -> Job<'a> {
+    Job {
+        competitor,
+        program,
+        settings: &group.settings,
+        tasks,
+    }
+}
+
+/// The arguments by which an application is given a problem.
+fn problem_arguments(operation: &Operation, size: u64) -> Vec<String> {
+    let Program::Application(application) = operation.program else {
+        return Vec::new();
+    };
+    let problem = application
+        .problem(size)
+        .map_or(&[][..], |one| one.arguments);
+    let all = application.arguments.iter().chain(problem);
+    all.map(|word| (*word).to_owned()).collect()
+}
+
 /// The launcher of one host, its settings and the program.
 fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
-    let by_regatta = competitor.family.is_started_by_regatta();
     let launched = match group.has_host() {
         // It starts its nodes.
-        true if by_regatta => 1,
+        true if competitor.peer.facts().loads_nodes => 1,
         true => group.processes(),
         false => group.launched(),
     };
-    let tasks = launched.to_string();
-    let mut command = match competitor.family {
-        family if family.starts_itself() => Command::new(program),
-        _ => Command::new(&competitor.launcher),
+    let job = job(competitor, group, program, launched);
+    let counted = match group.work {
+        Work::Counted(..) => competitor.peer.launch_profiled(&job),
+        _ => None,
     };
-    match competitor.family {
-        _ if by_regatta => command.args(["run", "-n", &tasks]),
-        Family::OpenMpi | Family::Mpich | Family::Mpich4 => command.args(["-n", &tasks]),
-        _ => command.env("RACE_TASKS", &tasks),
-    };
+    let mut command = counted.unwrap_or_else(|| competitor.peer.launch(&job));
     if group.has_host() {
         command.env("RACE_TASKS", group.processes().to_string());
-    }
-    command.args(&group.settings.arguments);
-    if !competitor.family.starts_itself() {
-        command.arg(program);
     }
     command
 }
@@ -333,7 +365,15 @@ pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<S
     if finished.timed_out {
         return Some(format!("time-out after {:.0} s", finished.seconds));
     }
-    let whole = output.done || *work == Work::JoinLeave;
+    let whole = match work {
+        Work::Own(Kind::JoinLeave) => true,
+        Work::Application(..) => output.answer.is_some(),
+        Work::Counted(..) => output.answer.is_some() && output.counts.is_some(),
+        Work::Own(_) | Work::Points(_) => output.done,
+    };
+    if output.answer.is_some_and(|answer| !answer.verified) {
+        return Some("failed: wrong answer".to_owned());
+    }
     if finished.success && whole {
         return None;
     }
@@ -345,7 +385,7 @@ pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<S
     let last = last.unwrap_or("it ended early without a word").trim();
     // It comes from another program, and goes into tables and reports.
     let shown = last.chars().filter(|letter| !letter.is_control());
-    let shown: String = shown.take(LONGEST_REASON).collect();
+    let shown: String = shown.take(MAX_REASON_CHARS).collect();
     Some(format!("failed: {shown}"))
 }
 
@@ -363,12 +403,16 @@ fn shared_files() -> BTreeSet<PathBuf> {
 /// Segments of a peer whose tasks were killed: files of ours that appeared during the launch and
 /// carry a peer's name.
 fn remove_left_behind(before: &BTreeSet<PathBuf>) {
-    const PEERS: [&str; 4] = ["sm_segment", "mpich_sh", "ucx_shm", "vader_segment"];
+    let names: Vec<&str> = peers::ALL
+        .iter()
+        .flat_map(|peer| peer.facts().left_behind)
+        .copied()
+        .collect();
     for file in shared_files().difference(before) {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let ours =
             fs::symlink_metadata(file).is_ok_and(|m| m.uid() == rustix::process::getuid().as_raw());
-        if ours && PEERS.iter().any(|peer| name.starts_with(peer)) {
+        if ours && names.iter().any(|one| name.starts_with(one)) {
             let _ = fs::remove_file(file);
         }
     }
@@ -377,24 +421,23 @@ fn remove_left_behind(before: &BTreeSet<PathBuf>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings;
+    use crate::discover::tests::competitor;
+    use crate::network::Network;
+    use crate::peers::Peer;
+    use crate::peers::interfaces::MPI;
+    use crate::peers::interfaces::NX;
+    use crate::peers::limit::Limit;
+    use crate::peers::mpich::Mpich;
+    use crate::peers::openmpi::OpenMpi;
+    use crate::peers::regatta::Regatta;
+    use crate::{operations, settings};
 
-    fn words(family: Family, tasks: u32, work: Work) -> Vec<String> {
-        let competitor = Competitor {
-            name: "x".to_owned(),
-            family,
-            tuned: true,
-            compiler: PathBuf::from("cc"),
-            flags: vec![],
-            launcher: PathBuf::from("/launcher"),
-            arguments: vec![],
-            variables: vec![],
-            on_request: false,
-        };
+    fn words(peer: &'static dyn Peer, tasks: u32, work: Work) -> Vec<String> {
+        let competitor = competitor("x", peer);
         let runner = Runner {
             work: PathBuf::from("/"),
             competitors: vec![competitor],
-            programs: vec![Some(PathBuf::from("/program"))],
+            programs: Programs::of_points(vec![Some(PathBuf::from("/program"))]),
             hosts: None,
             pair: None,
             budget: 5.0,
@@ -405,7 +448,8 @@ mod tests {
             Work::Points(_) => "one-to-one",
             _ => work.operation(),
         };
-        let settings = settings::resolve(family, true, operation, tasks > 2);
+        let operation = operations::find(operation).unwrap();
+        let settings = settings::resolve(peer, true, Network::Local, operation, tasks > 2);
         let group = Group {
             competitor: 0,
             suite: "primitives",
@@ -432,7 +476,7 @@ mod tests {
 
     #[test]
     fn launchers_get_settings_then_program_then_points() {
-        let words = words(Family::OpenMpi, 2, one_point());
+        let words = words(&OpenMpi, 2, one_point());
         assert_eq!(words[..5], ["/launcher", "-n", "2", "--bind-to", "core"]);
         let program = words.iter().position(|w| w == "/program").unwrap();
         assert_eq!(words[program + 1..], ["--budget", "5", "one-to-one=0,8"]);
@@ -441,7 +485,7 @@ mod tests {
     #[test]
     fn regatta_is_started_by_its_own_command() {
         assert_eq!(
-            words(Family::Regatta, 32, Work::JoinLeave),
+            words(&Regatta, 32, Work::Own(Kind::JoinLeave)),
             ["/launcher", "run", "-n", "32", "/program", "join-leave"]
         );
     }
@@ -449,11 +493,11 @@ mod tests {
     #[test]
     fn a_task_that_starts_others_is_told_how_many() {
         assert_eq!(
-            words(Family::Mpich, 10, Work::Spawn)[1..],
+            words(&Mpich, 10, Work::Own(Kind::Spawn))[1..],
             ["-n", "1", "/program", "spawn", "10"]
         );
         assert_eq!(
-            words(Family::Regatta, 2, Work::Notify)[1..],
+            words(&Regatta, 2, Work::Own(Kind::Notify))[1..],
             [
                 "run", "-n", "1", "--bind", "core", "/program", "notify", "2"
             ]
@@ -463,12 +507,10 @@ mod tests {
     #[test]
     fn a_host_of_regatta_s_is_launched_alone_and_mpi_s_with_its_nodes() {
         let work = || Work::Points(vec![("host-broadcast".to_owned(), vec![8])]);
-        for (family, launched) in [
-            (Family::Regatta, "1"),
-            (Family::RegattaNx, "1"),
-            (Family::Mpich, "5"),
-        ] {
-            let words = words(family, 4, work());
+        let expected: [(&'static dyn Peer, &str); 4] =
+            [(&Regatta, "1"), (&NX, "1"), (&MPI, "5"), (&Mpich, "5")];
+        for (peer, launched) in expected {
+            let words = words(peer, 4, work());
             let number = words.iter().position(|word| word == "-n").unwrap();
             assert_eq!(words[number + 1], launched, "{words:?}");
         }
@@ -477,7 +519,7 @@ mod tests {
     #[test]
     fn without_a_launcher_the_program_starts_itself() {
         assert_eq!(
-            words(Family::Limit, 2, Work::IdleMemory),
+            words(&Limit, 2, Work::Own(Kind::IdleMemory)),
             ["/program", "idle"]
         );
     }
@@ -504,7 +546,7 @@ mod tests {
             seconds: 3.0,
         };
         let output = Output::default();
-        let told = |f: &Finished| failure_of(f, &output, &Work::JoinLeave).unwrap();
+        let told = |f: &Finished| failure_of(f, &output, &Work::Own(Kind::JoinLeave)).unwrap();
         assert_eq!(
             told(&finished("noise\nthe reason\n---\n\n", false)),
             "failed: the reason"
@@ -513,7 +555,7 @@ mod tests {
         let long = format!("\u{1b}[2J{}", "x".repeat(1000));
         assert_eq!(
             told(&finished(&long, false)),
-            format!("failed: [2J{}", "x".repeat(LONGEST_REASON - 3))
+            format!("failed: [2J{}", "x".repeat(MAX_REASON_CHARS - 3))
         );
     }
 }

@@ -3,21 +3,28 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::collect::INTERRUPTED;
+use crate::collect::{CANNOT, INTERRUPTED};
+use crate::loggp;
+use crate::operations;
+use crate::papers;
+use crate::peers;
 use crate::portability;
 use crate::results::{Metric, OURS, Point, Results, Row};
 use crate::stats::{self, Verdict};
 
-/// Environments that are no rivals: what the hardware allows, and the one the ratios are of.
-const LIMIT: &str = "limit";
+/// Endings of the names of environments that run as they come.
+const AS_THEY_COME: [&str; 2] = ["-default", "-daemon"];
 
 /// A time, rate or size with three digits and a unit one can read.
 pub fn quantity(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::OneWay | Metric::Time => scaled(
-            value * 1e3,
-            &[(1e3, "ns"), (1e3, "us"), (1e3, "ms"), (1e3, "s")],
-        ),
+        // Nanoseconds of a huge time would be more than a number can hold.
+        Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting if value < 1.0 => {
+            scaled(value * 1e3, &[(1e3, "ns"), (1e3, "us")])
+        }
+        Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting => {
+            scaled(value, &[(1e3, "us"), (1e3, "ms"), (1e3, "s")])
+        }
         Metric::Rate => scaled(
             value,
             &[(1e3, "/s"), (1e3, "k/s"), (1e3, "M/s"), (1e3, "G/s")],
@@ -25,7 +32,21 @@ pub fn quantity(metric: Metric, value: f64) -> String {
         Metric::Resident | Metric::Share => {
             scaled(value, &[(1024.0, "KiB"), (1024.0, "MiB"), (1024.0, "GiB")])
         }
-        Metric::Cpu => format!("{value:.2} %"),
+        Metric::Cpu => scaled(value, &[(1e3, "%")]),
+        Metric::Volume => scaled(value, &[(1e3, "B"), (1e3, "kB"), (1e3, "MB"), (1e3, "GB")]),
+        Metric::Messages => number(value, 0),
+    }
+}
+
+/// Numbers from here on have an exponent.
+const MIN_WITH_EXPONENT: f64 = 1e9;
+
+/// A number with so many digits behind the point; one that nobody would count the digits of has an exponent, and one that is none is unknown.
+fn number(value: f64, digits: usize) -> String {
+    match value {
+        value if !value.is_finite() => "unknown".to_owned(),
+        value if value.abs() >= MIN_WITH_EXPONENT => format!("{value:.2e}"),
+        value => format!("{value:.digits$}"),
     }
 }
 
@@ -45,7 +66,7 @@ fn scaled(mut value: f64, units: &[(f64, &str)]) -> String {
     } else {
         2
     };
-    format!("{value:.digits$} {unit}")
+    format!("{} {unit}", number(value, digits))
 }
 
 /// A size as it is written in tables: `8`, `64 Ki`, `16 Mi`.
@@ -60,7 +81,8 @@ pub fn size(bytes: u64) -> String {
 
 /// Is this environment a rival of Regatta's? Environments as they come count only beside their tuned selves.
 pub fn is_peer(name: &str) -> bool {
-    name != LIMIT && !name.starts_with(OURS) && !name.ends_with("-default")
+    let as_it_comes = AS_THEY_COME.iter().any(|ending| name.ends_with(ending));
+    peers::is_rival(name) && !name.starts_with(OURS) && !as_it_comes
 }
 
 /// The best peer's row of a point.
@@ -90,7 +112,9 @@ pub fn render(results: &Results) -> String {
         }
         text.push_str(&block(results, chunk));
     }
-    text.push_str(&portability::table::render(results));
+    text.push_str(&portability::terminal::render(results));
+    text.push_str(&papers::text(results));
+    text.push_str(&loggp::render(results));
     text.push_str(&foot(results));
     text
 }
@@ -111,6 +135,10 @@ fn title(point: &Point<'_>) -> String {
     let what = match point.metric {
         Metric::OneWay => "one way",
         Metric::Time => "time",
+        Metric::Communication => "time of it in communications",
+        Metric::Volume => "bytes given to others",
+        Metric::Messages => "messages",
+        Metric::Waiting => "longest time of a task in calls that wait",
         Metric::Rate => "messages per second",
         Metric::Resident => "resident memory per task",
         Metric::Share => "proportional share of memory per task",
@@ -146,12 +174,13 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
             })
         })
         .collect();
-    let mut header = vec!["bytes".to_owned()];
+    let operation = points.first().map_or("", |point| point.operation);
+    let mut header = vec![operations::quantity(operation).to_owned()];
     header.extend(columns.iter().map(|name| (*name).to_owned()));
     let own = results.ours();
     let ours = columns.contains(&own);
     if ours {
-        header.push("against best peer".to_owned());
+        header.push(format!("{own}, against the best peer"));
     }
     lines.push(header);
     for point in points {
@@ -164,7 +193,8 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
             .iter()
             .copied()
             .find(|row| row.environment == own && row.measured());
-        let mut line = vec![size(point.bytes)];
+        let label = operations::size(point.operation, point.bytes);
+        let mut line = vec![label.unwrap_or_else(|| size(point.bytes))];
         for name in &columns {
             let row = rows.iter().copied().find(|row| row.environment == *name);
             line.push(row.map_or_else(|| "-".to_owned(), |row| cell(results, row, mine)));
@@ -179,8 +209,9 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
 
 fn cell(results: &Results, row: &Row, mine: Option<&Row>) -> String {
     if !row.measured() {
-        let reached = !row.flags.iter().any(|flag| flag == INTERRUPTED);
-        return if reached { "failed" } else { "-" }.to_owned();
+        let no_failure = |flag: &String| flag == INTERRUPTED || flag.starts_with(CANNOT);
+        let failed = !row.flags.iter().any(no_failure);
+        return if failed { "failed" } else { "-" }.to_owned();
     }
     let value = quantity(row.metric, row.median);
     let noted = row
@@ -202,10 +233,10 @@ fn summary(results: &Results, mine: Option<&Row>, best: Option<&Row>) -> String 
     };
     let ratio = times(results.ratio(mine, best));
     match results.verdict(mine, best) {
-        Verdict::Undecided => format!("not decided ({ratio} of {})", best.environment),
+        Verdict::Undecided => format!("not decided ({ratio} that of {})", best.environment),
         Verdict::Tie => format!("tie with {} ({ratio})", best.environment),
-        Verdict::Ahead => format!("{ratio} of {}", best.environment),
-        Verdict::Behind => format!("{ratio} of {}, slower", best.environment),
+        Verdict::Ahead => format!("{ratio} that of {}", best.environment),
+        Verdict::Behind => format!("{ratio} that of {}, behind", best.environment),
     }
 }
 
@@ -213,7 +244,7 @@ fn summary(results: &Results, mine: Option<&Row>, best: Option<&Row>) -> String 
 pub fn times(ratio: f64) -> String {
     match ratio {
         r if !r.is_finite() => "-".to_owned(),
-        r if r >= 10.0 => format!("{r:.0}x"),
+        r if r >= 10.0 => number(r, 0) + "x",
         r if r >= 0.1 => format!("{r:.2}x"),
         r if r >= 0.01 => format!("{r:.3}x"),
         r => format!("{r:.4}x"),
@@ -331,10 +362,29 @@ pub(crate) mod tests {
         assert_eq!(quantity(Metric::Time, 64000.0), "64.0 ms");
         assert_eq!(quantity(Metric::Rate, 27.4e6), "27.4 M/s");
         assert_eq!(quantity(Metric::Share, 3000.0), "2.93 MiB");
+        assert_eq!(quantity(Metric::OneWay, 0.9996), "1000 ns");
+        assert_eq!(quantity(Metric::Cpu, 0.333), "0.33 %");
         assert_eq!(
             (size(8), size(65536), size(16 << 20)),
             ("8".into(), "64 Ki".into(), "16 Mi".into())
         );
+    }
+
+    #[test]
+    fn a_huge_quantity_is_a_number_that_can_be_read() {
+        let metrics = [
+            (Metric::Time, "1.00e302 s"),
+            (Metric::Rate, "1.00e299 G/s"),
+            (Metric::Resident, "9.54e301 GiB"),
+            (Metric::Cpu, "1.00e308 %"),
+            (Metric::Volume, "1.00e299 GB"),
+            (Metric::Messages, "1.00e308"),
+        ];
+        for (metric, text) in metrics {
+            assert_eq!(quantity(metric, 1e308), text);
+            assert!(quantity(metric, f64::INFINITY).starts_with("unknown"));
+        }
+        assert_eq!(times(1e308), "1.00e308x");
     }
 
     #[test]
@@ -366,7 +416,7 @@ pub(crate) mod tests {
             text.contains("100 ns (0.60x)") && text.contains("600 ns (0.10x)"),
             "{text}"
         );
-        assert!(text.contains("0.60x of openmpi"), "{text}");
+        assert!(text.contains("0.60x that of openmpi"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -185,6 +186,15 @@ struct Marked {
     process: OwnedFd,
 }
 
+/// The environment of a process, by its folder in `/proc`. Where its first thread has left before others, these have it.
+fn variables_of(process: &Path) -> Vec<u8> {
+    let threads = fs::read_dir(process.join("task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let folders = std::iter::once(process.to_owned()).chain(threads.map(|it| it.path()));
+    let mut variables = folders.filter_map(|folder| fs::read(folder.join("environ")).ok());
+    variables.find(|it| !it.is_empty()).unwrap_or_default()
+}
+
 /// The processes whose mark is one of those.
 fn marked(wanted: &dyn Fn(&str) -> bool) -> Vec<Marked> {
     let name = format!("{MARK}=");
@@ -192,7 +202,7 @@ fn marked(wanted: &dyn Fn(&str) -> bool) -> Vec<Marked> {
         let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
         // The descriptor first: it stays with the process whose variables are then read.
         let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        let variables = fs::read(entry.path().join("environ")).ok()?;
+        let variables = variables_of(&entry.path());
         let found = variables.split(|&byte| byte == 0).any(|variable| {
             let mark = variable.strip_prefix(name.as_bytes());
             mark.is_some_and(|mark| std::str::from_utf8(mark).is_ok_and(wanted))

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use regatta_race::discover::{self, Competitor};
 use regatta_race::network::Network;
+use regatta_race::peers::mpich::Mpich;
 use regatta_race::plan::{Effort, Wishes};
 use regatta_race::results::{Results, Row};
-use regatta_race::settings::Family;
 use regatta_race::stop::Stop;
 use regatta_race::{race, speed};
 
@@ -38,10 +38,19 @@ impl Folder {
 
     /// A script that finds the folder's path in FOLDER.
     fn script(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let (draft, path) = (self.0.join("draft"), self.0.join(name));
         let text = format!("#!/bin/sh\nFOLDER={}\n{text}\n", self.0.display());
-        fs::write(&path, text).expect("a script");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its owner");
+        fs::write(&draft, text).expect("a script");
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).expect("its owner");
+        // By another process: one that is open for writing here may still be so in a child of another test when it is executed.
+        let copied = std::process::Command::new("cp")
+            .arg("-p")
+            .args([&draft, &path])
+            .status();
+        assert!(
+            copied.is_ok_and(|status| status.success()),
+            "a copy of {name}"
+        );
         path
     }
 
@@ -75,7 +84,7 @@ fn launched_by(folder: &Folder, text: &str) -> Competitor {
     let compiler = "while [ \"$1\" != -o ]; do shift; done; : >\"$2\"";
     Competitor {
         name: "bad".to_owned(),
-        family: Family::Mpich,
+        peer: &Mpich,
         compiler: folder.script("compiler", compiler),
         launcher: folder.script("launcher", text),
         ..limit()
@@ -96,6 +105,7 @@ fn race_of(competitors: Vec<Competitor>, suite: &str, operations: &[&str]) -> ra
             launches: Some(3),
             budget: Some(12.0),
         },
+        before: None,
         seed: 1,
         quiet: true,
         notes: vec![],

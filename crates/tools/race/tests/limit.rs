@@ -37,6 +37,7 @@ fn limit_against_itself() -> race::Race {
         network: Network::Local,
         hosts: 1,
         wishes: wishes(),
+        before: None,
         seed: 1,
         quiet: true,
         notes: vec![],

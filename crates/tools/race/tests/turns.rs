@@ -30,6 +30,7 @@ fn limit_against_itself() -> race::Race {
             launches: Some(2),
             budget: Some(12.0),
         },
+        before: None,
         seed: 1,
         quiet: true,
         notes: vec![],

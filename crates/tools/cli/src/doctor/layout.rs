@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 
+use regatta_launch::words::printable;
+
 use super::finding::{Finding, State};
 
 const STATE: usize = 9;
@@ -49,7 +51,7 @@ impl Look {
 
 /// The whole report.
 pub fn report(title: &str, findings: &[Finding], look: Look) -> String {
-    let mut page = format!("{}\n", look.paint("1", title));
+    let mut page = format!("{}\n", look.paint("1", &printable(title)));
     let mut area = "";
     for finding in findings {
         if finding.area != area {
@@ -76,7 +78,12 @@ fn line(page: &mut String, finding: &Finding, look: Look) {
     let state = look.paint(code, &format!("{:STATE$}", finding.state.word()));
     let indent = " ".repeat(MARGIN + STATE + NAME);
     let width = look.width - indent.len();
-    let _ = write!(page, "{:MARGIN$}{state}{:NAME$}", "", finding.name);
+    let _ = write!(
+        page,
+        "{:MARGIN$}{state}{:NAME$}",
+        "",
+        printable(&finding.name)
+    );
     // A long name takes its own line.
     if finding.name.chars().count() >= NAME {
         let _ = write!(page, "\n{indent}");
@@ -119,7 +126,7 @@ pub fn summary(findings: &[Finding]) -> String {
 /// Breaks a text into lines of at most `width` characters, at spaces where there are any.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in printable(text).split_whitespace() {
         let last = lines.last_mut().expect("at least one line");
         if last.is_empty() {
             last.push_str(word);

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         say::text(format_args!("{report:#}\n"))
     } else {
         let title = format!("regatta {} on {}", env!("CARGO_PKG_VERSION"), host());
-        say::text(layout::report(&title, &findings, Look::of_stdout()))
+        say::styled(&layout::report(&title, &findings, Look::of_stdout()))
     };
     if shown.is_err() {
         return machine::finish(shown);

@@ -60,7 +60,8 @@ pub fn play(part: &str) -> ExitCode {
 
 fn own() -> ExitCode {
     let word = Box::new(0x5245_4741_u64);
-    println!("{} {}", std::process::id(), &raw const *word as usize);
+    let place = &raw const *word as usize;
+    let _ = writeln!(std::io::stdout(), "{} {place}", std::process::id());
     let _ = std::io::stdout().flush();
     // Until the doctor has seen enough.
     let _ = std::io::stdin().read_line(&mut String::new());
@@ -76,7 +77,7 @@ fn read(pid: &str, address: &str) -> ExitCode {
         Ok(()) => 0,
         Err(error) => error.raw_os_error().unwrap_or(-1),
     };
-    println!("{errno}");
+    let _ = writeln!(std::io::stdout(), "{errno}");
     ExitCode::SUCCESS
 }
 

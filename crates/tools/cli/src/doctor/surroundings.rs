@@ -7,25 +7,18 @@ use super::finding::Finding;
 
 const AREA: &str = "surroundings";
 
-/// Variables by which other launchers are known.
-const LAUNCHERS: [(&str, &str); 3] = [
-    ("OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"),
-    ("PMI_RANK", "a PMI launcher, such as MPICH's mpiexec"),
-    ("PVMSOCK", "PVM's daemon"),
-];
+/// The variable by which processes find PVM's own daemon.
+const PVM: &str = "PVMSOCK";
 
 pub fn findings() -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (variable, name) in LAUNCHERS {
-        if std::env::var_os(variable).is_some() {
-            let value = format!(
-                "started by {name} ({variable} is set): a Regatta program started alone would stop and say so"
-            );
-            findings.push(
-                Finding::info(AREA, "launcher", value)
-                    .next("start Regatta programs by `regatta run`"),
-            );
-        }
+    let mut findings =
+        launchers(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    if std::env::var_os(PVM).is_some() {
+        let value = format!("PVM's own daemon is told of here ({PVM} is set)");
+        findings.push(
+            Finding::info(AREA, "launcher", value)
+                .next("programs of PVM find each other by Regatta where its library is loaded"),
+        );
     }
     if let Some(found) = regatta_launch::slurm::describe() {
         findings.push(Finding::info(AREA, "Slurm", found));
@@ -39,6 +32,34 @@ pub fn findings() -> Vec<Finding> {
     }
     findings.push(library());
     findings
+}
+
+/// Launchers of other systems that have started this command.
+fn launchers(environment: regatta_foreign::Environment) -> Vec<Finding> {
+    let stops = regatta_foreign::of_several(environment);
+    let finding = |found: regatta_foreign::Found| {
+        let (launcher, mark) = (found.launcher, &found.mark);
+        let number = match found.tasks {
+            Some(tasks) => format!("one of {tasks}"),
+            None => "it does not say as one of how many".to_owned(),
+        };
+        let value = format!("started by {launcher} ({mark}), {number}");
+        let finding = Finding::info(
+            AREA,
+            "launcher",
+            match stops {
+                Some(_) => {
+                    format!("{value}: a Regatta program started alone would stop and say so")
+                }
+                None => value,
+            },
+        );
+        finding.next("start Regatta programs by `regatta run`")
+    };
+    regatta_foreign::all(environment)
+        .into_iter()
+        .map(finding)
+        .collect()
 }
 
 fn container() -> Option<String> {

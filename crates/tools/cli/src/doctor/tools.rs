@@ -7,6 +7,9 @@ use super::finding::Finding;
 
 const AREA: &str = "tools";
 
+/// The command that gets the compiler of Rust. The packages of distributions have older ones than Regatta is built with.
+const RUSTUP: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
+
 /// A program, the option that makes it tell its version, its package, and what it is for.
 const TOOLS: [(&str, &str, &str, &str); 7] = [
     ("cc", "--version", "gcc", "programs in C, and the race"),
@@ -43,7 +46,17 @@ pub fn findings() -> Vec<Finding> {
 fn tool(name: &str, option: &str, package: &str, purpose: &str) -> Finding {
     match first_line(name, &[option]) {
         Some(version) => Finding::ok(AREA, name, version),
-        None => Finding::missing(AREA, name, format!("for {purpose}")).next(install(package)),
+        None => {
+            Finding::missing(AREA, name, format!("for {purpose}")).next(way_to_get(name, package))
+        }
+    }
+}
+
+/// How to get a program that is in this package.
+fn way_to_get(name: &str, package: &str) -> String {
+    match name {
+        "cargo" => RUSTUP.to_owned(),
+        _ => install(package),
     }
 }
 
@@ -87,5 +100,16 @@ pub fn install(package: &str) -> String {
     match found {
         Some((_, command)) => format!("{command} {package} (as root)"),
         None => format!("install {package}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_comes_from_rustup_since_packages_have_older_ones() {
+        assert!(way_to_get("cargo", "cargo").contains("https://sh.rustup.rs"));
+        assert!(way_to_get("git", "git").contains("git"));
     }
 }

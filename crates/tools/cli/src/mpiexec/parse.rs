@@ -1,10 +1,13 @@
 //! The command line of `mpiexec`.
 //!
 //! The options are those of the MPI standard, and those by which MPICH's and Open MPI's launchers are called most. An
-//! option that asks for something that Regatta does anyway is taken and ignored; one that nobody here knows is an error.
+//! option that asks for something that Regatta does anyway is taken and ignored; one that asks for a placement that Regatta does not have
+//! is told of; one that nobody here knows is an error.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+
+use super::placement;
 
 /// A command line that was understood.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,6 +26,42 @@ pub struct Request {
     pub timeout: Option<String>,
     /// The others go on after a failure.
     pub goes_on: bool,
+    /// The cores of the processes, as `regatta run --bind` has it.
+    pub bind: Option<String>,
+    /// Ranks are dealt to the hosts in turn.
+    pub is_dealt_in_turn: bool,
+    /// More processes than the job of Slurm has room for.
+    pub oversubscribes: bool,
+    /// The network between the hosts.
+    pub interface: Option<String>,
+    /// Where the output goes.
+    pub output: Output,
+    /// No process has the standard input.
+    pub has_no_input: bool,
+    /// Each process says at its start where it runs.
+    pub reports_bindings: bool,
+    /// Sentences about options that were not followed.
+    pub warnings: Vec<String>,
+    /// Text that is wanted instead of a job.
+    pub shows: Option<Shows>,
+}
+
+/// Where the processes' output goes, if not to that of mpiexec.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// A pattern of files for the standard output: `%r` is the rank, `%h` the host, `%g` the group of processes.
+    pub file: Option<String>,
+    /// A pattern of files for the standard error.
+    pub errors: Option<String>,
+    /// A folder for both: `FOLDER/1/rank.N/stdout` and `stderr`.
+    pub folder: Option<String>,
+}
+
+/// Text about mpiexec itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    Help,
+    Version,
 }
 
 /// So many processes of a program.
@@ -58,8 +97,10 @@ pub fn request(words: Vec<OsString>) -> Result<Request> {
                 option(&text, &mut words, &mut request, &mut section)?;
             }
         }
-        // A file of sections stands for them.
-        if !section.command.is_empty() {
+        // Text is shown whatever else is asked for, and a file of sections stands for them.
+        if request.shows.is_some() {
+            return Ok(request);
+        } else if !section.command.is_empty() {
             request.sections.push(section);
         } else if request.sections.is_empty() || section != Section::default() {
             return Err(
@@ -102,24 +143,47 @@ fn option(
         "l" | "prepend-rank" | "tag-output" => request.label = true,
         "disable-auto-cleanup" => request.goes_on = true,
         "usize" => universe(&value()?, request)?,
-        "timeout" => request.timeout = Some(value()?.to_string_lossy().into_owned()),
-        // Error handlers that MPI_Init begins with: the default is the only one.
-        "initial-errhandler" | "arch" | "genvlist" | "envlist" | "bind-to" | "map-by"
-        | "rank-by" | "launcher" | "mca" | "iface" => {
-            value()?;
-            if name == "mca" {
-                words.pop_front();
-            }
+        "timeout" => request.timeout = Some(text_of(&value()?)),
+        "outfile-pattern" => request.output.file = Some(text_of(&value()?)),
+        "errfile-pattern" => request.output.errors = Some(text_of(&value()?)),
+        "output-filename" => request.output.folder = Some(text_of(&value()?)),
+        "stdin" | "s" => request.has_no_input = input(&text_of(&value()?))?,
+        "bind-to" | "binding" | "map-by" | "rank-by" => {
+            placement::option(name, &text_of(&value()?), request)?;
         }
-        "genvall" | "envall" | "oversubscribe" | "allow-run-as-root" | "use-hwthread-cpus"
-        | "bind-to-none" | "q" | "v" => {}
+        "bind-to-none" | "bind-to-core" => placement::option("bind-to", &name[8..], request)?,
+        "report-bindings" | "display-map" | "print-rank-map" => request.reports_bindings = true,
+        "oversubscribe" => request.oversubscribes = true,
+        "iface" => request.interface = Some(text_of(&value()?)),
+        "h" | "help" => request.shows = Some(Shows::Help),
+        "V" | "version" => request.shows = Some(Shows::Version),
+        // The first: error handlers that MPI_Init begins with, of which the default is the only one. Variables are passed on in any case.
+        "initial-errhandler" | "arch" | "genvlist" | "envlist" | "launcher" => drop(value()?),
+        "mca" => drop((value()?, words.pop_front())),
+        "genvall" | "envall" | "allow-run-as-root" | "use-hwthread-cpus" | "q" | "v"
+        | "verbose" => {}
         _ => {
             return Err(format!(
-                "mpiexec: there is no option {text}; those of the standard are -n, -host, -wdir, -path, -soft, -arch, -configfile, and usual ones are -genv, -env, -f, -ppn, -l"
+                "mpiexec: there is no option {text}; mpiexec --help lists those there are"
             ));
         }
     }
     Ok(())
+}
+
+fn text_of(value: &OsStr) -> String {
+    value.to_string_lossy().into_owned()
+}
+
+/// Whether no process has the standard input.
+fn input(of: &str) -> Result<bool> {
+    match of {
+        "0" => Ok(false),
+        "none" => Ok(true),
+        _ => Err(format!(
+            "mpiexec: -stdin {of} cannot be done: the standard input goes to process 0, or with -stdin none to nobody; let process 0 send it on"
+        )),
+    }
 }
 
 /// How many processes there can be: the library reads the variable. SYSTEM and INFINITE are what it says by itself.
@@ -253,6 +317,57 @@ mod tests {
     }
 
     #[test]
+    fn placements_that_regatta_has_are_followed_and_others_are_told_of() {
+        for (text, bind, in_turn, per_host) in [
+            ("-bind-to none p", Some("none"), false, None),
+            (
+                "--bind-to core:overload-allowed p",
+                Some("core"),
+                false,
+                None,
+            ),
+            ("-bind-to user:0,3-5 p", Some("0,3-5"), false, None),
+            ("-map-by node -bind-to rr p", Some("core"), true, None),
+            ("--map-by ppr:2:node:oversubscribe p", None, false, Some(2)),
+            ("--map-by slot:PE=1 --rank-by slot p", None, false, None),
+        ] {
+            let request = read(text).expect(text);
+            let found = (
+                request.bind.as_deref(),
+                request.is_dealt_in_turn,
+                request.per_host,
+            );
+            assert_eq!(found, (bind, in_turn, per_host), "{text}");
+            assert!(request.warnings.is_empty(), "{text}: {request:?}");
+        }
+        for text in [
+            "-bind-to socket p",
+            "-bind-to core:2 p",
+            "-map-by numa p",
+            "-map-by slot:PE=4 p",
+            "-map-by ppr:1:socket p",
+            "-rank-by span p",
+        ] {
+            let request = read(text).expect(text);
+            assert_eq!(request.warnings.len(), 1, "{text}");
+            assert_eq!(request.bind, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_about_mpiexec_needs_no_program() {
+        for (text, shows) in [
+            ("--help", Shows::Help),
+            ("-h", Shows::Help),
+            ("-n 2 --version", Shows::Version),
+            ("-V", Shows::Version),
+        ] {
+            assert_eq!(read(text).expect(text).shows, Some(shows));
+        }
+        assert_eq!(read("p --help").expect("a request").shows, None);
+    }
+
+    #[test]
     fn nonsense_is_an_error_with_a_sentence() {
         for (text, part) in [
             ("-n 0 p", "above 0"),
@@ -261,6 +376,8 @@ mod tests {
             ("-n 2", "a program is missing"),
             ("a : -n 2", "a program is missing"),
             ("-configfile /does/not/exist", "cannot be read"),
+            ("-stdin 3 p", "goes to process 0"),
+            ("-map-by ppr:x:node p", "number above 0"),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use regatta_launch::{Refusal, python};
 
-use super::parse::{Request, Section};
+use super::parse::{Output, Request, Section};
 
 /// The command line that starts the sections.
 pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
@@ -24,6 +24,21 @@ pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     if let Some(hosts) = hosts(request) {
         words.extend(["--host".into(), hosts.into()]);
     }
+    if let Some(number) = request.per_host {
+        words.extend(["--per-host".into(), number.to_string().into()]);
+    }
+    if let Some(bind) = &request.bind {
+        words.extend(["--bind".into(), bind.into()]);
+    }
+    if request.is_dealt_in_turn {
+        words.push("--map=round".into());
+    }
+    if request.oversubscribes {
+        words.push("--oversubscribe".into());
+    }
+    if let Some(interface) = &request.interface {
+        words.extend(["--interface".into(), interface.into()]);
+    }
     if request.label {
         words.push("--label".into());
     }
@@ -35,7 +50,7 @@ pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     }
     words.push("--".into());
     match &request.sections[..] {
-        [section] => words.extend(found(section)),
+        [section] if !needs_script(request) => words.extend(found(section)),
         _ => words.extend(["sh".into(), "-c".into(), script(request)?.into()]),
     }
     Ok(words)
@@ -59,19 +74,12 @@ fn hosts(request: &Request) -> Option<String> {
     if request.hosts.iter().all(here) {
         return None;
     }
-    let slots = request.per_host.map(|number| format!(":{number}"));
-    let with_slots = |host: &String| match &slots {
-        Some(slots) if !host.contains(':') => format!("{host}{slots}"),
-        _ => host.clone(),
-    };
-    Some(
-        request
-            .hosts
-            .iter()
-            .map(with_slots)
-            .collect::<Vec<_>>()
-            .join(","),
-    )
+    Some(request.hosts.join(","))
+}
+
+/// Whether a process does something before it becomes its program, also where there is one section.
+fn needs_script(request: &Request) -> bool {
+    request.output != Output::default() || request.has_no_input || request.reports_bindings
 }
 
 /// The command of a section, with its program as it was found in the section's own path.
@@ -92,10 +100,20 @@ fn found(section: &Section) -> Vec<OsString> {
 /// token is the number.
 fn script(request: &Request) -> Result<String, Refusal> {
     let mut script = "rank=${REGATTA_JOB#*:*:}; rank=${rank%%:*}\n".to_owned();
+    if request.reports_bindings {
+        script += REPORT;
+    }
+    if request.has_no_input {
+        script += "exec </dev/null\n";
+    }
+    script += &output(&request.output)?;
     let mut end = 0;
     for section in &request.sections {
         end += section.processes.unwrap_or(1);
-        script += &format!("if [ \"$rank\" -lt {end} ]; then\n");
+        script += &match request.sections.len() {
+            1 => "if true; then\n".to_owned(),
+            _ => format!("if [ \"$rank\" -lt {end} ]; then\n"),
+        };
         let command = found(section);
         let known = [&request.environment[..], &section.environment].concat();
         let needed = match command.split_first() {
@@ -112,6 +130,54 @@ fn script(request: &Request) -> Result<String, Refusal> {
         script += &format!("exec {}\nfi\n", command.join(" "));
     }
     Ok(script)
+}
+
+/// Each process tells its host and the cores that it may use.
+const REPORT: &str = r#"echo "rank $rank on $(uname -n): cores $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" >&2
+"#;
+
+/// The redirections of a process' output; files are those of the host where it runs.
+fn output(output: &Output) -> Result<String, Refusal> {
+    let mut script = String::new();
+    if let Some(folder) = &output.folder {
+        let folder = format!("{}/1/rank.\"$rank\"", quoted(&folder.into()));
+        script += &format!("mkdir -p {folder} || exit 2\n");
+        script += &format!("exec >{folder}/stdout 2>{folder}/stderr || exit 2\n");
+    }
+    for (pattern, redirection) in [(&output.file, ">"), (&output.errors, "2>")] {
+        if let Some(pattern) = pattern {
+            script += &format!("exec {redirection}{} || exit 2\n", expanded(pattern)?);
+        }
+    }
+    Ok(script)
+}
+
+/// A pattern of files as a word of the shell.
+fn expanded(pattern: &str) -> Result<String, Refusal> {
+    let mut parts = pattern.split('%');
+    let literal = |text: &str| quoted(&text.into());
+    let mut word = literal(parts.next().unwrap_or_default());
+    while let Some(part) = parts.next() {
+        let mut letters = part.chars();
+        let value = match letters.next() {
+            Some('r') => "\"$rank\"",
+            Some('h') => "\"$(uname -n)\"",
+            Some('g') => "0",
+            // Two of them stand for one.
+            None if parts.clone().next().is_some() => {
+                letters = parts.next().unwrap_or_default().chars();
+                "%"
+            }
+            _ => {
+                return Err(Refusal::usage(format!(
+                    "mpiexec: in the pattern {pattern} only %r (the rank), %h (the host), %g (the group of processes, 0) and %% are known"
+                )));
+            }
+        };
+        word += value;
+        word += &literal(letters.as_str());
+    }
+    Ok(word)
 }
 
 fn quoted(word: &OsString) -> String {
@@ -142,9 +208,64 @@ mod tests {
             words("-host localhost -n 1 p"),
             ["regatta", "run", "-n", "1", "--", "p"]
         );
-        assert_eq!(words("-host a,b:3 -ppn 2 p")[2..4], ["--host", "a:2,b:3"]);
+        let hosts = ["--host", "a,b:3", "--per-host", "2", "--"];
+        assert_eq!(words("-host a,b:3 -ppn 2 p")[2..7], hosts);
+        let placed = words("-bind-to core -map-by node -oversubscribe -iface eth0 p");
+        let options = [
+            "--bind",
+            "core",
+            "--map=round",
+            "--oversubscribe",
+            "--interface",
+            "eth0",
+            "--",
+        ];
+        assert_eq!(placed[2..9], options);
         let goes_on = words("-n 2 -disable-auto-cleanup p");
         assert!(goes_on.contains(&"--on-failure=continue".to_owned()));
+    }
+
+    /// The outcome of the script for a process: its output and its errors.
+    fn played(text: &str, token: &str, folder: &std::path::Path) -> (String, String) {
+        let said = words(text);
+        let script = said.last().expect("a script");
+        let output = std::process::Command::new("sh")
+            .args(["-c", script])
+            .env("REGATTA_JOB", token)
+            .current_dir(folder)
+            .output()
+            .expect("a shell");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    }
+
+    #[test]
+    fn output_goes_to_files_by_pattern_or_below_a_folder() {
+        let folder = std::env::temp_dir().join(format!("regatta-output-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+        let nothing = (String::new(), String::new());
+        let text = "-n 3 -outfile-pattern it's.%r.%g.%%x -errfile-pattern e%r ls . /nowhere";
+        assert_eq!(played(text, "9:3:2:3", &folder), nothing);
+        assert!(read("it's.2.0.%x").contains("it's.2.0.%x"));
+        assert!(read("e2").contains("/nowhere"));
+        let text = "-output-filename all echo below";
+        assert_eq!(played(text, "9:3:1:3", &folder), nothing);
+        assert_eq!(read("all/1/rank.1/stdout"), "below\n");
+        assert_eq!(read("all/1/rank.1/stderr"), "");
+        std::fs::remove_dir_all(&folder).expect("the folder is ours");
+        let request = request(["-outfile-pattern", "%p", "p"].map(OsString::from).into());
+        let refusal = run_words(&request.expect("a request")).expect_err("no such letter");
+        assert!(refusal.sentence.contains("only %r"), "{refusal}");
+    }
+
+    #[test]
+    fn a_process_tells_its_cores_and_has_no_input_when_that_is_wanted() {
+        let here = std::env::temp_dir();
+        let (output, said) = played("-report-bindings -stdin none cat", "9:3:1:3", &here);
+        assert_eq!(output, "");
+        assert!(said.starts_with("rank 1 on "), "{said}");
+        assert!(said.contains(": cores "), "{said}");
     }
 
     #[test]

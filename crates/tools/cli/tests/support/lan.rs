@@ -47,6 +47,7 @@ pub struct Lan {
 
 impl Lan {
     pub fn new(hosts: &[&str]) -> Self {
+        super::needs::namespaces();
         let mark = fresh_mark();
         let mut holder = Command::new("unshare")
             .args(["--user", "--map-root-user", "--mount", "--net"])

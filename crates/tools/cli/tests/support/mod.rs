@@ -4,6 +4,10 @@
 pub mod lan;
 #[path = "../../../../../tests/src/looks.rs"]
 mod looks;
+#[path = "../../../../../tests/src/needs.rs"]
+pub mod needs;
+#[path = "../../../../../tests/src/skipped.rs"]
+pub mod skipped;
 
 #[allow(unused_imports, reason = "each test program uses a part of this")]
 pub use looks::{look_until, slowness};

@@ -180,7 +180,8 @@ impl<'a> Stage<'a> {
                 0.0
             };
             match player.prepare(point, seconds) {
-                Ok(length) => part.length = known(part.competitor, length).max(1),
+                Ok(Some(length)) => part.length = known(part.competitor, length).max(1),
+                Ok(None) => part.length = 0,
                 Err(_) if self.runner.stop().is_asked() => return,
                 Err(error) => part.fail(&error),
             }
@@ -199,7 +200,7 @@ impl<'a> Stage<'a> {
         let mut times = BTreeMap::new();
         for index in order {
             let part = &mut self.parts[index];
-            let Some(player) = &mut part.player else {
+            let Some(player) = part.player.as_mut().filter(|_| part.length > 0) else {
                 continue;
             };
             match player.slice(point, part.length) {

@@ -24,15 +24,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::network::Network;
+use crate::peers::Peer;
 use crate::plan::{Effort, Group, Wishes, Work};
 use crate::portability::targets;
 use crate::progress::Progress;
 use crate::report::headline;
 use crate::results::Ratio;
 use crate::run::{Outcome, Runner};
-use crate::settings::Family;
 use crate::stats::Verdict;
-use crate::{collect, table};
+use crate::{collect, suites, table};
 use heat::Heat;
 use player::Point;
 use ratio::Looks;
@@ -68,6 +68,11 @@ impl Pace {
     }
 }
 
+/// How long turns go on in a race, unless the least that each point needs takes longer.
+pub fn longest(wishes: &Wishes) -> Duration {
+    Pace::of(wishes).budget
+}
+
 /// Which points of a heat go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
@@ -85,10 +90,10 @@ const FEWEST_OPERATIONS: u64 = 5;
 const NEAR: f64 = 0.9;
 
 /// Can this group's environment take turns with others?
-pub fn takes_part(group: &Group, family: Family, network: Network) -> bool {
-    let waits = !matches!(family, Family::Pvm | Family::RegattaPvm);
+pub fn takes_part(group: &Group, peer: &dyn Peer, network: Network) -> bool {
     let points = matches!(group.work, Work::Points(_));
-    network.is_local() && points && waits && group.suite != crate::ping_pong::SUITE
+    let launched = suites::find(group.suite).is_some_and(|suite| suite.launched);
+    network.is_local() && points && peer.facts().takes_turns && !launched
 }
 
 /// The times of one point in one heat: of each round, the microseconds of each environment that had its turn.
@@ -209,8 +214,8 @@ impl<'a> Duet<'a> {
         }
     }
 
-    /// Plays all heats of the groups with these indices.
-    pub fn play(mut self, playing: &[usize], progress: &mut Progress) -> Played {
+    /// Plays all heats of the groups with these indices; begins none after `no_later`.
+    pub fn play(mut self, playing: &[usize], no_later: Instant, progress: &mut Progress) -> Played {
         let heats = Heat::all(self.groups, playing);
         self.asked_first = asked_first(&heats);
         let mut played = Played::default();
@@ -218,9 +223,9 @@ impl<'a> Duet<'a> {
         let [fewest, _] = self.pace.heats;
         progress.more(heats.len() * fewest as usize);
         for _ in 0..fewest {
-            self.pass(&heats, Wanted::All, None, &mut played, progress);
+            self.pass(&heats, Wanted::All, no_later, &mut played, progress);
         }
-        let end = Some(began + self.pace.budget);
+        let end = no_later.min(began + self.pace.budget);
         for wanted in [Wanted::AskedFirst, Wanted::Open] {
             while self.pass(&heats, wanted, end, &mut played, progress) {}
         }
@@ -236,13 +241,13 @@ impl<'a> Duet<'a> {
         &mut self,
         heats: &[Heat],
         wanted: Wanted,
-        end: Option<Instant>,
+        end: Instant,
         played: &mut Played,
         progress: &mut Progress,
     ) -> bool {
         let mut ran = false;
         for heat in heats {
-            let late = end.is_some_and(|end| Instant::now() > end);
+            let late = Instant::now() > end;
             if late || self.runner.stop().is_asked() {
                 return false;
             }
@@ -295,9 +300,8 @@ impl<'a> Duet<'a> {
     }
 
     fn is_limit(&self, name: &str) -> bool {
-        let family =
-            |one: &crate::discover::Competitor| one.name == name && one.family == Family::Limit;
-        self.runner.competitors.iter().any(family)
+        let mut all = self.runner.competitors.iter();
+        all.any(|one| one.name == name && one.peer.facts().limit)
     }
 
     fn ratios(&self) -> Vec<Ratio> {
@@ -448,9 +452,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::discover::Competitor;
+    use crate::discover::tests::competitor;
+    use crate::peers::limit::Limit;
     use crate::process::Supervisor;
-    use crate::settings;
+    use crate::programs::Programs;
+    use crate::settings::Resolved;
     use crate::stop::Stop;
 
     fn runner(stop: bool) -> Runner {
@@ -458,21 +464,10 @@ mod tests {
         if stop {
             request.ask(2);
         }
-        let competitor = Competitor {
-            name: "limit".to_owned(),
-            family: Family::Limit,
-            tuned: true,
-            compiler: PathBuf::from("cc"),
-            flags: Vec::new(),
-            launcher: PathBuf::new(),
-            arguments: Vec::new(),
-            variables: Vec::new(),
-            on_request: false,
-        };
         Runner {
             work: PathBuf::from("/"),
-            competitors: vec![competitor],
-            programs: vec![None],
+            competitors: vec![competitor("limit", &Limit)],
+            programs: Programs::of_points(vec![None]),
             hosts: None,
             pair: None,
             budget: 5.0,
@@ -512,7 +507,7 @@ mod tests {
             suite: "primitives",
             tasks: 2,
             work: Work::Points(vec![("one-to-one".to_owned(), vec![0, 8, 64])]),
-            settings: settings::resolve(Family::Limit, true, "one-to-one", false),
+            settings: Resolved::default(),
             launches: 1,
         }];
         let wishes = Wishes {

@@ -96,11 +96,25 @@ impl Player {
         }
     }
 
-    /// Checks a point, and finds how many operations of it take so many seconds; 0 seconds: only checks it.
-    pub fn prepare(&mut self, point: &Point, seconds: f64) -> Result<u64> {
+    /// Checks a point, and finds how many operations of it take so many seconds; 0 seconds: only checks it. None: the program cannot run it,
+    /// and says why in what it prints.
+    pub fn prepare(&mut self, point: &Point, seconds: f64) -> Result<Option<u64>> {
         self.say("prepare", point, seconds)?;
-        let numbers = self.numbers("ready")?;
-        Ok(numbers.into_iter().fold(0.0, f64::max) as u64)
+        let answers = self.answers("")?;
+        if answers.iter().all(|answer| answer == "cannot") {
+            return Ok(None);
+        }
+        let mut longest = 0.0;
+        for answer in answers {
+            let number = answer
+                .strip_prefix("ready ")
+                .and_then(|text| text.parse().ok());
+            let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+            longest = number
+                .with_context(|| format!("a task said {answer:?}"))?
+                .max(longest);
+        }
+        Ok(Some(longest as u64))
     }
 
     /// Has a turn of `number` operations; the microseconds of one, in the slowest task. Tasks time the parts of a turn, and the median
@@ -160,15 +174,6 @@ impl Player {
         };
         let list = |line: String| line.split_ascii_whitespace().map(parse).collect();
         self.answers(word)?.into_iter().map(list).collect()
-    }
-
-    /// The one number that each task says.
-    fn numbers(&mut self, word: &str) -> Result<Vec<f64>> {
-        let one = |list: Vec<f64>| match list[..] {
-            [number] => Ok(number),
-            _ => bail!("a task said {} numbers instead of one", list.len()),
-        };
-        self.lists(word)?.into_iter().map(one).collect()
     }
 
     fn say_end(&mut self) {
@@ -262,8 +267,25 @@ mod tests {
     #[test]
     fn a_job_takes_its_turns() {
         let mut player = play("turns", 2, obedient).expect("both come");
-        assert_eq!(player.prepare(&point(), 0.004).expect("it answers"), 70);
+        assert_eq!(
+            player.prepare(&point(), 0.004).expect("it answers"),
+            Some(70)
+        );
         assert_eq!(player.slice(&point(), 70).expect("it answers"), 2.5);
+    }
+
+    #[test]
+    fn a_job_that_cannot_run_a_point_goes_on_with_the_others() {
+        let refusing = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 2\ncannot\nready 70\nready 70\ncannot\n");
+            let _ = stream.read_to_end_of_words();
+        };
+        let mut player = play("refusing", 2, refusing).expect("both come");
+        assert_eq!(player.prepare(&point(), 0.004).expect("it answers"), None);
+        assert_eq!(
+            player.prepare(&point(), 0.004).expect("it answers"),
+            Some(70)
+        );
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Each operation has a least number of payload bytes that any way of doing it has to bring to another host. The kernel's
 //! counters must have seen at least that much, or tasks found a way round the network: shared memory, most likely.
 
+use crate::operations;
 use crate::output::Point;
-use crate::ping_pong;
 
 /// Bytes that all samples of these points brought to other hosts, at the least; ranks are dealt to hosts in blocks.
 pub fn least(points: &[Point], tasks: u32, hosts: u32) -> u64 {
@@ -18,27 +18,17 @@ pub fn least(points: &[Point], tasks: u32, hosts: u32) -> u64 {
 }
 
 fn of_one(operation: &str, bytes: u64, tasks: u32, hosts: u32) -> u64 {
-    let (tasks, hosts) = (u64::from(tasks), u64::from(hosts));
-    let elsewhere = tasks - tasks / hosts.max(1);
     // An empty message is at least a byte of some head.
     let bytes = bytes.max(1);
-    let times = |number: u64| number.saturating_mul(bytes);
-    match operation {
-        "one-to-one" => times(2),
-        name if ping_pong::is_one(name) => times(2),
-        "exchange" if tasks == hosts => times(tasks),
-        "message-rate" => times(64),
-        "broadcast" => times(hosts - 1),
-        "concatenation" => times(hosts * elsewhere),
-        "complete-exchange" => times(tasks * elsewhere),
-        "ring" | "barrier" | "global-sum" | "global-max" => times(hosts),
-        _ => 0,
-    }
+    let messages = operations::find(operation)
+        .map_or(0, |one| (one.crossing)(u64::from(tasks), u64::from(hosts)));
+    messages.saturating_mul(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operations::Kind;
 
     fn point(operation: &str, bytes: u64) -> Point {
         Point {
@@ -77,11 +67,11 @@ mod tests {
 
     #[test]
     fn no_operation_of_two_hosts_is_free() {
-        for operation in crate::plan::OPERATIONS
-            .iter()
-            .filter(|name| **name != "copy")
-        {
-            assert!(of_one(operation, 8, 2, 2) > 0, "{operation}");
+        for operation in operations::all() {
+            let crosses = operation.suites[0].between_hosts && operation.kind == Kind::Points;
+            if crosses && !operation.of_the_limit {
+                assert!(of_one(operation.name, 8, 2, 2) > 0, "{operation:?}");
+            }
         }
     }
 }

@@ -2,14 +2,12 @@
 //!
 //! [`inside`] takes the race into namespaces of its own, so that whatever it makes there is gone with it, however it
 //! ends; nothing outside has a name, and nothing is left to clean up. [`hosts`] makes the hosts there and counts what passes between them,
-//! [`launch`] starts environments on them, [`settings`] says with which settings, and [`crossing`] what must have passed if no
-//! message took a short cut through shared memory.
+//! and [`crossing`] says what must have passed if no message took a short cut through shared memory. How environments are started on the
+//! hosts, and with which settings, the peers say.
 
 pub mod crossing;
 pub mod hosts;
 pub mod inside;
-pub mod launch;
-pub mod settings;
 
 use clap::ValueEnum;
 

@@ -3,94 +3,34 @@
 //! A bound is on the ratio of two times. It is kept, or broken, when the whole interval of the ratio lies on one side of it; until then the
 //! race goes on with that point as long as it has time.
 
-use super::Place;
+use crate::operations::{self, Bound, Operation};
+use crate::places::Place;
 use crate::results::{Ratio, Results, Row};
+use crate::suites::INTERFACES;
 
-/// Name of the suite.
-pub const SUITE: &str = "interfaces";
+const SUITE: &str = INTERFACES.name;
 const OURS: &str = "regatta";
-const NX: &str = "regatta-nx";
-const EXPRESS: &str = "regatta-express";
 
-/// A bound on the cost of interfaces.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Target {
-    /// The operation of the interfaces.
-    pub operation: &'static str,
-    /// The operation of our own interface, if it is not the same.
-    pub against: Option<&'static str>,
-    /// The interfaces.
-    pub environments: &'static [&'static str],
-    /// Numbers of tasks.
-    pub tasks: &'static [u32],
-    /// Sizes.
-    pub bytes: &'static [u64],
-    /// The largest ratio.
-    pub most: f64,
+/// Each bound with its operation.
+fn bounds() -> impl Iterator<Item = (&'static Operation, &'static Bound)> {
+    let of = |one: &'static Operation| one.bounds.iter().map(move |bound| (one, bound));
+    operations::all().flat_map(of)
 }
-
-const BOTH: &[&str] = &[NX, EXPRESS];
-/// 10, 64, 128 and 256 words of 4 bytes.
-const REDUCED: &[u64] = &[40, 256, 512, 1024];
-const NUMBERS: &[u32] = &[2, 4, 8, 16, 32];
-
-const fn alike(
-    operation: &'static str,
-    tasks: &'static [u32],
-    bytes: &'static [u64],
-    most: f64,
-) -> Target {
-    Target {
-        operation,
-        against: None,
-        environments: BOTH,
-        tasks,
-        bytes,
-        most,
-    }
-}
-
-const fn vectors(operation: &'static str, against: &'static str, bytes: &'static [u64]) -> Target {
-    Target {
-        operation,
-        against: Some(against),
-        environments: &[EXPRESS],
-        tasks: &[2],
-        bytes,
-        most: 1.5,
-    }
-}
-
-/// All of them.
-pub const TARGETS: [Target; 9] = [
-    alike("one-to-one", &[2], &[8], 1.15),
-    alike("one-to-one", &[2], &[64 << 10, 4 << 20], 1.05),
-    alike("global-sum", NUMBERS, REDUCED, 1.15),
-    alike("global-product", NUMBERS, REDUCED, 1.15),
-    alike("global-max", NUMBERS, REDUCED, 1.15),
-    vectors("vector-send-recv", "one-to-one", &[8192 * 4]),
-    vectors("vector-exchange", "exchange", &[512 * 4]),
-    alike("barrier", &[32], &[0], 1.15),
-    alike("global-sum", &[32], &[8], 1.15),
-];
 
 /// All points that the bounds need, each once.
 pub fn places() -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
-    for target in &TARGETS {
-        for operation in [Some(target.operation), target.against]
-            .into_iter()
-            .flatten()
-        {
-            for &tasks in target.tasks {
-                add(&mut places, operation, tasks, target.bytes);
+    for (operation, bound) in bounds() {
+        for operation in [Some(operation), bound.against].into_iter().flatten() {
+            for &tasks in bound.tasks {
+                add(&mut places, operation, tasks, bound.bytes);
             }
         }
     }
     places
 }
 
-fn add(places: &mut Vec<Place>, operation: &'static str, tasks: u32, bytes: &[u64]) {
+fn add(places: &mut Vec<Place>, operation: &'static Operation, tasks: u32, bytes: &[u64]) {
     let same = |place: &&mut Place| (place.operation, place.tasks) == (operation, tasks);
     match places.iter_mut().find(same) {
         Some(place) => {
@@ -126,10 +66,9 @@ fn judge([low, high]: [f64; 2], most: f64) -> Kept {
 }
 
 /// A bound at one point.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Check<'a> {
     /// The bound.
-    pub target: &'static Target,
+    pub bound: &'static Bound,
     /// The interface's row.
     pub row: &'a Row,
     /// The ratio of its time to our own interface's,
@@ -143,13 +82,12 @@ pub struct Check<'a> {
 /// All bounds of which both sides were measured.
 pub fn checks(results: &Results) -> Vec<Check<'_>> {
     let mut checks = Vec::new();
-    for target in &TARGETS {
-        for environment in target.environments {
-            for &tasks in target.tasks {
-                let sizes = target.bytes.iter();
-                checks.extend(
-                    sizes.filter_map(|&bytes| check(results, target, environment, tasks, bytes)),
-                );
+    for (operation, bound) in bounds() {
+        for environment in bound.environments {
+            for &tasks in bound.tasks {
+                let sizes = bound.bytes.iter();
+                let one = |&bytes| check(results, (operation, bound), environment, tasks, bytes);
+                checks.extend(sizes.filter_map(one));
             }
         }
     }
@@ -158,27 +96,27 @@ pub fn checks(results: &Results) -> Vec<Check<'_>> {
 
 fn check<'a>(
     results: &'a Results,
-    target: &'static Target,
+    (operation, bound): (&'static Operation, &'static Bound),
     environment: &str,
     tasks: u32,
     bytes: u64,
 ) -> Option<Check<'a>> {
-    let find = |environment: &str, operation: &str| {
+    let find = |environment: &str, operation: &Operation| {
         results.rows.iter().find(|row| {
             (row.suite.as_str(), row.environment.as_str()) == (SUITE, environment)
-                && (row.operation.as_str(), row.tasks, row.bytes) == (operation, tasks, bytes)
+                && (row.operation.as_str(), row.tasks, row.bytes) == (operation.name, tasks, bytes)
                 && row.measured()
         })
     };
-    let row = find(environment, target.operation)?;
-    let own = find(OURS, target.against.unwrap_or(target.operation))?;
+    let row = find(environment, operation)?;
+    let own = find(OURS, bound.against.unwrap_or(operation))?;
     let ci95 = results.ratio_interval(row, own);
     Some(Check {
-        target,
+        bound,
         row,
         ratio: results.ratio(row, own),
         ci95,
-        kept: judge(ci95, target.most),
+        kept: judge(ci95, bound.most),
     })
 }
 
@@ -187,16 +125,16 @@ pub fn is_open(ratio: &Ratio) -> Option<bool> {
     if ratio.suite != SUITE || ratio.environment != OURS {
         return None;
     }
-    let meant = |target: &&Target| {
-        target.operation == ratio.operation
-            && target.against.is_none()
-            && target.environments.contains(&ratio.against.as_str())
-            && target.tasks.contains(&ratio.tasks)
-            && target.bytes.contains(&ratio.bytes)
+    let operation = operations::find(&ratio.operation)?;
+    let meant = |bound: &&Bound| {
+        bound.against.is_none()
+            && bound.environments.contains(&ratio.against.as_str())
+            && bound.tasks.contains(&ratio.tasks)
+            && bound.bytes.contains(&ratio.bytes)
     };
-    let target = TARGETS.iter().find(meant)?;
+    let bound = operation.bounds.iter().find(meant)?;
     let [low, high] = ratio.ci95;
-    Some(judge([1.0 / high, 1.0 / low], target.most) == Kept::Open)
+    Some(judge([1.0 / high, 1.0 / low], bound.most) == Kept::Open)
 }
 
 #[cfg(test)]
@@ -224,7 +162,7 @@ mod tests {
     fn every_point_is_raced_once_and_so_is_what_it_is_held_against() {
         let places = places();
         let of = |operation: &str, tasks: u32| {
-            let here = |place: &&Place| (place.operation, place.tasks) == (operation, tasks);
+            let here = |place: &&Place| (place.operation.name, place.tasks) == (operation, tasks);
             let found: Vec<&Place> = places.iter().filter(here).collect();
             assert!(found.len() <= 1, "{found:?}");
             found
@@ -247,7 +185,7 @@ mod tests {
             in_suite("vector-send-recv", "regatta-nx", 2, 32768, 2.5),
         ]);
         let checks = checks(&results);
-        assert_eq!(checks.len(), 1, "there is no bound on NX's: {checks:?}");
+        assert_eq!(checks.len(), 1, "there is no bound on NX's");
         assert_eq!(checks[0].row.environment, "regatta-express");
         assert!((checks[0].ratio - 1.25).abs() < 1e-9);
         assert_eq!(checks[0].kept, Kept::Yes);
@@ -271,9 +209,15 @@ mod tests {
             more_seconds: 1.0,
         };
         // 1.02 to 1.11 times as long, and 1.02 to 1.25.
-        assert_eq!(is_open(&ratio([0.9, 0.98], NX, "barrier")), Some(false));
-        assert_eq!(is_open(&ratio([0.8, 0.98], NX, "barrier")), Some(true));
+        assert_eq!(
+            is_open(&ratio([0.9, 0.98], "regatta-nx", "barrier")),
+            Some(false)
+        );
+        assert_eq!(
+            is_open(&ratio([0.8, 0.98], "regatta-nx", "barrier")),
+            Some(true)
+        );
         assert_eq!(is_open(&ratio([0.8, 0.98], "openmpi", "barrier")), None);
-        assert_eq!(is_open(&ratio([0.8, 0.98], NX, "ring")), None);
+        assert_eq!(is_open(&ratio([0.8, 0.98], "regatta-nx", "ring")), None);
     }
 }

@@ -3,18 +3,13 @@
 //! Colours keep a contrast of 3:1 on white and on near-black, and stay apart for the three common
 //! kinds of colour blindness; marks differ too, so that no reader depends on colour.
 
-use plotly::common::MarkerSymbol;
-
+use crate::peers::{self, Mark};
 use crate::results::Results;
 use crate::table;
 
+pub use crate::peers::limit::NAME as LIMIT;
+pub use crate::peers::regatta::TRUSTED;
 pub use crate::results::OURS;
-/// As `OURS`, without encryption, between hosts.
-pub const TRUSTED: &str = "regatta-trusted";
-/// The limit of the hardware.
-pub const LIMIT: &str = "limit";
-/// The papers' points.
-pub const THEN: &str = "#8b929b";
 
 /// How one environment is drawn.
 #[derive(Debug, Clone)]
@@ -26,29 +21,11 @@ pub struct Look {
     /// `#rrggbb`.
     pub color: &'static str,
     /// Mark of its points.
-    pub symbol: MarkerSymbol,
+    pub mark: Mark,
 }
 
-type Known = (&'static str, &'static str, &'static str);
-
-const KNOWN: [Known; 16] = [
-    (OURS, "Regatta", "#0d7fe0"),
-    ("openmpi", "Open MPI", "#dd6416"),
-    ("mpich", "MPICH", "#25935f"),
-    ("mpich-debian", "MPICH (Debian)", "#0f758a"),
-    ("pvm", "PVM", "#b16eb9"),
-    (LIMIT, "limit", "#7d858f"),
-    ("openmpi-default", "Open MPI as it comes", "#9a7350"),
-    ("mpich-default", "MPICH as it comes", "#8d9410"),
-    (TRUSTED, "Regatta, trusted network", "#7a5fe0"),
-    ("regatta-again", "Regatta again", "#c9477a"),
-    ("regatta-pvm", "Regatta as PVM", "#6f7de8"),
-    ("regatta-nx", "Regatta as NX", "#4c9fd6"),
-    ("regatta-express", "Regatta as Express", "#3a9aa5"),
-    ("regatta-mpi", "Regatta as MPI", "#5a6bb5"),
-    ("mpich-abi", "MPICH, standard ABI", "#5c9a3f"),
-    ("regatta-mpich", "Regatta as MPICH", "#8a6fd1"),
-];
+/// The twin of a race of Regatta against itself.
+const AGAIN: (&str, &str, &str) = ("regatta-again", "Regatta again", "#c9477a");
 
 /// For environments without a colour of their own, in order of appearance.
 const SPARE: [&str; 4] = ["#2aa3b8", "#a05fd0", "#b8860b", "#d0587a"];
@@ -68,30 +45,20 @@ pub fn looks(results: &Results) -> Vec<Look> {
 }
 
 fn look<'a>(name: &str, spare: &mut impl Iterator<Item = &'a &'static str>) -> Look {
-    let known = KNOWN.iter().find(|known| known.0 == name);
-    let color = known
-        .map(|known| known.2)
-        .or_else(|| spare.next().copied())
-        .unwrap_or(SPARE[0]);
+    let known = peers::look(name);
+    let color = match name == AGAIN.0 {
+        true => Some(AGAIN.2),
+        false => known.map(|known| known.color),
+    };
+    let otherwise = match name.starts_with(OURS) {
+        true => Mark::Circle,
+        false => Mark::Pentagon,
+    };
     Look {
         name: name.to_owned(),
         label: label(name),
-        color,
-        symbol: symbol(name),
-    }
-}
-
-fn symbol(name: &str) -> MarkerSymbol {
-    match name {
-        "openmpi" => MarkerSymbol::Square,
-        "openmpi-default" => MarkerSymbol::SquareOpen,
-        "mpich" => MarkerSymbol::Diamond,
-        "mpich-default" => MarkerSymbol::DiamondOpen,
-        "mpich-debian" => MarkerSymbol::Cross,
-        "pvm" => MarkerSymbol::TriangleUp,
-        LIMIT => MarkerSymbol::TriangleDown,
-        name if name.starts_with(OURS) => MarkerSymbol::Circle,
-        _ => MarkerSymbol::Pentagon,
+        color: color.or_else(|| spare.next().copied()).unwrap_or(SPARE[0]),
+        mark: known.map_or(otherwise, |known| known.mark),
     }
 }
 
@@ -103,7 +70,8 @@ pub fn is_peer(results: &Results, name: &str) -> bool {
             .iter()
             .any(|row| table::is_peer(&row.environment))
     };
-    table::is_peer(name) || (![OURS, TRUSTED].contains(&name) && name.starts_with(OURS) && alone())
+    let is_variant = name == OURS || peers::is_between_hosts(name);
+    table::is_peer(name) || (!is_variant && name.starts_with(OURS) && alone())
 }
 
 /// The name of an environment with its version: `Open MPI 5.0.11`.
@@ -133,10 +101,11 @@ pub fn short(version: &str) -> Option<&str> {
 
 /// The name of an environment for readers.
 pub fn label(name: &str) -> String {
-    KNOWN
-        .iter()
-        .find(|known| known.0 == name)
-        .map_or_else(|| name.to_owned(), |known| known.1.to_owned())
+    match peers::look(name) {
+        _ if name == AGAIN.0 => AGAIN.1.to_owned(),
+        Some(known) => known.label.to_owned(),
+        None => name.to_owned(),
+    }
 }
 
 #[cfg(test)]

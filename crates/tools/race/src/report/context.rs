@@ -165,7 +165,7 @@ pub fn method(results: &Results) -> String {
             TIE[0], TIE[1]
         ),
         "The 99\u{a0}% quantile is over all samples, where a sample is the mean of one batch.".into(),
-        "Ratios are never averaged; the verdict counts headlines. Where a row is missing or failed, the table says so."
+        "No averages of ratios are shown: the verdict counts headlines, and a pattern has the range of its points. Where a row is missing or failed, the table says so."
             .into(),
         "<em>limit</em> is an upper bound measured in the same race: a cache line sent to and fro between two cores, and \
          copies of memory."

@@ -8,29 +8,23 @@ use std::collections::BTreeSet;
 use super::appearance::label;
 use super::headline::Headline;
 use super::page;
-use super::text::{bytes, heading, html, significant};
-use crate::mpi_operations;
+use super::text::{bytes, heading, html, ratio as rounded};
 use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
+use crate::suites::{self, OVERSUBSCRIBED};
 
 /// The section; empty without a point that has a peer.
 pub fn section(results: &Results) -> String {
     let points: Vec<Headline> = results
         .rows_of(results.ours())
-        .filter(|row| {
-            let suite = row.suite.as_str();
-            matches!(
-                suite,
-                "primitives" | "oversubscribed" | mpi_operations::SUITE
-            )
-        })
+        .filter(|row| suites::find(&row.suite).is_some_and(|suite| suite.glance))
         .map(|ours| Headline::of(results, ours))
         .filter(|point| point.verdict().is_some())
         .collect();
     if points.is_empty() {
         return String::new();
     }
-    let pairs = |point: &&Headline| point.ours.suite != "oversubscribed";
+    let pairs = |point: &&Headline| point.ours.suite != OVERSUBSCRIBED.name;
     let by_size = grid(
         &points.iter().filter(pairs).collect::<Vec<_>>(),
         |row| row.bytes,
@@ -121,7 +115,7 @@ fn cell(point: &Headline) -> String {
     };
     let range = point.ratio_range(best);
     let range = range.map_or(String::new(), |[low, high]| {
-        format!("{}–{}", significant(low, 2), significant(high, 2))
+        format!("{}–{}", rounded(low), rounded(high))
     });
     // Half or twice the time is as strong as it gets.
     let strength = (ratio.ln().abs() / std::f64::consts::LN_2).clamp(0.25, 1.0);
@@ -132,7 +126,7 @@ fn cell(point: &Headline) -> String {
     format!(
         "<td class=\"cell {class}\" style=\"--strength:{strength:.2}\" title=\"{what} in units of {}\">{}<span class=\"sub\">{range}</span></td>",
         html(&label(&best.environment)),
-        significant(ratio, 2),
+        rounded(ratio),
     )
 }
 
@@ -183,7 +177,7 @@ mod tests {
             .collect();
         let text = section(&results);
         assert!(
-            text.contains("cell open") && text.contains(">1.3<"),
+            text.contains("cell open") && text.contains(">1.31<"),
             "{text}"
         );
     }

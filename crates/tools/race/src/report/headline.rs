@@ -3,55 +3,36 @@
 //! A headline is stated only if it was measured; [`Results::verdict`] says who is ahead.
 
 use super::appearance::{LIMIT, TRUSTED, is_peer};
-use crate::mpi_operations;
+use crate::operations::{self, Headline as Headlines, Operation};
 use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
+use crate::suites;
 
-/// Operations and sizes asked for on two tasks.
-const PAIRS: [(&str, &[u64]); 9] = [
-    (
-        "one-to-one",
-        &[
-            8,
-            1 << 10,
-            4 << 10,
-            16 << 10,
-            64 << 10,
-            1 << 20,
-            4 << 20,
-            16 << 20,
-        ],
-    ),
-    ("message-rate", &[8]),
-    ("barrier", &[0]),
-    ("global-sum", &[8]),
-    ("broadcast", &[1 << 10, 64 << 10]),
-    ("concatenation", &[1 << 10, 64 << 10]),
-    ("complete-exchange", &[1 << 10, 64 << 10]),
-    ("exchange", &[8]),
-    ("ring", &[8]),
-];
-
-/// Operations asked for at the largest number of tasks raced; the size is the smallest there is.
-const CROWDS: [&str; 3] = ["barrier", "global-sum", "ring"];
-
-/// Suites of which every point is a headline.
-const WHOLE_SUITES: [&str; 3] = ["start", "memory", mpi_operations::SUITE];
+/// The operations that are headlines, and their points, in the order given by `place`; those whose place is 0 are none.
+fn asked_for(
+    place: fn(&Headlines) -> u32,
+) -> impl Iterator<Item = (&'static Operation, &'static Headlines)> {
+    let all = operations::all().filter_map(|one| Some((one, one.headline.as_ref()?)));
+    let mut those: Vec<_> = all.filter(|one| place(one.1) > 0).collect();
+    those.sort_by_key(|one| place(one.1));
+    those.into_iter()
+}
 
 /// Is this a headline on two tasks?
 pub fn is_of_a_pair(operation: &str, bytes: u64) -> bool {
-    let is_one = |(name, sizes): &(&str, &[u64])| *name == operation && sizes.contains(&bytes);
-    PAIRS.iter().any(is_one)
+    let headline = operations::find(operation).and_then(|one| one.headline.as_ref());
+    headline.is_some_and(|headline| headline.bytes.contains(&bytes))
 }
 
 /// Is this operation a headline at the largest number of tasks, with its smallest size?
 pub fn is_of_a_crowd(operation: &str) -> bool {
-    CROWDS.contains(&operation)
+    let headline = operations::find(operation).and_then(|one| one.headline.as_ref());
+    headline.is_some_and(|headline| headline.crowd > 0)
 }
 
 /// Are all points of this suite headlines?
 pub fn is_of_a_whole_suite(suite: &str) -> bool {
-    WHOLE_SUITES.contains(&suite)
+    suites::find(suite).is_some_and(|suite| suite.headline)
 }
 
 /// A verdict in one word, as fits the metric: memory is not fast.
@@ -92,26 +73,26 @@ impl<'a> Headline<'a> {
             }
         };
         let own = results.ours();
-        let of_operation = |operation: &'static str| {
+        let of_operation = |operation: &'static Operation| {
             results
                 .rows_of(own)
-                .filter(move |row| row.operation == operation)
+                .filter(move |row| row.operation == operation.name)
         };
-        for (operation, sizes) in PAIRS {
-            for size in sizes {
+        for (operation, headline) in asked_for(|one| one.place) {
+            for size in headline.bytes {
                 add(of_operation(operation).find(|row| row.tasks == 2 && row.bytes == *size));
             }
         }
-        for operation in CROWDS {
+        for (operation, _) in asked_for(|one| one.crowd) {
             let most = of_operation(operation).map(|row| row.tasks).max();
             add(of_operation(operation)
                 .filter(|row| Some(row.tasks) == most)
                 .min_by_key(|row| row.bytes));
         }
-        for suite in WHOLE_SUITES {
+        for suite in suites::ALL.iter().filter(|suite| suite.headline) {
             results
                 .rows_of(own)
-                .filter(|row| row.suite == suite)
+                .filter(|row| row.suite == suite.name)
                 .for_each(|row| add(Some(row)));
         }
         let of = |row: &'a Row| {

@@ -4,18 +4,21 @@
 //! measured number, and states nothing the numbers do not say. [`picture()`] gives one SVG for a
 //! README. Both are pure: same results, same bytes. `README.md` beside this file is the guide.
 
+mod advice;
 mod appearance;
-mod axes;
-mod chart;
+mod applications;
 mod context;
+mod data;
 mod glance;
 pub mod headline;
 mod page;
 mod panels;
-mod papers;
+mod paper_points;
+mod paper_tables;
 mod picture;
 mod plots;
 mod portability;
+mod ratios;
 mod scoreboard;
 mod table;
 mod text;
@@ -28,6 +31,7 @@ mod tests;
 
 pub use headline::Headline;
 pub use picture::picture;
+pub(crate) use text::count;
 
 use crate::reference::Point;
 use crate::results::Results;
@@ -36,20 +40,26 @@ use crate::results::Results;
 pub fn render(results: &Results, reference: &[Point]) -> String {
     let looks = appearance::looks(results);
     let headlines = Headline::all(results);
-    let plots = plots::section(results, &looks, reference);
+    let figures = panels::figures(results);
+    let verdict = scoreboard::verdict(results, &headlines);
     let sections = [
-        page::header(results, &scoreboard::verdict(results, &headlines)),
-        glance::section(results),
+        page::header(results, &verdict),
         warnings::summary(results),
+        advice::table(results),
+        ratios::section(results, &headlines),
+        applications::section(results, &looks),
+        glance::section(results),
         scoreboard::section(&headlines),
         portability::section(results),
-        plots.html,
-        table::section(results, &looks),
+        paper_tables::section(results),
+        plots::section(&figures),
+        table::section(results),
         context::environments(results, &looks),
         context::machine(&results.machine),
         context::method(results),
         warnings::section(results),
         page::footer(),
     ];
-    page::whole(results, &sections.concat(), &plots.data)
+    let data = data::element(results, &looks, &figures, reference);
+    page::whole(results, &sections.concat(), &data)
 }

@@ -1,15 +1,13 @@
 //! The frame of the page: head, style, scripts, header and footer.
 
-use plotly::Plot;
-
-use super::portability;
 use super::text::{date, html};
+use super::{advice, applications, paper_tables, portability};
 use crate::results::Results;
 
 /// The browser itself refuses whatever would leave the file.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 
-/// The page around `body`; `data` are the script elements that hold the plots' data.
+/// The page around `body`; `data` is the script element with what the page's script draws.
 pub fn whole(results: &Results, body: &str, data: &str) -> String {
     format!(
         concat!(
@@ -18,26 +16,15 @@ pub fn whole(results: &Results, body: &str, data: &str) -> String {
             "<meta name=\"color-scheme\" content=\"light dark\">\n",
             "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n",
             "<title>Regatta race, {date}</title>\n<style>\n{style}</style>\n</head>\n<body>\n",
-            "<main>\n{body}</main>\n{data}{library}<script>\n{script}</script>\n</body>\n</html>\n"
+            "<main>\n{body}</main>\n<div id=\"tip\" role=\"status\" hidden></div>\n{data}<script>\n{script}</script>\n</body>\n</html>\n"
         ),
         policy = POLICY,
         date = date(results.machine.started),
         style = include_str!("page.css"),
         body = body,
         data = data,
-        library = library(),
         script = include_str!("page.js"),
     )
-}
-
-/// The charting library's own script, with its licence line. The crate embeds a second one that
-/// sets formulae; it is as large as a third of the file and no plot of ours has a formula.
-pub fn library() -> String {
-    let scripts = Plot::offline_js_sources();
-    let end = scripts
-        .find("</script>")
-        .map_or(scripts.len(), |at| at + "</script>".len());
-    scripts[..end].to_owned() + "\n"
 }
 
 /// Title, verdict, and what was raced where and when.
@@ -53,20 +40,39 @@ pub fn header(results: &Results, verdict: &str) -> String {
         .filter(|part| !part.is_empty())
         .map(|part| html(part))
         .collect();
+    // The answer comes first; without one the standing is it.
+    let (answer, standing) = match advice::sentences(results) {
+        Some([answer, sure]) => {
+            let [sure, verdict] = [sure.as_str(), verdict].map(html);
+            (
+                answer,
+                format!("<p class=\"sure\">{sure}</p>\n<p class=\"standing\">{verdict}</p>\n"),
+            )
+        }
+        None => (verdict.to_owned(), String::new()),
+    };
     format!(
-        "<header>\n<p class=\"kicker\">Regatta race</p>\n<h1>{}</h1>\n<p class=\"place\">{}</p>\n<nav>{}</nav>\n</header>\n",
-        html(verdict),
+        "<header>\n<p class=\"kicker\">Regatta race</p>\n<h1>{}</h1>\n{standing}<p class=\"place\">{}</p>\n<nav aria-label=\"Sections\">{}</nav>\n</header>\n",
+        html(&answer),
         place.join(" <span class=\"dot\">·</span> "),
         nav(results),
     )
 }
 
 fn nav(results: &Results) -> String {
-    let portability = portability::is_there(results);
+    let is_there = |id: &str| match id {
+        portability::ANCHOR => portability::is_there(results),
+        paper_tables::ANCHOR => paper_tables::is_there(results),
+        applications::ANCHOR => applications::is_there(results),
+        _ => true,
+    };
     let links = [
+        ("advice", "Which library"),
+        (applications::ANCHOR, "Applications"),
         ("glance", "At a glance"),
         ("score", "Scoreboard"),
         (portability::ANCHOR, "Portability"),
+        (paper_tables::ANCHOR, "Then and now"),
         ("plots", "Plots"),
         ("rows", "All numbers"),
         ("environments", "Environments"),
@@ -76,7 +82,7 @@ fn nav(results: &Results) -> String {
     ];
     links
         .into_iter()
-        .filter(|(id, _)| portability || *id != portability::ANCHOR)
+        .filter(|(id, _)| is_there(id))
         .map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>"))
         .collect()
 }
@@ -88,7 +94,7 @@ fn cores(cores: u32) -> String {
 /// Units, once and for all.
 pub fn footer() -> String {
     "<footer><p>Units: 1 us = 10<sup>-6</sup> s; 1 GB/s = 10<sup>9</sup> bytes per second; 1 KiB = 1024 bytes. \
-     The plots are drawn by plotly.js (MIT licence), which is part of this file.</p></footer>\n"
+     This file holds all of the page and asks nothing of any network.</p></footer>\n"
         .into()
 }
 

@@ -5,35 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::operations::{self, Kind};
 use crate::reference::Point;
 use crate::results::{Metric, Results, Row};
-
-/// The order of operations on the page; others follow by name.
-const ORDER: [&str; 23] = [
-    "one-to-one",
-    "message-rate",
-    "exchange",
-    "ring",
-    "barrier",
-    "global-sum",
-    "global-product",
-    "global-max",
-    "broadcast",
-    "concatenation",
-    "complete-exchange",
-    "vector-send-recv",
-    "vector-exchange",
-    "blocks",
-    "put-flush",
-    "get-flush",
-    "accumulate-flush",
-    "fetch-add",
-    "message-rate-threads",
-    "host-node-send",
-    "host-node-recv",
-    "host-node-exchange",
-    "host-broadcast",
-];
 
 /// A curve over sizes needs this many of them.
 const CURVE: usize = 3;
@@ -87,7 +61,7 @@ pub fn figures(results: &Results) -> Vec<Figure<'_>> {
         .iter()
         .map(|row| (row.operation.as_str(), row.network.as_str(), row.metric))
         .collect();
-    kinds.sort_by_key(|kind| (place(&rows, kind.0), *kind));
+    kinds.sort_by_key(|kind| (place(kind.0), *kind));
     kinds.dedup();
     let mut out = Vec::new();
     for (operation, network, metric) in kinds {
@@ -106,7 +80,12 @@ pub fn figures(results: &Results) -> Vec<Figure<'_>> {
             quantity,
             panels,
         };
-        let curves = over_bytes(&of_kind);
+        // Sizes of problems are names rather than a scale.
+        let application = operations::size(operation, 0).is_some();
+        let curves = match application {
+            true => Vec::new(),
+            false => over_bytes(&of_kind),
+        };
         let bars = over_tasks(&of_kind, &curves);
         if metric == Metric::OneWay && !curves.is_empty() {
             let fast = over_bytes(
@@ -128,16 +107,13 @@ pub fn figures(results: &Results) -> Vec<Figure<'_>> {
     out
 }
 
-/// Known primitives in their order, then others, then what is not a primitive.
-fn place(rows: &[&Row], operation: &str) -> usize {
-    let other = |row: &&&Row| {
-        row.operation == operation && matches!(row.suite.as_str(), "start" | "memory")
-    };
-    let last = ORDER.len() + usize::from(rows.iter().any(|row| other(&row)));
-    ORDER
-        .iter()
-        .position(|name| *name == operation)
-        .unwrap_or(last)
+/// Operations that have a place in its order, then others, then what is not a primitive.
+fn place(operation: &str) -> u32 {
+    match operations::find(operation) {
+        Some(known) if known.panel > 0 => known.panel,
+        Some(known) if known.kind != Kind::Points => u32::MAX,
+        _ => u32::MAX - 1,
+    }
 }
 
 fn over_bytes<'a>(rows: &[&'a Row]) -> Vec<Panel<'a>> {
@@ -210,7 +186,7 @@ impl Figure<'_> {
     pub fn choice(&self, panel: &Panel) -> String {
         match self.over {
             Over::Bytes => super::text::count(panel.fixed, "task"),
-            Over::Tasks => super::text::bytes(panel.fixed),
+            Over::Tasks => super::text::size(self.operation, panel.fixed),
         }
     }
 
@@ -220,17 +196,6 @@ impl Figure<'_> {
             Quantity::Bandwidth => "bandwidth, GB/s".into(),
             Quantity::Measured(Metric::Rate) => "messages per second".into(),
             Quantity::Measured(metric) => format!("{}, {}", noun(metric), metric.unit()),
-        }
-    }
-
-    /// The value a row has in this plot, with its interval.
-    pub fn value(&self, row: &Row) -> (f64, [f64; 2]) {
-        match self.quantity {
-            Quantity::Measured(_) => (row.median, row.ci95),
-            Quantity::Bandwidth => {
-                let rate = |us| super::text::gigabytes(row.bytes, us);
-                (rate(row.median), [rate(row.ci95[1]), rate(row.ci95[0])])
-            }
         }
     }
 
@@ -248,6 +213,10 @@ pub fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWay => "time one way",
         Metric::Time => "time",
+        Metric::Communication => "time in communications",
+        Metric::Volume => "bytes given to others",
+        Metric::Messages => "messages",
+        Metric::Waiting => "longest time of a task in calls that wait",
         Metric::Rate => "messages per second",
         Metric::Resident => "resident memory per task",
         Metric::Share => "proportional share of memory per task",
@@ -310,13 +279,5 @@ mod tests {
         for row in &results.rows {
             assert_eq!(shown(row), row.measured(), "{row:?}");
         }
-    }
-
-    #[test]
-    fn bandwidth_turns_the_interval_around() {
-        let results = sample::results();
-        let figures = figures(&results);
-        let (value, [low, high]) = figures[1].value(figures[1].panels[0].rows[5]);
-        assert!(low < value && value < high, "{low} {value} {high}");
     }
 }

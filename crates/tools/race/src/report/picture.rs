@@ -18,6 +18,7 @@ use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, TextStyle};
 
 use super::appearance::{LIMIT, Look, OURS, full_name, looks};
 use super::text::{date, digits, tick};
+use crate::operations;
 use crate::results::{Metric, Results, Row};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -42,7 +43,9 @@ const DARK: [(RGBColor, &str); 4] = [
 /// The SVG of `results`; without one-way times on two tasks, a card that says so.
 pub fn picture(results: &Results) -> String {
     let shown = |row: &&Row| {
-        (row.operation.as_str(), row.metric, row.tasks) == ("one-to-one", Metric::OneWay, 2)
+        let operation = operations::find(&row.operation);
+        operation.is_some_and(|one| one.picture)
+            && (row.metric, row.tasks) == (Metric::OneWay, 2)
             && row.bytes > 0
             && row.measured()
             && row.median > 0.0

@@ -3,8 +3,9 @@
 use super::appearance::{OURS, label};
 use super::page;
 use super::text::{bytes, digits, heading, html, significant};
+use crate::operations::has_host;
 use crate::portability::targets::{self, Kept};
-use crate::portability::{has_host, paper, table};
+use crate::portability::{ahmad_wu, terminal};
 use crate::results::{Results, Row};
 use crate::stats::Verdict;
 
@@ -13,7 +14,7 @@ pub const ANCHOR: &str = "portability";
 
 /// Has this race such a section?
 pub fn is_there(results: &Results) -> bool {
-    !paper::lines(results).is_empty() || !targets::checks(results).is_empty()
+    !ahmad_wu::lines(results).is_empty() || !targets::checks(results).is_empty()
 }
 
 /// The section; empty for races of other suites.
@@ -26,11 +27,11 @@ pub fn section(results: &Results) -> String {
 }
 
 fn question(results: &Results) -> String {
-    let lines = paper::lines(results);
+    let lines = ahmad_wu::lines(results);
     if lines.is_empty() {
         return String::new();
     }
-    let names = paper::interfaces(results).into_iter().map(label);
+    let names = ahmad_wu::interfaces(results).into_iter().map(label);
     let heads: String = names
         .map(|name| format!("<th class=\"n\">{}</th>", html(&name)))
         .collect();
@@ -44,7 +45,7 @@ fn question(results: &Results) -> String {
     )
 }
 
-fn line(line: &paper::Line<'_>) -> String {
+fn line(line: &ahmad_wu::Line<'_>) -> String {
     let own = line.own;
     let then = line.then.map_or("–".into(), |ratio| significant(ratio, 3));
     let cells: String = line
@@ -61,27 +62,19 @@ fn line(line: &paper::Line<'_>) -> String {
         .collect();
     format!(
         "<tr><th scope=\"row\">{}</th><td class=\"n\">{} us</td><td class=\"n\">{then}</td>{cells}</tr>\n",
-        html(&place(own)),
+        html(&place(own, line.operation)),
         digits(own.median),
     )
 }
 
-fn place(row: &Row) -> String {
-    let noun = if has_host(&row.operation) {
-        "node"
-    } else {
-        "task"
-    };
+fn place(row: &Row, operation: &str) -> String {
+    let noun = if has_host(operation) { "node" } else { "task" };
     let many = if row.tasks == 1 { "" } else { "s" };
     let size = match row.bytes {
         0 => String::new(),
         size => format!(", {}", bytes(size)),
     };
-    format!(
-        "{}, {} {noun}{many}{size}",
-        heading(&row.operation),
-        row.tasks
-    )
+    format!("{}, {} {noun}{many}{size}", heading(operation), row.tasks)
 }
 
 fn class(verdict: Verdict) -> &'static str {
@@ -119,17 +112,17 @@ fn check(check: &targets::Check<'_>) -> String {
     };
     let [low, high] = check.ci95.map(|end| significant(end, 3));
     let against = check
-        .target
+        .bound
         .against
-        .map_or(String::new(), |name| format!(" against {name}"));
+        .map_or(String::new(), |other| format!(" against {}", other.name));
     format!(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"cell {class}\">{}<span class=\"sub\">{low}–{high}</span></td>\
          <td class=\"n\">{}</td><td>{}</td></tr>\n",
-        html(&(place(check.row) + &against)),
+        html(&(place(check.row, &check.row.operation) + &against)),
         html(&label(&check.row.environment)),
         significant(check.ratio, 3),
-        significant(check.target.most, 3),
-        table::verdict(check.kept),
+        significant(check.bound.most, 3),
+        terminal::verdict(check.kept),
     )
 }
 
@@ -137,6 +130,7 @@ fn check(check: &targets::Check<'_>) -> String {
 mod tests {
     use super::super::sample::{self, row};
     use super::*;
+    use crate::suites::{AHMAD_WU_1991, INTERFACES};
 
     fn of_suite(suite: &str, operation: &str, environment: &str, us: f64) -> Row {
         Row {
@@ -165,8 +159,13 @@ mod tests {
     #[test]
     fn the_question_of_1991_stands_beside_today_s_answer() {
         let results = with(vec![
-            of_suite(paper::SUITE, "vector-exchange", "regatta", 1.0),
-            of_suite(paper::SUITE, "vector-exchange", "regatta-express", 1.2),
+            of_suite(AHMAD_WU_1991.name, "vector-exchange", "regatta", 1.0),
+            of_suite(
+                AHMAD_WU_1991.name,
+                "vector-exchange",
+                "regatta-express",
+                1.2,
+            ),
         ]);
         let text = section(&results);
         assert!(text.contains("Regatta as Express") && !text.contains("Regatta as NX"));
@@ -180,8 +179,8 @@ mod tests {
     #[test]
     fn bounds_are_kept_or_broken() {
         let results = with(vec![
-            of_suite(targets::SUITE, "exchange", "regatta", 1.0),
-            of_suite(targets::SUITE, "vector-exchange", "regatta-express", 1.7),
+            of_suite(INTERFACES.name, "exchange", "regatta", 1.0),
+            of_suite(INTERFACES.name, "vector-exchange", "regatta-express", 1.7),
         ]);
         let text = section(&results);
         assert!(
@@ -193,6 +192,7 @@ mod tests {
 
     #[test]
     fn a_race_of_other_suites_has_no_such_section() {
-        assert_eq!(section(&sample::results()), "");
+        let results = sample::results();
+        assert_eq!(section(&results), "");
     }
 }

@@ -4,8 +4,9 @@ use super::appearance::{full_name, label};
 use super::headline::{Headline, word};
 use super::page;
 use super::panels::noun;
-use super::text::{bytes, count, digits, gigabytes, heading, html, scale, significant};
+use super::text::{bytes, count, digits, gigabytes, heading, html, ratio as rounded, scale, size};
 use super::warnings::doubtful;
+use crate::peers;
 use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
 
@@ -63,14 +64,9 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
 
 /// The environments that Regatta's own interface is held against.
 fn others(headlines: &[Headline]) -> &'static str {
-    const INTERFACES: [&str; 4] = [
-        "regatta-pvm",
-        "regatta-nx",
-        "regatta-express",
-        "regatta-mpi",
-    ];
+    let is_interface = |name: &str| peers::look(name).is_some_and(|look| look.interface);
     let mut best = headlines.iter().filter_map(|headline| headline.best);
-    match best.all(|row| INTERFACES.contains(&row.environment.as_str())) {
+    match best.all(|row| is_interface(&row.environment)) {
         true => "the best of its other interfaces",
         false => "the best peer",
     }
@@ -131,7 +127,7 @@ fn line(headline: &Headline) -> String {
             html(&label(&best.environment))
         )
     });
-    let ratio = |other: Option<&Row>| headline.ratio(other).map_or("–".into(), digits);
+    let ratio = |other: Option<&Row>| headline.ratio(other).map_or("–".into(), rounded);
     format!(
         "<tr><th scope=\"row\">{what}<span class=\"sub\">{where_}</span></th><td class=\"n\" data-label=\"Regatta\">{mine}</td>\
          <td class=\"n\" data-label=\"Best peer\">{best}</td><td class=\"n\" data-label=\"Ratio\">{ratio}</td>\
@@ -155,18 +151,19 @@ fn range(headline: &Headline) -> String {
         .filter(|_| headline.ours.measured())
         .and_then(|best| headline.ratio_range(best));
     ends.map_or_else(String::new, |ends| {
-        let [low, high] = ends.map(|end| significant(end, 2));
+        let [low, high] = ends.map(rounded);
         format!("<span class=\"sub\">{low}–{high}</span>")
     })
 }
 
-fn what(row: &Row) -> String {
-    let size = if row.bytes > 0 {
-        format!(", {}", bytes(row.bytes))
+/// The operation of a row, and its size.
+pub fn what(row: &Row) -> String {
+    let of_size = if row.bytes > 0 {
+        format!(", {}", size(&row.operation, row.bytes))
     } else {
         String::new()
     };
-    heading(&row.operation) + &size
+    heading(&row.operation) + &of_size
 }
 
 fn place(row: &Row) -> String {

@@ -1,9 +1,7 @@
-//! Every row of the race as a table that the reader can sort and filter.
+//! Every row of the race as a table that the reader can sort and filter. The page's script makes its lines when somebody opens it.
 
-use super::appearance::Look;
 use super::page;
-use super::text::{bytes, count, digits, html};
-use crate::results::{Results, Row};
+use crate::results::Results;
 
 const HEAD: [(&str, bool); 11] = [
     ("Operation", false),
@@ -20,7 +18,7 @@ const HEAD: [(&str, bool); 11] = [
 ];
 
 /// The collapsed section with all rows.
-pub fn section(results: &Results, looks: &[Look]) -> String {
+pub fn section(results: &Results) -> String {
     let head: String = HEAD
         .iter()
         .map(|(name, number)| {
@@ -30,12 +28,11 @@ pub fn section(results: &Results, looks: &[Look]) -> String {
             )
         })
         .collect();
-    let rows: String = results.rows.iter().map(|row| line(row, looks)).collect();
     let body = format!(
         "<details><summary>{} rows, one for each operation, environment, number of tasks and size</summary>\n\
          <p><input type=\"search\" id=\"filter\" placeholder=\"Filter, e.g. barrier pvm\" aria-label=\"Filter rows\"> \
-         Tap a heading to sort.</p>\n\
-         <div class=\"wide\"><table id=\"all\"><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div></details>\n",
+         Tap a heading to sort. The same numbers with all their digits are in results.csv beside this file.</p>\n\
+         <div class=\"wide\" tabindex=\"0\"><table id=\"all\"><thead><tr>{head}</tr></thead><tbody></tbody></table></div></details>\n",
         results.rows.len()
     );
     page::section("rows", "All numbers", &body)
@@ -43,52 +40,4 @@ pub fn section(results: &Results, looks: &[Look]) -> String {
 
 fn class(number: bool) -> &'static str {
     if number { " class=\"n\"" } else { "" }
-}
-
-fn line(row: &Row, looks: &[Look]) -> String {
-    let look = looks.iter().find(|look| look.name == row.environment);
-    let dot = look.map_or(String::new(), |look| {
-        format!("<i style=\"background:{}\"></i>", look.color)
-    });
-    let number = |value: f64| format!("<td class=\"n\" data-v=\"{value}\">{}</td>", digits(value));
-    let unit = html(&row.unit);
-    let values = if row.measured() {
-        format!(
-            "<td class=\"n\" data-v=\"{}\">{} <small>{unit}</small></td><td class=\"n\" data-v=\"{}\">{} – {}</td>{}{}",
-            row.median,
-            digits(row.median),
-            row.ci95[0],
-            digits(row.ci95[0]),
-            digits(row.ci95[1]),
-            number(row.p99),
-            number(row.minimum)
-        )
-    } else {
-        "<td class=\"n failed\" data-v=\"-1\">failed</td><td></td><td></td><td></td>".into()
-    };
-    let mut remarks: Vec<String> = Vec::new();
-    remarks.extend((!row.path.is_empty()).then(|| html(&row.path)));
-    remarks.extend(
-        (!row.flags.is_empty())
-            .then(|| format!("<b class=\"flag\">{}</b>", html(&row.flags.join(", ")))),
-    );
-    let network = if row.network == "local" {
-        String::new()
-    } else {
-        format!(" <small>{}</small>", html(&row.network))
-    };
-    format!(
-        "<tr><td>{}{network}</td><td>{dot}{}</td><td class=\"n\">{}</td><td class=\"n\" data-v=\"{}\">{}</td><td>{}</td>\
-         {values}<td class=\"n\" data-v=\"{}\" title=\"{}\">{}</td><td>{}</td></tr>\n",
-        html(&row.operation),
-        html(&row.environment),
-        row.tasks,
-        row.bytes,
-        bytes(row.bytes),
-        row.metric.name(),
-        row.launches,
-        count(row.samples, "sample"),
-        row.launches,
-        remarks.join(" ")
-    )
 }

@@ -1,8 +1,9 @@
 //! Words and numbers of the report: escaping, and values with sensible digits and a spelled unit.
 //!
-//! Everything that comes from a result file passes through [`html`] or [`plot`] before it is
+//! Everything that comes from a result file passes through [`html`] or [`script`] before it is
 //! written into the page. Units: us, ms, s; KiB = 1024 bytes; GB/s = 10^9 bytes per second.
 
+use crate::operations;
 use crate::results::Metric;
 
 /// `text` for HTML, between tags or inside a quoted attribute.
@@ -19,21 +20,6 @@ pub fn html(text: &str) -> String {
         }
     }
     out
-}
-
-/// `text` for a label or a hover text of a plot. The charting library gives a meaning to some
-/// tags, to entities and to dollar signs; characters that look the same stand in for these, so
-/// that nothing depends on the order in which it decodes them.
-pub fn plot(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '<' => '‹',
-            '>' => '›',
-            '&' => '＆',
-            '$' => '＄',
-            c => c,
-        })
-        .collect()
 }
 
 /// JSON for the inside of a `<script>` element: no `<` is left that could end it.
@@ -74,6 +60,22 @@ pub fn significant(value: f64, digits: i32) -> String {
     ))
 }
 
+/// Texts of ratios that lie on an edge of a verdict: equality, and the ends of a tie (`duet::ratio::TIE`).
+const EDGES: [&str; 3] = ["0.95", "1.00", "1.05"];
+
+/// A ratio, rounded so that its verdict can be seen from it: two digits behind the point, and a third one where two would be an edge between
+/// verdicts.
+pub fn ratio(value: f64) -> String {
+    if !value.is_finite() || !(0.1..10.0).contains(&value) {
+        return significant(value, 2);
+    }
+    let text = format!("{value:.2}");
+    match EDGES.contains(&text.as_str()) && value != 1.0 {
+        true => format!("{value:.3}"),
+        false => text,
+    }
+}
+
 fn thousands(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, whole) = whole.split_at(usize::from(whole.starts_with('-')));
@@ -90,9 +92,15 @@ fn thousands(number: &str) -> String {
 /// A factor that turns values of `metric` near `value` into a unit a reader likes, and that unit.
 pub fn scale(metric: Metric, value: f64) -> (f64, &'static str) {
     match metric {
-        Metric::OneWay | Metric::Time if value >= 1e6 => (1e-6, "s"),
-        Metric::OneWay | Metric::Time if value >= 1e4 => (1e-3, "ms"),
-        Metric::OneWay | Metric::Time => (1.0, "us"),
+        Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting if value >= 1e6 => {
+            (1e-6, "s")
+        }
+        Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting if value >= 1e4 => {
+            (1e-3, "ms")
+        }
+        Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting => (1.0, "us"),
+        Metric::Volume => (1e-6, "MB"),
+        Metric::Messages => (1.0, "messages"),
         Metric::Rate if value >= 1e6 => (1e-6, "M/s"),
         Metric::Rate if value >= 1e4 => (1e-3, "k/s"),
         Metric::Rate => (1.0, "/s"),
@@ -100,12 +108,6 @@ pub fn scale(metric: Metric, value: f64) -> (f64, &'static str) {
         Metric::Resident | Metric::Share => (1.0, "KiB"),
         Metric::Cpu => (1.0, "%"),
     }
-}
-
-/// A value with its unit: `0.0624 us`, `27.1 M/s`.
-pub fn value(metric: Metric, value: f64) -> String {
-    let (factor, unit) = scale(metric, value);
-    format!("{} {unit}", digits(value * factor))
 }
 
 /// A size: `8 B`, `4 KiB`, `16 MiB`; bytes where it is no whole number of a larger unit.
@@ -116,6 +118,11 @@ pub fn bytes(bytes: u64) -> String {
         }
     }
     format!("{} B", thousands(&bytes.to_string()))
+}
+
+/// The size of an operation: bytes, or what an application's problem is measured in, as `512 unknowns` or `class W`.
+pub fn size(operation: &str, size: u64) -> String {
+    operations::described_size(operation, size).unwrap_or_else(|| bytes(size))
 }
 
 /// A size short enough for a tick of an axis: `8`, `4K`, `16M`.
@@ -142,25 +149,8 @@ pub fn count(number: u64, noun: &str) -> String {
 
 /// The name of an operation as a heading: `one-to-one` becomes `One-to-one`.
 pub fn heading(name: &str) -> String {
-    let name = match name {
-        "host-node-send" => "from a node to the host",
-        "host-node-recv" => "from the host to a node",
-        "host-node-exchange" => "exchange of host and node",
-        "host-broadcast" => "broadcast from the host",
-        "join-leave" => "start and finish of a job",
-        "spawn" => "start of further tasks",
-        "notify" => "news of a task's death",
-        "idle" => "idle task",
-        "blocked-receive" => "blocked receive",
-        "message-rate" => "message rate",
-        "message-rate-threads" => "message rate of two threads",
-        "put-flush" => "put and flush",
-        "get-flush" => "get and flush",
-        "accumulate-flush" => "accumulate and flush",
-        "fetch-add" => "fetch and add",
-        "blocks" => "blocks of 8 bytes, as a datatype",
-        name => name,
-    };
+    let heading = operations::find(name).map_or("", |operation| operation.heading);
+    let name = if heading.is_empty() { name } else { heading };
     let mut letters = name.chars();
     letters
         .next()
@@ -235,6 +225,24 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_of_a_ratio_can_be_seen_from_its_digits() {
+        for (value, text) in [
+            (0.61, "0.61"),
+            (1.0, "1.00"),
+            (1.004, "1.004"),
+            (0.9961, "0.996"),
+            (0.951, "0.951"),
+            (1.052, "1.052"),
+            (1.06, "1.06"),
+            (0.0162, "0.016"),
+            (43.2, "43"),
+            (f64::INFINITY, "?"),
+        ] {
+            assert_eq!(ratio(value), text);
+        }
+    }
+
+    #[test]
     fn sizes_units_and_dates_are_spelled() {
         assert_eq!(
             [bytes(0), bytes(8), bytes(1000), bytes(4096)],
@@ -244,9 +252,6 @@ mod tests {
             [bytes(1536), bytes(16 << 20), tick(16 << 20), tick(8)],
             ["1,536 B", "16 MiB", "16M", "8"]
         );
-        assert_eq!(value(Metric::Rate, 27.14e6), "27.1 M/s");
-        assert_eq!(value(Metric::Time, 64_000.0), "64.0 ms");
-        assert_eq!(value(Metric::Share, 20480.0), "20.0 MiB");
         assert_eq!(gigabytes(1_000_000, 100.0), 10.0);
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
@@ -260,7 +265,6 @@ mod tests {
             html(r#"<b a="x" b='y'>&"#),
             "&lt;b a=&quot;x&quot; b=&#39;y&#39;&gt;&amp;"
         );
-        assert!(!plot("<a href='x'>&lt;$x$").contains(['<', '>', '&', '$']));
         assert_eq!(script("</script>"), "\\u003c/script>");
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::page;
-use super::text::{bytes, count, digits, html};
-use crate::collect::INTERRUPTED;
+use super::text::{count, digits, html, size};
+use crate::collect::{CANNOT, INTERRUPTED};
 use crate::results::{Results, Row};
 
 /// The cache line may vary by this factor before the machine counts as unsteady.
@@ -16,10 +16,14 @@ const FEW: &str = "few-launches";
 const LEFT_OUT: &str = "unsteady-launches-left-out";
 
 /// The meanings of flags, by their beginnings.
-const MEANINGS: [(&str, &str); 6] = [
+const MEANINGS: [(&str, &str); 7] = [
     (
         INTERRUPTED,
         "the race was interrupted before this was measured",
+    ),
+    (
+        CANNOT,
+        "the environment cannot run this, or not with this number of tasks",
     ),
     (
         "time-out",
@@ -127,7 +131,7 @@ fn flagged(flag: &str, rows: &[&Row]) -> String {
                 row.environment,
                 row.operation,
                 count(row.tasks.into(), "task"),
-                bytes(row.bytes)
+                size(&row.operation, row.bytes)
             )
         })
         .collect();

@@ -1,8 +1,8 @@
-//! Both answers as tables in a terminal.
+//! The answers of these suites as tables in a terminal.
 
 use std::fmt::Write as _;
 
-use super::{paper, targets};
+use super::{ahmad_wu, targets};
 use crate::results::Results;
 use crate::stats::Verdict;
 use crate::table::{align, quantity, size, times};
@@ -18,19 +18,19 @@ pub fn render(results: &Results) -> String {
 
 /// The ratios of the paper and of today.
 fn question(results: &Results) -> String {
-    let lines = paper::lines(results);
+    let lines = ahmad_wu::lines(results);
     if lines.is_empty() {
         return String::new();
     }
     let mut head: Vec<String> = ["operation", "tasks", "bytes", "regatta", "then"]
         .map(str::to_owned)
         .to_vec();
-    head.extend(paper::interfaces(results).into_iter().map(str::to_owned));
+    head.extend(ahmad_wu::interfaces(results).into_iter().map(str::to_owned));
     let mut cells = vec![head];
     for line in &lines {
         let own = line.own;
         let mut row = vec![
-            own.operation.clone(),
+            line.operation.to_owned(),
             own.tasks.to_string(),
             size(own.bytes),
             quantity(own.metric, own.median),
@@ -74,7 +74,7 @@ fn bounds(results: &Results) -> String {
     ];
     let mut cells = vec![head.map(str::to_owned).to_vec()];
     for check in &checks {
-        let against = check.target.against;
+        let against = check.bound.against;
         cells.push(vec![
             check.row.operation.clone(),
             check.row.tasks.to_string(),
@@ -82,9 +82,9 @@ fn bounds(results: &Results) -> String {
             check.row.environment.clone(),
             times(check.ratio),
             check.ci95.map(times).join(" to "),
-            times(check.target.most),
+            times(check.bound.most),
             verdict(check.kept).to_owned()
-                + &against.map_or(String::new(), |name| format!(", against {name}")),
+                + &against.map_or(String::new(), |other| format!(", against {}", other.name)),
         ]);
     }
     let count = |kept| checks.iter().filter(|check| check.kept == kept).count();
@@ -115,6 +115,7 @@ pub fn verdict(kept: Kept) -> &'static str {
 mod tests {
     use super::*;
     use crate::results::Row;
+    use crate::suites::{AHMAD_WU_1991, INTERFACES};
     use crate::table::tests::{results, row};
 
     fn of_suite(suite: &str, environment: &str, bytes: u64, us: f64) -> Row {
@@ -127,9 +128,9 @@ mod tests {
     #[test]
     fn the_question_has_a_line_for_each_point() {
         let text = render(&results(vec![
-            of_suite(paper::SUITE, "regatta", 40, 0.1),
-            of_suite(paper::SUITE, "regatta-nx", 40, 0.11),
-            of_suite(paper::SUITE, "regatta-express", 40, 0.1),
+            of_suite(AHMAD_WU_1991.name, "regatta", 40, 0.1),
+            of_suite(AHMAD_WU_1991.name, "regatta-nx", 40, 0.11),
+            of_suite(AHMAD_WU_1991.name, "regatta-express", 40, 0.1),
         ]));
         let line = text
             .lines()
@@ -153,9 +154,9 @@ mod tests {
     #[test]
     fn bounds_say_whether_they_were_kept() {
         let text = render(&results(vec![
-            of_suite(targets::SUITE, "regatta", 8, 0.1),
-            of_suite(targets::SUITE, "regatta-nx", 8, 0.11),
-            of_suite(targets::SUITE, "regatta-express", 8, 0.13),
+            of_suite(INTERFACES.name, "regatta", 8, 0.1),
+            of_suite(INTERFACES.name, "regatta-nx", 8, 0.11),
+            of_suite(INTERFACES.name, "regatta-express", 8, 0.13),
         ]));
         assert!(text.contains("1 kept, 1 broken, 0 not decided"), "{text}");
         assert!(!text.contains("Then:"));

@@ -3,64 +3,27 @@
 //!
 //! The paper's answer is the ratio of its times for Express and for the iPSC/2's own NX, both from `reference/ahmad-wu-1991.csv`.
 
-use std::collections::BTreeSet;
-
-use super::Place;
+use crate::operations::{self, Operation};
+use crate::peers;
 use crate::reference::{self, Point};
-use crate::results::{Results, Row};
+use crate::results::{self, Results, Row};
 use crate::stats::Verdict;
+use crate::suites::AHMAD_WU_1991;
 
 /// Name of the suite, and of the paper among the references.
-pub const SUITE: &str = "ahmad-wu-1991";
-/// The paper's names of its two interfaces.
+const SUITE: &str = AHMAD_WU_1991.name;
+/// The paper's name of its portable interface,
 const PORTABLE: &str = "Express";
-const OWN: &str = "iPSC2";
+/// and of the machine's own one.
+pub const OWN: &str = "iPSC2";
 /// Our own interface, and how the names of those over it begin.
 const OURS: &str = "regatta";
 const OVER: &str = "regatta-";
-/// An environment that is no other interface.
-const SAME: [&str; 2] = ["regatta-trusted", "regatta-again"];
-
-/// The operations, in the paper's order.
-const OPERATIONS: [&str; 13] = [
-    "host-node-recv",
-    "host-node-send",
-    "one-to-one",
-    "host-node-exchange",
-    "exchange",
-    "host-broadcast",
-    "broadcast",
-    "global-sum",
-    "global-product",
-    "global-max",
-    "concatenation",
-    "vector-send-recv",
-    "vector-exchange",
-];
+/// Our own interface raced against itself: no other interface.
+const AGAIN: &str = "regatta-again";
 
 fn points() -> Vec<Point> {
-    let all = reference::points().into_iter();
-    all.filter(|point| point.paper == SUITE).collect()
-}
-
-/// Every operation with the numbers of processors and the sizes for which the paper prints a time.
-pub fn places() -> Vec<Place> {
-    let points = points();
-    let mut places = Vec::new();
-    for operation in OPERATIONS {
-        let of_it = || points.iter().filter(|point| point.operation == operation);
-        let numbers: BTreeSet<u32> = of_it().map(|point| point.processors).collect();
-        for tasks in numbers {
-            let here = of_it().filter(|point| point.processors == tasks);
-            let bytes: BTreeSet<u64> = here.map(|point| point.bytes).collect();
-            places.push(Place {
-                operation,
-                tasks,
-                bytes: bytes.into_iter().collect(),
-            });
-        }
-    }
-    places
+    reference::points_of(SUITE)
 }
 
 /// How much longer an interface takes than the own one.
@@ -75,7 +38,9 @@ pub struct Cost {
 /// One point: the paper's ratio and those of today.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'a> {
-    /// Our own interface's row.
+    /// The operation of the interfaces over our own.
+    pub operation: &'a str,
+    /// Our own interface's row; where it has no such operation, that of the operation beside it.
     pub own: &'a Row,
     /// The time of Express divided by that of NX on the iPSC/2, where the paper's copy is legible.
     pub then: Option<f64>,
@@ -88,7 +53,7 @@ pub fn interfaces(results: &Results) -> Vec<&str> {
     let took_part = |name: &&str| results.rows_of(name).any(|row| row.suite == SUITE);
     let names = results.environments.iter().map(|one| one.name.as_str());
     names
-        .filter(|name| name.starts_with(OVER) && !SAME.contains(name))
+        .filter(|name| name.starts_with(OVER) && *name != AGAIN && !peers::is_between_hosts(name))
         .filter(took_part)
         .collect()
 }
@@ -96,17 +61,30 @@ pub fn interfaces(results: &Results) -> Vec<&str> {
 /// All points at which our own interface was measured, in the order of the rows.
 pub fn lines(results: &Results) -> Vec<Line<'_>> {
     let (points, interfaces) = (points(), interfaces(results));
+    let line = |own, operation| Line {
+        operation,
+        own,
+        then: then(&points, own),
+        now: interfaces
+            .iter()
+            .map(|name| cost(results, own, operation, name))
+            .collect(),
+    };
     let own = results.rows_of(OURS);
-    own.filter(|own| own.suite == SUITE && own.measured())
-        .map(|own| Line {
-            own,
-            then: then(&points, own),
-            now: interfaces
-                .iter()
-                .map(|name| cost(results, own, name))
-                .collect(),
-        })
-        .collect()
+    let own = own.filter(|own| own.suite == SUITE && own.measured());
+    let mut lines = Vec::new();
+    for own in own {
+        lines.push(line(own, own.operation.as_str()));
+        let others = beside(&own.operation).map(|operation| line(own, operation.name));
+        lines.extend(others.filter(|line| line.now.iter().any(Option::is_some)));
+    }
+    lines
+}
+
+/// The operations of the suite that stand beside this one.
+fn beside(name: &str) -> impl Iterator<Item = &'static Operation> {
+    operations::of(&AHMAD_WU_1991)
+        .filter(move |one| one.beside.is_some_and(|other| other.name == name))
 }
 
 fn then(points: &[Point], own: &Row) -> Option<f64> {
@@ -121,8 +99,12 @@ fn then(points: &[Point], own: &Row) -> Option<f64> {
     Some(of(PORTABLE)? / of(OWN)?)
 }
 
-fn cost(results: &Results, own: &Row, name: &str) -> Option<Cost> {
-    let same = |row: &&Row| row.point() == own.point() && row.measured();
+fn cost(results: &Results, own: &Row, operation: &str, name: &str) -> Option<Cost> {
+    let point = results::Point {
+        operation,
+        ..own.point()
+    };
+    let same = |row: &&Row| row.point() == point && row.measured();
     let row = results.rows_of(name).find(same)?;
     Some(Cost {
         ratio: results.ratio(row, own),
@@ -132,7 +114,10 @@ fn cost(results: &Results, own: &Row, name: &str) -> Option<Cost> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::places;
     use crate::table::tests::{results, row};
 
     fn in_suite(operation: &str, environment: &str, bytes: u64, us: f64) -> Row {
@@ -144,9 +129,11 @@ mod tests {
 
     #[test]
     fn the_paper_s_tables_are_all_there() {
-        let places = places();
+        let places = places::of_messages(&AHMAD_WU_1991);
         let of = |operation: &str| -> Vec<(u32, usize)> {
-            let here = places.iter().filter(|place| place.operation == operation);
+            let here = places
+                .iter()
+                .filter(|place| place.operation.name == operation);
             here.map(|place| (place.tasks, place.bytes.len())).collect()
         };
         assert_eq!(of("host-node-send"), [(1, 8)]);
@@ -155,7 +142,10 @@ mod tests {
         assert_eq!(of("global-product"), [(4, 4), (8, 4), (16, 4), (32, 4)]);
         assert_eq!(of("vector-exchange"), [(2, 5)]);
         let named: BTreeSet<String> = points().into_iter().map(|point| point.operation).collect();
-        let listed: BTreeSet<String> = OPERATIONS.map(str::to_owned).into_iter().collect();
+        assert_eq!(of("one-to-one-send"), [(2, 8)]);
+        assert_eq!(of("exchange-plain"), of("exchange"));
+        let listed = operations::of(&AHMAD_WU_1991).map(|one| one.in_papers().to_owned());
+        let listed: BTreeSet<String> = listed.collect();
         assert_eq!(named, listed);
     }
 
@@ -184,6 +174,20 @@ mod tests {
         assert!((cost.ratio - 1.1).abs() < 1e-9);
         assert_eq!(cost.verdict, Verdict::Behind);
         assert_eq!(lines[1].now, [None]);
+    }
+
+    /// Our own interface has no exchange of that kind: the paper's question is put to its usual one.
+    #[test]
+    fn an_exchange_by_a_send_and_a_receive_is_held_against_our_own_exchange() {
+        let results = results(vec![
+            in_suite("exchange", "regatta", 40, 0.2),
+            in_suite("exchange", "regatta-nx", 40, 0.2),
+            in_suite("exchange-plain", "regatta-nx", 40, 0.3),
+        ]);
+        let lines = lines(&results);
+        let plain = &lines[1];
+        assert_eq!((lines.len(), plain.operation), (2, "exchange-plain"));
+        assert!(plain.now[0].is_some_and(|cost| (cost.ratio - 1.5).abs() < 1e-9));
     }
 
     #[test]

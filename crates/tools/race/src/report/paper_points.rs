@@ -2,6 +2,7 @@
 
 use super::panels::{Figure, Over, Panel, Quantity};
 use super::text;
+use crate::operations;
 use crate::reference::Point;
 
 /// The papers' points for `panel`. Where no paper used as many processors, the nearest larger
@@ -10,9 +11,11 @@ pub fn beside<'a>(figure: &Figure, panel: &Panel, reference: &'a [Point]) -> Vec
     if figure.quantity != Quantity::Bandwidth && !times(figure) {
         return Vec::new();
     }
+    let known = operations::find(figure.operation);
+    let name = known.map_or(figure.operation, |one| one.in_papers());
     let same = reference
         .iter()
-        .filter(|point| point.operation == figure.operation && crossed(point, figure.network));
+        .filter(|point| point.operation == name && crossed(point, figure.network));
     match figure.over {
         Over::Bytes => {
             let counts = same.clone().map(|point| u64::from(point.processors));
@@ -59,7 +62,7 @@ pub fn year(paper: &str) -> &str {
     paper.rsplit('-').next().unwrap_or(paper)
 }
 
-/// The hover text of a point.
+/// All about a point, in lines.
 pub fn describe(point: &Point) -> String {
     let bandwidth = match point.bytes {
         0 => String::new(),
@@ -83,7 +86,7 @@ pub fn describe(point: &Point) -> String {
         format!("{} us{bandwidth}", text::digits(point.us)),
         format!("{}, {}", point.paper, point.table),
     ];
-    lines.map(|line| text::plot(&line)).join("<br>")
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -166,10 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn the_hover_text_names_library_machine_year_and_table() {
+    fn the_text_of_a_point_names_library_machine_year_and_table() {
         let text = describe(&point("one-to-one", 2, 1000));
         for part in [
-            "PVM ‹3›",
+            "PVM <3>",
             "HP 735",
             "1997",
             "189 us",

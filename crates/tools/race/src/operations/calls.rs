@@ -1,0 +1,27 @@
+//! A send and a receive apart: the time of the call alone.
+
+use super::{Need, Operation, Pattern, Program};
+use crate::suites::{AHMAD_WU_1991, Suite};
+
+const SUITES: &[&Suite] = &[&AHMAD_WU_1991];
+
+pub(super) static ALL: &[&Operation] = &[
+    &Operation {
+        heading: "the call that sends",
+        about: "a task's time in the call that sends, while the other one waits in its receive",
+        suites: SUITES,
+        pattern: Pattern::Messages,
+        panel: 11,
+        ..Operation::pair("one-to-one-send", Program::Primitive("calls.c"))
+    },
+    // The message comes before a word that is received first, which takes tags.
+    &Operation {
+        heading: "the call that receives",
+        about: "a task's time in the call that receives a message which has been sent before",
+        suites: SUITES,
+        pattern: Pattern::Messages,
+        need: Need::Library,
+        panel: 12,
+        ..Operation::pair("one-to-one-recv", Program::Primitive("calls.c"))
+    },
+];

@@ -1,0 +1,126 @@
+//! Operations of all tasks together.
+
+use super::{Bound, Headline, Operation, Pattern, Program, Room};
+use crate::suites::{AHMAD_1997, AHMAD_WU_1991, INTERFACES, PRIMITIVES};
+
+pub(super) static ALL: &[&Operation] = &[
+    &BARRIER,
+    &BROADCAST,
+    &GLOBAL_SUM,
+    &GLOBAL_PRODUCT,
+    &GLOBAL_MAX,
+    &CONCATENATION,
+    &COMPLETE_EXCHANGE,
+];
+
+/// 10, 64, 128 and 256 words of 4 bytes.
+const REDUCED: &[u64] = &[40, 256, 512, 1024];
+const NUMBERS: &[u32] = &[2, 4, 8, 16, 32];
+const REDUCTIONS: &[Bound] = &[Bound::alike(NUMBERS, REDUCED, 1.15)];
+
+static BARRIER: Operation = Operation {
+    about: "all wait for all",
+    suites: &[&PRIMITIVES, &INTERFACES],
+    pattern: Pattern::Barrier,
+    unit: 0,
+    crossing: |_, hosts| hosts,
+    panel: 50,
+    headline: Some(Headline {
+        place: 3,
+        bytes: &[0],
+        crowd: 1,
+    }),
+    bounds: &[Bound::alike(&[32], &[0], 1.15)],
+    ..Operation::new("barrier", Program::Primitive("barrier.c"))
+};
+
+static BROADCAST: Operation = Operation {
+    about: "from one task, each time another, to all",
+    suites: &[&PRIMITIVES, &AHMAD_WU_1991],
+    pattern: Pattern::Broadcast,
+    crossing: |_, hosts| hosts - 1,
+    panel: 90,
+    headline: Some(Headline {
+        place: 5,
+        bytes: &[1 << 10, 64 << 10],
+        crowd: 0,
+    }),
+    ..Operation::new("broadcast", Program::Primitive("broadcast.c"))
+};
+
+/// A vector of doubles, combined over all tasks.
+const fn reduction(name: &'static str) -> Operation {
+    Operation {
+        unit: 8,
+        crossing: |_, hosts| hosts,
+        bounds: REDUCTIONS,
+        ..Operation::new(name, Program::Primitive("global.c"))
+    }
+}
+
+static GLOBAL_SUM: Operation = Operation {
+    about: "the sum of a vector of doubles over all tasks, at all of them",
+    suites: &[&PRIMITIVES, &AHMAD_WU_1991, &AHMAD_1997, &INTERFACES],
+    panel: 60,
+    headline: Some(Headline {
+        place: 4,
+        bytes: &[8],
+        crowd: 2,
+    }),
+    bounds: &[
+        Bound::alike(NUMBERS, REDUCED, 1.15),
+        Bound::alike(&[32], &[8], 1.15),
+    ],
+    ..reduction("global-sum")
+};
+
+static GLOBAL_PRODUCT: Operation = Operation {
+    about: "the product, likewise",
+    suites: &[&AHMAD_WU_1991, &INTERFACES],
+    panel: 70,
+    ..reduction("global-product")
+};
+
+static GLOBAL_MAX: Operation = Operation {
+    about: "the maximum, likewise",
+    suites: &[&PRIMITIVES, &AHMAD_WU_1991, &INTERFACES],
+    panel: 80,
+    ..reduction("global-max")
+};
+
+static CONCATENATION: Operation = Operation {
+    about: "a block of each task, in order, at all of them",
+    suites: &[&PRIMITIVES, &AHMAD_WU_1991],
+    pattern: Pattern::Concatenation,
+    room: Room::EachTask,
+    crossing: |tasks, hosts| hosts * elsewhere(tasks, hosts),
+    panel: 100,
+    headline: Some(Headline {
+        place: 6,
+        bytes: &[1 << 10, 64 << 10],
+        crowd: 0,
+    }),
+    ..Operation::new("concatenation", Program::Primitive("concatenation.c"))
+};
+
+static COMPLETE_EXCHANGE: Operation = Operation {
+    about: "a block of each task to each other one",
+    suites: &[&PRIMITIVES],
+    room: Room::EachTask,
+    crossing: |tasks, hosts| tasks * elsewhere(tasks, hosts),
+    panel: 110,
+    headline: Some(Headline {
+        place: 7,
+        bytes: &[1 << 10, 64 << 10],
+        crowd: 0,
+    }),
+    ..Operation::new(
+        "complete-exchange",
+        Program::Primitive("complete-exchange.c"),
+    )
+};
+
+/// Tasks on other hosts than a task's own; ranks are dealt to hosts in blocks.
+fn elsewhere(tasks: u64, hosts: u64) -> u64 {
+    tasks - tasks / hosts.max(1)
+}

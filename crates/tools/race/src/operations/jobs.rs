@@ -1,0 +1,73 @@
+//! Operations of whole jobs, and of their tasks beside messages. Each has launches of its own.
+
+use super::{Kind, Need, Operation, Pattern, Program};
+use crate::peers::Peer;
+use crate::plan::Effort;
+use crate::results::Metric;
+use crate::suites::{MEMORY, START};
+
+/// The most tasks that one task is asked to start.
+const MAX_STARTED_TASKS: u32 = 256;
+
+/// All of them.
+pub static ALL: &[&Operation] = &[
+    &Operation {
+        heading: "start and finish of a job",
+        about: "start and end of a job, as its launcher takes it",
+        kind: Kind::JoinLeave,
+        suites: &[&START],
+        ..Operation::new("join-leave", Program::Primitive("idle.c"))
+    },
+    &Operation {
+        heading: "start of further tasks",
+        about: "one task starts others, until each has joined and answered",
+        kind: Kind::Spawn,
+        suites: &[&START],
+        need: Need::Spawning,
+        pattern: Pattern::Spawning,
+        tasks: (1, MAX_STARTED_TASKS),
+        ..Operation::new("spawn", Program::Primitive("spawn.c"))
+    },
+    &Operation {
+        heading: "news of a task's death",
+        about: "a task kills another one from outside, until it has the event",
+        kind: Kind::Notify,
+        suites: &[&START],
+        need: Need::Deaths,
+        tasks: (2, MAX_STARTED_TASKS),
+        ..Operation::new("notify", Program::Primitive("spawn.c"))
+    },
+    &Operation {
+        heading: "idle task",
+        about: "memory of a task that waits",
+        kind: Kind::IdleMemory,
+        metric: Metric::Resident,
+        suites: &[&MEMORY],
+        ..Operation::new("idle", Program::Primitive("idle.c"))
+    },
+    &Operation {
+        about: "processor time of a task that is blocked in a receive",
+        heading: "blocked receive",
+        kind: Kind::IdleProcessor,
+        metric: Metric::Cpu,
+        suites: &[&MEMORY],
+        ..Operation::new("blocked-receive", Program::Primitive("idle.c"))
+    },
+];
+
+/// The operation that a launch of this kind is; none of points, which carry their names.
+pub fn of(kind: Kind) -> Option<&'static Operation> {
+    ALL.iter().copied().find(|operation| operation.kind == kind)
+}
+
+/// Numbers of tasks unless others are asked for. Only a full race has time for 100 where that takes 3 to 14 s.
+pub fn usual(kind: Kind, peer: &dyn Peer, effort: Effort) -> &'static [u32] {
+    let full = effort == Effort::Full;
+    match (kind, effort) {
+        (Kind::Spawn, _) if peer.facts().starts_slowly && !full => &[1, 10],
+        (Kind::Spawn, _) => &[1, 10, 100],
+        (Kind::Notify, Effort::Quick) | (Kind::IdleProcessor, _) => &[2],
+        (Kind::IdleMemory, _) => &[32],
+        _ => &[2, 32],
+    }
+}

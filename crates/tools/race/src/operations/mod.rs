@@ -1,0 +1,549 @@
+//! The operations: all that the race knows of each stands in one entry of this table.
+//!
+//! An entry names its program's text, and says in which suites it is raced, what an environment needs for it, its sizes, metric and place in
+//! reports ([`Operation`]; the crate's README has the contract). Nothing else in the race names an operation: the plan, the programs' list,
+//! the settings, the reports and the table in docs/race.md are made of this one.
+
+mod applications;
+mod calls;
+mod collectives;
+mod copies;
+mod hosted;
+pub mod jobs;
+mod messages;
+mod mpi;
+mod packed;
+mod streams;
+mod typed;
+
+use std::fmt;
+
+pub use applications::{Application, Problem};
+
+use crate::peers::interfaces::{EXPRESS, NX};
+use crate::results::Metric;
+use crate::suites::Suite;
+
+/// All operations, in the order they are shown.
+pub static ALL: [&[&Operation]; 11] = [
+    messages::ALL,
+    calls::ALL,
+    streams::ALL,
+    collectives::ALL,
+    copies::ALL,
+    jobs::ALL,
+    packed::ALL,
+    typed::ALL,
+    mpi::ALL,
+    hosted::ALL,
+    applications::ALL,
+];
+
+/// Sizes of messages, bytes.
+pub const SIZES: &[u64] = &[
+    0,
+    8,
+    64,
+    256,
+    1 << 10,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+    16 << 20,
+];
+/// Blocks for all tasks together may not be larger than this in one task.
+const LARGEST_BUFFER: u64 = 64 << 20;
+/// Messages of one window of `message-rate`, as in `programs/primitives/measure.h`.
+const MESSAGES_PER_WINDOW: u64 = 64;
+/// Numbers of tasks that operations between tasks of one launch take.
+pub const TASKS_OF_A_LAUNCH: (u32, u32) = (2, 64);
+
+/// One kind of work that the race measures.
+pub struct Operation {
+    /// Its name in results, on the command line and in the program.
+    pub name: &'static str,
+    /// Its heading in reports; empty: the name.
+    pub heading: &'static str,
+    /// Description, a line for docs/race.md; empty for a variant that the line of another operation covers.
+    pub about: &'static str,
+    /// Its program.
+    pub program: Program,
+    /// Work of a launch.
+    pub kind: Kind,
+    /// The measured quantity.
+    pub metric: Metric,
+    /// Suites that it is raced in.
+    pub suites: &'static [&'static Suite],
+    /// Ability of environments that it needs.
+    pub need: Need,
+    /// Operation that papers have in its place: it is raced at that one's points of papers too, which are drawn behind both.
+    pub beside: Option<&'static Operation>,
+    /// Pattern of its messages, which decides the settings of peers.
+    pub pattern: Pattern,
+    /// Has it launches of its own, because its program starts differently?
+    pub alone: bool,
+    /// Raced unasked by the environment that shows limits only, and by that on one host.
+    pub of_the_limit: bool,
+    /// The fewest and the most tasks that can be asked for,
+    pub tasks: (u32, u32),
+    /// and the only number that it is raced with, if there is just one.
+    pub exactly: Option<u32>,
+    /// Is it a program on a host and its nodes? Tasks are the nodes.
+    pub host: bool,
+    /// Sizes at which it is raced, unless its suite has others. Bytes.
+    pub bytes: &'static [u64],
+    /// Sizes are multiples of so many bytes; 0: it has no size.
+    pub unit: u64,
+    /// The smallest size, in bytes.
+    pub smallest: u64,
+    /// The messages that a buffer holds.
+    pub room: Room,
+    /// The messages that must at least cross between hosts in one run, by tasks and hosts; each counts with the operation's bytes.
+    pub crossing: fn(u64, u64) -> u64,
+    /// Its place on the report's page; 0: after all that have one, by name.
+    pub panel: u32,
+    /// Whether readers ask for it first.
+    pub headline: Option<Headline>,
+    /// Is it drawn in the picture?
+    pub picture: bool,
+    /// Bounds on what it may cost on the interfaces over Regatta's own.
+    pub bounds: &'static [Bound],
+}
+
+/// The program that carries out an operation.
+#[derive(Debug, Clone, Copy)]
+pub enum Program {
+    /// A file of `programs/primitives`.
+    Primitive(&'static str),
+    /// A whole application.
+    Application(&'static Application),
+}
+
+/// The work of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Measures points, together with other operations.
+    Points,
+    /// Joins and leaves; the launcher's time is measured.
+    JoinLeave,
+    /// One task starts the others.
+    Spawn,
+    /// One task starts the others, and hears of their deaths.
+    Notify,
+    /// Is idle; memory is measured.
+    IdleMemory,
+    /// Is blocked in a receive; processor time is measured.
+    IdleProcessor,
+    /// Solves one problem of an application, and checks the answer.
+    Application,
+}
+
+/// An ability of an environment beyond messages and collectives of a set of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing more than messages and collectives.
+    Messages,
+    /// A text of this application for the environment's interface.
+    Application(&'static Application),
+    /// A message-passing library, whatever it can do.
+    Library,
+    /// A program on a host that has nodes.
+    Hosts,
+    /// Sends that do not wait for their receives, of whatever length.
+    Buffering,
+    /// A call that sends and receives.
+    Sendrecv,
+    /// As `Sendrecv`, of elements other than bytes.
+    SendrecvTypes,
+    /// Messages of elements other than bytes.
+    Types,
+    /// Packed messages of bytes.
+    Packing,
+    /// Packed messages of other elements.
+    PackedTypes,
+    /// Packed messages that every machine can read.
+    PackedDefault,
+    /// Transfers to and from the memory of other tasks.
+    Windows,
+    /// Derived datatypes.
+    Blocks,
+    /// Messages of several threads of a task at once.
+    Threads,
+    /// Tasks that start tasks.
+    Spawning,
+    /// News of the ends of tasks.
+    Deaths,
+}
+
+/// A pattern of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Between neighbours.
+    Messages,
+    /// All wait for all.
+    Barrier,
+    /// From one to all.
+    Broadcast,
+    /// From all to all, the same for all.
+    Concatenation,
+    /// Of several threads.
+    Threads,
+    /// Between a task and those it starts.
+    Spawning,
+    /// Anything else, for which no environment has settings of its own.
+    Other,
+}
+
+/// The messages that a buffer holds, which bounds their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// So many.
+    Blocks(u64),
+    /// One for each task.
+    EachTask,
+    /// So many windows.
+    Windows(u64),
+}
+
+/// The points of an operation that are headlines.
+#[derive(Debug, Clone, Copy)]
+pub struct Headline {
+    /// Its place among the headlines of two tasks,
+    pub place: u32,
+    /// and the sizes there.
+    pub bytes: &'static [u64],
+    /// Its place among those of the largest number of tasks raced, at the smallest size; 0: it is none.
+    pub crowd: u32,
+}
+
+/// A bound on the time of interfaces, as a multiple of that of our own one.
+pub struct Bound {
+    /// The operation of our own interface that it is held against, if it is not the same.
+    pub against: Option<&'static Operation>,
+    /// The interfaces.
+    pub environments: &'static [&'static str],
+    /// Numbers of tasks.
+    pub tasks: &'static [u32],
+    /// Sizes.
+    pub bytes: &'static [u64],
+    /// The largest ratio.
+    pub most: f64,
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Operation {
+    fn eq(&self, other: &Operation) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Operation {}
+
+impl Operation {
+    /// An operation of any number of tasks, of messages of bytes, in no suite. Entries say how they differ.
+    const fn new(name: &'static str, program: Program) -> Operation {
+        Operation {
+            name,
+            heading: "",
+            about: "",
+            program,
+            kind: Kind::Points,
+            metric: Metric::Time,
+            suites: &[],
+            need: Need::Messages,
+            beside: None,
+            pattern: Pattern::Other,
+            alone: false,
+            of_the_limit: false,
+            tasks: TASKS_OF_A_LAUNCH,
+            exactly: None,
+            host: false,
+            bytes: SIZES,
+            unit: 1,
+            smallest: 8,
+            room: Room::Blocks(1),
+            crossing: |_, _| 0,
+            panel: 0,
+            headline: None,
+            picture: false,
+            bounds: &[],
+        }
+    }
+
+    /// As [`Operation::new`], between two tasks.
+    const fn pair(name: &'static str, program: Program) -> Operation {
+        Operation {
+            exactly: Some(2),
+            ..Operation::new(name, program)
+        }
+    }
+
+    /// As [`Operation::pair`], an echo test: the time is half of the round trip.
+    const fn echo(name: &'static str, program: Program) -> Operation {
+        Operation {
+            metric: Metric::OneWay,
+            crossing: |_, _| 2,
+            ..Operation::pair(name, program)
+        }
+    }
+
+    /// Is it in this suite?
+    pub fn is_in(&self, suite: &Suite) -> bool {
+        self.suites.iter().any(|one| one.name == suite.name)
+    }
+
+    /// Returns the name by which papers have it.
+    pub fn in_papers(&self) -> &'static str {
+        self.beside.map_or(self.name, |other| other.name)
+    }
+
+    /// Is it raced by nobody who does not ask for it?
+    pub fn is_on_request(&self) -> bool {
+        self.suites.iter().all(|suite| suite.on_request)
+    }
+
+    /// Of these sizes those that it can have with so many tasks, when at most `largest` bytes may be on their way at once.
+    pub fn fitting(&self, sizes: &[u64], tasks: u32, largest: u64) -> Vec<u64> {
+        if self.unit == 0 {
+            return vec![0];
+        }
+        let (blocks, in_flight) = match self.room {
+            Room::Blocks(number) => (number, number),
+            Room::EachTask => (tasks.into(), tasks.into()),
+            Room::Windows(number) => (
+                number * MESSAGES_PER_WINDOW * MESSAGES_PER_WINDOW,
+                number * MESSAGES_PER_WINDOW,
+            ),
+        };
+        let most = LARGEST_BUFFER.min(largest.saturating_mul(blocks) / in_flight);
+        let fitting = sizes
+            .iter()
+            .map(|bytes| bytes / self.unit * self.unit)
+            .filter(|bytes| *bytes >= self.smallest && bytes.saturating_mul(blocks) <= most);
+        distinct(fitting)
+    }
+}
+
+const BOTH: &[&str] = &[NX.name, EXPRESS.name];
+const OF_EXPRESS: &[&str] = &[EXPRESS.name];
+
+impl Bound {
+    /// A bound on both interfaces of multicomputers.
+    const fn alike(tasks: &'static [u32], bytes: &'static [u64], most: f64) -> Bound {
+        Bound {
+            against: None,
+            environments: BOTH,
+            tasks,
+            bytes,
+            most,
+        }
+    }
+
+    /// A bound on Express's vectors, against one message of the same bytes.
+    const fn vectors(against: &'static Operation, bytes: &'static [u64]) -> Bound {
+        Bound {
+            against: Some(against),
+            environments: OF_EXPRESS,
+            tasks: &[2],
+            bytes,
+            most: 1.5,
+        }
+    }
+}
+
+/// Without what has come before: a point that is raced twice in one launch would look like a point of two.
+pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}
+
+/// All operations, one by one.
+pub fn all() -> impl Iterator<Item = &'static Operation> + Clone {
+    ALL.iter().flat_map(|part| part.iter().copied())
+}
+
+/// Returns the operations of a suite.
+pub fn of(suite: &Suite) -> impl Iterator<Item = &'static Operation> + Clone {
+    all().filter(move |operation| operation.is_in(suite))
+}
+
+/// The operation of this name.
+pub fn find(name: &str) -> Option<&'static Operation> {
+    all().find(|operation| operation.name == name)
+}
+
+/// The quantity that an operation is measured in; a time if it is of another version of the race.
+pub fn metric(name: &str) -> Metric {
+    find(name).map_or(Metric::Time, |operation| operation.metric)
+}
+
+/// Is this an operation of a program on the host with its nodes? Its number of tasks does not count the host.
+pub fn has_host(name: &str) -> bool {
+    find(name).is_some_and(|operation| operation.host)
+}
+
+/// The quantity that the sizes of an operation are, for readers.
+pub fn quantity(name: &str) -> &'static str {
+    match find(name).map(|operation| operation.program) {
+        Some(Program::Application(application)) => application.quantity,
+        _ => "bytes",
+    }
+}
+
+/// A size of an operation, for readers; none: it is a number of bytes.
+pub fn size(name: &str, size: u64) -> Option<String> {
+    let Program::Application(application) = find(name)?.program else {
+        return None;
+    };
+    let label = application
+        .problem(size)
+        .map_or("", |problem| problem.label);
+    Some(match label {
+        "" => size.to_string(),
+        label => label.to_owned(),
+    })
+}
+
+/// Returns the size with its quantity: `512 unknowns`, `class W`.
+pub fn described_size(name: &str, of: u64) -> Option<String> {
+    let label = size(name, of)?;
+    Some(match label == of.to_string() {
+        true => format!("{label} {}", quantity(name)),
+        false => label,
+    })
+}
+
+/// The files of `programs/primitives` that operations are in, each once.
+pub fn programs() -> Vec<&'static str> {
+    distinct(all().filter_map(|operation| match operation.program {
+        Program::Primitive(file) => Some(file),
+        Program::Application(_) => None,
+    }))
+}
+
+/// The names of all with such messages, for people; without variants.
+pub fn named(patterns: &[Pattern]) -> String {
+    let those = all().filter(|one| patterns.contains(&one.pattern) && !one.about.is_empty());
+    those.map(|one| one.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The table of docs/race.md.
+pub fn table() -> String {
+    let row = |operation: &Operation| {
+        let suites: Vec<&str> = operation.suites.iter().map(|suite| suite.name).collect();
+        let (name, about) = (operation.name, operation.about);
+        format!("| `{name}` | {} | {about} |\n", suites.join(", "))
+    };
+    let told = all().filter(|operation| !operation.about.is_empty());
+    let rows: String = told.map(row).collect();
+    format!("| operation | suites | is |\n|---|---|---|\n{rows}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build;
+    use crate::suites;
+
+    const PAGE: &str = include_str!("../../../../../docs/race.md");
+
+    fn text(file: &str) -> &'static str {
+        build::text(&format!("primitives/{file}")).expect("it is compiled in")
+    }
+
+    /// The names that the programs themselves list.
+    fn known_to_programs() -> Vec<&'static str> {
+        let after = |text: &'static str, mark: &'static str| {
+            let parts = text.split(mark).skip(1);
+            parts.filter_map(|rest| rest.split('"').next())
+        };
+        let files = programs().into_iter().chain(["main.c"]);
+        let texts = files.map(text);
+        let each = texts.flat_map(|text| {
+            after(text, ".name = \"")
+                .chain(after(text, "PING_PONG_PACKED(\""))
+                .chain(after(text, "!strcmp(argv[1], \""))
+                .chain(after(text, "strcmp(argv[first], \""))
+        });
+        distinct(each.filter(|name| !name.starts_with("--")))
+    }
+
+    #[test]
+    fn the_programs_know_every_operation_and_no_others() {
+        let known = known_to_programs();
+        let named = |operation: &&Operation| {
+            !matches!(operation.kind, Kind::IdleProcessor | Kind::Application)
+        };
+        for operation in all().filter(named) {
+            assert!(known.contains(&operation.name), "{operation:?}");
+        }
+        assert_eq!(known.len(), all().filter(named).count(), "{known:?}");
+    }
+
+    #[test]
+    fn every_operation_has_one_name_and_a_suite_that_is_known() {
+        let names = distinct(all().map(|operation| operation.name));
+        assert_eq!(names.len(), all().count());
+        for operation in all() {
+            assert!(!operation.suites.is_empty(), "{operation:?}");
+            for suite in operation.suites {
+                assert!(suites::find(suite.name).is_some(), "{operation:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_about_the_race_has_the_table_of_operations() {
+        let table = table();
+        assert!(
+            PAGE.contains(&table),
+            "docs/race.md is behind the table of operations, which is now:\n{table}"
+        );
+        let untold = |operation: &&Operation| operation.about.is_empty();
+        for variant in all().filter(untold) {
+            let told = all().find(|one| {
+                let ending = variant.name.strip_prefix(one.name);
+                !one.about.is_empty() && ending.is_some_and(|text| text.starts_with('-'))
+            });
+            assert!(told.is_some(), "no line covers {variant:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_programs_say_of_an_operation_is_what_the_table_says() {
+        for operation in all().filter(|one| one.kind == Kind::Points) {
+            let name = operation.name;
+            assert_eq!(operation.host, name.starts_with("host-"), "{name}");
+            let Program::Primitive(file) = operation.program else {
+                panic!("{operation:?} measures no points");
+            };
+            let text = text(file);
+            let mark = format!(".name = \"{name}\",");
+            let Some((_, line)) = text.split_once(&mark) else {
+                continue;
+            };
+            let line = line.split('\n').next().expect("there is always a first");
+            let has = |word: &str| line.contains(word);
+            let echo = has(".parts = 2,");
+            assert_eq!(operation.metric == Metric::OneWay, echo, "{name}");
+            assert_eq!(operation.unit == 0, !has(".unit = "), "{name}");
+            let two = has(".pairs = 2") || has(".nodes = 1");
+            assert!(!two || operation.exactly.is_some(), "{name}");
+            let each = operation.room == Room::EachTask;
+            assert_eq!(each, has(".all_to_all = 1"), "{name}");
+        }
+    }
+}

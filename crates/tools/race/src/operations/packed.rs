@@ -1,0 +1,79 @@
+//! The ways in which PVM's messages are sent, each an echo test of its own.
+
+use super::{Need, Operation, Pattern, Program};
+use crate::suites::{MANIEZZO_SANNA, PVM, Suite};
+
+const SUITES: &[&Suite] = &[&PVM, &MANIEZZO_SANNA];
+
+pub(super) static ALL: &[&Operation] = &[
+    &Operation {
+        about: "an echo test like `one-to-one`, of calls that block; with `-int`, `-float` or `-double` at the end, of these",
+        suites: SUITES,
+        need: Need::Library,
+        pattern: Pattern::Messages,
+        smallest: 0,
+        ..Operation::echo("ping-pong-blocking", Program::Primitive("one-to-one.c"))
+    },
+    &Operation {
+        about: "the receiver asks until the message is there",
+        suites: &[&PVM],
+        smallest: 0,
+        ..of_bytes("ping-pong-asynchronous", Need::Packing)
+    },
+    &Operation {
+        about: "the message is packed as the machine has its elements; with `-int`, `-float` or `-double` at the end, of these",
+        ..of_bytes("ping-pong-blocking-pack-raw", Need::Packing)
+    },
+    &Operation {
+        about: "the elements stay where they are until the message is sent; `-int`, `-float`, `-double` likewise",
+        ..of_bytes("ping-pong-blocking-pack-in-place", Need::Packing)
+    },
+    &Operation {
+        about: "the elements are packed for any machine; `-int`, `-float`, `-double` likewise",
+        ..of_bytes("ping-pong-blocking-pack-default", Need::PackedDefault)
+    },
+    &of(4, "ping-pong-blocking-pack-raw-int", Need::PackedTypes),
+    &of(4, "ping-pong-blocking-pack-raw-float", Need::PackedTypes),
+    &of(8, "ping-pong-blocking-pack-raw-double", Need::PackedTypes),
+    &of(4, "ping-pong-blocking-pack-in-place-int", Need::PackedTypes),
+    &of(
+        4,
+        "ping-pong-blocking-pack-in-place-float",
+        Need::PackedTypes,
+    ),
+    &of(
+        8,
+        "ping-pong-blocking-pack-in-place-double",
+        Need::PackedTypes,
+    ),
+    &of(
+        4,
+        "ping-pong-blocking-pack-default-int",
+        Need::PackedDefault,
+    ),
+    &of(
+        4,
+        "ping-pong-blocking-pack-default-float",
+        Need::PackedDefault,
+    ),
+    &of(
+        8,
+        "ping-pong-blocking-pack-default-double",
+        Need::PackedDefault,
+    ),
+];
+
+const fn of_bytes(name: &'static str, need: Need) -> Operation {
+    of(1, name, need)
+}
+
+/// A message of elements of so many bytes. Of no elements nothing can be packed.
+const fn of(unit: u64, name: &'static str, need: Need) -> Operation {
+    Operation {
+        suites: SUITES,
+        need,
+        pattern: Pattern::Messages,
+        unit,
+        ..Operation::echo(name, Program::Primitive("ping-pong.c"))
+    }
+}

@@ -1,0 +1,250 @@
+//! Regatta's own C interface, started by `regatta run`; and what its other interfaces have in common with it.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Mark;
+use anyhow::{Context, Result};
+
+use super::{Facts, Job, Look, Machine, Peer, WAITS, lacks_of_others};
+use crate::discover::{Competitor, c_compiler};
+use crate::network::Network;
+use crate::network::hosts::Hosts;
+use crate::operations::Need;
+use crate::results::OURS;
+use crate::settings::{PINNED, Set, Tuning};
+
+/// As [`OURS`], without encryption, between hosts.
+pub const TRUSTED: &str = "regatta-trusted";
+/// As [`OURS`], by TCP alone: between hosts, without the bypass for small messages.
+pub const NO_BYPASS: &str = "regatta-no-bypass";
+/// The file of its library.
+pub const LIBRARY: &str = "libregatta.so";
+
+/// Regatta's own interface.
+#[derive(Debug)]
+pub struct Regatta;
+
+static FACTS: Facts = Facts {
+    looks: &[
+        Look::new(OURS, "Regatta", "#0d7fe0", Mark::Circle),
+        Look::between_hosts(TRUSTED, "Regatta, trusted network", "#7a5fe0"),
+        Look::between_hosts(NO_BYPASS, "Regatta, no bypass", "#2f7f9c"),
+    ],
+    adapter: "regatta",
+    libraries: &["libregatta"],
+    // It packs nothing: bytes only, for comparison.
+    lacks: |need| match need {
+        Need::PackedTypes | Need::PackedDefault | Need::Types | Need::SendrecvTypes => {
+            Some("its messages are bytes, and it converts no elements")
+        }
+        Need::Buffering => Some(WAITS),
+        Need::Sendrecv => None,
+        need => lacks_of_others(need),
+    },
+    ours: true,
+    profiles: true,
+    loads_nodes: true,
+    pinning: PINNING,
+    tunings: &[Tuning::all_networks(
+        Set::Arguments(&["--bind", "none"]),
+        PINNED,
+    )],
+    ..Facts::USUAL
+};
+
+impl Peer for Regatta {
+    fn facts(&self) -> &Facts {
+        &FACTS
+    }
+
+    /// The running command, and the library beside it or in ../lib.
+    fn find(&'static self, _machine: &Machine) -> Vec<Result<Competitor, String>> {
+        let own = match found() {
+            Ok(own) => own,
+            Err(why) => return vec![Err(why)],
+        };
+        let trusted = Competitor {
+            name: TRUSTED.to_owned(),
+            arguments: vec!["--trusted-network".to_owned()],
+            ..own.clone()
+        };
+        let no_bypass = Competitor {
+            name: NO_BYPASS.to_owned(),
+            variables: vec![("REGATTA_BYPASS".to_owned(), "off".to_owned())],
+            on_request: true,
+            ..own.clone()
+        };
+        vec![Ok(own), Ok(trusted), Ok(no_bypass)]
+    }
+
+    fn flags(&self, programs: &Path, competitor: &Competitor) -> Result<Vec<String>> {
+        flags(programs, competitor, |_| Ok(None))
+    }
+
+    fn launch(&self, job: &Job) -> Command {
+        launch(job)
+    }
+
+    fn launch_profiled(&self, job: &Job) -> Option<Command> {
+        Some(launch_profiled(job))
+    }
+
+    fn launch_between(&self, job: &Job, hosts: &Hosts) -> Command {
+        let tasks = job.tasks.to_string();
+        let reach = match hosts.network == Network::Loopback {
+            true => hosts.file("pretend").display().to_string(),
+            false => format!("{} {{host}}", hosts.file("enter").display()),
+        };
+        let slots = hosts.slots(job.tasks);
+        let number = ["run", "-n", &tasks, "--host", &slots, "--rsh", &reach];
+        job.under_launcher(&[&number[..], &["--connect-timeout", "30"]].concat())
+    }
+}
+
+fn found() -> Result<Competitor, String> {
+    let launcher = regatta_command()
+        .ok_or("regatta: this is not the command `regatta`, so there is none to race")?;
+    let folder = launcher.parent().unwrap_or(Path::new("/")).to_owned();
+    let library = [
+        folder.clone(),
+        folder.join("../lib"),
+        folder.join("../lib64"),
+        folder.join("deps"),
+    ]
+    .into_iter()
+    .find(|folder| folder.join(LIBRARY).exists());
+    let library = library.ok_or(format!(
+        "regatta: libregatta.so is neither beside {} nor in ../lib; build it with `cargo build --release`",
+        launcher.display()
+    ))?;
+    Ok(Competitor {
+        name: OURS.to_owned(),
+        peer: &Regatta,
+        tuned: true,
+        compiler: c_compiler(),
+        // The folder itself; the compiler gets links of the library's names.
+        flags: vec![library.to_string_lossy().into_owned()],
+        launcher,
+        arguments: Vec::new(),
+        variables: Vec::new(),
+        on_request: false,
+    })
+}
+
+fn regatta_command() -> Option<PathBuf> {
+    let named = env::var_os("REGATTA_COMMAND")
+        .map(PathBuf::from)
+        .filter(|p| p.exists());
+    named.or_else(|| {
+        env::current_exe()
+            .ok()
+            .filter(|exe| exe.file_name().is_some_and(|name| name == "regatta"))
+    })
+}
+
+/// A core for each task; with more tasks than processors, its default: blocks of neighbours on a core.
+pub const PINNING: [&[&str]; 2] = [&["--bind", "core"], &[]];
+
+/// Starts a job by `regatta run`.
+pub fn launch(job: &Job) -> Command {
+    job.under_launcher(&["run", "-n", &job.tasks.to_string()])
+}
+
+/// Starts a job by `regatta profile`. Its page goes into the race's folder, which is removed.
+pub fn launch_profiled(job: &Job) -> Command {
+    let tasks = job.tasks.to_string();
+    job.under_launcher(&["profile", "--json", "--rate", "0", "-n", &tasks])
+}
+
+/// The compiler's arguments. A library that was built but not installed lacks the file its soname asks for. A link of each name, in a
+/// folder of ours, serves both cases. `provide` adds the library of an interface there, and returns the argument that links it.
+pub fn flags(
+    programs: &Path,
+    competitor: &Competitor,
+    provide: impl FnOnce(&Path) -> Result<Option<String>>,
+) -> Result<Vec<String>> {
+    let links = programs.join("lib");
+    let library = Path::new(&competitor.flags[0]).join(LIBRARY);
+    link(&links, &[LIBRARY, "libregatta.so.0"], &library)?;
+    let mut flags = vec![
+        format!("-I{}", programs.display()),
+        format!("-L{}", links.display()),
+        format!("-Wl,-rpath,{}", links.display()),
+    ];
+    flags.extend(provide(&links)?);
+    // The delay of a twin, if it has one.
+    flags.extend(competitor.flags[1..].iter().cloned());
+    // A program of another interface needs it only by way of that.
+    flags.extend(["-Wl,--as-needed", "-lregatta"].map(str::to_owned));
+    Ok(flags)
+}
+
+/// Gives the loader a library by these names, in a folder of links.
+pub fn link(links: &Path, names: &[&str], library: &Path) -> Result<()> {
+    fs::create_dir_all(links)?;
+    let library = fs::canonicalize(library)
+        .with_context(|| format!("the library {} has gone", library.display()))?;
+    for name in names {
+        let link = links.join(name);
+        let _ = fs::remove_file(&link);
+        symlink(&library, &link)?;
+    }
+    Ok(())
+}
+
+/// A library of Regatta's that stands for another one's: as it is built, beside libregatta.so, or where it is installed.
+#[derive(Debug)]
+pub struct Library {
+    /// The file as it is built.
+    pub file: &'static str,
+    /// Its folder where it is installed, and the file's name there.
+    pub installed: (&'static str, &'static str),
+    /// The package that makes it.
+    pub package: &'static str,
+}
+
+impl Library {
+    /// The file, near libregatta.so.
+    pub fn find(&self, regatta: &Competitor) -> Option<PathBuf> {
+        let folder = Path::new(&regatta.flags[0]);
+        let (installed, name) = self.installed;
+        let files = [folder.join(self.file), folder.join(installed).join(name)];
+        files.into_iter().find(|file| file.exists())
+    }
+
+    /// The environment of this name with the library, if that is here; else a sentence.
+    pub fn competitor(
+        &self,
+        name: &str,
+        peer: &'static dyn Peer,
+        regatta: &Competitor,
+    ) -> Result<Competitor, String> {
+        if self.find(regatta).is_none() {
+            return Err(format!(
+                "{name}: {} is neither beside libregatta.so in {} nor in {} there; build it with `cargo build --release -p {}`",
+                self.file, regatta.flags[0], self.installed.0, self.package
+            ));
+        }
+        Ok(Competitor {
+            name: name.to_owned(),
+            peer,
+            on_request: true,
+            ..regatta.clone()
+        })
+    }
+
+    /// As [`Library::find`], for one that was found before.
+    pub fn get(&self, regatta: &Competitor) -> Result<PathBuf> {
+        self.find(regatta)
+            .with_context(|| format!("{} has gone", self.file))
+    }
+}
+
+/// Why an interface over our own has no part in races between hosts.
+pub fn misses(network: Network) -> Option<&'static str> {
+    (!network.is_local()).then_some("is raced on one host only")
+}

@@ -1,0 +1,265 @@
+//! The environment `regatta-pvm`: the very program that was compiled for PVM, on Regatta's libraries of those names.
+//!
+//! Where PVM 3.4 is not installed the program is compiled with Regatta's header. Its virtual machine is a job under a name of
+//! its own, begun before a launch and ended after it; it ends with the race too, however that ends.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
+
+use super::regatta::{self, Library};
+use super::{Facts, Job, Look, Peer, Surroundings, lacks_of_others, pvm};
+use crate::discover::Competitor;
+use crate::network::hosts::Hosts;
+use crate::process::Supervisor;
+use crate::results::OURS;
+use crate::stop::Woken;
+use crate::tree::{self, Tree};
+
+/// Its name in results.
+pub const NAME: &str = "regatta-pvm";
+/// As [`NAME`], without the call for the direct route.
+pub const DAEMON: &str = "regatta-pvm-daemon";
+/// An original PVM keeps its names, so it is installed in a folder of its own.
+const LIBRARY: Library = Library {
+    file: "libpvm3.so",
+    installed: (NAME, "libpvm3.so"),
+    package: NAME,
+};
+/// The names by which programs look for it; the functions of groups are in the same file.
+const NAMES: [&str; 4] = ["libpvm3.so", "libpvm3.so.3", "libgpvm3.so", "libgpvm3.so.3"];
+/// The folder of links by which the loader takes Regatta's libraries, not PVM's.
+const LINKS: &str = "pvm-lib";
+const HEADER: &str = include_str!("../../../../interfaces/pvm/include/pvm3.h");
+/// How long the machine may take to begin,
+const BEGIN: Duration = Duration::from_secs(30);
+/// and to end its tasks.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// PVM's program on Regatta.
+#[derive(Debug)]
+pub struct RegattaPvm;
+
+static FACTS: Facts = Facts {
+    looks: &[
+        Look::interface(NAME, "Regatta as PVM", "#6f7de8"),
+        Look::interface(DAEMON, "Regatta as PVM, no route asked for", "#9aa5f0"),
+    ],
+    adapter: pvm::ADAPTER,
+    // One file by both names: the loader tells the first.
+    libraries: &["libpvm3", "libgpvm3"],
+    lacks: lacks_of_others,
+    misses: regatta::misses,
+    takes_turns: false,
+    starts_tasks: true,
+    note: Some(pvm::NOTE),
+    tunings: &[pvm::direct(
+        "the same program as on PVM; Regatta has one route only",
+    )],
+    ..Facts::USUAL
+};
+
+impl Peer for RegattaPvm {
+    fn facts(&self) -> &Facts {
+        &FACTS
+    }
+
+    /// Regatta's libraries of PVM beside its own, and PVM's program if that is here.
+    fn find(&'static self, machine: &super::Machine) -> Vec<Result<Competitor, String>> {
+        let with = |regatta| match competitor(regatta, pvm::find().as_ref()) {
+            Ok(own) => vec![Ok(own.clone()), Ok(pvm::by_daemon(&own, DAEMON))],
+            Err(why) => vec![Err(why)],
+        };
+        machine.named(OURS).map(with).unwrap_or_default()
+    }
+
+    /// PVM's own program if there is one.
+    fn program<'a>(&self, competitor: &'a Competitor) -> &'a str {
+        match competitor.flags.len() {
+            0 | 1 if competitor.name == DAEMON => NAME,
+            0 | 1 => &competitor.name,
+            _ => pvm::NAME,
+        }
+    }
+
+    /// PVM's flags, or Regatta's header and libraries.
+    fn flags(&self, programs: &Path, competitor: &Competitor) -> Result<Vec<String>> {
+        let (folder, of_pvm) = competitor.flags.split_first().context("no library")?;
+        let links = programs.join(LINKS);
+        let own = Path::new(folder).join(regatta::LIBRARY);
+        regatta::link(&links, &NAMES, &LIBRARY.get(competitor)?)?;
+        regatta::link(&links, &[regatta::LIBRARY, "libregatta.so.0"], &own)?;
+        if !of_pvm.is_empty() {
+            return Ok(of_pvm.to_vec());
+        }
+        let include = programs.join("pvm-include");
+        fs::create_dir_all(&include)?;
+        fs::write(include.join("pvm3.h"), HEADER)?;
+        Ok(vec![
+            format!("-I{}", include.display()),
+            format!("-L{}", links.display()),
+            format!("-Wl,-rpath-link,{}", links.display()),
+            "-lgpvm3".to_owned(),
+            "-lpvm3".to_owned(),
+        ])
+    }
+
+    fn loader(&self, programs: &Path) -> Option<(String, String)> {
+        let links = programs.join(LINKS).display().to_string();
+        Some(("LD_LIBRARY_PATH".to_owned(), links))
+    }
+
+    fn launch(&self, job: &Job) -> Command {
+        job.by_itself()
+    }
+
+    fn surround(
+        &self,
+        supervisor: &Supervisor,
+        competitor: &Competitor,
+        work: &Path,
+        _hosts: Option<&Hosts>,
+    ) -> Result<Option<Box<dyn Surroundings>>> {
+        let machine = Machine::start(supervisor, competitor, work)?;
+        Ok(Some(Box::new(machine)))
+    }
+}
+
+fn competitor(regatta: &Competitor, pvm: Option<&Competitor>) -> Result<Competitor, String> {
+    let own = LIBRARY.competitor(NAME, &RegattaPvm, regatta)?;
+    let of_pvm = pvm.map(|pvm| pvm.flags.clone()).unwrap_or_default();
+    Ok(Competitor {
+        flags: [own.flags.clone(), of_pvm].concat(),
+        // Spawned tasks get the machine's variables, and of their parent's only those named here.
+        variables: vec![("PVM_EXPORT".to_owned(), pvm::EXPORTED.to_owned())],
+        on_request: false,
+        ..own
+    })
+}
+
+/// A virtual machine; dropping it ends it and all its tasks.
+pub struct Machine {
+    /// Its job ends when this is closed, so also when the race is killed.
+    leash: Option<ChildStdin>,
+    /// The command that has started it, with all that came of it.
+    tree: Tree,
+    job: Pid,
+    id: String,
+}
+
+impl Machine {
+    /// Begin it and wait until it takes tasks. The caller adopts orphans.
+    fn start(supervisor: &Supervisor, competitor: &Competitor, work: &Path) -> Result<Machine> {
+        let id = format!("race-{}", std::process::id());
+        let log = work.join("regatta-pvm.log");
+        let before = tree::children();
+        let mut command = Command::new(&competitor.launcher);
+        command
+            .args(["resident", "--leash", &format!("pvm.{id}")])
+            .envs(
+                competitor
+                    .variables
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log)?);
+        let mut starter = supervisor.spawn(&mut command)?;
+        let leash = starter.child().stdin.take();
+        let said = || fs::read_to_string(&log).unwrap_or_default();
+        // It returns when the machine can be entered, which then is ours: an orphan.
+        match starter.await_end(Instant::now() + BEGIN)? {
+            Woken::Ready(_) => {}
+            woken => {
+                drop(leash);
+                starter.end();
+                bail!(
+                    "the virtual machine of regatta-pvm did not start ({woken:?}): {}",
+                    said().trim()
+                );
+            }
+        }
+        let status = starter.child().wait()?;
+        if !status.success() {
+            bail!(
+                "the virtual machine of regatta-pvm did not start ({status}): {}",
+                said().trim()
+            );
+        }
+        let fresh = tree::children();
+        let job = fresh
+            .difference(&before)
+            .find_map(|pid| Pid::from_raw(*pid));
+        let job = job.with_context(|| {
+            format!(
+                "the virtual machine of regatta-pvm has ended at once: {}",
+                said().trim()
+            )
+        })?;
+        Ok(Machine {
+            leash,
+            tree: starter,
+            job,
+            id,
+        })
+    }
+}
+
+impl Surroundings for Machine {
+    /// It tells tasks which machine is theirs.
+    fn variable(&self) -> (&'static str, String) {
+        ("PVM_VMID", self.id.clone())
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let tasks = tree::descendants(self.job.as_raw_nonzero().get());
+        drop(self.leash.take());
+        tree::end_adopted(self.job, GRACE, self.tree.stop());
+        tree::end_all(&tasks);
+        self.tree.end_rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::tests::competitor as environment;
+
+    fn regatta(folder: &Path) -> Competitor {
+        Competitor {
+            flags: vec![folder.display().to_string()],
+            ..environment(OURS, &regatta::Regatta)
+        }
+    }
+
+    #[test]
+    fn the_library_is_found_where_it_is_built_and_where_it_is_installed() {
+        let top = std::env::temp_dir().join(format!("regatta-pvm-found-{}", std::process::id()));
+        fs::create_dir_all(top.join(NAME)).unwrap();
+        let missing = competitor(&regatta(&top), None);
+        fs::write(top.join(NAME).join(LIBRARY.file), "").unwrap();
+        fs::write(top.join(regatta::LIBRARY), "").unwrap();
+        let own = competitor(&regatta(&top), None).unwrap();
+        let flags = RegattaPvm.flags(&top, &own).unwrap();
+        let link = fs::read_link(top.join(LINKS).join("libgpvm3.so.3")).unwrap();
+        fs::remove_dir_all(&top).unwrap();
+        assert!(missing.unwrap_err().contains("-p regatta-pvm"));
+        assert!(link.ends_with(Path::new(NAME).join(LIBRARY.file)));
+        assert_eq!(RegattaPvm.program(&own), NAME);
+        assert!(flags.iter().any(|flag| flag.starts_with("-I")), "{flags:?}");
+    }
+
+    #[test]
+    fn where_pvm_is_its_own_program_runs() {
+        let mut both = regatta(Path::new("/nowhere"));
+        both.flags.extend(["-lgpvm3", "-lpvm3"].map(str::to_owned));
+        assert_eq!(RegattaPvm.program(&both), "pvm");
+    }
+}

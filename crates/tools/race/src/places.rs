@@ -1,0 +1,69 @@
+//! Points of suites that list them one by one: those of papers, and those of bounds.
+
+use std::collections::BTreeSet;
+
+use crate::operations::{self, Operation};
+use crate::reference;
+use crate::suites::{Points, Suite};
+
+/// One operation with one number of tasks (of nodes, where there is a host program), and its sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The operation.
+    pub operation: &'static Operation,
+    /// Number of tasks.
+    pub tasks: u32,
+    /// Sizes, bytes; of an application those of its problems, of a barrier 0.
+    pub bytes: Vec<u64>,
+}
+
+/// The places of a suite; none of one whose points come from its operations.
+pub fn places(suite: &Suite) -> Vec<Place> {
+    match suite.points {
+        Points::Listed(list) => list(),
+        Points::OfOperations | Points::Pairs => Vec::new(),
+    }
+}
+
+/// Every operation of a suite with the numbers of processors and the sizes for which the paper of its name prints the time of a message.
+pub fn of_messages(suite: &Suite) -> Vec<Place> {
+    let points = reference::points_of(suite.name);
+    let mut places = Vec::new();
+    // The points are in the order of the paper's tables.
+    let named = operations::distinct(points.iter().map(|point| &point.operation));
+    let named = named.into_iter().filter_map(|name| operations::find(name));
+    let beside = operations::of(suite).filter(|operation| operation.beside.is_some());
+    for operation in named.chain(beside) {
+        let name = operation.in_papers();
+        let of_it = || points.iter().filter(|point| point.operation == name);
+        let numbers: BTreeSet<u32> = of_it().map(|point| point.processors).collect();
+        for tasks in numbers {
+            let here = of_it().filter(|point| point.processors == tasks);
+            let bytes: BTreeSet<u64> = here.map(|point| point.bytes).collect();
+            places.push(Place {
+                operation,
+                tasks,
+                bytes: bytes.into_iter().collect(),
+            });
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suites;
+
+    #[test]
+    fn places_have_the_tasks_that_their_operations_take() {
+        for suite in suites::ALL {
+            for place in places(suite) {
+                let only = place.operation.exactly;
+                assert!(only.is_none_or(|n| n == place.tasks), "{place:?}");
+                assert!(place.operation.is_in(suite), "{place:?}");
+                assert!(!place.bytes.is_empty(), "{place:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The suites: which operations race together, and with whom. Entries of operations name theirs; an operation of several suites is raced in each.
+
+use crate::discover::Competitor;
+use crate::operations::{self, Need};
+use crate::papers::{applications, maniezzo, white};
+use crate::peers::{Peer, pvm, regatta, regatta_mpich, ttcp};
+use crate::places::{self, Place};
+use crate::portability::targets;
+
+/// Where the points of a suite come from. Applications are planned alike in all: at the places that a suite lists for them, or else with
+/// their usual problems.
+#[derive(Debug, Clone, Copy)]
+pub enum Points {
+    /// From the entries of its operations, whose launches are planned by what they are.
+    OfOperations,
+    /// As that, between two tasks.
+    Pairs,
+    /// From a list.
+    Listed(fn() -> Vec<Place>),
+}
+
+/// Operations that are raced together.
+#[derive(Debug)]
+pub struct Suite {
+    /// Its name on the command line and in results.
+    pub name: &'static str,
+    /// Raced only for those who name it, or an operation of it that no other suite has.
+    pub on_request: bool,
+    /// Raced between hosts too.
+    pub between_hosts: bool,
+    /// Are all of its points headlines?
+    pub headline: bool,
+    /// Do its points stand in the page's grid of all that was raced?
+    pub glance: bool,
+    /// Are its environments launched one after the other although they could take turns, because some that it is about cannot?
+    pub launched: bool,
+    /// Launches of a group in a race of normal effort.
+    pub launches: u32,
+    /// Are the messages of its applications counted, by environments that can?
+    pub counted: bool,
+    /// Where its points come from.
+    pub points: Points,
+    /// May peers of this kind take part?
+    pub takes: fn(&dyn Peer) -> bool,
+    /// Environments that are in it although others race them on request only.
+    pub calls: fn(&Competitor) -> bool,
+}
+
+const USUAL: Suite = Suite {
+    name: "",
+    on_request: false,
+    between_hosts: true,
+    headline: false,
+    glance: false,
+    launched: false,
+    launches: 9,
+    counted: false,
+    points: Points::OfOperations,
+    takes: |_| true,
+    calls: |_| false,
+};
+
+const ON_REQUEST: Suite = Suite {
+    on_request: true,
+    between_hosts: false,
+    ..USUAL
+};
+
+/// Messages and collectives, with a processor for each task.
+pub static PRIMITIVES: Suite = Suite {
+    name: "primitives",
+    glance: true,
+    ..USUAL
+};
+/// Messages and collectives with more tasks than processors.
+pub static OVERSUBSCRIBED: Suite = Suite {
+    name: "oversubscribed",
+    glance: true,
+    ..USUAL
+};
+/// Jobs and tasks that come and go.
+pub static START: Suite = Suite {
+    name: "start",
+    headline: true,
+    ..USUAL
+};
+/// Costs of tasks that wait.
+pub static MEMORY: Suite = Suite {
+    name: "memory",
+    between_hosts: false,
+    headline: true,
+    ..USUAL
+};
+/// PVM's ways of sending.
+pub static PVM: Suite = Suite {
+    name: "pvm",
+    points: Points::Pairs,
+    between_hosts: true,
+    launched: true,
+    ..ON_REQUEST
+};
+/// Operations that only MPI has.
+pub static MPI: Suite = Suite {
+    name: "mpi",
+    points: Points::Pairs,
+    headline: true,
+    glance: true,
+    takes: is_mpi,
+    calls: |competitor| is_mpi(competitor.peer) && competitor.tuned,
+    ..ON_REQUEST
+};
+/// The tables of Ahmad and Wu, 1991; bare shared memory is no interface.
+pub static AHMAD_WU_1991: Suite = Suite {
+    name: "ahmad-wu-1991",
+    points: Points::Listed(|| places::of_messages(&AHMAD_WU_1991)),
+    takes: |peer| !peer.facts().limit,
+    calls: is_interface,
+    ..ON_REQUEST
+};
+/// White, Alund and Sunderam, 1994: PVM's routes and what TCP allows (Table 6), and the NAS kernels.
+pub static WHITE_1994: Suite = Suite {
+    name: "white-1994",
+    points: Points::Listed(|| [white::places(), applications::places(&WHITE_1994)].concat()),
+    between_hosts: true,
+    launched: true,
+    counted: true,
+    calls: |one| is_pvm(one.peer) || is_ttcp(one.peer) || is_interface(one),
+    ..ON_REQUEST
+};
+/// The ping-pongs of Maniezzo and Sanna, of up to 64 MB, and NetPIPE.
+pub static MANIEZZO_SANNA: Suite = Suite {
+    name: "maniezzo-sanna",
+    points: Points::Listed(|| [maniezzo::places(), maniezzo::applications()].concat()),
+    between_hosts: true,
+    launched: true,
+    launches: 5,
+    calls: |one| (is_mpi(one.peer) && one.tuned) || one.name == regatta::NO_BYPASS,
+    ..ON_REQUEST
+};
+/// Bounds on what interfaces cost over our own.
+pub static INTERFACES: Suite = Suite {
+    name: "interfaces",
+    points: Points::Listed(targets::places),
+    takes: |peer| peer.facts().ours,
+    calls: is_interface,
+    ..ON_REQUEST
+};
+
+/// Whole applications.
+pub static APPLICATIONS: Suite = Suite {
+    name: "applications",
+    headline: true,
+    calls: is_interface,
+    ..ON_REQUEST
+};
+
+/// The tables of I. Ahmad, 1997: NX, Express and PVM by primitives and applications.
+pub static AHMAD_1997: Suite = Suite {
+    name: "ahmad-1997",
+    points: Points::Listed(|| {
+        [
+            places::of_messages(&AHMAD_1997),
+            applications::places(&AHMAD_1997),
+        ]
+        .concat()
+    }),
+    takes: |peer| !peer.facts().limit,
+    calls: is_interface,
+    ..ON_REQUEST
+};
+/// All of them.
+pub static ALL: [&Suite; 12] = [
+    &PRIMITIVES,
+    &OVERSUBSCRIBED,
+    &START,
+    &MEMORY,
+    &PVM,
+    &MPI,
+    &AHMAD_WU_1991,
+    &WHITE_1994,
+    &MANIEZZO_SANNA,
+    &INTERFACES,
+    &APPLICATIONS,
+    &AHMAD_1997,
+];
+
+/// The name of all suites of papers together, in one race.
+pub const PAPERS: &str = "papers";
+/// The suites of papers, in the order of their years.
+pub static OF_PAPERS: [&Suite; 4] = [&AHMAD_WU_1991, &WHITE_1994, &AHMAD_1997, &MANIEZZO_SANNA];
+
+/// Returns the names of suites for those on a command line, where one name may stand for several.
+pub fn named(names: &[String]) -> Vec<String> {
+    let each = |name: &String| match name == PAPERS {
+        true => OF_PAPERS.map(|suite| suite.name.to_owned()).to_vec(),
+        false => vec![name.clone()],
+    };
+    operations::distinct(names.iter().flat_map(each))
+}
+
+fn is_mpi(peer: &dyn Peer) -> bool {
+    peer.lacks(Need::Blocks).is_none()
+}
+
+fn is_pvm(peer: &dyn Peer) -> bool {
+    peer.facts().adapter == pvm::ADAPTER
+}
+
+fn is_ttcp(peer: &dyn Peer) -> bool {
+    peer.facts()
+        .looks
+        .iter()
+        .any(|look| look.name == ttcp::NAME)
+}
+
+fn is_interface(competitor: &Competitor) -> bool {
+    competitor.peer.facts().ours && competitor.name != regatta_mpich::NAME
+}
+
+/// The help of the option that names suites.
+pub fn help() -> String {
+    let names = |on_request| {
+        let here = ALL.iter().filter(|suite| suite.on_request == on_request);
+        here.map(|suite| suite.name).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "Suites: {}; on request {}; {PAPERS}: the {} of papers",
+        names(false),
+        names(true),
+        OF_PAPERS.len()
+    )
+}
+
+/// The suite of this name.
+pub fn find(name: &str) -> Option<&'static Suite> {
+    ALL.into_iter().find(|suite| suite.name == name)
+}
+
+/// The suite of primitives with so many tasks, or more than there are processors.
+pub fn of_primitives(crowded: bool) -> &'static Suite {
+    match crowded {
+        true => &OVERSUBSCRIBED,
+        false => &PRIMITIVES,
+    }
+}
