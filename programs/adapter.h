@@ -118,6 +118,21 @@ static inline void env_exchange(const void *out, void *in, size_t bytes, int pee
 }
 #endif
 
+/* An adapter whose sends do not wait for their receives, of whatever length, defines ENV_BUFFERS; one that takes messages in the order in
+ * which they were sent, whatever their tags, ENV_IN_ORDER. */
+
+/* Messages of other elements than bytes, with ENV_TYPES. An exchange of them is started and then waited for. */
+#ifdef ENV_TYPES
+static inline void env_type_send(enum env_type type, const void *buf, size_t bytes, int to, int tag);
+static inline void env_type_recv(enum env_type type, void *buf, size_t bytes, int from, int tag);
+static inline void env_type_exchange(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag);
+#endif
+
+/* An exchange as one call, with ENV_SENDRECV; of bytes only, unless the adapter has ENV_TYPES. */
+#ifdef ENV_SENDRECV
+static inline void env_sendrecv(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag);
+#endif
+
 /* Vectors: words of 4 bytes, each `stride` bytes behind the one before. An adapter whose library sends them from where they lie
  * defines ENV_VECTORS. For the others they are packed and unpacked here. */
 enum { ENV_WORD = 4 };

@@ -59,6 +59,8 @@ static inline void env_path(char *text, size_t size)
                          env_ways[0][i].past ? " past the caches" : env_ways[0][i].front ? " from the front" : "", env_lengths[i] / 1024, i + 1 < LENGTHS ? "," : " KiB");
 }
 
+#define ENV_IN_ORDER
+
 static inline void env_send(const void *buf, size_t bytes, int to, int tag)
 {
     (void)tag;

@@ -304,14 +304,9 @@ static inline void env_host_broadcast(void *buf, size_t bytes)
     env_broadcast(buf, bytes, 0);
 }
 
-/* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. Parts that PVM takes from their place MPI
- * sends from there too. */
-#define ENV_PACKS
-#define ENV_PACKS_TYPES
-#define ENV_PACKS_DEFAULT
-
-static char *env_packed;
-static MPI_Aint env_packed_size;
+/* Elements as MPI has them. */
+#define ENV_TYPES
+#define ENV_SENDRECV
 
 static inline MPI_Datatype env_datatype(enum env_type type)
 {
@@ -340,6 +335,41 @@ static inline int env_elements(enum env_type type, size_t bytes)
         return (int)bytes;
     }
 }
+
+static inline void env_type_send(enum env_type type, const void *buf, size_t bytes, int to, int tag)
+{
+    MPI_Send(buf, env_elements(type, bytes), env_datatype(type), to, tag, MPI_COMM_WORLD);
+}
+
+static inline void env_type_recv(enum env_type type, void *buf, size_t bytes, int from, int tag)
+{
+    MPI_Recv(buf, env_elements(type, bytes), env_datatype(type), from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static inline void env_type_exchange(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    int count = env_elements(type, bytes);
+    MPI_Request requests[2];
+    MPI_Isend(out, count, env_datatype(type), peer, tag, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in, count, env_datatype(type), peer, tag, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static inline void env_sendrecv(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    int count = env_elements(type, bytes);
+    MPI_Sendrecv(out, count, env_datatype(type), peer, tag, in, count, env_datatype(type), peer, tag, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+}
+
+/* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. Parts that PVM takes from their place MPI
+ * sends from there too. */
+#define ENV_PACKS
+#define ENV_PACKS_TYPES
+#define ENV_PACKS_DEFAULT
+
+static char *env_packed;
+static MPI_Aint env_packed_size;
 
 /* The packed size of `count` elements, in bytes; there is room for them afterwards. */
 static inline MPI_Aint env_pack_room(enum env_encoding encoding, MPI_Datatype datatype, int count)

@@ -69,6 +69,8 @@ static inline void env_recv(void *buf, size_t bytes, int from, int tag)
     crecv(tag, buf, (long)bytes);
 }
 
+#define ENV_BUFFERS
+
 static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag)
 {
     return isend(tag, buf, (long)bytes, to, PID);

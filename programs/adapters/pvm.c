@@ -1,7 +1,8 @@
 /*
  * Adapter to PVM 3.4, as a PVM user would tune it: direct task-to-task route, pvm_psend and
  * pvm_precv (one call each, data neither packed nor converted), group functions for collectives
- * where PVM has them.
+ * where PVM has them. With RACE_PVM_ROUTE=daemon nobody asks for a direct route, and messages go the
+ * way they go by themselves: through the daemons.
  *
  * PVM has no call for allgather, alltoall, or a reduction whose result goes to all: these are a
  * gather, or sends, and a broadcast. PVM has no non-blocking receive either: a posted receive is
@@ -40,6 +41,21 @@ static inline void env_send(const void *buf, size_t bytes, int to, int tag)
 static inline void env_recv(void *buf, size_t bytes, int from, int tag)
 {
     env_check(pvm_precv(env_tids[from], tag, buf, (int)bytes, PVM_BYTE, NULL, NULL, NULL), "pvm_precv");
+}
+
+#define ENV_BUFFERS
+
+/* Which way messages are to go. */
+static int env_by_daemon(void)
+{
+    const char *route = getenv("RACE_PVM_ROUTE");
+    return route && !strcmp(route, "daemon");
+}
+
+static inline void env_choose_route(void)
+{
+    if (!env_by_daemon())
+        pvm_setopt(PvmRoute, PvmRouteDirect);
 }
 
 /* The name of host `number` of those in RACE_HOSTS (NAME=... words); how many there are. */
@@ -133,7 +149,7 @@ static void env_join_group(void)
 static void env_start(char **argv)
 {
     env_check(pvm_mytid(), "pvm_mytid (is a PVM daemon running?)");
-    pvm_setopt(PvmRoute, PvmRouteDirect);
+    env_choose_route();
     int parent = pvm_parent();
     if (parent > 0)
         env_hear_from_parent(parent);
@@ -185,7 +201,8 @@ static inline void env_version(char *text, size_t size)
 
 static inline void env_path(char *text, size_t size)
 {
-    snprintf(text, size, "%s", env_regatta() ? "Regatta's own" : "direct route (a socket per pair of tasks)");
+    const char *of_pvm = env_by_daemon() ? "through the daemons" : "direct route (a socket per pair of tasks)";
+    snprintf(text, size, "%s", env_regatta() ? "Regatta's own" : of_pvm);
 }
 
 static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag)
@@ -204,6 +221,39 @@ static inline void env_waitall(int n, env_request *requests)
     for (int i = 0; i < n; i++)
         if (requests[i].buf)
             env_recv(requests[i].buf, requests[i].bytes, requests[i].from, requests[i].tag);
+}
+
+/* Elements as PVM has them. */
+#define ENV_TYPES
+
+static inline int env_type_of(enum env_type type)
+{
+    static const int types[] = {PVM_BYTE, PVM_INT, PVM_FLOAT, PVM_DOUBLE};
+    return types[type];
+}
+
+static inline int env_elements(enum env_type type, size_t bytes)
+{
+    static const size_t sizes[] = {1, sizeof(int), sizeof(float), sizeof(double)};
+    return (int)(bytes / sizes[type]);
+}
+
+static inline void env_type_send(enum env_type type, const void *buf, size_t bytes, int to, int tag)
+{
+    int count = env_elements(type, bytes);
+    env_check(pvm_psend(env_tids[to], tag, (char *)(uintptr_t)buf, count, env_type_of(type)), "pvm_psend");
+}
+
+static inline void env_type_recv(enum env_type type, void *buf, size_t bytes, int from, int tag)
+{
+    int count = env_elements(type, bytes);
+    env_check(pvm_precv(env_tids[from], tag, buf, count, env_type_of(type), NULL, NULL, NULL), "pvm_precv");
+}
+
+static inline void env_type_exchange(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    env_type_send(type, out, bytes, peer, tag);
+    env_type_recv(type, in, bytes, peer, tag);
 }
 
 static inline void env_barrier(void)
@@ -374,13 +424,13 @@ static inline void env_pack_send(enum env_encoding encoding, enum env_type type,
         env_check(pvm_pkbyte(data, (int)bytes, 1), "pvm_pkbyte");
         break;
     case ENV_INT:
-        env_check(pvm_pkint(data, (int)(bytes / sizeof(int)), 1), "pvm_pkint");
+        env_check(pvm_pkint(data, env_elements(type, bytes), 1), "pvm_pkint");
         break;
     case ENV_FLOAT:
-        env_check(pvm_pkfloat(data, (int)(bytes / sizeof(float)), 1), "pvm_pkfloat");
+        env_check(pvm_pkfloat(data, env_elements(type, bytes), 1), "pvm_pkfloat");
         break;
     case ENV_DOUBLE:
-        env_check(pvm_pkdouble(data, (int)(bytes / sizeof(double)), 1), "pvm_pkdouble");
+        env_check(pvm_pkdouble(data, env_elements(type, bytes), 1), "pvm_pkdouble");
         break;
     }
     env_check(pvm_send(env_tids[to], tag), "pvm_send");
@@ -393,13 +443,13 @@ static inline void env_unpack(enum env_type type, void *buf, size_t bytes)
         env_check(pvm_upkbyte(buf, (int)bytes, 1), "pvm_upkbyte");
         break;
     case ENV_INT:
-        env_check(pvm_upkint(buf, (int)(bytes / sizeof(int)), 1), "pvm_upkint");
+        env_check(pvm_upkint(buf, env_elements(type, bytes), 1), "pvm_upkint");
         break;
     case ENV_FLOAT:
-        env_check(pvm_upkfloat(buf, (int)(bytes / sizeof(float)), 1), "pvm_upkfloat");
+        env_check(pvm_upkfloat(buf, env_elements(type, bytes), 1), "pvm_upkfloat");
         break;
     case ENV_DOUBLE:
-        env_check(pvm_upkdouble(buf, (int)(bytes / sizeof(double)), 1), "pvm_upkdouble");
+        env_check(pvm_upkdouble(buf, env_elements(type, bytes), 1), "pvm_upkdouble");
         break;
     }
 }
@@ -433,7 +483,7 @@ static inline void env_join(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     env_check(pvm_mytid(), "pvm_mytid (is a PVM daemon running?)");
-    pvm_setopt(PvmRoute, PvmRouteDirect);
+    env_choose_route();
     env_my_size = 1;
 }
 

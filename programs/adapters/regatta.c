@@ -79,6 +79,14 @@ static inline void env_waitall(int n, env_request *requests)
     env_check(rg_waitall(n, requests, NULL), "rg_waitall");
 }
 
+#define ENV_SENDRECV
+
+static inline void env_sendrecv(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag)
+{
+    (void)type;
+    env_check(rg_sendrecv(out, bytes, peer, tag, in, bytes, peer, tag, RG_WORLD, NULL), "rg_sendrecv");
+}
+
 static inline void env_barrier(void)
 {
     env_check(rg_barrier(RG_WORLD), "rg_barrier");

@@ -6,6 +6,8 @@
  * sides, and messages are taken in order. So this is no library one could use; it is the line that libraries are
  * measured against. Collectives are direct exchanges of every pair, which is the best there is for two tasks.
  *
+ * With -DENV_SLEEPS a send or a receive waits in the kernel instead, as programs like TTCP do; started exchanges are polled all the same.
+ *
  * RACE_HOSTS names the hosts, as NAME=ADDRESS=PROCESSOR words; without a name there is no namespace to enter.
  */
 #include <arpa/inet.h>
@@ -35,6 +37,12 @@ typedef struct {
     size_t bytes;
     int peer, sends;
 } env_request;
+
+#ifdef ENV_SLEEPS
+enum { ENV_WAIT = 0 };
+#else
+enum { ENV_WAIT = MSG_DONTWAIT };
+#endif
 
 static struct host env_hosts[MOST_TASKS];
 static int env_sockets[MOST_TASKS];
@@ -145,7 +153,7 @@ static inline void env_init(int *argc, char ***argv)
 
 static inline void env_version(char *text, size_t size)
 {
-    snprintf(text, size, "TCP sockets, polled, no library");
+    snprintf(text, size, "TCP sockets, %s, no library", ENV_WAIT ? "polled" : "waited for in the kernel");
 }
 
 static inline void env_path(char *text, size_t size)
@@ -153,11 +161,11 @@ static inline void env_path(char *text, size_t size)
     snprintf(text, size, "TCP between %s and %s", env_hosts[0].address, env_hosts[env_my_size > 1].address);
 }
 
-/* Move what can be moved; how much that was. */
-static inline size_t env_move(int sends, int peer, char *buf, size_t bytes)
+/* Move what can be moved; how much that was. With 0 in place of MSG_DONTWAIT it is something. */
+static inline size_t env_move(int sends, int peer, char *buf, size_t bytes, int wait)
 {
-    ssize_t n = sends ? send(env_sockets[peer], buf, bytes, MSG_DONTWAIT | MSG_NOSIGNAL)
-                      : recv(env_sockets[peer], buf, bytes, MSG_DONTWAIT);
+    ssize_t n = sends ? send(env_sockets[peer], buf, bytes, wait | MSG_NOSIGNAL)
+                      : recv(env_sockets[peer], buf, bytes, wait);
     if (__builtin_expect(n > 0, 1))
         return (size_t)n;
     if (n == 0)
@@ -174,12 +182,14 @@ static inline void env_transfer(int sends, int peer, char *buf, size_t bytes)
     if (bytes == 0)
         buf = &nothing, bytes = 1;
     for (size_t done = 0; done < bytes;) {
-        size_t n = env_move(sends, peer, buf + done, bytes - done);
+        size_t n = env_move(sends, peer, buf + done, bytes - done, ENV_WAIT);
         done += n;
         if (!n)
             env_pause();
     }
 }
+
+#define ENV_IN_ORDER
 
 static inline void env_send(const void *buf, size_t bytes, int to, int tag)
 {
@@ -223,7 +233,7 @@ static inline void env_waitall(int n, env_request *requests)
             env_request *request = &requests[i];
             uint64_t peer = 1ull << request->peer;
             if (request->buf && !(blocked[request->sends] & peer)) {
-                size_t part = env_move(request->sends, request->peer, request->buf, request->bytes);
+                size_t part = env_move(request->sends, request->peer, request->buf, request->bytes, MSG_DONTWAIT);
                 request->buf += part;
                 request->bytes -= part;
                 moved |= part != 0;

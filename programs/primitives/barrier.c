@@ -5,3 +5,5 @@ static void barrier(size_t bytes, long n)
     for (long i = 0; i < n; i++)
         env_barrier();
 }
+
+OPERATION(barrier, .name = "barrier", .run = barrier, .parts = 1)

@@ -45,4 +45,5 @@ static void blocks(size_t bytes, long n)
     }
 }
 
+OPERATION(blocks, .name = "blocks", .run = blocks, .parts = 2, .unit = BLOCK, .pairs = 2, .blocks = 2)
 #endif

@@ -14,3 +14,5 @@ static void broadcast(size_t bytes, long n)
         root = root + 1 == tasks ? 0 : root + 1;
     }
 }
+
+OPERATION(broadcast, .name = "broadcast", .run = broadcast, .parts = 1, .unit = 1)

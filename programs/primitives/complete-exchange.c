@@ -15,3 +15,5 @@ static void complete_exchange(size_t bytes, long n)
             payload_check(payload_b + (size_t)r * bytes, bytes, complete_exchange_stamp(r, me));
     }
 }
+
+OPERATION(complete_exchange, .name = "complete-exchange", .run = complete_exchange, .parts = 1, .unit = 1, .all_to_all = 1)

@@ -9,3 +9,5 @@ static void concatenation(size_t bytes, long n)
             payload_check(payload_b + (size_t)r * bytes, bytes, turn + (uint32_t)r);
     }
 }
+
+OPERATION(concatenation, .name = "concatenation", .run = concatenation, .parts = 1, .unit = 1, .all_to_all = 1)

@@ -11,3 +11,5 @@ static void copy(size_t bytes, long n)
         payload_check(payload_b, bytes, payload_turn);
     }
 }
+
+OPERATION(copy, .name = "copy", .run = copy, .parts = 1, .unit = 1)

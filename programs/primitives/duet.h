@@ -5,7 +5,7 @@
  *     prepare OPERATION BYTES SECONDS   run it once with every byte checked; then find how many operations take so long
  *     slice OPERATION BYTES N           run N operations, and say how many microseconds one of them took
  *     end                               leave
- * It answers `ready N` and `took US US ...`, one figure for each part of the slice; its first words are `task RANK of TASKS`. With 0 seconds nothing is looked for, and N is 0.
+ * It answers `cannot` if it cannot run that, or `ready N` and `took US US ...`, one figure for each part of the slice; its first words are `task RANK of TASKS`. With 0 seconds nothing is looked for, and N is 0.
  *
  * Between two slices a task waits in read(2), outside its library: it uses no processor while others have their turn. A slice
  * begins with some operations that are not timed and a barrier, since the caches are the others' by then.
@@ -46,8 +46,8 @@ static long duet_length(const struct operation *op, size_t bytes, double seconds
     for (int try = 0; try < 3; try++) {
         double took;
         long n = measure_length(op, bytes, &took);
-        if (took / (double)n < each)
-            each = took / (double)n;
+        if (measure_whole / (double)n < each)
+            each = measure_whole / (double)n;
     }
     return each > 0 && seconds / each > 1 ? (long)(seconds / each) : 1;
 }
@@ -81,7 +81,9 @@ static int duet_obey(FILE *driver, const struct operation *(*find)(const char *,
     if (sscanf(line, "%*s %63s %zu %lf", name, &bytes, &number) != 3 || number < 0)
         env_fail("duet", "the driver says something that makes no sense");
     const struct operation *op = find(name, strlen(name));
-    if (!strncmp(line, "prepare", 7)) {
+    if (!op) {
+        fprintf(driver, "cannot\n");
+    } else if (!strncmp(line, "prepare", 7)) {
         measure_verify(op, bytes);
         fprintf(driver, "ready %ld\n", number > 0 ? duet_length(op, bytes, number) : 0);
     } else {

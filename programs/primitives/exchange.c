@@ -9,3 +9,21 @@ static void exchange_in_pairs(size_t bytes, long n)
         payload_check(payload_b, bytes, payload_turn);
     }
 }
+
+OPERATION(exchange_in_pairs, .name = "exchange", .run = exchange_in_pairs, .parts = 1, .unit = 1, .pairs = 1)
+
+/* exchange-plain: each of the two sends, and then receives, where sends do not wait for their receives. */
+#ifdef ENV_BUFFERS
+static void exchange_plain(size_t bytes, long n)
+{
+    int peer = me ^ 1;
+    for (long i = 0; i < n; i++) {
+        payload_mark(payload_a, bytes, ++payload_turn);
+        env_send(payload_a, bytes, peer, 2);
+        env_recv(payload_b, bytes, peer, 2);
+        payload_check(payload_b, bytes, payload_turn);
+    }
+}
+
+OPERATION(exchange_plain, .name = "exchange-plain", .run = exchange_plain, .parts = 1, .unit = 1, .pairs = 1)
+#endif

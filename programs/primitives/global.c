@@ -63,3 +63,7 @@ static void global_max(size_t bytes, long n)
         global_expect(out, count, turn + tasks - 1);
     }
 }
+
+OPERATION(global_sum, .name = "global-sum", .run = global_sum, .parts = 1, .unit = 8)
+OPERATION(global_product, .name = "global-product", .run = global_product, .parts = 1, .unit = 8)
+OPERATION(global_max, .name = "global-max", .run = global_max, .parts = 1, .unit = 8)

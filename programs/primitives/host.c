@@ -65,5 +65,9 @@ static void host_broadcast(size_t bytes, long n)
             env_host_send(NULL, 0, 0, TAG_WORD);
     }
 }
-#endif
 
+OPERATION(host_node_send, .name = "host-node-send", .run = host_node_send, .parts = 1, .unit = 1, .nodes = 1)
+OPERATION(host_node_recv, .name = "host-node-recv", .run = host_node_recv, .parts = 1, .unit = 1, .nodes = 1)
+OPERATION(host_node_exchange, .name = "host-node-exchange", .run = host_node_exchange, .parts = 1, .unit = 1, .nodes = 1)
+OPERATION(host_broadcast, .name = "host-broadcast", .run = host_broadcast, .parts = 1, .unit = 1)
+#endif

@@ -8,10 +8,11 @@
  *
  * Task 0 prints lines of words:
  *     version TEXT             the library's own words
- *     path TEXT                which way messages go, if the library tells
+ *     path TEXT                which way messages go, if the library tells; once more after the points
  *     tasks N
  *     clock NS                 cost of reading the clock, already taken off
  *     processors N FIRST ...   per task: how many it may run on, and the first of them
+ *     cannot OPERATION TEXT    why it is not run here; the others are
  *     point OPERATION BYTES N US...   batches of N operations: the time of one, per batch
  *     done
  */
@@ -19,116 +20,65 @@
 
 #include <sched.h>
 
-#include "barrier.c"
-#include "blocks.c"
-#include "broadcast.c"
-#include "complete-exchange.c"
-#include "concatenation.c"
-#include "copy.c"
-#include "exchange.c"
-#include "global.c"
-#include "host.c"
-#include "idle.c"
-#include "message-rate.c"
-#include "one-to-one.c"
-#include "ping-pong.c"
-#include "ring.c"
-#include "spawn.c"
-#include "threads.c"
-#include "vector.c"
-#include "window.c"
-
-static const struct operation operations[] = {
-    {.name = "one-to-one", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
-    {.name = "exchange", .run = exchange_in_pairs, .parts = 1, .unit = 1, .pairs = 1},
-    {.name = "ring", .run = ring, .parts = 1, .unit = 1},
-    {.name = "broadcast", .run = broadcast, .parts = 1, .unit = 1},
-    {.name = "barrier", .run = barrier, .parts = 1},
-    {.name = "global-sum", .run = global_sum, .parts = 1, .unit = 8},
-    {.name = "global-product", .run = global_product, .parts = 1, .unit = 8},
-    {.name = "global-max", .run = global_max, .parts = 1, .unit = 8},
-    {.name = "concatenation", .run = concatenation, .parts = 1, .unit = 1, .all_to_all = 1},
-    {.name = "complete-exchange", .run = complete_exchange, .parts = 1, .unit = 1, .all_to_all = 1},
-    {.name = "message-rate", .run = message_rate, .parts = WINDOW, .unit = 1, .pairs = 2, .window = 1},
-    {.name = "copy", .run = copy, .parts = 1, .unit = 1},
-    {.name = "vector-send-recv", .run = vector_send_recv, .parts = 2, .unit = ENV_WORD, .pairs = 2, .apart = 1},
-    {.name = "vector-exchange", .run = vector_exchange, .parts = 1, .unit = ENV_WORD, .pairs = 1},
-#ifdef ENV_WINDOWS
-    {.name = "put-flush", .run = put_flush, .parts = 1, .unit = 1, .pairs = 2},
-    {.name = "get-flush", .run = get_flush, .parts = 1, .unit = 1, .pairs = 2},
-    {.name = "accumulate-flush", .run = accumulate_flush, .parts = 1, .unit = 8, .pairs = 2},
-    {.name = "fetch-add", .run = fetch_add, .parts = 1, .unit = 8, .pairs = 2},
-#endif
-#ifdef ENV_BLOCKS
-    {.name = "blocks", .run = blocks, .parts = 2, .unit = BLOCK, .pairs = 2, .apart = 1},
-#endif
-#ifdef ENV_THREADS
-    {.name = "message-rate-threads", .run = message_rate_threads, .parts = THREADS * WINDOW, .unit = 1, .pairs = 2, .window = THREADS},
-#endif
-#ifdef ENV_HOSTS
-    {.name = "host-node-send", .run = host_node_send, .parts = 1, .unit = 1, .nodes = 1},
-    {.name = "host-node-recv", .run = host_node_recv, .parts = 1, .unit = 1, .nodes = 1},
-    {.name = "host-node-exchange", .run = host_node_exchange, .parts = 1, .unit = 1, .nodes = 1},
-    {.name = "host-broadcast", .run = host_broadcast, .parts = 1, .unit = 1},
-#endif
-    {.name = "ping-pong-blocking", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
-#ifdef ENV_PACKS
-    {.name = "ping-pong-asynchronous", .run = ping_pong_asynchronous, .parts = 2, .unit = 1, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-raw", .run = ping_pong_raw, .parts = 2, .unit = 1, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-in-place", .run = ping_pong_in_place, .parts = 2, .unit = 1, .pairs = 2},
-#ifdef ENV_PACKS_TYPES
-    {.name = "ping-pong-blocking-pack-raw-int", .run = ping_pong_raw_int, .parts = 2, .unit = 4, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-raw-float", .run = ping_pong_raw_float, .parts = 2, .unit = 4, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-raw-double", .run = ping_pong_raw_double, .parts = 2, .unit = 8, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-in-place-int", .run = ping_pong_in_place_int, .parts = 2, .unit = 4, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-in-place-float", .run = ping_pong_in_place_float, .parts = 2, .unit = 4, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-in-place-double", .run = ping_pong_in_place_double, .parts = 2, .unit = 8, .pairs = 2},
-#endif
-#ifdef ENV_PACKS_DEFAULT
-    {.name = "ping-pong-blocking-pack-default", .run = ping_pong_default, .parts = 2, .unit = 1, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-default-int", .run = ping_pong_default_int, .parts = 2, .unit = 4, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-default-float", .run = ping_pong_default_float, .parts = 2, .unit = 4, .pairs = 2},
-    {.name = "ping-pong-blocking-pack-default-double", .run = ping_pong_default_double, .parts = 2, .unit = 8, .pairs = 2},
-#endif
-#endif
-};
+/* The texts of all operations, a line for each: written by the race, or by hand as in ../README.md. */
+#include "operations.h"
 
 static const struct operation *find_operation(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-        if (strlen(operations[i].name) == length && !memcmp(operations[i].name, name, length))
-            return &operations[i];
-    fprintf(stderr, "unknown operation: %s\n", name);
-    exit(2);
+    for (const struct operation *op = operations; op; op = op->next)
+        if (strlen(op->name) == length && !memcmp(op->name, name, length))
+            return op;
+    return NULL;
 }
 
 static size_t buffer_needed(const struct operation *op, size_t bytes)
 {
-    size_t blocks = op->all_to_all ? (size_t)tasks : op->window ? (size_t)(WINDOW * op->window) : op->apart ? VECTOR_APART / ENV_WORD : 1;
-    return bytes * blocks;
+    return bytes * (size_t)(op->all_to_all ? tasks : op->blocks ? op->blocks : 1);
 }
 
-static void check_tasks(const struct operation *op)
+/* Why this launch cannot run an operation; NULL: it can. */
+static const char *cannot(const struct operation *op)
 {
-    int wrong_number = (op->pairs == 2 && tasks != 2) || (op->pairs == 1 && tasks % 2) || (op->nodes && tasks != 2);
-    if (wrong_number || hosted != !strncmp(op->name, "host-", 5)) {
-        fprintf(stderr, "%s does not run with %d tasks%s\n", op->name, tasks, hosted ? ", the host one of them" : "");
-        exit(2);
-    }
+    if (!op)
+        return "the environment lacks what it needs";
+    if ((op->pairs == 2 && tasks != 2) || (op->pairs == 1 && tasks % 2) || (op->nodes && tasks != 2))
+        return hosted ? "it takes one node beside the host" : "it does not run with this number of tasks";
+    if (hosted != !strncmp(op->name, "host-", 5))
+        return hosted ? "its tasks have no host" : "its host has to be started as one";
+    return NULL;
 }
 
-/* Call `each` for every size of every argument OPERATION=BYTES,... */
+/* As find_operation, of those that this launch can run. */
+static const struct operation *find_runnable(const char *name, size_t length)
+{
+    const struct operation *op = find_operation(name, length);
+    return cannot(op) ? NULL : op;
+}
+
+/* Call `each` for every size of every argument OPERATION=BYTES,... that can be run. */
 static void for_each_point(int n, char **args, void (*each)(const struct operation *, size_t))
 {
     for (int i = 0; i < n; i++) {
         size_t length = strcspn(args[i], "=");
-        const struct operation *op = find_operation(args[i], length);
+        const struct operation *op = find_runnable(args[i], length);
         char *text = args[i] + length;
-        check_tasks(op);
-        do {
+        while (op) {
             size_t bytes = *text ? strtoull(text + 1, &text, 10) : 0;
             each(op, op->unit ? bytes / op->unit * op->unit : 0);
-        } while (*text == ',');
+            if (*text != ',')
+                break;
+        }
+    }
+}
+
+/* The operations asked for that cannot be run. */
+static void print_refusals(int n, char **args)
+{
+    for (int i = 0; i < n; i++) {
+        int length = (int)strcspn(args[i], "=");
+        const char *why = cannot(find_operation(args[i], (size_t)length));
+        if (why)
+            printf("cannot %.*s %s\n", length, args[i], why);
     }
 }
 
@@ -164,13 +114,29 @@ static void print_processors(void)
     free(all);
 }
 
+static void print_path(void)
+{
+    char text[512];
+    env_path(text, sizeof text);
+    printf("path %s\n", text);
+}
+
+/* Between hosts a way is known when it has been used, and while the other task is there. */
+static void print_used_path(void)
+{
+    if (hosted)
+        return;
+    if (me == 0)
+        print_path();
+    env_barrier();
+}
+
 static void print_library(void)
 {
     char text[512];
     env_version(text, sizeof text);
     printf("version %s\n", text);
-    env_path(text, sizeof text);
-    printf("path %s\n", text);
+    print_path();
     printf("tasks %d\nclock %.2f\n", tasks, measure_clock * 1e9);
 }
 
@@ -227,10 +193,14 @@ int main(int argc, char **argv)
         for_each_point(argc - first, argv + first, note_largest);
         payload_reserve(largest);
         print_header();
-        if (driver)
-            duet(driver, find_operation);
-        else
+        if (me == 0)
+            print_refusals(argc - first, argv + first);
+        if (driver) {
+            duet(driver, find_runnable);
+        } else {
             for_each_point(argc - first, argv + first, measure_point);
+            print_used_path();
+        }
     }
     env_finalize();
     if (me == 0 && (argc <= first || strcmp(argv[first], "join-leave")))

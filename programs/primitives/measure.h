@@ -7,6 +7,9 @@
  * until three in a row agree within 10 %, or the warm-up's share of the time is used up.
  *
  * All tasks take the same decisions, because they take them from agreed times (a global maximum).
+ *
+ * An operation of single calls (`calls`) counts the time of these alone, which it adds up itself (measure_call); how long a batch is goes
+ * by the whole of it.
  */
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -21,6 +24,11 @@ enum { SLOW_SAMPLES = 2 };
 static double measure_budget = 0.02;
 static double measure_clock;
 static uint32_t measure_next_turn = 1;
+/* Seconds of the last batch: of the calls that were added up, and of the whole. */
+static double measure_calls, measure_whole;
+
+/* Messages of one window of message-rate and its like. */
+enum { WINDOW = 64 };
 
 struct operation {
     const char *name;
@@ -28,11 +36,23 @@ struct operation {
     double parts;    /* the time of one run is divided by this */
     size_t unit;     /* sizes are rounded down to a multiple; 0: the operation has no size */
     int pairs;       /* 1: needs an even number of tasks; 2: needs exactly two */
-    int all_to_all;  /* 1: buffers hold a block for every task */
-    int window;      /* buffers hold so many windows of messages */
-    int apart;       /* 1: words in buffers lie apart */
+    int all_to_all;  /* 1: buffers hold a message for every task */
+    int blocks;      /* buffers hold so many messages; 0: one */
     int nodes;       /* 1: needs exactly one node beside the host */
+    int calls;       /* 1: counts the calls that measure_call has added up, not the whole batch */
+    struct operation *next;
 };
+
+/* All operations of this program. Each text adds its own before main begins. */
+static struct operation *operations;
+
+#define OPERATION(id, ...)                                                      \
+    static struct operation operation_##id = {__VA_ARGS__};                     \
+    __attribute__((constructor)) static void operation_add_##id(void)           \
+    {                                                                           \
+        operation_##id.next = operations;                                       \
+        operations = &operation_##id;                                           \
+    }
 
 static double measure_now(void)
 {
@@ -56,10 +76,18 @@ static double measure_clock_cost(void)
     return best;
 }
 
+/* Adds up a call that has just returned. */
+static inline void measure_call(double start)
+{
+    measure_calls += measure_now() - start - measure_clock;
+}
+
+/* Returns the seconds that count; measure_whole has those of the whole batch. */
 static double measure_batch(const struct operation *op, size_t bytes, long n)
 {
     payload_turn = measure_next_turn;
     measure_next_turn += (uint32_t)n;
+    measure_calls = 0;
     double start = measure_now();
     op->run(bytes, n);
 #ifdef MEASURE_DELAY
@@ -67,19 +95,23 @@ static double measure_batch(const struct operation *op, size_t bytes, long n)
     double end = start + (measure_now() - start) * (1 + MEASURE_DELAY / 100.0);
     while (measure_now() < end)
         ;
+    measure_calls *= 1 + MEASURE_DELAY / 100.0;
 #endif
-    double took = measure_now() - start - measure_clock;
-    return took > 0 ? took : 0;
+    double took = measure_now() - start - measure_clock, counted = op->calls ? measure_calls : took;
+    measure_whole = took > 0 ? took : 0;
+    return counted > 0 ? counted : 0;
 }
 
 /* One batch after a barrier; all tasks get the time of the slowest. */
 static double measure_agreed(const struct operation *op, size_t bytes, long n)
 {
-    double mine, agreed;
+    double mine[2], agreed[2] = {0, 0};
     meet();
-    mine = measure_batch(op, bytes, n);
-    agree(&mine, &agreed, 1);
-    return agreed;
+    mine[0] = measure_batch(op, bytes, n);
+    mine[1] = measure_whole;
+    agree(mine, agreed, 2);
+    measure_whole = agreed[1];
+    return agreed[0];
 }
 
 static void measure_verify(const struct operation *op, size_t bytes)
@@ -96,9 +128,9 @@ static long measure_length(const struct operation *op, size_t bytes, double *too
     long n = 1;
     for (;;) {
         *took = measure_agreed(op, bytes, n);
-        if (*took >= target || n >= 1 << 24)
+        if (measure_whole >= target || n >= 1 << 24)
             return n;
-        double wanted = *took > 0 ? (double)n * target / *took * 1.1 : (double)n * 16;
+        double wanted = measure_whole > 0 ? (double)n * target / measure_whole * 1.1 : (double)n * 16;
         n = wanted > (double)n * 16 ? n * 16 : (long)wanted + 1;
     }
 }
@@ -117,7 +149,7 @@ static void measure_warm_up(const struct operation *op, size_t bytes, long n, do
         before[0] = before[1];
         before[1] = *took;
         *took = measure_agreed(op, bytes, n);
-        spent += *took;
+        spent += measure_whole;
     }
 }
 
@@ -127,8 +159,9 @@ static void measure_point(const struct operation *op, size_t bytes)
     measure_verify(op, bytes);
     long n = measure_length(op, bytes, &took);
     measure_warm_up(op, bytes, n, &took);
-    int samples = took > 0 ? (int)(measure_budget / took) : MOST_SAMPLES;
-    samples = samples > MOST_SAMPLES ? MOST_SAMPLES : samples < SLOW_SAMPLES ? SLOW_SAMPLES : samples;
+    double batch = measure_whole;
+    int samples = batch > 0 && measure_budget / batch < MOST_SAMPLES ? (int)(measure_budget / batch) : MOST_SAMPLES;
+    samples = samples < SLOW_SAMPLES ? SLOW_SAMPLES : samples;
     meet();
     for (int k = 0; k < samples; k++)
         mine[k] = measure_batch(op, bytes, n);

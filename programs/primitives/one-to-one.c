@@ -16,3 +16,6 @@ static void one_to_one(size_t bytes, long n)
         }
     }
 }
+
+OPERATION(one_to_one, .name = "one-to-one", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2)
+OPERATION(ping_pong_blocking, .name = "ping-pong-blocking", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2)

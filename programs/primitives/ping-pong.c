@@ -26,27 +26,30 @@ static inline __attribute__((always_inline)) void ping_pong_packed(enum env_enco
     }
 }
 
-#define PING_PONG_PACKED(name, encoding, type)     \
-    static void ping_pong_##name(size_t bytes, long n) \
-    {                                              \
-        ping_pong_packed(encoding, type, bytes, n); \
-    }
+/* An operation, and its function; elements of so many bytes. */
+#define PING_PONG_PACKED(full_name, function, encoding, type, size)                                                           \
+    static void ping_pong_##function(size_t bytes, long n)                                                                 \
+    {                                                                                                                      \
+        ping_pong_packed(encoding, type, bytes, n);                                                                        \
+    }                                                                                                                      \
+    OPERATION(ping_pong_##function, .name = full_name, .run = ping_pong_##function, .parts = 2,    \
+              .unit = size, .pairs = 2)
 
-PING_PONG_PACKED(raw, ENV_RAW, ENV_BYTE)
-PING_PONG_PACKED(in_place, ENV_IN_PLACE, ENV_BYTE)
+PING_PONG_PACKED("ping-pong-blocking-pack-raw", raw, ENV_RAW, ENV_BYTE, 1)
+PING_PONG_PACKED("ping-pong-blocking-pack-in-place", in_place, ENV_IN_PLACE, ENV_BYTE, 1)
 #ifdef ENV_PACKS_TYPES
-PING_PONG_PACKED(raw_int, ENV_RAW, ENV_INT)
-PING_PONG_PACKED(raw_float, ENV_RAW, ENV_FLOAT)
-PING_PONG_PACKED(raw_double, ENV_RAW, ENV_DOUBLE)
-PING_PONG_PACKED(in_place_int, ENV_IN_PLACE, ENV_INT)
-PING_PONG_PACKED(in_place_float, ENV_IN_PLACE, ENV_FLOAT)
-PING_PONG_PACKED(in_place_double, ENV_IN_PLACE, ENV_DOUBLE)
+PING_PONG_PACKED("ping-pong-blocking-pack-raw-int", raw_int, ENV_RAW, ENV_INT, 4)
+PING_PONG_PACKED("ping-pong-blocking-pack-raw-float", raw_float, ENV_RAW, ENV_FLOAT, 4)
+PING_PONG_PACKED("ping-pong-blocking-pack-raw-double", raw_double, ENV_RAW, ENV_DOUBLE, 8)
+PING_PONG_PACKED("ping-pong-blocking-pack-in-place-int", in_place_int, ENV_IN_PLACE, ENV_INT, 4)
+PING_PONG_PACKED("ping-pong-blocking-pack-in-place-float", in_place_float, ENV_IN_PLACE, ENV_FLOAT, 4)
+PING_PONG_PACKED("ping-pong-blocking-pack-in-place-double", in_place_double, ENV_IN_PLACE, ENV_DOUBLE, 8)
 #endif
 #ifdef ENV_PACKS_DEFAULT
-PING_PONG_PACKED(default, ENV_DEFAULT, ENV_BYTE)
-PING_PONG_PACKED(default_int, ENV_DEFAULT, ENV_INT)
-PING_PONG_PACKED(default_float, ENV_DEFAULT, ENV_FLOAT)
-PING_PONG_PACKED(default_double, ENV_DEFAULT, ENV_DOUBLE)
+PING_PONG_PACKED("ping-pong-blocking-pack-default", default, ENV_DEFAULT, ENV_BYTE, 1)
+PING_PONG_PACKED("ping-pong-blocking-pack-default-int", default_int, ENV_DEFAULT, ENV_INT, 4)
+PING_PONG_PACKED("ping-pong-blocking-pack-default-float", default_float, ENV_DEFAULT, ENV_FLOAT, 4)
+PING_PONG_PACKED("ping-pong-blocking-pack-default-double", default_double, ENV_DEFAULT, ENV_DOUBLE, 8)
 #endif
 
 static void ping_pong_asynchronous(size_t bytes, long n)
@@ -65,4 +68,6 @@ static void ping_pong_asynchronous(size_t bytes, long n)
         }
     }
 }
+
+OPERATION(ping_pong_asynchronous, .name = "ping-pong-asynchronous", .run = ping_pong_asynchronous, .parts = 2, .unit = 1, .pairs = 2)
 #endif

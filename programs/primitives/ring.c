@@ -16,3 +16,5 @@ static void ring(size_t bytes, long n)
         }
     }
 }
+
+OPERATION(ring, .name = "ring", .run = ring, .parts = 1, .unit = 1)

@@ -100,4 +100,5 @@ static void message_rate_threads(size_t bytes, long n)
     payload_turn += (uint32_t)n;
 }
 
+OPERATION(message_rate_threads, .name = "message-rate-threads", .run = message_rate_threads, .parts = THREADS * WINDOW, .unit = 1, .pairs = 2, .blocks = THREADS * WINDOW)
 #endif

@@ -59,3 +59,6 @@ static void vector_exchange(size_t bytes, long n)
         vector_check(payload_b, ENV_WORD, words, payload_turn);
     }
 }
+
+OPERATION(vector_send_recv, .name = "vector-send-recv", .run = vector_send_recv, .parts = 2, .unit = ENV_WORD, .pairs = 2, .blocks = 2)
+OPERATION(vector_exchange, .name = "vector-exchange", .run = vector_exchange, .parts = 1, .unit = ENV_WORD, .pairs = 1)

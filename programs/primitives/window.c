@@ -82,4 +82,8 @@ static void fetch_add(size_t bytes, long n)
     env_barrier();
 }
 
+OPERATION(put_flush, .name = "put-flush", .run = put_flush, .parts = 1, .unit = 1, .pairs = 2)
+OPERATION(get_flush, .name = "get-flush", .run = get_flush, .parts = 1, .unit = 1, .pairs = 2)
+OPERATION(accumulate_flush, .name = "accumulate-flush", .run = accumulate_flush, .parts = 1, .unit = 8, .pairs = 2)
+OPERATION(fetch_add, .name = "fetch-add", .run = fetch_add, .parts = 1, .unit = 8, .pairs = 2)
 #endif

@@ -1,0 +1,270 @@
+/* gauss.h: Gaussian elimination with partial pivoting, in the three ways of I. Ahmad, "Express versus PVM: A performance comparison" (1997).
+ *
+ *   row-block         a task has rows that follow each other. All look for the pivot, and the task that has it sends its row to all.
+ *   column-block      a task has columns that follow each other. The task of the column finds the pivot alone, and sends the multipliers.
+ *   column-scattered  the same with columns that are dealt in turn, so that none is without work near the end.
+ *
+ * Rows are never moved: each remembers in which step it was the pivot. Only the elimination is timed, as in the paper; the substitution after
+ * it is there to check the answer. */
+#ifndef GAUSS_H
+#define GAUSS_H
+
+#include "../clock.h"
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A candidate for the pivot: its size, and the task and row that have it. */
+struct gauss_pivot {
+    double value;
+    int32_t task, row;
+};
+
+/* Finds the largest candidate of all tasks, of equal ones that of the lowest task; all get it. */
+static void largest_of_all(struct gauss_pivot *pivot);
+/* Sends `bytes` bytes from one task, which all know, to all others. */
+static void broadcast(void *data, int bytes, int from);
+
+#define GAUSS_SEED UINT64_C(88172645463325252)
+#define GAUSS_TOLERANCE 1e-6
+
+/* This task's part of the system of `n` equations; column n of it is the right side. */
+struct gauss {
+    int n, rank, size, scattered;
+    int first, count; /* rows or columns of this task */
+    double *rows; /* by rows: count rows of n + 1 elements; by columns: count columns of n elements */
+    int *step; /* by row, in which step it was the pivot, or -1; by rows only of this task's */
+    int *order; /* row of each step, where all rows are known */
+    double *message; /* the pivot's row, or the multipliers and the row that they are for */
+};
+
+/* Returns element (row, column) of the matrix: a number between -1 and 1 that depends on the place alone. */
+static double gauss_element(int row, int column)
+{
+    uint64_t x = GAUSS_SEED + (uint64_t)row * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)column * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return (double)(x >> 11) * 0x1p-52 - 1;
+}
+
+/* Returns the right side of a row for the solution in which unknown j is 1 + j mod 3. */
+static double gauss_right_side(int n, int row)
+{
+    double sum = 0;
+    for (int j = 0; j < n; j++)
+        sum += gauss_element(row, j) * (1 + j % 3);
+    return sum;
+}
+
+static double gauss_fill(int n, int row, int column)
+{
+    return column == n ? gauss_right_side(n, row) : gauss_element(row, column);
+}
+
+/* ---- by rows --------------------------------------------------------------------------------- */
+
+static void gauss_rows_begin(struct gauss *g)
+{
+    g->first = (int)first_of(g->n, g->rank, g->size);
+    g->count = (int)first_of(g->n, g->rank + 1, g->size) - g->first;
+    g->rows = zeroed_memory((size_t)g->count * (size_t)(g->n + 1), sizeof(double));
+    g->step = zeroed_memory((size_t)g->count, sizeof *g->step);
+    for (int i = 0; i < g->count; i++) {
+        g->step[i] = -1;
+        for (int j = 0; j <= g->n; j++)
+            g->rows[(size_t)i * (size_t)(g->n + 1) + (size_t)j] = gauss_fill(g->n, g->first + i, j);
+    }
+}
+
+static void gauss_rows_eliminate(struct gauss *g)
+{
+    size_t width = (size_t)g->n + 1;
+    for (int k = 0; k < g->n; k++) {
+        struct gauss_pivot pivot = {-1, g->rank, -1};
+        for (int i = 0; i < g->count; i++) {
+            double value = fabs(g->rows[(size_t)i * width + (size_t)k]);
+            if (g->step[i] < 0 && value > pivot.value)
+                pivot = (struct gauss_pivot){value, g->rank, i};
+        }
+        COMMUNICATE(largest_of_all(&pivot));
+        double *row = g->message;
+        if (pivot.task == g->rank) {
+            g->step[pivot.row] = k;
+            row = g->rows + (size_t)pivot.row * width;
+        }
+        COMMUNICATE(broadcast(row + k, (g->n + 1 - k) * (int)sizeof *row, pivot.task));
+        for (int i = 0; i < g->count; i++) {
+            if (g->step[i] >= 0)
+                continue;
+            double *own = g->rows + (size_t)i * width, factor = own[k] / row[k];
+            for (int j = k; j <= g->n; j++)
+                own[j] -= factor * row[j];
+        }
+    }
+}
+
+/* From the last unknown to the first: the task with the row of its step computes it. */
+static double gauss_rows_error(struct gauss *g)
+{
+    size_t width = (size_t)g->n + 1;
+    double *x = zeroed_memory((size_t)g->n, sizeof *x), error = 0;
+    for (int k = g->n - 1; k >= 0; k--) {
+        struct gauss_pivot owner = {-1, g->rank, -1};
+        for (int i = 0; i < g->count; i++)
+            if (g->step[i] == k)
+                owner = (struct gauss_pivot){1, g->rank, i};
+        int mine = owner.row;
+        largest_of_all(&owner);
+        if (owner.task == g->rank) {
+            const double *row = g->rows + (size_t)mine * width;
+            double sum = row[g->n];
+            for (int j = k + 1; j < g->n; j++)
+                sum -= row[j] * x[j];
+            x[k] = sum / row[k];
+        }
+        broadcast(x + k, sizeof *x, owner.task);
+        error = fmax(error, fabs(x[k] - (1 + k % 3)));
+    }
+    free(x);
+    return error;
+}
+
+/* ---- by columns -------------------------------------------------------------------------------- */
+
+/* Returns the task that has a column. */
+static int gauss_owner(const struct gauss *g, int column)
+{
+    if (g->scattered)
+        return column % g->size;
+    int task = (int)((long)column * g->size / (g->n + 1));
+    while (first_of(g->n + 1, task + 1, g->size) <= column)
+        task++;
+    return task;
+}
+
+/* Returns the number of column `place` of this task. */
+static int gauss_column(const struct gauss *g, int place)
+{
+    return g->scattered ? g->rank + place * g->size : g->first + place;
+}
+
+/* Returns the elements of a column that this task has. */
+static double *gauss_own(const struct gauss *g, int column)
+{
+    int place = g->scattered ? column / g->size : column - g->first;
+    return g->rows + (size_t)place * (size_t)g->n;
+}
+
+static void gauss_columns_begin(struct gauss *g)
+{
+    int columns = g->n + 1;
+    g->first = (int)first_of(columns, g->rank, g->size);
+    g->count = g->scattered ? (columns - g->rank + g->size - 1) / g->size : (int)first_of(columns, g->rank + 1, g->size) - g->first;
+    g->rows = zeroed_memory((size_t)g->count * (size_t)g->n, sizeof(double));
+    g->step = zeroed_memory((size_t)g->n, sizeof *g->step);
+    g->order = zeroed_memory((size_t)g->n, sizeof *g->order);
+    for (int i = 0; i < g->n; i++)
+        g->step[i] = -1;
+    for (int place = 0; place < g->count; place++)
+        for (int i = 0; i < g->n; i++)
+            g->rows[(size_t)place * (size_t)g->n + (size_t)i] = gauss_fill(g->n, i, gauss_column(g, place));
+}
+
+/* Finds the pivot in a column and writes the multipliers of all rows behind its number. */
+static void gauss_multipliers(struct gauss *g, int column)
+{
+    double *own = gauss_own(g, column), *multiplier = g->message + 1;
+    int pivot = -1;
+    for (int i = 0; i < g->n; i++)
+        if (g->step[i] < 0 && (pivot < 0 || fabs(own[i]) > fabs(own[pivot])))
+            pivot = i;
+    g->message[0] = pivot;
+    for (int i = 0; i < g->n; i++)
+        multiplier[i] = g->step[i] < 0 && i != pivot ? own[i] / own[pivot] : 0;
+}
+
+static void gauss_columns_eliminate(struct gauss *g)
+{
+    for (int k = 0; k < g->n; k++) {
+        int owner = gauss_owner(g, k);
+        if (owner == g->rank)
+            gauss_multipliers(g, k);
+        COMMUNICATE(broadcast(g->message, (g->n + 1) * (int)sizeof *g->message, owner));
+        int pivot = (int)g->message[0];
+        const double *multiplier = g->message + 1;
+        g->step[pivot] = k;
+        g->order[k] = pivot;
+        for (int place = 0; place < g->count; place++) {
+            if (gauss_column(g, place) < k)
+                continue;
+            double *own = g->rows + (size_t)place * (size_t)g->n, factor = own[pivot];
+            for (int i = 0; i < g->n; i++)
+                own[i] -= multiplier[i] * factor;
+        }
+    }
+}
+
+/* The right side travels from the task of one unknown's column to the next one's. */
+static double gauss_columns_error(struct gauss *g)
+{
+    double *right = zeroed_memory((size_t)g->n, sizeof *right), error = 0;
+    int from = gauss_owner(g, g->n);
+    if (from == g->rank)
+        memcpy(right, gauss_own(g, g->n), (size_t)g->n * sizeof *right);
+    for (int k = g->n - 1; k >= 0; k--) {
+        broadcast(right, g->n * (int)sizeof *right, from);
+        from = gauss_owner(g, k);
+        double x = 0;
+        if (from == g->rank) {
+            const double *own = gauss_own(g, k);
+            x = right[g->order[k]] / own[g->order[k]];
+            for (int row = 0; row < k; row++)
+                right[g->order[row]] -= x * own[g->order[row]];
+        }
+        broadcast(&x, sizeof x, from);
+        error = fmax(error, fabs(x - (1 + k % 3)));
+    }
+    free(right);
+    return error;
+}
+
+/* ---- the program ------------------------------------------------------------------------------- */
+
+/* Runs `gauss WAY UNKNOWNS` as one of `size` tasks; returns the exit status of the program. */
+static int gauss(int argc, char **argv, int rank, int size)
+{
+    const char *way = argc > 1 ? argv[1] : "row-block";
+    struct gauss g = {.n = argc > 2 ? atoi(argv[2]) : 256, .rank = rank, .size = size};
+    int by_rows = strcmp(way, "row-block") == 0;
+    g.scattered = strcmp(way, "column-scattered") == 0;
+    if (!by_rows && !g.scattered && strcmp(way, "column-block") != 0)
+        refuse("gauss", "the way is one of row-block, column-block, column-scattered");
+    if (g.n < 1 || g.n > 30000)
+        refuse("gauss", "the number of unknowns is 1 to 30000");
+    g.message = zeroed_memory((size_t)g.n + 1, sizeof *g.message);
+    if (by_rows)
+        gauss_rows_begin(&g);
+    else
+        gauss_columns_begin(&g);
+
+    struct gauss_pivot nothing = {0, rank, 0};
+    largest_of_all(&nothing); /* nobody is late when the clock starts */
+    seconds_communicating = 0;
+    double start = clock_seconds();
+    if (by_rows)
+        gauss_rows_eliminate(&g);
+    else
+        gauss_columns_eliminate(&g);
+    double seconds = clock_seconds() - start, communicating = seconds_communicating;
+
+    double error = by_rows ? gauss_rows_error(&g) : gauss_columns_error(&g);
+    int verified = error < GAUSS_TOLERANCE;
+    if (rank == 0) {
+        printf("gauss-%s, %d unknowns, %d tasks: %s, %.6f s, %.2f Mop/s, %.6f s in communications\n", way, g.n, size,
+               verified ? "verified" : "NOT VERIFIED", seconds, 2e-6 / 3 * pow(g.n, 3) / seconds, communicating);
+        fflush(stdout);
+    }
+    return !verified;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* picture.h: a picture and its tiles. */
+#ifndef POVRAY_PICTURE_H
+#define POVRAY_PICTURE_H
+
+#include "../clock.h"
+#include <limits.h>
+
+enum { BLOCK_EDGE = 16 }; /* pixels: POV-Ray's blocks, and the grid on which tiles are cut */
+
+struct picture {
+    int width, height; /* pixels */
+    int tells;         /* whether each rendering is told of on standard output */
+    char scene[PATH_MAX];
+};
+
+struct tile {
+    int number;              /* counted by the master; or TILE_NONE, TILE_END */
+    int x, y, width, height; /* pixels */
+};
+
+#endif
