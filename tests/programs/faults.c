@@ -9,12 +9,15 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -265,9 +268,24 @@ static void inside(void)
     FAILED("cannot start %s", args[1]);
 }
 
+static pthread_t first;
+
+/* Waits until the kernel shows that the first thread has left. */
+static void await_end_of_first(void)
+{
+    char stat[200];
+    CHECK(pthread_join(first, NULL) == 0);
+    do {
+        int fd = open("/proc/self/stat", O_RDONLY);
+        ssize_t got = read(fd, stat, sizeof stat - 1);
+        CHECK(got > 0 && close(fd) == 0);
+        stat[got] = 0;
+    } while (strstr(stat, ") Z ") == NULL);
+}
+
 /* Task 1 looks for a message whose sender does nothing for it: the one case for a single copy. If
  * that cannot be had, the message comes when its sender goes on. Says which it was. */
-static void away(void)
+static void look_while_away(void)
 {
     size_t len = 4 << 20;
     unsigned char *bytes = need(len);
@@ -289,6 +307,8 @@ static void away(void)
     bool allowed = strstr(path, "no single copy") == NULL;
     if (late)
         refuse(error_named(args[1]));
+    if (strcmp(when, "left") == 0 && me == 0)
+        await_end_of_first();
     rg_request request;
     for (int round = 0; round < 4; round++) {
         if (me == 0) {
@@ -316,6 +336,23 @@ static void away(void)
     OK(rg_finalize());
 }
 
+static void *go_on_without_first(void *unused)
+{
+    look_while_away();
+    return unused;
+}
+
+/* away left: the first thread leaves, and another one does all that. */
+static void away(void)
+{
+    pthread_t other;
+    if (strcmp(args[0], "left") != 0)
+        return look_while_away();
+    first = pthread_self();
+    CHECK(pthread_create(&other, NULL, go_on_without_first, NULL) == 0);
+    pthread_exit(NULL);
+}
+
 /* A message is still on its way when its sender leaves and uses the memory for something else. */
 static void leaves_early(void)
 {
@@ -335,9 +372,128 @@ static void leaves_early(void)
     FAILS(rg_recv(bytes, len, 0, 0, RG_WORLD, NULL), RG_ERR_LEFT, "task 0 ");
 }
 
+/* ---- no descriptors between two hosts --------------------------------------------------------- */
+
+static int hoarded[512], hoarded_count;
+
+/* Opens files until there is no descriptor left. */
+static void hoard_descriptors(void)
+{
+    struct rlimit few;
+    CHECK(getrlimit(RLIMIT_NOFILE, &few) == 0);
+    few.rlim_cur = 200;
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    int file;
+    while ((file = open("/dev/null", O_RDONLY)) >= 0)
+        hoarded[hoarded_count++] = file;
+    CHECK(errno == EMFILE && hoarded_count > 0);
+}
+
+static void give_descriptors_back(void)
+{
+    while (hoarded_count > 0)
+        close(hoarded[--hoarded_count]);
+}
+
+/* A message each way. */
+static void exchange(void)
+{
+    int word = me, other = -1;
+    OK(rg_sendrecv(&word, sizeof word, 1 - me, 5, &other, sizeof other, 1 - me, 5, RG_WORLD, NULL));
+    CHECK(other == 1 - me);
+}
+
+/* The call that needs the first connection has the error, and may be made again. */
+static void caller_without_descriptors(void)
+{
+    int word = 7;
+    rg_request request;
+    if (me == 0) {
+        hoard_descriptors();
+        FAILS(rg_send(&word, sizeof word, 1, 1, RG_WORLD), RG_ERR_SYSTEM, "no file descriptor left");
+        FAILS(rg_isend(in, sizeof in, 1, 1, RG_WORLD, &request), RG_ERR_SYSTEM, "ulimit -n");
+        give_descriptors_back();
+        word = 8;
+        OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
+    } else {
+        OK(rg_recv(&word, sizeof word, 0, 1, RG_WORLD, NULL));
+        CHECK(word == 8);
+    }
+    exchange();
+}
+
+/* Both learn what is missing, and where. */
+static void called_without_descriptors(void)
+{
+    int word = 7;
+    if (me == 1) {
+        hoard_descriptors();
+        FAILS(rg_recv(&word, sizeof word, 0, 1, RG_WORLD, NULL), RG_ERR_DEAD, "no file descriptor left");
+        give_descriptors_back();
+        /* A task that leaves at once may have left before the other one hears what was missing. */
+        OK(rg_get("heard", 0, RG_AWAIT, &word, sizeof word, NULL, NULL));
+    } else {
+        OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
+        FAILS(rg_recv(&word, sizeof word, 1, 1, RG_WORLD, NULL), RG_ERR_DEAD,
+              "cannot accept the connection of this task");
+        CHECK(strstr(rg_last_error(), "no file descriptor or memory left") != NULL);
+        OK(rg_put("heard", &word, sizeof word, 0, RG_PERSISTENT, NULL));
+    }
+}
+
+/* A task that is let in late has lost nothing. */
+static void called_has_descriptors_again(void)
+{
+    int word = 7, there = 0;
+    if (me == 1) {
+        hoard_descriptors();
+        for (int i = 0; i < 100000; i++)
+            OK(rg_iprobe(0, 1, RG_WORLD, &there, NULL));
+        CHECK(!there);
+        give_descriptors_back();
+        OK(rg_recv(&word, sizeof word, 0, 1, RG_WORLD, NULL));
+        CHECK(word == 8);
+    } else {
+        word = 8;
+        OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
+    }
+    exchange();
+}
+
+/* Ends the connections of this task. */
+static int cut_connections(void)
+{
+    int cut = 0;
+    for (int fd = 3; fd < 200; fd++) {
+        struct sockaddr_storage peer;
+        socklen_t length = sizeof peer;
+        bool is_connected = getpeername(fd, (struct sockaddr *)&peer, &length) == 0;
+        if (is_connected && (peer.ss_family == AF_INET || peer.ss_family == AF_INET6))
+            cut += shutdown(fd, SHUT_RDWR) == 0;
+    }
+    return cut;
+}
+
+/* A connection that breaks while neither task has a descriptor left is made again, by that which it had itself. */
+static void broken_without_descriptors(void)
+{
+    exchange();
+    hoard_descriptors();
+    for (int round = 0; round < 20; round++) {
+        if (round % 2 == me)
+            CHECK(cut_connections() > 0);
+        exchange();
+    }
+    give_descriptors_back();
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
+        {"broken-without-descriptors", broken_without_descriptors, false},
+        {"caller-without-descriptors", caller_without_descriptors, false},
+        {"called-without-descriptors", called_without_descriptors, false},
+        {"called-has-descriptors-again", called_has_descriptors_again, false},
         {"work", work, false},
         {"hoard", hoard, false},
         {"starting", starting, true},

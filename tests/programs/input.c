@@ -337,6 +337,7 @@ static void handles(void)
         FAILS(rg_group_is_revoked(groups[i]), RG_ERR_HANDLE, "group");
         FAILS(rg_group_tie(groups[i], RG_WORLD), RG_ERR_HANDLE, "group");
         FAILS(rg_group_tie(RG_WORLD, groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_group_tolerate_left(groups[i], 0), RG_ERR_HANDLE, "group");
         FAILS(rg_agree(&value, groups[i]), RG_ERR_HANDLE, "group");
         FAILS(rg_iagree(&value, groups[i], &request), RG_ERR_HANDLE, "group");
         CHECK(out.id == -9);
@@ -344,6 +345,7 @@ static void handles(void)
     FAILS(rg_group_free(RG_WORLD), RG_ERR_ARGUMENT, "world");
     FAILS(rg_group_revoke(RG_ALL), RG_ERR_ARGUMENT, "rg_group_select");
     FAILS(rg_agree(&value, RG_ALL), RG_ERR_ARGUMENT, "rg_group_select");
+    FAILS(rg_group_tolerate_left(RG_ALL, 0), RG_ERR_ARGUMENT, "rg_group_select");
     FAILS(rg_agree(NULL, RG_WORLD), RG_ERR_ARGUMENT, "flag");
     FAILS(rg_iagree(&value, RG_WORLD, NULL), RG_ERR_ARGUMENT, "request");
     rg_group group, old;

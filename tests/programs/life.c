@@ -36,6 +36,8 @@ static void all_refused(void)
     FAILS(rg_loan(8, &block), RG_ERR_STATE, "");
     FAILS(rg_progress(), RG_ERR_STATE, "");
     FAILS(rg_fd(&number), RG_ERR_STATE, "");
+    FAILS(rg_clear_fd(), RG_ERR_STATE, "");
+    FAILS(rg_raise_fd(), RG_ERR_STATE, "");
     FAILS(rg_finalize(), RG_ERR_STATE, "");
     CHECK(strlen(rg_version()) > 0 && strlen(rg_strerror(RG_ERR_STATE)) > 0);
 }
@@ -63,6 +65,14 @@ static void refused(void)
     all_refused();
 }
 
+/* A job of this name cannot be entered, for the reason given, and nothing else works. */
+static void enter_refused(void)
+{
+    CHECK(arg_count == 2);
+    FAILS(rg_enter(args[0], 0), RG_ERR_LAUNCHER, args[1]);
+    all_refused();
+}
+
 static void alone(void)
 {
     OK(rg_init());
@@ -76,7 +86,7 @@ static void alone(void)
     OK(rg_finalize());
 }
 
-/* A program started by a task inherits its environment; it is not the task. */
+/* A program started by a task inherits its environment; it is not the task, but a world of its own. */
 static void parent(void)
 {
     OK(rg_init());
@@ -85,7 +95,7 @@ static void parent(void)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        execl("/proc/self/exe", "life", "refused", "-14", "REGATTA_JOB", (char *)NULL);
+        execl("/proc/self/exe", "life", "alone", (char *)NULL);
         _exit(9);
     }
     int status = -1;
@@ -157,11 +167,32 @@ static int outcome_of(pid_t child)
 }
 
 /* The child of a fork can call nothing, and ends as any program does. */
+static void add(const void *from, void *into, size_t count, void *unused)
+{
+    (void)from, (void)into, (void)count, (void)unused;
+}
+
+/* Calls of a child that need no engine. */
+static void refused_without_engine(void)
+{
+    rg_request request = RG_REQUEST_NULL;
+    rg_op op;
+    int number;
+    FAILS(rg_wait(&request, NULL), RG_ERR_STATE, "fork");
+    FAILS(rg_test(&request, &number, NULL), RG_ERR_STATE, "fork");
+    FAILS(rg_waitall(0, NULL, NULL), RG_ERR_STATE, "fork");
+    FAILS(rg_waitany(1, &request, &number, NULL), RG_ERR_STATE, "fork");
+    FAILS(rg_cancel(request, &number), RG_ERR_STATE, "fork");
+    FAILS(rg_loan_free(NULL), RG_ERR_STATE, "fork");
+    FAILS(rg_op_create(add, NULL, 1, &op), RG_ERR_STATE, "fork");
+}
+
 static void fork_one(void)
 {
     pid_t child = fork();
     if (child == 0) {
         all_refused();
+        refused_without_engine();
         FAILS(rg_init(), RG_ERR_STATE, "fork");
         all_refused();
         pid_t grandchild = fork();
@@ -380,7 +411,8 @@ static void ends_all(void)
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
-        {"outside", outside, true}, {"refused", refused, true}, {"alone", alone, true},
+        {"outside", outside, true}, {"refused", refused, true}, {"enter-refused", enter_refused, true},
+        {"alone", alone, true},
         {"parent", parent, true},   {"forked", forked, true},
         {"groups", groups, true},   {"last-sends", last_sends, true},
         {"late-loan", late_loan, false},

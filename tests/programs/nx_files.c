@@ -190,6 +190,49 @@ static void begun(void)
     close(fd);
 }
 
+/* Memory that lies apart is one part of the file, in any mode: each node writes "<", its number and ">". */
+static void apart(void)
+{
+    begin_in("apart");
+    for (int mode = M_UNIX; mode <= M_ASYNC; mode++) {
+        int fd = open_all(mode);
+        char open = '<', mine[2] = {'0', 0}, close_it = '>', expected[3 * 64], got[3] = "";
+        mine[0] = (char)('0' + (mode == M_GLOBAL ? 7 : me));
+        struct iovec parts[] = {{&open, 1}, {NULL, 0}, {mine, 1}, {&close_it, 1}};
+        int writers = mode == M_GLOBAL ? 1 : size;
+        for (int i = 0; i < writers; i++)
+            snprintf(expected + 3 * i, 4, "<%c>", mode == M_GLOBAL ? '7' : '0' + i);
+        if (mode == M_UNIX || mode == M_ASYNC)
+            eseek(fd, at(3L * me), SEEK_SET);
+        if (mode == M_LOG && me > 0) /* in the nodes' order all the same */
+            crecv(1, got, 0);
+        cwritev(fd, parts, 4);
+        if (mode == M_LOG && me + 1 < size)
+            csend(1, got, 0, me + 1, 0);
+        holds(fd, expected, 3L * writers);
+        setiomode(fd, M_UNIX);
+        eseek(fd, at(3L * (mode == M_GLOBAL ? 0 : me)), SEEK_SET);
+        gsync();
+        struct iovec places[] = {{got + 2, 1}, {got, 2}};
+        CHECK(_creadv(fd, places, 2) == 3);
+        CHECK(got[2] == '<' && got[0] == mine[0] && got[1] == '>');
+        long id = ireadv(fd, places, 2);
+        CHECK(_iowait(id) == 0 || errno == ERDEOF);
+        eseek(fd, at(3L * me), SEEK_SET);
+        gsync();
+        id = iwritev(fd, parts, 3);
+        CHECK(_iodone(id) == 1);
+        GIVES(_creadv(fd, places, -1), EQPARAM);
+        GIVES(_cwritev(fd, NULL, 2), EQPARAM);
+        struct iovec nowhere = {NULL, 4};
+        GIVES(_cwritev(fd, &nowhere, 1), EQPBUF);
+        CHECK(_cwritev(fd, NULL, 0) == 0);
+        gsync();
+        close(fd);
+        gsync();
+    }
+}
+
 /* The mode goes with its file: another file by the same descriptor has none. */
 static void closed(void)
 {
@@ -263,6 +306,7 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"unix", own_positions, true}, {"sync", in_order, true}, {"record", records, true},
         {"global", for_all, true},     {"log", a_log, true},     {"begun", begun, true},
+        {"apart", apart, true},
         {"wrong", wrong, true},        {"numbers", numbers, true},
         {"closed", closed, true},      {NULL, NULL, false},
     };

@@ -45,6 +45,17 @@ static void ring(void)
     for (int i = 0; i < 5; i++)
         OK(rg_allreduce(in, out, 3, RG_DOUBLE, RG_SUM, RG_WORLD));
     CHECK(out[2] == 3.0 * size);
+    /* Each gives 8 bytes to each, and then as many as the rank it gives them to, and one more. */
+    char from[64 * 8], to[64 * 8];
+    size_t gives[64], gets[64], starts[64];
+    for (int i = 0; i < size; i++) {
+        gives[i] = (size_t)i + 1;
+        gets[i] = (size_t)me + 1;
+        starts[i] = 8 * (size_t)i;
+    }
+    OK(rg_alltoall(from, 8, to, RG_WORLD));
+    OK(rg_allgatherv(RG_IN_PLACE, 0, to, gives, starts, RG_WORLD));
+    OK(rg_alltoallv(from, gives, starts, to, gets, starts, RG_WORLD));
     CHECK(rg_send(buffer, 1, size + 5, 7, RG_WORLD) == RG_ERR_TASK);
 }
 

@@ -56,6 +56,9 @@ static void contexts(void)
     say("new contexts", 2, made > 0, made != other);
     say("free", 1, pvm_freecontext(made));
     say("free again", 1, pvm_freecontext(made));
+    int next = pvm_newcontext();
+    say("not the one just freed", 1, next != made);
+    say("free the next", 1, pvm_freecontext(next));
     say("free another's", 1, pvm_freecontext(777777));
     say("set", 1, pvm_setcontext(other));
     say("it is set", 1, pvm_getcontext() == other);
@@ -218,6 +221,7 @@ static void mailboxes(void)
     say("look up nowhere", 1, pvm_lookup("i", 9, &value));
     for (int i = 0; i < 5; i++)
         say("delete", 1, pvm_delete("i", i));
+    say("insert nowhere", 1, pvm_insert("i", -2, 5));
 }
 
 static void machine(void)
@@ -231,6 +235,7 @@ static void machine(void)
     printf("%s\n", hosts[0].hi_arch);
     say("it", 2, hosts[0].hi_speed, hosts[0].hi_dsig);
     say("is there", 2, pvm_mstat(hosts[0].hi_name), pvm_mstat("nohost"));
+    say("without a name", 3, pvm_mstat(""), pvm_export(""), pvm_unexport(""));
     say("kinds", 2, pvm_archcode(hosts[0].hi_arch), pvm_archcode("NOARCH"));
     say("clocks", 2, pvm_hostsync(host, &clock, &delta), pvm_hostsync(NO_HOST, &clock, &delta));
     say("hosts of nonsense", 2, pvm_tidtohost(0), pvm_tidtohost(-1));

@@ -144,6 +144,45 @@ static void given_up(void)
         rg_recv(&number, sizeof number, judge, 3, RG_WORLD, NULL);
 }
 
+/* reported: they do so, and then a collective of all ends with the word that one of them is dead, also where both are reached. From then on nothing is
+ * sent to that one in the group; what it sent before is received, and other groups are as they were. */
+static void reported(void)
+{
+    rg_group other, tied;
+    int64_t number = me;
+    rg_request request = RG_REQUEST_NULL;
+    int dead, found, ranks[2], count;
+    OK(rg_group_dup(RG_WORLD, &other));
+    OK(rg_group_dup(RG_WORLD, &tied));
+    OK(rg_group_tie(RG_WORLD, tied));
+    talk_until_given_up();
+    if (me != 0)
+        OK(rg_send(&number, sizeof number, 0, 3, RG_WORLD));
+    CHECK(rg_barrier(RG_WORLD) == RG_ERR_DEAD);
+    if (me == 0) {
+        const char *said = rg_last_error();
+        CHECK(sscanf(said, "task %d", &dead) == 1 && (dead == size - 1 || dead == size - 2));
+        OK(rg_dead(RG_WORLD, ranks, 2, &count));
+        CHECK(count == 1 && ranks[0] == dead);
+        CHECK(rg_send(&number, 1, dead, 4, RG_WORLD) == RG_ERR_DEAD);
+        CHECK(rg_send(&number, sizeof number, dead, 4, RG_WORLD) == RG_ERR_DEAD);
+        CHECK(rg_send(&number, sizeof number, dead, 4, tied) == RG_ERR_DEAD);
+        CHECK(rg_isend(&number, sizeof number, dead, 4, RG_WORLD, &request) == RG_ERR_DEAD);
+        CHECK(rg_issend(&number, sizeof number, dead, 4, RG_WORLD, &request) == RG_ERR_DEAD);
+        CHECK(rg_bsend(&number, sizeof number, dead, 4, RG_WORLD) == RG_ERR_DEAD);
+        CHECK(strstr(rg_last_error(), "task ") != NULL);
+        OK(rg_recv(&number, sizeof number, dead, 3, RG_WORLD, NULL));
+        CHECK(number == dead);
+        OK(rg_iprobe(dead, 3, RG_WORLD, &found, NULL));
+        OK(rg_send(&number, sizeof number, 2 * size - 3 - dead, 4, RG_WORLD));
+        for (int to = size - 2; to < size; to++)
+            OK(rg_send(&number, sizeof number, to, 5, other));
+        printf("nothing is sent to task %d\n", dead);
+    } else {
+        OK(rg_recv(&number, sizeof number, 0, 5, other, NULL));
+    }
+}
+
 /* crowd: each of the first half, but task 0, talks with each of the second until all of those are dead to it. */
 static void crowd(void)
 {
@@ -243,6 +282,7 @@ int main(int argc, char **argv)
         {"pair", pair, false},
         {"given-up", given_up, false},
         {"shrunk", shrunk, false},
+        {"reported", reported, false},
         {"crowd", crowd, false},
         {"mesh", mesh, false},
         {NULL, NULL, false},

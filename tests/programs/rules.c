@@ -12,6 +12,8 @@
 #include "count.h"
 
 #include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 enum {
     ROUNDS = 100,   /* of a batch */
@@ -19,6 +21,8 @@ enum {
     BATCHES = 10,   /* counted at least, whatever they cost; four come before that */
     MOST_CALLS = 1, /* in a batch: one call in a hundred rounds */
     PATIENCE = 15,  /* seconds until one batch must have kept the rule */
+    FIRST = 40,     /* messages of most of a page each: the memory between two tasks is gone through more than once */
+    MAX_FAULTS = 10,/* pages that all of these together may find unmapped, the program's own among them */
 };
 
 static unsigned char bytes[8192], room[8192];
@@ -261,6 +265,63 @@ static void locks(void)
     }
 }
 
+static long faults(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_minflt;
+}
+
+/* Linux 5.14 maps many pages in one call. */
+static bool maps_at_once(void)
+{
+    enum { POPULATE_WRITE = 23 };
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    return madvise(page, 4096, POPULATE_WRITE) == 0;
+}
+
+/* So many messages each way, one behind the other: they do not lie in one place. None has to be kept until it is received. */
+static void stream_of(int messages, size_t len)
+{
+    for (int from = 0; from < 2; from++)
+        for (int i = 0; i < messages; i++) {
+            if (me == from)
+                OK(rg_send(bytes, len, other, 1, RG_WORLD));
+            else
+                OK(rg_recv(room, len, other, 1, RG_WORLD, NULL));
+            OK(rg_barrier(RG_WORLD));
+        }
+}
+
+/* The code of a message is mapped before anything is counted, that of sleep and of waking a sleeper included. */
+static void run_through(void)
+{
+    for (int i = 0; i < 4; i++) {
+        if (me == i % 2)
+            doze(0.02);
+        stream_of(2, i < 2 ? 8 : 4000);
+    }
+}
+
+/* The first messages of a job do not find one page after the other unmapped. */
+static void first_messages(void)
+{
+    other = 1 - me;
+    if (!maps_at_once()) {
+        skip("this kernel maps pages one by one only");
+        return;
+    }
+    memset(bytes, 1, sizeof bytes);
+    memset(room, 1, sizeof room);
+    run_through();
+    long before = faults();
+    stream_of(FIRST, 4000);
+    long found = faults() - before;
+    if (found > MAX_FAULTS)
+        FAILED("%ld page faults in the first %d messages", found, FIRST);
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -270,7 +331,7 @@ int main(int argc, char **argv)
         {"barrier", barrier_path, false},     {"allreduce", allreduce_path, false},
         {"loan", loan_path, false},           {"self", self_message_path, false},
         {"incomplete", incomplete_path, false}, {"locks", locks, false},
-        {"broken", broken, false},
+        {"broken", broken, false},               {"first-messages", first_messages, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

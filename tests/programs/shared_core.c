@@ -1,6 +1,7 @@
 /*
  * Two tasks that somebody has bound to one core, unknown to their launcher: an answer takes about as long as through pipes,
- * though a program computes on that core.
+ * though a program computes on that core. More tasks than cores, of which some look for their messages again and again without
+ * waiting: a few looks are enough, because each gives the core to those that can send.
  */
 #include "check.h"
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { ROUNDS = 600, TIMES = 5, TAG = 4, MOST = 12 };
+enum { ROUNDS = 600, TIMES = 5, TAG = 4, MOST = 12, LOOKED_FOR = 60, MAX_LOOKS = 200 };
 
 static int from_other, to_other;
 
@@ -121,11 +122,110 @@ static void beside_a_program(void)
     }
 }
 
+/* ---- looks that do not wait ------------------------------------------------------------------------ */
+
+static uint64_t word;
+static rg_request wanted;
+
+static bool by_test(void)
+{
+    int done;
+    OK(rg_test(&wanted, &done, NULL));
+    return done;
+}
+
+static bool by_look(void)
+{
+    int done;
+    OK(rg_look(wanted, &done, NULL));
+    if (done)
+        OK(rg_wait(&wanted, NULL));
+    return done;
+}
+
+static bool by_testall(void)
+{
+    int done;
+    OK(rg_testall(1, &wanted, &done, NULL));
+    return done;
+}
+
+static bool by_testany(void)
+{
+    int done, index;
+    OK(rg_testany(1, &wanted, &index, &done, NULL));
+    return done;
+}
+
+static bool by_iprobe(void)
+{
+    int found;
+    OK(rg_iprobe(me - 1, TAG, RG_WORLD, &found, NULL));
+    if (found)
+        OK(rg_recv(&word, sizeof word, me - 1, TAG, RG_WORLD, NULL));
+    return found;
+}
+
+static bool by_improbe(void)
+{
+    int found;
+    rg_message message;
+    OK(rg_improbe(me - 1, TAG, RG_WORLD, &found, &message, NULL));
+    if (found)
+        OK(rg_mrecv(&message, &word, sizeof word, NULL));
+    return found;
+}
+
+/* Looks until a message has come, the median of some messages. */
+static double median_of_looks(bool (*come)(void), bool request)
+{
+    static double looks[LOOKED_FOR];
+    for (int i = 0; i < LOOKED_FOR; i++) {
+        if (request)
+            OK(rg_irecv(&word, sizeof word, me - 1, TAG, RG_WORLD, &wanted));
+        looks[i] = 1;
+        while (!come())
+            looks[i]++;
+        OK(rg_send(&word, sizeof word, me - 1, TAG, RG_WORLD));
+    }
+    qsort(looks, LOOKED_FOR, sizeof *looks, ascending);
+    return looks[LOOKED_FOR / 2];
+}
+
+/* The even ones send and wait for answers; the odd ones look for messages and answer. */
+static void looks(void)
+{
+    static const struct {
+        const char *name;
+        bool (*come)(void);
+        bool request;
+    } ways[] = {
+        {"rg_test", by_test, true},         {"rg_look", by_look, true},
+        {"rg_testall", by_testall, true},   {"rg_testany", by_testany, true},
+        {"rg_iprobe", by_iprobe, false},    {"rg_improbe", by_improbe, false},
+    };
+    bind_to_first_core();
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        OK(rg_barrier(RG_WORLD));
+        if (me % 2 == 0) {
+            for (int i = 0; i < LOOKED_FOR; i++) {
+                OK(rg_send(&word, sizeof word, me + 1, TAG, RG_WORLD));
+                OK(rg_recv(&word, sizeof word, me + 1, TAG, RG_WORLD, NULL));
+            }
+            continue;
+        }
+        double most = median_of_looks(ways[way].come, ways[way].request);
+        if (most > MAX_LOOKS)
+            FAILED("%s: %.0f looks until a message has come", ways[way].name, most);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"together", together, false},
         {"beside-a-program", beside_a_program, false},
+        {"looks", looks, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

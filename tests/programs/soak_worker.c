@@ -19,8 +19,8 @@ struct letter {
 };
 enum { FREIGHT = 1, TOKEN, LAST };
 
-enum { LONGEST = 4 << 20, SENDS = 4, RECEIVES = 3, AHEAD = 512 << 10 };
-#define ROOM (sizeof(struct letter) + LONGEST)
+enum { SENDS = 4, RECEIVES = 3, AHEAD = 512 << 10 };
+#define ROOM (sizeof(struct letter) + MAX_LENGTH)
 
 /* A request under way. While it is to be completed by a callback, `request` is none, and `called` tells. */
 struct slot {
@@ -37,18 +37,14 @@ static struct slot sendings[SENDS + 1]; /* the last one has the token */
 static struct slot receivings[RECEIVES];
 static int first, posted;
 static struct slot orders, sums;
-static int order[MOST_TASKS];
-static uint32_t sent_to[MOST_TASKS], received_from[MOST_TASKS];
-static size_t ahead[MOST_TASKS]; /* bytes that were sent to it without waiting for it */
-static double ahead_since[MOST_TASKS];
-static int roster[MOST_TASKS], crew; /* the others, and how many */
-static bool heard_last[MOST_TASKS], said_last[MOST_TASKS], accused[MOST_TASKS];
+static int order[MAX_TASKS];
+static uint32_t sent_to[MAX_TASKS], received_from[MAX_TASKS];
+static size_t ahead[MAX_TASKS]; /* bytes that were sent to it without waiting for it */
+static double ahead_since[MAX_TASKS];
+static int roster[MAX_TASKS], crew; /* the others, and how many */
+static bool heard_last[MAX_TASKS], said_last[MAX_TASKS], accused[MAX_TASKS];
 static bool stopping, token, has_world;
 static int captain, fd;
-static uint64_t dice;
-
-static uint64_t roll(void) { return dice = hash(dice); }
-static bool one_in(uint64_t sides) { return roll() % sides == 0; }
 
 static uint64_t seal_of(const char *bytes, size_t length, uint32_t from, uint32_t number)
 {
@@ -64,23 +60,6 @@ static uint64_t seal_of(const char *bytes, size_t length, uint32_t from, uint32_
     return sum;
 }
 
-/* Mostly small; often just below and above the sizes at which a message takes another way; now and then some megabytes. */
-static size_t some_length(void)
-{
-    static const size_t edges[] = {48, 64, 4096, 8192, 16 << 10, 20 << 10, 32 << 10, 64 << 10, 70 << 10, 128 << 10, 256 << 10};
-    uint64_t what = roll() % 128;
-    size_t length;
-    if (what < 64)
-        return roll() % 256;
-    if (what < 104) {
-        length = edges[roll() % (sizeof edges / sizeof *edges)] + roll() % 33 - 16;
-        return length < sizeof(struct letter) ? 0 : length - sizeof(struct letter);
-    }
-    if (what < 124)
-        return (16 << 10) + roll() % (54 << 10);
-    return roll() % (what < 127 ? 1 << 20 : LONGEST);
-}
-
 /* The task is not sent to any more. A worker that says so to the captain must be right. */
 static void forget(int tid, int code)
 {
@@ -88,7 +67,8 @@ static void forget(int tid, int code)
         if (roster[i] == tid)
             roster[i--] = roster[--crew];
     if (!accused[tid]) {
-        struct accusation word = {tid, code};
+        struct accusation word = {.tid = tid, .code = code};
+        snprintf(word.said, sizeof word.said, "%.190s", rg_last_error());
         accused[tid] = true;
         OK(rg_bsend(&word, sizeof word, captain, ACCUSED, ORDERS));
     }
@@ -105,16 +85,6 @@ static void write_letter(char *bytes, int to, uint32_t kind, size_t length)
         memcpy(body + at, &word, length - at < 8 ? length - at : 8);
     *letter = (struct letter){(uint32_t)rg_tid(), sent_to[to], kind, (uint32_t)length, 0};
     letter->seal = seal_of(body, length, letter->from, letter->number);
-}
-
-/* Describes the bytes by views: the front whole, then pieces side by side. */
-static int views_of(char *bytes, size_t length, rg_view views[3])
-{
-    size_t front = length / 3, piece = 1 + length % 61, pieces = (length - front) / piece;
-    views[0] = (rg_view){bytes, front, 1, 0};
-    views[1] = (rg_view){bytes + front, piece, pieces, (ptrdiff_t)piece};
-    views[2] = (rg_view){bytes + front + piece * pieces, length - front - piece * pieces, 1, 0};
-    return 3;
 }
 
 static void on_called(const rg_status *status, void *arg)
@@ -156,45 +126,19 @@ static enum way some_way(int to, size_t length)
     return started[roll() % 4];
 }
 
-static int send_loan(struct slot *slot, size_t length, int to, uint32_t kind)
-{
-    void *block;
-    int code = rg_loan(length, &block);
-    if (code == RG_ERR_MEMORY)
-        return rg_bsend(slot->bytes, length, to, (int)kind, TRAFFIC);
-    OK(code);
-    memcpy(block, slot->bytes, length);
-    code = rg_loan_send(block, length, to, (int)kind, TRAFFIC);
-    if (is_gone(code))
-        rg_loan_free(block);
-    return code;
-}
-
 static bool start(struct slot *slot, int to, uint32_t kind, size_t length)
 {
-    rg_view views[3];
     write_letter(slot->bytes, to, kind, length);
     length += sizeof(struct letter);
     enum way way = some_way(to, length);
-    int n = views_of(slot->bytes, length, views), tag = (int)kind, code = RG_OK;
-    switch (way) {
-    case SEND: code = rg_send(slot->bytes, length, to, tag, TRAFFIC); break;
-    case SSEND: code = rg_ssend(slot->bytes, length, to, tag, TRAFFIC); break;
-    case SENDV: code = rg_sendv(views, n, to, tag, TRAFFIC); break;
-    case BSEND: code = rg_bsend(slot->bytes, length, to, tag, TRAFFIC); break;
-    case BSENDV: code = rg_bsendv(views, n, to, tag, TRAFFIC); break;
-    case LOAN: code = send_loan(slot, length, to, kind); break;
-    case ISSEND: code = rg_issend(slot->bytes, length, to, tag, TRAFFIC, &slot->request); break;
-    case ISENDV: code = rg_isendv(views, n, to, tag, TRAFFIC, &slot->request); break;
-    default: code = rg_isend(slot->bytes, length, to, tag, TRAFFIC, &slot->request); break;
-    }
+    int code = send_by(way, slot->bytes, length, to, (int)kind, TRAFFIC, &slot->request);
     if (is_gone(code)) {
         forget(to, code);
         return false;
     }
     if (code != RG_OK)
         give_up("a send");
-    slot->busy = way == ISEND || way == ISSEND || way == ISENDV;
+    slot->busy = is_started(way);
     slot->by_call = false;
     slot->to = to;
     if (slot->busy && one_in(8))
@@ -233,7 +177,7 @@ static void send_some(void)
         if (sendings[i].busy)
             continue;
         if (!stopping) {
-            start(&sendings[i], roster[roll() % (uint64_t)crew], FREIGHT, some_length());
+            start(&sendings[i], roster[roll() % (uint64_t)crew], FREIGHT, length_of(roll(), sizeof(struct letter)));
         } else if (untold() != RG_NONE) {
             int to = untold();
             said_last[to] = start(&sendings[i], to, LAST, 0);
@@ -259,6 +203,26 @@ static void sent(int i, int code)
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
+/* Says where a message differs from what its sender wrote: each word of a body follows from the one before (write_letter). */
+static void print_damage(const char *bytes, const rg_status *status)
+{
+    const struct letter *letter = (const struct letter *)bytes;
+    const char *body = bytes + sizeof *letter;
+    size_t length = status->length < sizeof *letter ? 0 : status->length - sizeof *letter, wrong = 0, first_wrong = 0, last_wrong = 0;
+    uint64_t word = 0, last = 0;
+    for (size_t at = 0; at + 8 <= length; at += 8, last = word) {
+        memcpy(&word, body + at, 8);
+        if (at == 0 || word == last * 5 + 1)
+            continue;
+        first_wrong = wrong++ == 0 ? at : first_wrong;
+        last_wrong = at;
+    }
+    printf("FAIL task %d: a damaged message of task %d, tag %d, %llu bytes, number %u expected; its head says task %u, number %u, kind %u, "
+           "%u bytes; %zu words of its body do not follow from the one before, from byte %zu to byte %zu\n",
+           rg_tid(), status->source, status->tag, (unsigned long long)status->length, received_from[status->source], letter->from,
+           letter->number, letter->kind, letter->length, wrong, first_wrong, last_wrong);
+}
+
 static void look_at(const char *bytes, const rg_status *status)
 {
     const struct letter *letter = (const struct letter *)bytes;
@@ -267,6 +231,7 @@ static void look_at(const char *bytes, const rg_status *status)
     if (status->length < sizeof *letter || status->length - sizeof *letter != letter->length ||
         letter->from != (uint32_t)from || letter->kind != (uint32_t)status->tag ||
         seal_of(body, letter->length, letter->from, letter->number) != letter->seal) {
+        print_damage(bytes, status);
         count.damaged++;
         return;
     }
@@ -299,25 +264,11 @@ static void arrived(const char *bytes, int code, const rg_status *status)
 static void receive_found(const rg_status *found)
 {
     char *bytes = receivings[0].bytes;
-    rg_view views[3];
     rg_status status = {.source = found->source};
-    void *block = NULL;
-    int code;
     enum way way = (enum way[]){RECV, RECVV, RECV_WITHIN, LOAN_RECV}[roll() % 4];
     count.ways[way]++;
-    switch (way) {
-    case RECVV:
-        code = rg_recvv(views, views_of(bytes, found->length, views), found->source, found->tag, TRAFFIC, &status);
-        break;
-    case RECV_WITHIN:
-        code = rg_recv_within(bytes, found->length, found->source, found->tag, TRAFFIC, 10, &status);
-        break;
-    case LOAN_RECV: code = rg_loan_recv(&block, found->source, found->tag, TRAFFIC, &status); break;
-    default: code = rg_recv(bytes, found->length, found->source, found->tag, TRAFFIC, &status); break;
-    }
-    arrived(block != NULL ? block : bytes, code, &status);
-    if (block != NULL)
-        OK(rg_loan_free(block));
+    int code = receive_by(way, bytes, found->length, found->source, found->tag, TRAFFIC, &status);
+    arrived(bytes, code, &status);
 }
 
 /* Receives are posted, some at once, or what has come is found by looking. True: something has come. */
@@ -375,13 +326,13 @@ static void take_roster(const int *tids, int n)
 {
     crew = 0;
     for (int i = 0; i < n; i++)
-        if (tids[i] != rg_tid() && tids[i] < MOST_TASKS && !accused[tids[i]])
+        if (tids[i] != rg_tid() && tids[i] < MAX_TASKS && !accused[tids[i]])
             roster[crew++] = tids[i];
 }
 
 static void listen_to_captain(void)
 {
-    alarm(PATIENCE);
+    alarm(STALL_SECONDS);
     OK(rg_irecv(order, sizeof order, captain, RG_ANY, ORDERS, &orders.request));
     orders.busy = true;
 }

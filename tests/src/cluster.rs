@@ -1,7 +1,7 @@
 //! A real Slurm for tests: slurmctld, slurmd and munged of this system, on nodes made of network namespaces.
 //!
 //! All of it lives in namespaces of its own, with its files in one temporary folder, and ends with the test program. It needs
-//! root, and the packages that `scripts/need test` gets; without them a test fails and says so.
+//! root, and the packages that `scripts/need test` gets; without them a test is left out.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use crate::job::Job;
 use crate::lan::APART;
-use crate::programs;
+use crate::{needs, programs};
 
 /// Slurm's programs and those that make the network, with the packages that have them.
 const NEEDED: [(&str, &str); 6] = [
@@ -34,6 +34,7 @@ pub struct Cluster {
 impl Cluster {
     /// The one that tests share, with three nodes of two processors each: node1, node2, node3.
     pub fn shared() -> &'static Cluster {
+        check();
         static SHARED: LazyLock<Cluster> = LazyLock::new(|| Cluster::start("shared", 3));
         &SHARED
     }
@@ -118,22 +119,13 @@ impl Drop for Cluster {
 
 const SCRIPT: &str = include_str!("cluster.sh");
 
+/// Leaves the test out that runs, where no cluster can be.
 fn check() {
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    let is_here =
-        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
-    let missing: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(program, _)| !is_here(program))
-        .map(|&(_, package)| package)
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "the tests under Slurm need packages that are not here: sudo apt-get install {}",
-        missing.join(" ")
-    );
-    assert!(
-        rustix::process::geteuid().is_root(),
-        "the tests under Slurm start slurmd on nodes made of network namespaces, which root alone may: sudo -E make test"
-    );
+    for (program, package) in NEEDED {
+        needs::program(program, package);
+    }
+    if !rustix::process::geteuid().is_root() {
+        needs::leave_out("the nodes of Slurm's tests are made by root: sudo -E make test");
+    }
+    needs::namespaces();
 }

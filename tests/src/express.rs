@@ -83,11 +83,11 @@ pub fn cros_program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &headers, &[cros(), regatta])
 }
 
-/// The Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+/// The Fortran program `tests/programs/NAME.f`. Where gfortran is not installed, the test is left out.
 pub fn fortran_program(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
     let program = LIBRARY.join(format!("{name}-{}", std::process::id()));
-    let output = Command::new("gfortran")
+    let output = Command::new(crate::needs::program("gfortran", "gfortran"))
         .args(["-fallow-argument-mismatch", "-std=legacy", "-w", "-o"])
         .arg(&program)
         .arg(source)
@@ -95,7 +95,7 @@ pub fn fortran_program(name: &str) -> PathBuf {
         .arg(plotix())
         .args([SONAME, REGATTA].map(|library| LIBRARY.join(library)))
         .output()
-        .expect("gfortran, which scripts/need test installs");
+        .expect("gfortran");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}.f: {said}");
     program

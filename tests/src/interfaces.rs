@@ -1,7 +1,6 @@
 //! The examples of several interfaces, on Regatta's libraries: `examples/interfaces`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::{express, nx, pvm};
 
@@ -33,35 +32,4 @@ pub fn three() -> PathBuf {
     let file = format!("{FOLDER}/three");
     let all = LIBRARIES.map(|library| folder.join(library));
     crate::programs::compile_all("three", &[&file], &headers, &all)
-}
-
-/// The Fortran program of this name, with the rows it works on. gfortran must be installed: `scripts/need test` does that.
-pub fn gauss(name: &str) -> PathBuf {
-    let folder = libraries();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("programs")
-        .join(FOLDER);
-    let program = folder.join(format!("{name}-{}", std::process::id()));
-    let libraries = ["libfexpress.a"].into_iter().chain(LIBRARIES);
-    let output = Command::new("gfortran")
-        .args([
-            "-O2",
-            "-std=legacy",
-            "-fallow-argument-mismatch",
-            "-w",
-            "-o",
-        ])
-        .arg(&program)
-        .args([name, "gauss_rows"].map(|file| sources.join(format!("{file}.f"))))
-        .arg(format!(
-            "-I{}/../crates/interfaces/nx/include",
-            env!("CARGO_MANIFEST_DIR")
-        ))
-        .arg("-Wl,--as-needed")
-        .args(libraries.map(|library| folder.join(library)))
-        .output()
-        .expect("gfortran, which scripts/need test installs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}.f: {said}");
-    program
 }

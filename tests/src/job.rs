@@ -15,7 +15,10 @@ use crate::programs;
 use crate::skipped::skip;
 
 /// Variables that other launchers, and a job around the tests, set for their tasks.
-const FOREIGN: [&str; 6] = ["REGATTA_", "OMPI_", "PMI_", "PMIX_", "SLURM_", "MPI_"];
+const FOREIGN: [&str; 13] = [
+    "REGATTA_", "OMPI_", "PMI_", "PMIX_", "PRTE_", "SLURM_", "MPI_", "MV2_", "JSM_", "FLUX_",
+    "PALS_", "ALPS_", "_CONDOR_",
+];
 
 /// A job to start, and its conditions.
 pub struct Job {

@@ -17,6 +17,7 @@ pub const AS_ROOT: [&str; 2] = ["--user", "--map-root-user"];
 /// For a shell in such namespaces: makes so many hosts. All have the same files, so each has a folder `/run/user.NAME` for
 /// the sockets of its daemon.
 pub fn make_hosts(count: u32) -> String {
+    crate::needs::namespaces();
     let hosts: String = (0..count).map(|number| make_host(number) + "\n").collect();
     format!(
         "mount -t tmpfs tmpfs /run

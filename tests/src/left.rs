@@ -1,6 +1,7 @@
 //! Nothing is left behind: looking for processes that carry a job's mark in their environment.
 
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,18 @@ struct Process {
     fd: OwnedFd,
 }
 
+/// The environment of a process, by its folder in `/proc`. Where its first thread has left before others, these have it.
+fn environment(process: &Path) -> Vec<u8> {
+    let threads = std::fs::read_dir(process.join("task"))
+        .into_iter()
+        .flatten();
+    let threads = threads.flatten().map(|thread| thread.path());
+    let mut folders = std::iter::once(process.to_owned()).chain(threads);
+    let read = |folder: PathBuf| std::fs::read(folder.join("environ")).ok();
+    let found = folders.find_map(|folder| read(folder).filter(|it| !it.is_empty()));
+    found.unwrap_or_default()
+}
+
 fn marked(mark: &str) -> Vec<Process> {
     let wanted = format!("{MARK}={mark}");
     std::fs::read_dir("/proc")
@@ -29,7 +42,7 @@ fn marked(mark: &str) -> Vec<Process> {
             let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
             // The descriptor first: it stays with the process whose environment is then read.
             let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-            let environment = std::fs::read(entry.path().join("environ")).ok()?;
+            let environment = environment(&entry.path());
             let found = environment
                 .split(|&byte| byte == 0)
                 .any(|variable| variable == wanted.as_bytes());

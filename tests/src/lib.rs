@@ -6,10 +6,14 @@
 //! both are failures that show all the job has said.
 #![forbid(unsafe_code)]
 
+pub mod applications;
+pub mod chaos;
 mod cluster;
 pub mod console;
 pub mod courses;
+pub mod executable;
 pub mod express;
+pub mod fleet;
 pub mod interfaces;
 mod job;
 pub mod lan;
@@ -17,6 +21,7 @@ mod left;
 mod looks;
 pub mod mpi;
 pub mod mpi_fortran;
+pub mod needs;
 mod network;
 pub mod nx;
 pub mod profiling;

@@ -33,15 +33,14 @@ pub fn headers() -> PathBuf {
 
 /// The program `tests/programs/mpi/NAME.c`, linked with the library, and with Regatta's own for programs that use both.
 pub fn program(name: &str) -> PathBuf {
+    program_of(&format!("mpi_{name}"), &[&format!("mpi/{name}")])
+}
+
+/// The program of these files of `tests/programs`, linked with both libraries.
+pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include");
     let libraries = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
-    let path = format!("mpi/{name}");
-    crate::programs::compile_all(
-        &format!("mpi_{name}"),
-        &[&path],
-        &[headers(), own],
-        &libraries,
-    )
+    crate::programs::compile_all(name, files, &[headers(), own], &libraries)
 }
 
 /// Programs of MPICH's interface, compiled with the header of that.

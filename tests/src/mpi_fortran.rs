@@ -33,13 +33,18 @@ pub fn library() -> PathBuf {
     LIBRARY.clone()
 }
 
-/// Calls gfortran, which must be installed: `scripts/need test` does that.
+/// The folder of `mpif.h` and the compiled modules.
+pub fn modules() -> PathBuf {
+    MODULES.clone()
+}
+
+/// Calls gfortran. Where it is not installed, the test is left out.
 fn compile(folder: &Path, arguments: &[&std::ffi::OsStr]) {
-    let output = Command::new("gfortran")
+    let output = Command::new(crate::needs::program("gfortran", "gfortran"))
         .args(arguments)
         .current_dir(folder)
         .output()
-        .expect("gfortran, which scripts/need test installs");
+        .expect("gfortran");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
 }
@@ -47,7 +52,9 @@ fn compile(folder: &Path, arguments: &[&std::ffi::OsStr]) {
 /// The program of these files of `tests/programs/mpi`, with these options of the compiler.
 fn program(name: &str, files: &[&str], options: &[&str]) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/mpi");
-    let folder = MODULES.clone();
+    // Before anything is made once for all tests: who is left out makes nothing.
+    crate::needs::program("gfortran", "gfortran");
+    let folder = modules();
     let program = folder.join(name);
     let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();
     arguments.extend(["-g", "-fallow-argument-mismatch", "-w", "-I."].map(Into::into));

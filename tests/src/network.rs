@@ -10,6 +10,7 @@ use rustix::time::Timespec;
 
 use crate::command;
 use crate::lan::{APART, AS_ROOT, SEES, make_hosts};
+use crate::needs;
 
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
@@ -35,6 +36,9 @@ impl Network {
 
     /// So many hosts; `pretend` to be root, which is enough for all but a server of ssh.
     pub(crate) fn with(hosts: u32, pretend: bool) -> Network {
+        needs::program("nft", "nftables");
+        needs::program("pgrep", "procps");
+        let making = make_hosts(hosts);
         let mut shell = Command::new("unshare")
             .args(if pretend { &AS_ROOT[..] } else { &[] })
             .args(APART)
@@ -52,7 +56,7 @@ impl Network {
             hosts,
         };
         writeln!(network.orders, "exec 3>&2").expect("the shell");
-        let said = network.order(&make_hosts(hosts));
+        let said = network.order(&making);
         assert!(said.is_empty(), "hosts cannot be made here: {said}");
         network
     }
@@ -77,6 +81,14 @@ impl Network {
         self.order(&format!(
             "{{ {line} </dev/null >/run/said 2>&1; echo $? >/run/status; echo; }} 1>&3 &"
         ));
+    }
+
+    /// Starts a fleet, and waits until its captain says that it has begun (`tests/programs/fleet.c`): a host that is lost before is
+    /// an error of the command's. If it ends at once, its outcome says why.
+    pub(crate) fn start_fleet(&mut self, line: &str) {
+        self.order("mkfifo /run/begun");
+        self.start(line);
+        self.order("timeout 120 cat /run/begun");
     }
 
     /// Waits until that is over, or until the time has come.
@@ -113,16 +125,16 @@ impl Network {
         assert!(said.is_empty(), "regatta {words}: {said}");
     }
 
-    /// The process of a worker, by the choice of `pick`.
-    fn pick_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> Option<String> {
-        let living = self.order("pgrep -f 'soak worker'");
+    /// The process of a worker of a program, by the choice of `pick`.
+    fn pick_worker(&mut self, program: &str, pick: impl FnOnce(u64) -> u64) -> Option<String> {
+        let living = self.order(&format!("pgrep -f '{program} worker'"));
         let living: Vec<&str> = living.lines().collect();
         (!living.is_empty()).then(|| living[pick(living.len() as u64) as usize].to_owned())
     }
 
     /// Kills a worker that may be alive, by the choice of `pick`.
-    pub(crate) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
-        match self.pick_worker(pick) {
+    pub(crate) fn kill_worker(&mut self, program: &str, pick: impl FnOnce(u64) -> u64) -> bool {
+        match self.pick_worker(program, pick) {
             Some(worker) => self.order(&format!("kill -9 {worker}")).is_empty(),
             None => false,
         }
@@ -141,7 +153,7 @@ impl Network {
             r#"{SEES}
             regatta={regatta}
             ip link set v{host} master bridge
-            (sees h0 '"known":{without},' && {ON_FIRST} $regatta add {name} >/dev/null && sees h0 '"known":{all},.*"seen":{all},' '"cores":null')"#
+            (sees h0 '"known":{without},' && {ON_FIRST} $regatta add --connect-timeout=60 {name} >/dev/null && sees h0 '"known":{all},.*"seen":{all},' '"cores":null')"#
         ));
         assert!(said.is_empty(), "{name} does not come back: {said}");
     }
@@ -237,8 +249,13 @@ impl Network {
     }
 
     /// A worker that may be alive does not run for so long.
-    pub(crate) fn freeze_worker(&mut self, pick: impl FnOnce(u64) -> u64, time: Duration) -> bool {
-        let Some(worker) = self.pick_worker(pick) else {
+    pub(crate) fn freeze_worker(
+        &mut self,
+        program: &str,
+        pick: impl FnOnce(u64) -> u64,
+        time: Duration,
+    ) -> bool {
+        let Some(worker) = self.pick_worker(program, pick) else {
             return false;
         };
         self.for_a_while(
@@ -269,20 +286,20 @@ impl Network {
         );
     }
 
-    /// Leftovers that were not there at the start: processes, files in shared memory.
+    /// Leftovers that were not there at the start: processes, files in shared memory, sockets.
     pub(crate) fn left(&mut self) -> String {
         // One that has ended, or has only to give back its number, is not left behind: the former is a zombie, the latter has no
         // command line any more.
         let living = r"xargs -r ps -o stat=,pid=,args= -p | grep -v -e '^Z' -e '\[.*\]$' || true";
         // `regatta down` knows the end of the other hosts' daemons by their connections: a moment before their processes have ended.
         let mut left = self.order(
-            "wait; for pid in $(pgrep regatta); do timeout 10 tail --pid=$pid -f /dev/null || true; done; ls -A /dev/shm",
+            "wait; for pid in $(pgrep regatta); do timeout 10 tail --pid=$pid -f /dev/null || true; done; ls -A /dev/shm; find /run/user.* -type s",
         );
         for n in 0..self.hosts {
             left += &self.order(&format!("ip netns pids h{n} | {living}"));
         }
         left + &self.order(&format!(
-            "for name in regatta soak reaction; do pgrep $name; done | {living}"
+            "for name in regatta soak chaos reaction; do pgrep $name; done | {living}"
         ))
     }
 }

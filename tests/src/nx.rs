@@ -66,10 +66,10 @@ pub fn fixed_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     Job::of(tasks, &program, arguments)
 }
 
-/// The Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+/// The Fortran program `tests/programs/NAME.f`. Where gfortran is not installed, the test is left out.
 fn fortran_program(name: &str) -> PathBuf {
     let program = FOLDER.join(name);
-    let output = Command::new("gfortran")
+    let output = Command::new(crate::needs::program("gfortran", "gfortran"))
         .args(["-fallow-argument-mismatch", "-std=legacy", "-w"])
         .args(["-fallow-leading-underscore", "-o"])
         .arg(&program)
@@ -77,15 +77,43 @@ fn fortran_program(name: &str) -> PathBuf {
         .arg(format!("-I{}", headers()[0].display()))
         .args([SONAME, REGATTA].map(|library| FOLDER.join(library)))
         .output()
-        .expect("gfortran, which scripts/need test installs");
+        .expect("gfortran");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}.f: {said}");
     program
 }
 
 /// `tasks` nodes of the Fortran program of this name.
-pub fn fortran_job(tasks: u32, name: &str) -> Job {
-    Job::of(tasks, &fortran_program(name), &[])
+pub fn fortran_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
+    Job::of(tasks, &fortran_program(name), arguments)
+}
+
+/// A program in Fortran that begins an application.
+pub fn fortran_application_job(name: &str) -> Job {
+    Job::at(&fortran_program(name), &[])
+}
+
+/// A folder for the files of nodes, which goes with the test.
+pub struct Folder(String);
+
+impl Folder {
+    /// One of this name and process.
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("nx-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path.display().to_string())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A host program in Fortran, whose argument is the folder of the C program `NODE`.

@@ -54,6 +54,13 @@ pub fn link(library: &Path, name: &str) -> PathBuf {
     PLACES.made.clone()
 }
 
+/// A folder of its own for what a compiler makes beside a program.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = fresh(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
 /// Makes a file with this content in the folder of this test program's files, which is returned.
 pub(crate) fn file(name: &str, content: &[u8]) -> PathBuf {
     let fresh = fresh(name);
@@ -125,13 +132,18 @@ pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
         .clone()
 }
 
+/// The C program `tests/programs/NAME.c`, linked with no library of ours.
+pub fn program_alone(name: &str) -> PathBuf {
+    compile_with(name, &[], &[])
+}
+
 /// The C program `tests/programs/NAME.c`, with these folders of headers and these libraries.
 pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBuf]) -> PathBuf {
     compile_all(name, &[name], includes, libraries)
 }
 
 /// The C program of several files.
-pub(crate) fn compile_all(
+pub fn compile_all(
     name: &str,
     files: &[&str],
     includes: &[PathBuf],

@@ -59,12 +59,12 @@ pub fn group_program_of(name: &str, files: &[&str]) -> PathBuf {
     crate::programs::compile_all(name, files, &[headers()], &all)
 }
 
-/// The Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+/// The Fortran program `tests/programs/NAME.f`. Where gfortran is not installed, the test is left out.
 pub fn fortran_program(name: &str, place: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
     let program = place.join(name);
     let libraries = ["libfpvm3.a", "libgpvm3.so.3", SONAME];
-    let output = Command::new("gfortran")
+    let output = Command::new(crate::needs::program("gfortran", "gfortran"))
         .args(["-fallow-argument-mismatch", "-std=legacy", "-w", "-o"])
         .arg(&program)
         .arg(source)
@@ -72,7 +72,7 @@ pub fn fortran_program(name: &str, place: &Path) -> PathBuf {
         .arg(NAMED)
         .args(libraries.map(|library| LIBRARY.join(library)))
         .output()
-        .expect("gfortran, which scripts/need test installs");
+        .expect("gfortran");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}.f: {said}");
     program
@@ -103,6 +103,14 @@ pub fn library() -> PathBuf {
 pub fn on_regatta(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", &*LIBRARY);
+    command
+}
+
+/// A program on PVM's own library, with no daemon yet; the folder is for the files of the one that it starts.
+pub(crate) fn without_daemon(program: &Path, folder: &Path) -> Command {
+    crate::needs::file(Path::new(PVM_ROOT).join("lib/pvmd"), "pvm");
+    let mut command = Command::new(program);
+    settings(&mut command, folder).env_remove("LD_LIBRARY_PATH");
     command
 }
 
@@ -137,7 +145,7 @@ pub struct Original {
 }
 
 impl Original {
-    /// Start it. PVM 3.4 must be installed: `scripts/need test` does that.
+    /// Start it. Where PVM 3.4 is not installed, the test is left out.
     pub fn start(name: &str) -> Original {
         let mark = format!("{name}-{}", std::process::id());
         Original::start_by("localhost", &mark, &mut |_| {})
@@ -168,10 +176,8 @@ impl Original {
 
     fn start_by(host: &str, name: &str, around: &mut dyn FnMut(&mut Command)) -> Original {
         let daemon = Path::new(PVM_ROOT).join("lib/pvmd");
-        assert!(
-            daemon.exists() && Path::new("/usr/include/pvm3.h").exists(),
-            "this test compares with PVM 3.4 itself, which is not here: scripts/need test, or apt-get install pvm pvm-dev"
-        );
+        crate::needs::file(&daemon, "pvm");
+        crate::needs::file("/usr/include/pvm3.h", "pvm-dev");
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder for PVM");
         // Where it finds the program that keeps groups, and those of the tests.
@@ -214,9 +220,7 @@ impl Original {
 
     /// A program on PVM's own library, as a task of this machine.
     pub fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        settings(&mut command, &self.folder).env_remove("LD_LIBRARY_PATH");
-        command
+        without_daemon(program, &self.folder)
     }
 }
 

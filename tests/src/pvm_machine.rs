@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::executable;
 use crate::left;
 use crate::pvm::{self, Original};
 
@@ -57,17 +58,14 @@ impl Machine {
     /// Put a program where it is found by this name.
     pub fn install(&self, program: &Path, name: &str) -> PathBuf {
         let path = self.programs().join(name);
-        copy(program, &path);
+        executable::copy(program, &path);
         path
     }
 
     /// Compile a program of PVM's own examples, where it is found by its name.
     pub fn example(&self, name: &str) -> PathBuf {
         let archive = Path::new(EXAMPLES).join("examples.tar.gz");
-        assert!(
-            archive.exists(),
-            "this test runs PVM's own examples, which are not here: scripts/need test, or apt-get install pvm-examples"
-        );
+        crate::needs::file(&archive, "pvm-examples");
         let source = self.folder.join(format!("{name}.c"));
         let text = std::fs::File::create(&source).expect("a file");
         let status = Command::new("tar")
@@ -84,15 +82,7 @@ impl Machine {
 
     /// Write a program of the home, for `sh`.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
-        let (draft, path) = (
-            self.folder.join(format!("{name}.draft")),
-            self.folder.join(name),
-        );
-        std::fs::write(&draft, text).expect("a file");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        std::fs::set_permissions(&draft, mode).expect("a program");
-        copy(&draft, &path);
-        path
+        executable::script(&self.folder.join(name), text, 0o700)
     }
 
     /// Write a file of the home.
@@ -111,6 +101,14 @@ impl Machine {
     /// The command on PVM itself.
     pub fn on_original(&self, original: &Original, program: &Path) -> Command {
         let mut command = original.command(program);
+        self.around(&mut command);
+        command
+    }
+
+    /// The command on PVM's own library, before its machine has been started; with a folder for that machine's files.
+    pub fn on_no_original(&self, program: &Path, folder: &Path) -> Command {
+        std::fs::create_dir_all(folder).expect("a folder for PVM");
+        let mut command = pvm::without_daemon(program, folder);
         self.around(&mut command);
         command
     }
@@ -179,17 +177,6 @@ pub fn same_lines(ours: &str, theirs: &str, least: usize) {
     }
     assert_eq!(ours.lines().count(), theirs.lines().count());
     assert!(ours.lines().count() >= least, "too little was said: {ours}");
-}
-
-/// By another process: a file that this one has open for writing cannot be executed, nor as long as a process that another
-/// test is just starting has it.
-fn copy(from: &Path, to: &Path) {
-    let status = Command::new("cp").arg("-p").arg(from).arg(to).status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "a copy of {}",
-        from.display()
-    );
 }
 
 impl Drop for Machine {

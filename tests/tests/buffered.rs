@@ -1,6 +1,6 @@
 //! Sends that do not wait, and receives of what fits.
 
-use regatta_tests::Job;
+use regatta_tests::{Job, skip};
 
 /// A named pipe.
 fn file(name: &str) -> String {
@@ -25,4 +25,23 @@ fn nor_does_it_between_hosts() {
     let ended = Job::new(2, "buffered", &[&file]).across("alpha,beta").run();
     let _ = std::fs::remove_file(&file);
     ended.passed();
+}
+
+#[test]
+fn large_messages_that_cross_arrive_whole() {
+    Job::new(2, "crossing", &["whole"]).run().passed();
+    Job::new(2, "crossing", &["whole"])
+        .across("alpha,beta")
+        .run()
+        .passed();
+}
+
+#[test]
+fn large_messages_that_cross_take_about_as_long_as_an_exchange() {
+    if std::thread::available_parallelism().map_or(1, |cores| cores.get()) < 2 {
+        return skip("two tasks on one core take turns, whatever they call");
+    }
+    // Elsewhere a task finds out by itself, later, that wide pipes are faster.
+    let job = Job::new(2, "crossing", &["soon"]).env("REGATTA_FOOTPRINT", "narrow");
+    job.run().passed();
 }

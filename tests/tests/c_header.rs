@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_abi::{Constant, Layout, Value, constants, layouts};
+use regatta_tests::needs;
 
 fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include")
@@ -193,9 +194,13 @@ fn run(program: &str, language: Language) -> Result<(), String> {
         Language::C => ("CC", "cc", "c", "-std=c11"),
         Language::Cpp => ("CXX", "c++", "cpp", "-std=c++17"),
     };
+    let given = std::env::var_os(variable);
+    if given.is_none() {
+        needs::program(compiler, if suffix == "c" { "gcc" } else { "g++" });
+    }
     let (source, binary) = (folder.join(format!("all.{suffix}")), folder.join("all"));
     std::fs::write(&source, program).expect("a file");
-    let compiled = Command::new(std::env::var_os(variable).unwrap_or_else(|| compiler.into()))
+    let compiled = Command::new(given.unwrap_or_else(|| compiler.into()))
         .args([standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(include())
         .arg(&source)

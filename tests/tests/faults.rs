@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tests::{Ended, Job, command, skip};
+use regatta_tests::{Ended, Job, command, needs, skip};
 
 /// No task was ended by a fault of its own.
 fn no_crash(ended: Ended) -> Ended {
@@ -75,6 +75,7 @@ fn a_sender_that_leaves_before_its_message_is_through() {
 
 #[test]
 fn a_full_dev_shm_is_nobodys_business() {
+    needs::namespaces();
     let mount = "mount -t tmpfs -o size=4k none /dev/shm && \
                  { cat /dev/zero >/dev/shm/full 2>/dev/null || :; }";
     Job::new(3, "faults", &["work"])
@@ -228,10 +229,46 @@ fn a_single_copy_that_is_refused_after_all() {
 }
 
 #[test]
+fn a_single_copy_from_a_task_whose_first_thread_has_left() {
+    let free = away(&["never"]);
+    let without_first = away(&["left"]);
+    assert_eq!(without_first, free, "as from any other task");
+}
+
+#[test]
 fn the_doctor_sees_a_refused_single_copy() {
     let doctor = command().display().to_string();
     Job::alone("faults", &["inside", "EPERM", &doctor, "doctor"])
         .run()
         .sound()
         .said("refused between tasks");
+}
+
+/// A scenario of two tasks on two hosts that say nothing to each other before.
+fn between_hosts(scenario: &str) -> Ended {
+    let job = Job::new(2, "faults", &[scenario]).across("alpha:1,beta:1");
+    let ended = no_crash(job.run()).passed();
+    // The network is not to blame.
+    assert!(!ended.text.contains("cannot reach"), "{}", ended.story());
+    ended
+}
+
+#[test]
+fn a_task_that_has_no_descriptor_for_a_connection_has_an_error_and_may_send_again() {
+    between_hosts("caller-without-descriptors");
+}
+
+#[test]
+fn a_task_that_cannot_accept_a_connection_and_its_caller_hear_what_is_missing() {
+    between_hosts("called-without-descriptors");
+}
+
+#[test]
+fn a_task_that_has_descriptors_again_hears_all_that_was_sent_meanwhile() {
+    between_hosts("called-has-descriptors-again");
+}
+
+#[test]
+fn a_broken_connection_is_made_again_without_a_further_descriptor() {
+    between_hosts("broken-without-descriptors");
 }

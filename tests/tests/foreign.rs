@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use regatta_tests::Job;
-use regatta_tests::programs;
+use regatta_tests::{executable, programs};
 
 const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
@@ -19,9 +19,8 @@ impl Place {
         std::fs::create_dir(&folder).expect("a directory");
         let trace = folder.join("trace");
         let script = format!("#!/bin/sh\n: >>'{}'\n", trace.display());
-        std::fs::write(folder.join("regatta"), script).expect("a script");
-        set_mode(&folder.join("regatta"), 0o755);
-        std::fs::copy(programs::program("spawn"), folder.join("spawn")).expect("a program");
+        executable::script(&folder.join("regatta"), &script, 0o755);
+        executable::copy(&programs::program("spawn"), &folder.join("spawn"));
         let library = programs::built("libregatta.so", "regatta-capi");
         std::fs::copy(library, folder.join("libregatta.so.0")).expect("a library");
         set_mode(&folder, mode);

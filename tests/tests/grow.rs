@@ -5,13 +5,15 @@
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Job, command};
 
-/// After the hosts h0 to h4 were made: a machine of some of them, and the job on h0. On h3 there is no directory like that in
-/// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version.
+/// After the hosts h0 to h5 were made: a machine of some of them, and the job on h0. On h3 there is no directory like that in
+/// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version; on h5 the second shell, that of
+/// the job's agent, kills the daemon.
 const WORLD: &str = r#"mkdir -p /run/everywhere/job
 cp /bin/sh /run/shell
 cat >/run/enter <<'END'
 if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/everywhere; fi
 if [ "$1" = h4 ]; then mount --bind /run/other/sh /bin/sh; fi
+if [ "$1" = h5 ]; then mount --bind /run/deadly/sh /bin/sh; fi
 shift
 exec "$@"
 END
@@ -22,7 +24,14 @@ if mkdir /run/other/first 2>/dev/null; then exec /run/shell "$@"; fi
 printf '\nregatta-agent 9.9.9 (channel 9)\n'
 exec cat >/dev/null
 END
-chmod +x /run/other/sh
+mkdir /run/deadly
+cat >/run/deadly/sh <<'END'
+#!/run/shell
+if mkdir /run/deadly/first 2>/dev/null; then exec /run/shell "$@"; fi
+case $(cat /proc/$PPID/comm) in regatta-daemon) kill -9 $PPID ;; esac
+exec cat >/dev/null
+END
+chmod +x /run/other/sh /run/deadly/sh
 export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host} sh /run/enter {host}'
 unset REGATTA_VM
 on_first="env XDG_RUNTIME_DIR=/run/user.h0 ip netns exec h0"
@@ -42,7 +51,7 @@ exit $status
 
 fn on_hosts(hosts: &str, job: Job) -> Job {
     let regatta = command().display().to_string();
-    let script = make_hosts(5) + SEES + WORLD;
+    let script = make_hosts(6) + SEES + WORLD;
     let shell = ["sh", "-ec", &script, "sh", &regatta, hosts];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     job.around(&around).limit(100)
@@ -76,4 +85,17 @@ fn a_host_that_comes_later_hears_that_the_tasks_of_one_that_was_given_back_are_g
     on_hosts("h1:1", Job::new(1, "grow", &["back", &regatta]))
         .run()
         .passed();
+}
+
+#[test]
+fn a_host_whose_daemon_is_killed_while_a_job_starts_is_named_with_what_was_observed_and_what_to_do()
+{
+    let regatta = command().display().to_string();
+    let ended = on_hosts("h5:1", Job::new(2, "grow", &["alone", &regatta])).run();
+    assert_eq!(ended.status, 125, "{}", ended.story());
+    ended
+        .said("the host h5 ")
+        .said("its daemon has ended")
+        .said("No task has been started there")
+        .said("`regatta hosts` shows the hosts that are left, and `regatta add h5` brings back");
 }

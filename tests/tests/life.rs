@@ -1,7 +1,13 @@
 //! Calls before the start and after the end, and starts that go wrong (`tests/programs/life.c`).
 
+use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixListener;
+
 use regatta_segment::job::VERSION as SPOKEN;
-use regatta_tests::{Ended, Job};
+use regatta_tests::{Ended, Job, skip};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+use rustix::process::Uid;
 
 /// The error of a launcher that cannot be understood, and that of another version.
 const LAUNCHER: &str = "-14";
@@ -20,7 +26,7 @@ fn a_program_by_itself_is_a_world_of_one() {
 }
 
 #[test]
-fn a_child_that_inherits_is_not_the_task() {
+fn a_child_that_inherits_is_a_world_of_its_own() {
     Job::new(2, "life", &["parent"]).run().passed();
 }
 
@@ -84,6 +90,46 @@ fn a_loan_that_its_receiver_has_not_read_outlives_a_sender_that_dies() {
     a_loan_is_read_late("dies").ended_with(128 + 9);
 }
 
+/// Only root can be another user for a moment.
+#[test]
+fn a_job_at_whose_socket_another_user_listens_is_not_entered_and_nothing_is_said_there() {
+    const OTHER: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        skip("only root can listen as another user");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("life-stranger-{}", std::process::id()));
+    let ours = folder.join("regatta");
+    let mut private = std::fs::DirBuilder::new();
+    private
+        .recursive(true)
+        .mode(0o700)
+        .create(&ours)
+        .expect("a directory");
+    let address = SocketAddrUnix::new(ours.join("j.job.socket")).expect("an address");
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None);
+    let socket = socket.expect("a socket");
+    rustix::net::bind(&socket, &address).expect("a free name");
+    // The kernel notes who listens, and each thread has a user of its own.
+    let listens = std::thread::spawn(move || {
+        let user = Uid::from_raw(OTHER);
+        rustix::thread::set_thread_res_uid(user, user, user).expect("another user");
+        rustix::net::listen(&socket, 1).expect("a socket");
+        UnixListener::from(socket)
+    });
+    let stranger = listens.join().expect("its end");
+    let directory = folder.display().to_string();
+    Job::alone("life", &["enter-refused", "j", "the user 65534"])
+        .env("XDG_RUNTIME_DIR", &directory)
+        .run()
+        .passed();
+    let (mut caller, _) = stranger.accept().expect("a call");
+    let mut said = Vec::new();
+    caller.read_to_end(&mut said).expect("the end of the call");
+    assert_eq!(said, b"");
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
 #[test]
 fn join_tokens_that_make_no_sense() {
     for text in [
@@ -130,6 +176,7 @@ fn launchers_that_are_not_ours() {
     let foreign = [
         ("OMPI_COMM_WORLD_SIZE", "5", "Open MPI"),
         ("PMI_SIZE", "2", "PMI"),
+        ("JSM_NAMESPACE_SIZE", "2", "jsrun"),
     ];
     for (name, value, words) in foreign {
         let job = || Job::alone("life", &["refused", LAUNCHER, words]);
@@ -142,6 +189,49 @@ fn launchers_that_are_not_ours() {
         .env("SLURM_STEP_NUM_TASKS", "8")
         .run()
         .passed();
+}
+
+/// A program as `prterun` starts it, which does not say how many it starts.
+fn under_prterun(arguments: &[&str]) -> Job {
+    Job::alone("life", arguments)
+        .env("PMIX_RANK", "0")
+        .env("PMIX_NAMESPACE", "prterun-host-20506@1")
+        .env("PRTE_LAUNCHED", "1")
+}
+
+#[test]
+fn a_program_of_a_launcher_that_does_not_say_how_many_there_are_stops_unless_it_is_to_be_alone() {
+    let said = "set REGATTA_SINGLETON=allow";
+    under_prterun(&["refused", LAUNCHER, said]).run().passed();
+    let alone = under_prterun(&["alone"]).env("REGATTA_SINGLETON", "allow");
+    alone.run().passed();
+    let nonsense = under_prterun(&["refused", "-1", "refuse (the default) or allow"]);
+    nonsense.env("REGATTA_SINGLETON", "yes").run().passed();
+}
+
+#[test]
+fn a_task_of_srun_may_be_alone_on_purpose_and_so_may_what_it_starts() {
+    Job::alone("life", &["alone"])
+        .env("SLURM_JOB_ID", "7")
+        .env("SLURM_STEP_ID", "0")
+        .env("SLURM_STEP_NUM_TASKS", "8")
+        .env("REGATTA_SINGLETON", "allow")
+        .run()
+        .passed();
+}
+
+#[test]
+fn tasks_of_regatta_run_under_another_launcher_are_a_job() {
+    for (name, value) in [
+        ("PMIX_RANK", "1"),
+        ("PMI_SIZE", "4"),
+        ("OMPI_COMM_WORLD_SIZE", "4"),
+    ] {
+        Job::new(2, "life", &["outside"])
+            .env(name, value)
+            .run()
+            .passed();
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_tests::Job;
-use regatta_tests::programs;
+use regatta_tests::{executable, programs};
 
 /// An installed tree: the command in `bin`, the library in `lib`.
 struct Tree(PathBuf);
@@ -21,7 +21,7 @@ impl Tree {
         for place in ["bin", "lib"] {
             std::fs::create_dir_all(tree.0.join(place)).expect("a directory");
         }
-        std::fs::copy(programs::command(), tree.0.join("bin/regatta")).expect("the command");
+        executable::copy(&programs::command(), &tree.0.join("bin/regatta"));
         std::fs::copy(library, tree.0.join("lib/libregatta.so.0")).expect("the library");
         tree
     }

@@ -11,6 +11,25 @@ fn processes_pass_messages() {
     mpi::play("begin", 4, "many_to_one");
 }
 
+/// Programs and libraries that mix C and Fortran, or are older than MPI-2, find what every `mpi.h` has.
+#[test]
+fn names_that_every_mpi_has_are_there() {
+    mpi::play("customary", 1, "handles");
+    mpi::play("customary", 1, "statuses");
+    mpi::play("customary", 1, "removed");
+}
+
+#[test]
+fn arguments_that_mean_nothing_are_not_looked_at() {
+    for processes in [1, 4] {
+        for scenario in ["rooted", "in_place", "nobody", "empty"] {
+            mpi::play("insignificant", processes, scenario);
+        }
+    }
+    mpi::play("insignificant", 4, "between");
+    mpi::play("insignificant", 4, "processes");
+}
+
 /// Each function of the standard is there, under its name and its profiling name.
 #[test]
 fn all_names_of_the_standard_are_exported() {
@@ -25,7 +44,8 @@ fn all_names_of_the_standard_are_exported() {
         .filter_map(|line| line.split(' ').next_back())
         .collect();
     let mut missing = Vec::new();
-    for function in regatta_mpi_table::functions() {
+    let all = regatta_mpi_table::functions().into_iter();
+    for function in all.chain(regatta_mpi_table::customary()) {
         let suffixes: &[&str] = if function.has_large() {
             &["", "_c"]
         } else {

@@ -1,4 +1,4 @@
-//! MPI's groups and communicators, of one side and of two, and topologies.
+//! MPI's groups and communicators, of one side and of two, and topologies; handles and tags that come again.
 
 use regatta_tests::mpi;
 
@@ -24,6 +24,17 @@ fn communicators_are_made_of_others() {
 #[test]
 fn a_freed_communicator_lives_as_long_as_its_requests() {
     play("communicators", &[1, 3], &["freed"]);
+}
+
+#[test]
+fn no_handle_comes_again_soon_after_its_object_was_freed_or_while_a_request_knows_it() {
+    play("stale", &[1], &["handles", "pending"]);
+}
+
+#[test]
+fn tags_are_used_again_but_not_those_of_what_still_lives() {
+    play("stale", &[2], &["persistent"]);
+    play("stale", &[1], &["partitions"]);
 }
 
 #[test]

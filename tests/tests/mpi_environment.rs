@@ -22,14 +22,25 @@ fn the_end_deletes_the_attributes_of_the_process() {
     mpi::play("surroundings", 2, "end");
 }
 
+/// A scenario of sessions, by one process and by several, on one host and two.
+fn sessions(scenario: &str) {
+    let program = mpi::program("sessions");
+    for (processes, hosts) in [(1, None), (3, None), (3, Some("alpha:2,beta:1"))] {
+        let arguments = [scenario, &processes.to_string()];
+        let job = Job::of(processes, &program, &arguments);
+        let job = hosts.into_iter().fold(job, |job, hosts| job.across(hosts));
+        job.run().passed();
+    }
+}
+
+#[test]
+fn the_first_session_may_begin_after_the_world_has_ended() {
+    sessions("later");
+}
+
 #[test]
 fn sessions_need_no_world() {
     for scenario in ["alone", "beside"] {
-        for processes in [1, 3] {
-            let arguments = [scenario, &processes.to_string()];
-            Job::of(processes, &mpi::program("sessions"), &arguments)
-                .run()
-                .passed();
-        }
+        sessions(scenario);
     }
 }

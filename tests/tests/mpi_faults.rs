@@ -22,6 +22,17 @@ fn an_abort_ends_all_processes_with_its_code() {
     }
 }
 
+/// A program may end all processes by an abort although nothing is wrong.
+#[test]
+fn an_abort_with_code_0_ends_all_processes_with_status_0() {
+    for processes in [1, 3] {
+        Job::of(processes, &mpi::program("faults"), &["abort-well"])
+            .run()
+            .ended_with(0)
+            .said("MPI_Abort is called with code 0");
+    }
+}
+
 #[test]
 fn an_error_that_nobody_handles_ends_the_job_and_says_which_argument_was_wrong() {
     Job::of(3, &mpi::program("faults"), &["fatal"])

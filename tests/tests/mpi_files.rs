@@ -23,9 +23,13 @@ impl Drop for Folder {
 }
 
 fn play(processes: u32, scenario: &str) {
+    play_of("files", processes, scenario);
+}
+
+fn play_of(name: &str, processes: u32, scenario: &str) {
     let folder = Folder::new(scenario);
     let place = folder.0.display().to_string();
-    let job = Job::of(processes, &program("files"), &[scenario, &place]);
+    let job = Job::of(processes, &program(name), &[scenario, &place]);
     job.run().passed();
     let left = std::fs::read_dir(&folder.0).expect("the folder").count();
     assert_eq!(left, 0, "files are left");
@@ -41,6 +45,12 @@ fn files_are_opened_closed_and_deleted() {
 fn bad_arguments_have_the_standards_classes() {
     play(1, "mistakes");
     play(3, "mistakes");
+}
+
+#[test]
+fn nobody_waits_for_a_process_whose_arguments_are_wrong() {
+    play_of("file_mistakes", 2, "of_one");
+    play_of("file_mistakes", 3, "of_one");
 }
 
 #[test]
@@ -67,6 +77,13 @@ fn views_lead_to_the_bytes_that_they_name() {
     play(2, "views");
     play(3, "views");
     play(4, "views");
+}
+
+#[test]
+fn filetypes_may_begin_before_the_last_one_ends() {
+    play(1, "short_extents");
+    play(3, "short_extents");
+    play(4, "short_extents");
 }
 
 #[test]

@@ -8,9 +8,12 @@ fn job(processes: u32, arguments: &[&str]) -> Job {
     Job::of(processes, &mpi::program("mitigation"), arguments).option("--on-failure=continue")
 }
 
-/// One of them ends itself, and the others go on.
+/// One of them ends itself, and the others go on and end well. The status of the job is that of the first one.
 fn survived(job: Job) -> Ended {
-    job.run().ended_with(128 + 9)
+    let ended = job.run().ended_with(128 + 9);
+    let failed = ended.text.contains("exited with status");
+    assert!(!failed, "{}", ended.story());
+    ended
 }
 
 /// Ranks of those that fail: the one that leads agreements, and others. With seeds for the moment.
@@ -67,6 +70,14 @@ fn sides_that_are_connected_end_when_the_communicator_of_one_is_revoked() {
 fn a_failure_while_the_shared_pointer_of_a_file_moves_keeps_nobody_waiting() {
     for (victim, seed) in failures().filter(|(victim, _)| victim != "7") {
         survived(job(3, &["pointer", &victim, &seed]));
+    }
+}
+
+#[test]
+fn the_error_for_a_communicator_that_is_not_made_names_the_process_that_is_missing() {
+    for victim in ["1", "3"] {
+        survived(job(4, &["missing", victim]));
+        survived(job(4, &["missing", victim]).across("alpha:2,beta:2"));
     }
 }
 

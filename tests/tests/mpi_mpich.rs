@@ -29,7 +29,7 @@ fn all_names_are_exported() {
         .collect();
     let all = regatta_mpi_table::functions().into_iter();
     let mut wanted: Vec<String> = Vec::new();
-    for function in all.chain(regatta_mpi_table::mpich::functions()) {
+    for function in all.chain(regatta_mpi_table::customary()) {
         wanted.push(format!("MPI_{}", function.name));
         if function.has_large() {
             wanted.push(format!("MPI_{}_c", function.name));
@@ -61,6 +61,7 @@ fn what_this_interface_alone_has() {
         "facts",
     ];
     play("mpich", &[1, 3], &scenarios);
+    play("customary", &[1], &["handles", "statuses", "removed"]);
 }
 
 #[test]
@@ -128,6 +129,13 @@ fn communicators() {
 }
 
 #[test]
+fn arguments_that_mean_nothing_are_not_looked_at() {
+    let scenarios = ["rooted", "in_place", "nobody", "empty"];
+    play("insignificant", &[1, 4], &scenarios);
+    play("insignificant", &[4], &["between", "processes"]);
+}
+
+#[test]
 fn windows() {
     let scenarios = [
         "fences",
@@ -154,6 +162,7 @@ fn files() {
         "pointers",
         "shared",
         "views",
+        "short_extents",
         "representations",
     ] {
         Job::of(2, &mpich::program("files"), &[scenario, &place])

@@ -16,6 +16,12 @@ fn sends_and_receives_match_in_the_order_in_which_they_are_made() {
 }
 
 #[test]
+fn there_may_be_no_partitions() {
+    play("partitioned", 1, "empty");
+    play("partitioned", 2, "empty");
+}
+
+#[test]
 fn partitions_may_be_of_layouts() {
     play("partitioned", 1, "layouts");
     play("partitioned", 2, "layouts");

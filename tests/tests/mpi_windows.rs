@@ -25,6 +25,11 @@ fn fences_separate_accesses() {
 }
 
 #[test]
+fn the_memory_of_a_process_whose_first_thread_has_left_is_reached() {
+    Job::of(2, &program("first_thread"), &[]).run().passed();
+}
+
+#[test]
 fn targets_post_and_origins_start() {
     everywhere("posts");
 }

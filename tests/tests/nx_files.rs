@@ -1,30 +1,10 @@
 //! Programs of NX: files that nodes share, in each of the Paragon's modes.
 
-use std::path::PathBuf;
-
-use regatta_tests::nx::job;
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("nx-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use regatta_tests::nx::{Folder, job};
 
 fn passes(scenario: &str) {
     let folder = Folder::new(scenario);
-    let place = folder.0.display().to_string();
-    let job = job(3, "nx_files", &[scenario, &place]);
+    let job = job(3, "nx_files", &[scenario, folder.path()]);
     job.run().passed();
 }
 
@@ -59,6 +39,11 @@ fn reads_and_writes_that_are_begun_are_told_of_at_their_end() {
 }
 
 #[test]
+fn memory_that_lies_apart_is_one_part_of_a_file() {
+    passes("apart");
+}
+
+#[test]
 fn a_mode_goes_when_its_file_is_closed() {
     passes("closed");
 }
@@ -76,7 +61,6 @@ fn numbers_of_64_bits() {
 #[test]
 fn a_log_is_shared_between_hosts() {
     let folder = Folder::new("hosts");
-    let place = folder.0.display().to_string();
-    let job = job(3, "nx_files", &["log", &place]).across("alpha:2,beta:1");
+    let job = job(3, "nx_files", &["log", folder.path()]).across("alpha:2,beta:1");
     job.run().passed();
 }

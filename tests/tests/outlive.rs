@@ -348,6 +348,7 @@ job_ends_on h2
 
 #[test]
 fn a_host_that_its_launcher_has_given_up_does_not_lead_although_it_is_alive() {
+    regatta_tests::needs::program("nft", "nftables");
     outlive("given-up", "cut", GIVEN_UP)
         .option("--host-timeout=4")
         .run()

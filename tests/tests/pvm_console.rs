@@ -5,7 +5,7 @@ use std::process::Command;
 use regatta_tests::console::{comparable, converse, talk};
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::programs;
-use regatta_tests::pvm_machine::Machine;
+use regatta_tests::pvm_machine::{self, Machine};
 
 /// Where the console that comes with Regatta is: the command, under PVM's name.
 fn console() -> std::path::PathBuf {
@@ -194,26 +194,40 @@ fn what_the_start_file_says_comes_first() {
 }
 
 #[test]
-fn a_host_file_with_mistakes_starts_nothing_and_each_is_told_with_its_line() {
+fn a_host_file_with_mistakes_keeps_nothing_from_starting_and_each_is_told_with_its_line() {
     let machine = Machine::new("pvm-console-file");
-    machine.write("hosts", "alpha\nbeta zz=1\n\ngamma sp=x\n");
-    let path = console();
-    let mut console = machine.by_hand(&path);
-    let output = console.arg("hosts").output().expect("a console");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert!(
-        said.contains("hosts, line 2: there is no option \"zz\""),
-        "{said}"
-    );
-    assert!(said.contains("hosts, line 4: sp=x is no speed"), "{said}");
+    machine.write("hosts", "localhost sp=600\n& beta zz=1\n\n& gamma sp=x\n");
+    for (file, told) in [
+        ("hosts", "line 2: there is no option \"zz\""),
+        ("hosts", "line 4: sp=x is no speed"),
+        ("nosuch", "the host file cannot be read: No such file"),
+    ] {
+        let script = "printf 'conf\\nhalt\\n' | \"$@\" 2>&1";
+        let mut shell = machine.by_hand("sh".as_ref());
+        let shell = shell.args(["-c", script, "sh"]).arg(console()).arg(file);
+        // The machine ends the console as well.
+        let output = pvm_machine::output(shell);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("1 host, 1 data format"), "{file}: {said}");
+        assert!(said.contains(told), "{file}: {said}");
+        assert!(
+            said.contains(" 600 ") == (file == "hosts"),
+            "{file}: {said}"
+        );
+        machine.is_over();
+    }
+}
+
+#[test]
+fn arguments_that_no_console_takes_start_nothing() {
+    let machine = Machine::new("pvm-console-arguments");
+    for (arguments, told) in [(&["-s"][..], "ssh"), (&["a", "b"], "second host file")] {
+        let mut console = machine.by_hand(&console());
+        let output = console.args(arguments).output().expect("a console");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(told), "{said}");
+    }
     assert_eq!(machine.log(), "", "nothing was started");
-    let mut console = machine.by_hand(&path);
-    let output = console.arg("-s").output().expect("a console");
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("ssh"),
-        "{output:?}"
-    );
 }
 
 /// The console on the first of some hosts; the others are reached by a command that PVM_RSH names.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use regatta_tests::pvm_machine::{Machine, output, said, same_lines};
-use regatta_tests::{look_until, pvm};
+use regatta_tests::{look_until, needs, pvm};
 
 #[test]
 fn every_question_about_groups_has_the_answer_that_pvm_gives() {
@@ -96,10 +96,7 @@ fn bare(text: &str) -> String {
 #[test]
 fn pvms_own_programs_list_the_groups() {
     for program in [LISTER, DUMPER] {
-        assert!(
-            Path::new(program).exists(),
-            "this test runs {program}, which is not here: scripts/need test, or apt-get install pvm-dev"
-        );
+        needs::file(program, "pvm-dev");
     }
     let machine = Machine::new("pvm-listed");
     let program = machine.install(&pvm::group_program("pvm_listed"), "pvm_listed");
@@ -150,7 +147,9 @@ fn typed_data_go_from_memory_to_memory() {
 
 #[test]
 fn the_fortran_library_has_every_routine_of_pvms() {
-    let theirs = pvm::symbols("/usr/lib/x86_64-linux-gnu/libfpvm3.a".as_ref());
+    const THEIRS: &str = "/usr/lib/x86_64-linux-gnu/libfpvm3.a";
+    needs::file(THEIRS, "pvm-dev");
+    let theirs = pvm::symbols(THEIRS.as_ref());
     let theirs: Vec<_> = theirs
         .into_iter()
         .filter(|name| name.ends_with('_'))

@@ -6,10 +6,7 @@ use std::process::Command;
 
 fn theirs() -> PathBuf {
     let folder = PathBuf::from("/usr/include");
-    assert!(
-        folder.join("pvm3.h").exists(),
-        "this test compares with the headers of PVM 3.4, which are not here: scripts/need test, or apt-get install pvm-dev"
-    );
+    regatta_tests::needs::file(folder.join("pvm3.h"), "pvm-dev");
     folder
 }
 

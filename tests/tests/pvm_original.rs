@@ -16,10 +16,7 @@ fn on_both(
     console: &Path,
     session: impl Fn(Command) -> Vec<String>,
 ) -> (Vec<String>, Vec<String>) {
-    assert!(
-        Path::new(CONSOLE).exists(),
-        "this test runs PVM's console, which is not here: scripts/need test, or apt-get install pvm"
-    );
+    regatta_tests::needs::file(CONSOLE, "pvm");
     let machine = Machine::new(name);
     for name in ["hello", "hello_other"] {
         machine.example(name);

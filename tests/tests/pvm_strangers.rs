@@ -1,11 +1,10 @@
 //! Programs that others have written for PVM, as Debian has built them, do with our library what they do on PVM.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use regatta_tests::console::talk;
-use regatta_tests::look_until;
 use regatta_tests::pvm_machine::{Machine, output, said};
+use regatta_tests::{look_until, needs};
 
 const CONSOLE: &str = "/usr/bin/pvm";
 const NETPIPE: &str = "/usr/bin/NPpvm";
@@ -17,10 +16,8 @@ fn on_both<T>(
     program: &str,
     run: impl Fn(&Machine, &dyn Fn(&str) -> Command) -> T,
 ) -> (T, T) {
-    assert!(
-        Path::new(program).exists() && Path::new(CONSOLE).exists(),
-        "this test runs {program}, which is not here: scripts/need test, or apt-get install netpipe-pvm tablix2 pvm"
-    );
+    needs::file(program, "netpipe-pvm tablix2");
+    needs::file(CONSOLE, "pvm");
     let machine = Machine::new(name);
     let theirs = {
         let original = machine.original();

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::pvm_machine::{Machine, said};
-use regatta_tests::{await_files, pvm};
+use regatta_tests::{await_files, needs, pvm};
 
 /// Lines without the numbers of tasks that begin them.
 fn lines(text: &str) -> Vec<String> {
@@ -126,10 +126,7 @@ const MANAGER: &str = "/usr/bin/srm.pvm";
 #[test]
 fn pvms_own_resource_manager_decides_where_tasks_are_started() {
     let manager = Path::new(MANAGER);
-    assert!(
-        manager.exists(),
-        "this test runs PVM's resource manager, which is not here: scripts/need test, or apt-get install pvm-examples"
-    );
+    needs::file(manager, "pvm-examples");
     let machine = Machine::new("pvm-manager");
     let program = machine.install(&pvm::program("pvm_managed"), "pvm_managed");
     let original = machine.original();
@@ -268,10 +265,7 @@ fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<Strin
 #[test]
 fn pvms_own_tracer_writes_down_the_lives_of_tasks() {
     let tracer = Path::new(TRACER);
-    assert!(
-        tracer.exists(),
-        "this test runs PVM's tracer, which is not here: scripts/need test, or apt-get install pvm-dev"
-    );
+    needs::file(tracer, "pvm-dev");
     let machine = Machine::new("pvm-tracer");
     let program = machine.install(&pvm::program("pvm_traced"), "pvm_traced");
     let original = machine.original();

@@ -1,7 +1,7 @@
 //! Programs of PVM that run by themselves and start each other do what they do on PVM 3.4 itself.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use regatta_tests::await_files;
 use regatta_tests::pvm;
@@ -73,7 +73,7 @@ fn every_question_has_the_answer_that_pvm_gives() {
     let original = machine.original();
     let theirs = said(&mut machine.on_original(&original, &program));
     let ours = said(&mut machine.by_hand(&program));
-    same_lines(&ours, &theirs, 101);
+    same_lines(&ours, &theirs, 103);
     machine.halt();
 }
 
@@ -277,4 +277,41 @@ fn tasks_are_in_the_session_of_the_program_that_began_the_machine_but_not_at_its
     // The terminal is gone by now.
     assert_eq!(said(machine.by_hand(&program).arg("end")), "it answers\n");
     machine.halt();
+}
+
+/// Arguments of PVM's daemon, and files that it is given for its host file.
+#[test]
+fn a_machine_is_started_with_whatever_arguments_as_on_pvm() {
+    let machine = Machine::new("pvm-started");
+    let program = machine.install(&pvm::program("pvm_started"), "pvm_started");
+    machine.write("empty", "# nobody\n");
+    machine.write("faulty", "& beta ep=\n*** x\n* sp=zero\n");
+    machine.write("unknown", "no-such-host.invalid zz=1\n");
+    machine.write("binary", "\0\u{1}\0");
+    let cases: [&[&str]; 12] = [
+        &[],
+        &["nosuch"],
+        &["/no/such/folder/hosts"],
+        &["."],
+        &["empty"],
+        &["faulty"],
+        &["unknown"],
+        &["binary"],
+        &["-x"],
+        &["-d0", "empty"],
+        &["empty", "empty"],
+        &["-s", "empty"],
+    ];
+    for (number, arguments) in cases.iter().enumerate() {
+        let folder = machine.place().join(format!("started-{number}"));
+        let said = |command: &mut Command| {
+            let output = command.args(*arguments).output().expect("the program");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let theirs = said(&mut machine.on_no_original(&program, &folder));
+        let ours = said(&mut machine.by_hand(&program));
+        assert_eq!(ours, theirs, "{arguments:?}: Regatta's, then PVM's");
+        assert!(ours.starts_with("started: "), "{arguments:?}: {ours}");
+        machine.is_over();
+    }
 }

@@ -3,7 +3,7 @@
 //! The hosts h0 to h5 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`tests/programs/reach.c`).
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
-use regatta_tests::{Ended, Job, command};
+use regatta_tests::{Ended, Job, command, mpi, needs};
 
 /// Begins with hosts that are made. Arguments: the command, then what is run. `heard` waits until the job has said something.
 const BEGIN: &str = r#"unset REGATTA_VM
@@ -50,6 +50,7 @@ end() {
 "#;
 
 fn on_hosts(job: Job, then: &str) -> Ended {
+    needs::program("nft", "nftables");
     let regatta = command().display().to_string();
     let script = make_hosts(6) + SEES + BEGIN + then;
     let shell = ["sh", "-ec", &script, "sh", &regatta];
@@ -59,8 +60,11 @@ fn on_hosts(job: Job, then: &str) -> Ended {
 
 /// Tasks on all three hosts, whose launcher reaches them without their network.
 fn across(arguments: &[&str]) -> Job {
-    Job::new(3, "reach", arguments)
-        .option("--host")
+    on_three(Job::new(3, "reach", arguments))
+}
+
+fn on_three(job: Job) -> Job {
+    job.option("--host")
         .option("h0:1,h1:1,h2:1")
         .option("--interface")
         .option("10.78.0.0/24")
@@ -193,6 +197,39 @@ end
 #[test]
 fn tasks_that_cannot_reach_each_other_are_given_up_if_that_is_wanted() {
     give_up("");
+}
+
+/// Task 0 reaches both that have given each other up, and has the word of one that the other is dead.
+#[test]
+fn nothing_is_sent_in_a_group_to_a_member_that_another_one_has_said_to_be_dead() {
+    let job = across(&["reported"])
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("3");
+    let then = r#"
+begin "$@"
+cut h1 10.78.0.3
+end
+"#;
+    on_hosts(job, then)
+        .passed()
+        .said("nothing is sent to task ");
+}
+
+/// The launcher counts none of them as ended.
+#[test]
+fn processes_take_note_of_one_that_another_has_given_up() {
+    let job = on_three(Job::of(3, &mpi::program("mitigation"), &["given-up", "-1"]));
+    let job = job
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("3");
+    let then = r#"
+begin "$@"
+cut h1 10.78.0.3
+end
+"#;
+    on_hosts(job, then).passed().said("one of 2 goes on");
 }
 
 #[test]

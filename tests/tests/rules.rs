@@ -92,6 +92,11 @@ fn small_messages_take_no_lock() {
     }
 }
 
+#[test]
+fn first_messages_do_not_find_one_page_after_the_other_unmapped() {
+    run(2, "first-messages", "alloc");
+}
+
 /// A rule that cannot be broken would be none.
 #[test]
 fn the_counts_see_what_is_forbidden() {

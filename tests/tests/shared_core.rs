@@ -17,3 +17,10 @@ fn tasks_on_one_core_answer_each_other_about_as_soon_as_through_pipes() {
     on_one_core("together");
     on_one_core("beside-a-program");
 }
+
+#[test]
+fn tasks_of_a_crowd_that_look_without_waiting_give_their_core_to_the_others() {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let job = Job::new(2 * cores.max(1), "shared_core", &["looks"]);
+    job.option("--bind=none").run().passed();
+}

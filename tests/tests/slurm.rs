@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use regatta_tests::{Cluster, Job, Running, command, look_until, program, slowness};
+use regatta_tests::{Cluster, Job, Running, command, executable, look_until, program, slowness};
 
 /// A finished command as a user sees it: status, output and errors.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
@@ -262,6 +262,19 @@ fn tasks_on_several_nodes_become_a_job() {
     .passed();
 }
 
+/// Slurm then sets the variables by which such programs know their launcher.
+#[test]
+fn tasks_that_srun_starts_as_programs_of_pmi_become_a_job() {
+    for mpi in ["--mpi=pmi2", "--mpi=cray_shasta"] {
+        let tasks = ["-N2", "-n4", mpi];
+        srun(&tasks, "traffic", &["random", "86", "1"])
+            .run()
+            .passed();
+        let alone = ["-n1", mpi];
+        srun(&alone, "life", &["alone"]).run().passed();
+    }
+}
+
 #[test]
 fn steps_of_one_allocation_at_the_same_time_are_jobs_of_their_own() {
     let steps =
@@ -363,9 +376,7 @@ struct File(std::path::PathBuf);
 impl File {
     fn new(name: &str, text: &str) -> Self {
         let path = std::env::temp_dir().join(format!("rg-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).expect("a file");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
-        Self(path)
+        Self(executable::script(&path, text, 0o755))
     }
 }
 
@@ -467,8 +478,7 @@ impl Apart {
     /// Puts this script beside the library, as the command.
     fn with_command(self, script: &str) -> Self {
         let path = self.0.join("regatta");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
+        executable::script(&path, &format!("#!/bin/sh\n{script}\n"), 0o755);
         self
     }
 
@@ -616,6 +626,26 @@ fn strangers_at_the_rendezvous_port_do_not_keep_a_job_from_starting() {
     .env("REGATTA_JOIN_TIMEOUT", "40")
     .run()
     .passed();
+}
+
+/// As in `endings.rs`: what tasks do with signals that ask them to end. A step that Slurm ends, since a task has failed or by `scancel`, is over
+/// soon after Slurm's KillWait, with its guardians.
+#[test]
+fn a_step_ends_in_time_whatever_its_tasks_do_with_signals() {
+    for how in ["leaves", "ignores", "catches", "blocks", "stops", "vforks"] {
+        let options = ["--kill-on-bad-exit=1", "-N2", "-n3"];
+        let ended = srun(&options, "endings", &[how, "fails"]).run();
+        assert_ne!(ended.status, 0, "{how}: {}", ended.story());
+
+        let name = format!("--job-name=stays-{how}");
+        let mut job = srun(&[&name, "-N2", "-n3"], "endings", &[how, "joins"]).start();
+        (0..3).for_each(|_| _ = job.read_words("up "));
+        let name = name.replace("--job-name", "--name");
+        let (status, _, said) = told(Cluster::shared(), &["scancel", &name]);
+        assert_eq!(status, 0, "{said}");
+        // That it ends is what counts: the status of srun after scancel is Slurm's own.
+        job.end();
+    }
 }
 
 #[test]

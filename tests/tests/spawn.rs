@@ -68,12 +68,13 @@ impl Drop for Folder {
 /// Beta sees something else where the program is.
 #[test]
 fn what_one_host_cannot_start_the_others_do() {
+    regatta_tests::needs::namespaces();
     let own = std::env::temp_dir().join(format!("rg-missing-{}", std::process::id()));
     let own = Folder(own);
     let folder = own.0.join("programs");
     std::fs::create_dir_all(&folder).expect("a folder");
     let (worker, reach) = (folder.join("worker"), own.0.join("reach"));
-    std::fs::copy(regatta_tests::program("spawn"), &worker).expect("a program");
+    regatta_tests::executable::copy(&regatta_tests::program("spawn"), &worker);
     let text = |path: &std::path::Path| path.display().to_string();
     let (folder, worker, reach) = (text(&folder), text(&worker), text(&reach));
     for (hide, said) in [

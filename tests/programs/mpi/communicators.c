@@ -207,6 +207,12 @@ static int add_one(MPI_Comm comm, int key, void *extra, void *in, void *out, int
     return MPI_SUCCESS;
 }
 
+static int uncopied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)in, (void)out, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
 static int refuse(MPI_Comm comm, int key, void *value, void *extra)
 {
     CHECK(comm != MPI_COMM_NULL && key != MPI_KEYVAL_INVALID && extra != NULL);
@@ -254,6 +260,21 @@ static void attributes(void)
     CHECK(flag && *value == MPI_ANY_SOURCE);
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, NULL));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, 77, &value, &flag));
+    /* Where a function fails there is no duplicate. */
+    MPI_Request request;
+    SUCCEEDS(MPI_Comm_create_keyval(uncopied, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    SUCCEEDS(MPI_Comm_set_attr(comm, key, NULL));
+    copy = MPI_COMM_WORLD;
+    FAILS(MPI_ERR_OTHER, MPI_Comm_dup(comm, &copy));
+    CHECK(copy == MPI_COMM_NULL);
+    copy = MPI_COMM_WORLD;
+    FAILS(MPI_ERR_OTHER, MPI_Comm_dup_with_info(comm, MPI_INFO_NULL, &copy));
+    CHECK(copy == MPI_COMM_NULL);
+    copy = MPI_COMM_WORLD;
+    FAILS(MPI_ERR_OTHER, MPI_Comm_idup(comm, &copy, &request));
+    CHECK(copy == MPI_COMM_NULL);
+    SUCCEEDS(MPI_Comm_free(&comm));
 }
 
 int main(int argc, char **argv)

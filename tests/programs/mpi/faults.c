@@ -44,12 +44,22 @@ static void shrink(void)
 }
 
 /* One process ends the job; the others wait for a message that never comes. */
-static void abort_job(void)
+static void abort_with(int code)
 {
     int got;
     if (me == size - 1)
-        MPI_Abort(MPI_COMM_WORLD, 7);
+        MPI_Abort(MPI_COMM_WORLD, code);
     MPI_Recv(&got, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void abort_job(void)
+{
+    abort_with(7);
+}
+
+static void abort_well(void)
+{
+    abort_with(0);
 }
 
 /* An error that nobody handles ends the job. */
@@ -131,7 +141,7 @@ static void freed(void)
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"shrink", shrink}, {"abort", abort_job}, {"fatal", fatal}, {"from-group", from_group}, {"replacing", replacing},
+        {"shrink", shrink}, {"abort", abort_job}, {"abort-well", abort_well}, {"fatal", fatal}, {"from-group", from_group}, {"replacing", replacing},
         {"freed", freed},   {NULL, NULL},
     };
     return play(argc, argv, scenarios);

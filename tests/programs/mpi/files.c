@@ -176,6 +176,11 @@ static void mistakes(void)
     SUCCEEDS(MPI_Type_commit(&falling));
     FAILS(MPI_ERR_IO, MPI_File_set_view(file, 0, MPI_INT, falling, "native", MPI_INFO_NULL));
     MPI_Type_free(&falling);
+    MPI_Datatype twice;
+    SUCCEEDS(MPI_Type_create_hindexed_block(2, 1, (MPI_Aint[]){0, 2}, MPI_INT, &twice));
+    SUCCEEDS(MPI_Type_commit(&twice));
+    FAILS(MPI_ERR_IO, MPI_File_set_view(file, 0, MPI_INT, twice, "native", MPI_INFO_NULL));
+    MPI_Type_free(&twice);
     FAILS(MPI_ERR_TYPE,
           MPI_File_set_view(file, 0, MPI_DATATYPE_NULL, MPI_INT, "native", MPI_INFO_NULL));
     FAILS(MPI_ERR_IO, MPI_File_write_all_end(file, bytes, MPI_STATUS_IGNORE));
@@ -538,6 +543,97 @@ static void views(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
+/* A filetype may be repeated at a distance that is less than its span: each process has its places of one of them, or several in
+ * a part of its own, of which the later ones win. */
+static void short_extents(void)
+{
+    enum { span = 24, part = 1000, length = 8 * part, rounds = 150 };
+    static unsigned char oracle[length], whole[length];
+    MPI_File file = opened("short", fresh);
+    SUCCEEDS(MPI_File_set_size(file, length));
+    state = 777;
+    for (int number = 0; number < rounds; number++) {
+        struct seen seen[8];
+        int extent = (int)rnd(span + 6) - 5, between = rnd(2), atomic = rnd(6) == 0, way = rnd(3);
+        for (int rank = 0; rank < size; rank++)
+            seen[rank].extent = extent, seen[rank].count = 0;
+        for (int place = 0; place < span; place++) {
+            struct seen *it = &seen[place < size ? place : (int)rnd(size)];
+            it->places[it->count++] = place;
+        }
+        unsigned char data[8][8 * span], back[8 * span];
+        int offset[8], count[8];
+        for (int rank = 0; rank < size; rank++) {
+            const struct seen *it = &seen[rank];
+            int room = it->count * (between ? 1 : 5);
+            offset[rank] = rnd(room);
+            count[rank] = rnd(room - offset[rank] + 1);
+            for (int i = 0; i < count[rank]; i++) {
+                int index = offset[rank] + i;
+                int place = index / it->count * extent + it->places[index % it->count];
+                data[rank][i] = rnd(256);
+                oracle[(between ? part : part * rank) + part / 2 + place] = data[rank][i];
+            }
+        }
+        MPI_Datatype filetype = filetype_of(&seen[me], MPI_BYTE, 1);
+        MPI_Offset displacement = (between ? part : part * me) + part / 2, byte;
+        MPI_Status status;
+        SUCCEEDS(MPI_File_set_atomicity(file, atomic));
+        SUCCEEDS(MPI_File_set_view(file, displacement, MPI_BYTE, filetype, "native", MPI_INFO_NULL));
+        SUCCEEDS(MPI_File_get_byte_offset(file, seen[me].count + (1 % seen[me].count), &byte));
+        CHECK(byte == displacement + extent + seen[me].places[1 % seen[me].count]);
+        if (way == 0)
+            SUCCEEDS(MPI_File_write_at(file, offset[me], data[me], count[me], MPI_BYTE, &status));
+        else
+            SUCCEEDS(MPI_File_write_at_all(file, offset[me], data[me], count[me], MPI_BYTE, &status));
+        CHECK(count_of(&status, MPI_BYTE) == count[me]);
+        SUCCEEDS(MPI_File_sync(file));
+        all_here();
+        if (way == 1)
+            SUCCEEDS(MPI_File_read_at(file, offset[me], back, count[me], MPI_BYTE, &status));
+        else
+            SUCCEEDS(MPI_File_read_at_all(file, offset[me], back, count[me], MPI_BYTE, &status));
+        CHECK(count_of(&status, MPI_BYTE) == count[me]);
+        for (int i = 0; i < count[me]; i++) {
+            int index = offset[me] + i;
+            int place = index / seen[me].count * extent + seen[me].places[index % seen[me].count];
+            CHECK(back[i] == oracle[displacement + place]);
+        }
+        SUCCEEDS(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+        SUCCEEDS(MPI_File_read_at_all(file, 0, whole, length, MPI_BYTE, &status));
+        CHECK(count_of(&status, MPI_BYTE) == length && memcmp(whole, oracle, length) == 0);
+        all_here();
+        MPI_Type_free(&filetype);
+    }
+
+    /* A struct of plain and of resized parts has the bounds of the resized ones. */
+    MPI_Datatype plain, five, resized, mixed;
+    SUCCEEDS(MPI_Type_contiguous(16, MPI_BYTE, &plain));
+    SUCCEEDS(MPI_Type_contiguous(5, MPI_BYTE, &five));
+    SUCCEEDS(MPI_Type_create_resized(five, 0, 16, &resized));
+    SUCCEEDS(MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 16, 32},
+                                    (MPI_Datatype[]){plain, resized, plain}, &mixed));
+    SUCCEEDS(MPI_Type_commit(&mixed));
+    char letters[37], there[48], wanted[48] = {0};
+    for (int i = 0; i < 37; i++)
+        letters[i] = 'a' + i % 26;
+    memcpy(wanted, letters, 21);
+    memcpy(wanted + 32, letters + 21, 16);
+    SUCCEEDS(MPI_File_set_view(file, length + 48 * me, MPI_BYTE, mixed, "native", MPI_INFO_NULL));
+    SUCCEEDS(MPI_File_write_all(file, letters, 37, MPI_BYTE, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_File_sync(file));
+    all_here();
+    SUCCEEDS(MPI_File_set_view(file, length + 48 * me, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    memset(there, 0, sizeof there);
+    SUCCEEDS(MPI_File_read_all(file, there, 48, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(memcmp(there, wanted, sizeof there) == 0);
+    MPI_Type_free(&plain);
+    MPI_Type_free(&five);
+    MPI_Type_free(&resized);
+    MPI_Type_free(&mixed);
+    SUCCEEDS(MPI_File_close(&file));
+}
+
 /* So much that collective accesses go by rounds; the last read goes beyond the end. */
 static void large(void)
 {
@@ -706,7 +802,7 @@ int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"opening", opening},   {"mistakes", mistakes},   {"full", full},
-        {"pointers", pointers}, {"shared", shared},       {"views", views},
+        {"pointers", pointers}, {"shared", shared},       {"views", views}, {"short_extents", short_extents},
         {"large", large},       {"atomicity", atomicity}, {"representations", representations},
         {NULL, NULL},
     };

@@ -10,6 +10,9 @@ program mixed
     integer function part_sees(status, source, tag)
       integer :: status(8), source, tag
     end function
+    integer function part_ignores(status, statuses)
+      integer :: status(8), statuses(8)
+    end function
   end interface
   external :: part_sets, part_makes
   integer :: rank, key, ierr, type, status(MPI_STATUS_SIZE), sent(4), got(3)
@@ -25,6 +28,8 @@ program mixed
   call part_sets(MPI_COMM_WORLD, key, value)
   call MPI_Comm_get_attr(MPI_COMM_WORLD, key, found, flag, ierr)
   if (.not. flag .or. found /= value) error stop 'Fortran does not read it'
+
+  if (part_ignores(MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE) /= 0) error stop 'C does not know what is ignored'
 
   call part_makes(type)
   sent = [1, 2, 3, 4]

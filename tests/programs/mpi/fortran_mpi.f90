@@ -43,6 +43,7 @@ contains
     integer(kind=MPI_ADDRESS_KIND) :: extra
     integer :: ierr
     freed = int(extra)
+    extra = extra + 1
     ierr = MPI_SUCCESS
   end subroutine
 
@@ -315,7 +316,8 @@ contains
   ! Requests that the program completes; matched messages; requests of collectives.
   subroutine requests()
     integer :: request, status(MPI_STATUS_SIZE), count, message, got, indices(2), pair(2)
-    integer(kind=MPI_ADDRESS_KIND) :: extra
+    ! The functions change it.
+    integer(kind=MPI_ADDRESS_KIND), volatile :: extra
     logical :: flag
     extra = 41
     call MPI_Grequest_start(query, release, cancel, extra, request, ierr)
@@ -325,6 +327,7 @@ contains
     call MPI_Wait(request, status, ierr)
     call MPI_Get_count(status, MPI_INTEGER, count, ierr)
     call check(count == 5 .and. status(MPI_TAG) == 9 .and. status(MPI_SOURCE) == 41 .and. freed == 41, 'a request of the program')
+    call check(extra == 42, 'the variable of a request is the own one of the program')
     call MPI_Isend(me, 1, MPI_INTEGER, me, 4, MPI_COMM_WORLD, request, ierr)
     call MPI_Mprobe(me, 4, MPI_COMM_WORLD, message, status, ierr)
     call MPI_Mrecv(got, 1, MPI_INTEGER, message, MPI_STATUS_IGNORE, ierr)
@@ -349,7 +352,9 @@ contains
     character(len=8) :: table(2, 3)
     call get_command_argument(0, own)
     sum = -1
-    call MPI_Comm_spawn(own, ['one word', 'two     ', '        '], 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, children, codes, ierr)
+    ! Blanks in front are none of a program's name or an argument.
+    own = ' ' // own
+    call MPI_Comm_spawn(own, [' one word', 'two      ', '         '], 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, children, codes, ierr)
     call check(ierr == MPI_SUCCESS .and. all(codes(:2) == MPI_SUCCESS), 'starting processes')
     call MPI_Allreduce(0, sum, 1, MPI_INTEGER, MPI_SUM, children, ierr)
     call check(sum == 4, 'arguments of processes')
@@ -357,7 +362,7 @@ contains
     call check(children == MPI_COMM_NULL, 'processes that go their way')
     programs = own
     table(1, :) = ['x       ', '        ', '        ']
-    table(2, :) = ['y       ', 'z       ', '        ']
+    table(2, :) = ['  y     ', 'z       ', '        ']
     call MPI_Comm_spawn_multiple(2, programs, table, [1, 2], [MPI_INFO_NULL, MPI_INFO_NULL], 0, MPI_COMM_WORLD, children, &
       codes, ierr)
     call MPI_Allreduce(0, sum, 1, MPI_INTEGER, MPI_SUM, children, ierr)

@@ -306,6 +306,37 @@ static void given_up(void)
     CHECK(got == peer());
     SUCCEEDS(MPI_Test_cancelled(&status, &flag));
     CHECK(!flag);
+    /* A look tells that a send was taken back. */
+    SUCCEEDS(MPI_Issend(NULL, 0, MPI_BYTE, me, 81, MPI_COMM_WORLD, &request));
+    SUCCEEDS(MPI_Probe(me, 81, MPI_COMM_WORLD, &status));
+    SUCCEEDS(MPI_Cancel(&request));
+    SUCCEEDS(MPI_Request_get_status(request, &flag, &status));
+    CHECK(flag);
+    SUCCEEDS(MPI_Test_cancelled(&status, &flag));
+    CHECK(flag);
+    SUCCEEDS(MPI_Request_free(&request));
+    /* A request that is complete stays so. */
+    static char buffer[sizeof(int) + MPI_BSEND_OVERHEAD];
+    SUCCEEDS(MPI_Buffer_attach(buffer, sizeof buffer));
+    SUCCEEDS(MPI_Ibsend(&me, 1, MPI_INT, peer(), 79, MPI_COMM_WORLD, &request));
+    SUCCEEDS(MPI_Cancel(&request));
+    SUCCEEDS(MPI_Wait(&request, &status));
+    SUCCEEDS(MPI_Test_cancelled(&status, &flag));
+    CHECK(!flag);
+    SUCCEEDS(MPI_Recv(&got, 1, MPI_INT, peer(), 79, MPI_COMM_WORLD, &status));
+    CHECK(got == peer());
+    void *detached;
+    SUCCEEDS(MPI_Buffer_detach(&detached, &got));
+    SUCCEEDS(MPI_Recv_init(&got, 1, MPI_INT, me, 80, MPI_COMM_WORLD, &request));
+    SUCCEEDS(MPI_Start(&request));
+    SUCCEEDS(MPI_Send(&me, 1, MPI_INT, me, 80, MPI_COMM_WORLD));
+    SUCCEEDS(MPI_Request_get_status(request, &flag, &status));
+    CHECK(flag);
+    SUCCEEDS(MPI_Cancel(&request));
+    SUCCEEDS(MPI_Wait(&request, &status));
+    SUCCEEDS(MPI_Test_cancelled(&status, &flag));
+    CHECK(!flag && got == me);
+    SUCCEEDS(MPI_Request_free(&request));
 }
 
 /* Bad arguments have the standard's classes, and nothing is sent. */

@@ -229,7 +229,11 @@ static int wait_in(int kind, MPI_Comm comm)
     case 2:
         return MPI_Ssend(&one, 1, MPI_INT, other, 5, comm);
     case 3:
-        return MPI_Send(large, sizeof large, MPI_BYTE, 0, 5, comm);
+        /* Process 0 may take messages in while it waits for something else, until its buffer is full. */
+        do
+            code = MPI_Send(large, sizeof large, MPI_BYTE, 0, 5, comm);
+        while (code == MPI_SUCCESS);
+        return code;
     case 4:
         return MPI_Probe(other, 5, comm, MPI_STATUS_IGNORE);
     case 5:
@@ -606,6 +610,64 @@ static void revoker(void)
     SUCCEEDS(MPI_Comm_free(&rest));
 }
 
+/* One does not come to make a communicator: the error of all others names it, whether they wait for it or for the first one, who has found out. */
+static void missing(void)
+{
+    MPI_Group all;
+    MPI_Comm made;
+    char text[MPI_MAX_ERROR_STRING], name[32];
+    int length;
+    be_patient();
+    SUCCEEDS(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    /* No barrier before: some may still be in it when its process is gone. */
+    if (me == victim)
+        kill(getpid(), SIGKILL);
+    HERE;
+    int code = MPI_Comm_create_group(MPI_COMM_WORLD, all, 3, &made);
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED);
+    SUCCEEDS(MPI_Error_string(code, text, &length));
+    snprintf(name, sizeof name, "task %d", victim);
+    if (strstr(text, name) == NULL) {
+        fprintf(stderr, "process %d: %s\n", me, text);
+        exit(1);
+    }
+    SUCCEEDS(MPI_Group_free(&all));
+}
+
+/* The last two cannot reach each other any more and give each other up. All take note of that, though the others reach both, and so agreements succeed again;
+ * one of the two is left out. */
+static void given_up(void)
+{
+    MPI_Comm rest;
+    int code = MPI_SUCCESS, other = me == size - 1 ? size - 2 : size - 1, got, flag, tries = 0, acknowledged, count;
+    be_patient();
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == size - 1) {
+        printf("begun\n");
+        fflush(stdout);
+    }
+    HERE;
+    while (me >= size - 2 && code == MPI_SUCCESS)
+        code = MPI_Sendrecv(&me, 1, MPI_INT, other, 0, &got, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(me < size - 2 || class_of(code) == MPIX_ERR_PROC_FAILED);
+    do {
+        SUCCEEDS(MPIX_Comm_ack_failed(MPI_COMM_WORLD, size, &acknowledged));
+        flag = 1;
+        HERE;
+        code = MPIX_Comm_agree(MPI_COMM_WORLD, &flag);
+        CHECK(tries++ < 1000);
+    } while (class_of(code) == MPIX_ERR_PROC_FAILED);
+    if (code != MPI_SUCCESS)
+        return;
+    CHECK(acknowledged == 1);
+    HERE;
+    SUCCEEDS(MPIX_Comm_shrink(MPI_COMM_WORLD, &rest));
+    SUCCEEDS(MPI_Comm_size(rest, &count));
+    CHECK(count == size - 1);
+    printf("one of %d goes on\n", count);
+    SUCCEEDS(MPI_Comm_free(&rest));
+}
+
 /* How long it takes from the end of one in a collective until the last of the others has the error, which names it, and until
  * the survivors have been through the next collective. */
 static void timed(void)
@@ -658,8 +720,8 @@ int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"agree", agree},     {"agree-later", agree_later}, {"collective", collective}, {"blocked", blocked}, {"world", world},
-        {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {"making", making},       {"pointer", pointer},
-        {"connecting", connecting},
+        {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {"making", making},       {"pointer", pointer}, {"missing", missing},
+        {"connecting", connecting}, {"given-up", given_up},
         {NULL, NULL},
     };
     if (argc > 2)

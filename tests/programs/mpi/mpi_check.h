@@ -57,10 +57,9 @@ struct scenario {
     scenario_function play;
 };
 
-/* Plays the scenario that the first argument names. Errors are returned. */
-static inline int play(int argc, char **argv, const struct scenario *scenarios)
+/* Plays the scenario that the first argument names, when MPI has been initialized. Errors are returned. */
+static inline int play_initialized(int argc, char **argv, const struct scenario *scenarios)
 {
-    MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -74,6 +73,13 @@ static inline int play(int argc, char **argv, const struct scenario *scenarios)
     }
     fprintf(stderr, "no scenario %s\n", argc > 1 ? argv[1] : "");
     return 2;
+}
+
+/* As above, and initializes MPI. */
+static inline int play(int argc, char **argv, const struct scenario *scenarios)
+{
+    MPI_Init(&argc, &argv);
+    return play_initialized(argc, argv, scenarios);
 }
 
 #endif

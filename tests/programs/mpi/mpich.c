@@ -131,6 +131,24 @@ static void removed(void)
     SUCCEEDS(MPI_Type_size(made, &bytes));
     CHECK(bytes == sizeof(int) + sizeof(double));
     SUCCEEDS(MPI_Type_free(&made));
+    SUCCEEDS(MPI_Type_create_struct(4, lengths, places, types, &made));
+    SUCCEEDS(MPI_Type_get_extent(made, &lower, &extent));
+    CHECK(extent == 48 && lower == -8);
+    SUCCEEDS(MPI_Type_free(&made));
+    MPI_Count many[4] = {1, 1, 1, 1}, wide[4] = {-8, 0, places[2], 40}, first, span;
+    SUCCEEDS(MPI_Type_create_struct_c(4, many, wide, types, &made));
+    SUCCEEDS(MPI_Type_get_extent_c(made, &first, &span));
+    CHECK(span == 48 && first == -8);
+    SUCCEEDS(MPI_Type_free(&made));
+    /* A marker alone: the upper bound of nothing is 0. */
+    SUCCEEDS(MPI_Type_create_struct(1, lengths, &places[3], types, &made));
+    SUCCEEDS(MPI_Type_get_extent(made, &lower, &extent));
+    SUCCEEDS(MPI_Type_size(made, &bytes));
+    CHECK(lower == 40 && extent == -40 && bytes == 0);
+    SUCCEEDS(MPI_Type_free(&made));
+    char name[MPI_MAX_OBJECT_NAME];
+    SUCCEEDS(MPI_Type_get_name(MPI_UB, name, &bytes));
+    CHECK(strcmp(name, "MPI_UB") == 0 && bytes == 6);
     SUCCEEDS(MPI_Type_struct(2, lengths, &places[1], &types[1], &made));
     SUCCEEDS(MPI_Type_extent(made, &extent));
     CHECK(extent == sizeof(struct pair));
@@ -199,6 +217,18 @@ static int cancelled(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
+static void other_code(MPI_Comm *comm, int *code, ...)
+{
+    CHECK(*comm == MPI_COMM_WORLD && class_of(*code) == MPI_ERR_ROOT);
+    *code = MPI_ERR_TRUNCATE;
+}
+
+static void no_code(MPI_File *file, int *code, ...)
+{
+    CHECK(*file == MPI_FILE_NULL);
+    *code = MPI_SUCCESS;
+}
+
 /* Functions of the program's are called with handles and codes of this interface. */
 static void callbacks(void)
 {
@@ -232,6 +262,17 @@ static void callbacks(void)
     calls = 0;
     FAILS(MPI_ERR_ROOT, MPI_Bcast(&value, 1, MPI_INT, -5, MPI_COMM_WORLD));
     CHECK(calls == 1);
+    /* The call returns the code that the function leaves. */
+    SUCCEEDS(MPI_Comm_create_errhandler(other_code, &handler));
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    SUCCEEDS(MPI_Errhandler_free(&handler));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Bcast(&value, 1, MPI_INT, -5, MPI_COMM_WORLD));
+    MPI_File file;
+    SUCCEEDS(MPI_File_create_errhandler(no_code, &handler));
+    SUCCEEDS(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+    SUCCEEDS(MPI_Errhandler_free(&handler));
+    SUCCEEDS(MPI_File_open(MPI_COMM_SELF, "no such folder/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    SUCCEEDS(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
     SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     MPI_Op op;
     SUCCEEDS(MPI_Op_create(twice, 0, &op));

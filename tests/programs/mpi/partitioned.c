@@ -121,6 +121,29 @@ static void order(void)
     SUCCEEDS(MPI_Request_free(&nobody[1]));
 }
 
+/* The number of partitions is not negative: a message of none is over when it is started, whatever the other side cuts it into. */
+static void empty(void)
+{
+    int left = (me + size - 1) % size, right = (me + 1) % size, flag = 0;
+    for (int theirs = 0; theirs < 3; theirs++) {
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        SUCCEEDS(MPI_Psend_init(values, 0, 7, MPI_INT, right, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
+        SUCCEEDS(MPI_Precv_init(copy, theirs, 0, MPI_INT, left, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+        for (int round = 0; round < 3; round++) {
+            int count = -1;
+            SUCCEEDS(MPI_Startall(2, requests));
+            FAILS(MPI_ERR_ARG, MPI_Pready(0, requests[0]));
+            FAILS(MPI_ERR_ARG, MPI_Parrived(requests[1], theirs, &flag));
+            SUCCEEDS(MPI_Waitall(2, requests, statuses));
+            SUCCEEDS(MPI_Get_count(&statuses[1], MPI_INT, &count));
+            CHECK(count == 0);
+        }
+        SUCCEEDS(MPI_Request_free(&requests[0]));
+        SUCCEEDS(MPI_Request_free(&requests[1]));
+    }
+}
+
 /* Every other integer of the sender's goes to pairs at the receiver's. */
 static void layouts(void)
 {
@@ -197,7 +220,7 @@ static void mistakes(void)
     MPI_Psend_init(values, parts, count, type, dest, tag, comm, MPI_INFO_NULL, &request)
 #define RECEIVE(parts, count, type, source, tag, comm)                                                                   \
     MPI_Precv_init(copy, parts, count, type, source, tag, comm, MPI_INFO_NULL, &request)
-    FAILS(MPI_ERR_ARG, SEND(0, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_ARG, SEND(-1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     FAILS(MPI_ERR_ARG, RECEIVE(-1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     FAILS(MPI_ERR_COUNT, SEND(1, -1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     FAILS(MPI_ERR_TYPE, SEND(1, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD));
@@ -283,7 +306,7 @@ static void session_buffers(void)
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"sizes", sizes},     {"order", order},       {"layouts", layouts},
+        {"empty", empty},     {"sizes", sizes},     {"order", order},       {"layouts", layouts},
         {"threads", threads}, {"mistakes", mistakes}, {"session_buffers", session_buffers},
         {NULL, NULL},
     };

@@ -107,6 +107,35 @@ static void spawn_nothing(void)
                                        codes));
 }
 
+/* The arguments of the root alone mean something, and its error is everybody's. */
+static void spawn_wrongly(void)
+{
+    MPI_Comm children;
+    int root = me == 0;
+    FAILS(MPI_ERR_ARG, MPI_Comm_spawn(program, MPI_ARGV_NULL, root ? -1 : 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+                                      &children, MPI_ERRCODES_IGNORE));
+    FAILS(MPI_ERR_COUNT, MPI_Comm_spawn_multiple(0, NULL, MPI_ARGVS_NULL, NULL, NULL, 0, MPI_COMM_WORLD, &children,
+                                                 MPI_ERRCODES_IGNORE));
+    /* One command cannot be run: the processes of the other one are ended, and their codes say so. */
+    char *commands[] = {program, "no such program"}, *first[] = {"child", NULL}, **arguments[] = {first, first};
+    int counts[] = {1, 1}, codes[] = {0, 0};
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn_multiple(2, commands, arguments, counts, infos, 0, MPI_COMM_WORLD, &children,
+                                                 codes));
+    CHECK(class_of(codes[0]) == MPI_ERR_SPAWN && class_of(codes[1]) == MPI_ERR_SPAWN);
+}
+
+/* The other end of the socket is closed already. */
+static void join_nobody(void)
+{
+    MPI_Comm inter;
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    close(ends[1]);
+    FAILS(MPI_ERR_OTHER, MPI_Comm_join(ends[0], &inter));
+    close(ends[0]);
+}
+
 static void talk(MPI_Comm inter, int count)
 {
     int remote, got, rank;
@@ -230,6 +259,7 @@ int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"spawn", spawn}, {"spawn_several", spawn_several}, {"spawn_nothing", spawn_nothing},
+        {"spawn_wrongly", spawn_wrongly}, {"join_nobody", join_nobody},
         {"ports", ports}, {"join", join},                   {NULL, NULL}};
     program = argv[0];
     if (argc > 1 && (strcmp(argv[1], "child") == 0 || strcmp(argv[1], "other") == 0)) {

@@ -1,6 +1,8 @@
 /* Sessions, with and without MPI_Init. */
 #include "mpi_check.h"
 
+#include <unistd.h>
+
 static int handled, expected;
 
 static void handle(MPI_Session *session, int *code, ...)
@@ -105,6 +107,27 @@ int main(int argc, char **argv)
             used();
         SUCCEEDS(MPI_Initialized(&flag));
         CHECK(!flag);
+        return 0;
+    }
+    if (strcmp(argv[1], "later") == 0) {
+        /* The first session after the world, and the process ends as it likes after the last. */
+        MPI_Init(&argc, &argv);
+        SUCCEEDS(MPI_Comm_rank(MPI_COMM_WORLD, &me));
+        SUCCEEDS(MPI_Comm_size(MPI_COMM_WORLD, &size));
+        SUCCEEDS(MPI_Finalize());
+        /* How this process was started is known still. */
+        MPI_Info info;
+        char text[64] = "";
+        SUCCEEDS(MPI_Info_create_env(argc, argv, &info));
+        SUCCEEDS(MPI_Info_get(info, "maxprocs", 63, text, &flag));
+        CHECK(flag && atoi(text) == size);
+        SUCCEEDS(MPI_Info_free(&info));
+        for (int i = 0; i < 3; i++)
+            used();
+        SUCCEEDS(MPI_Finalized(&flag));
+        CHECK(flag);
+        if (me % 2 == 1)
+            _exit(0);
         return 0;
     }
     MPI_Init(&argc, &argv);

@@ -26,6 +26,14 @@ static void grids(void)
     copy = grid;
     FAILS(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, 1, many, rings, 0, &copy));
     CHECK(copy == MPI_COMM_NULL);
+    /* A grid that has a dimension of 0 has nobody. */
+    lengths[1] = 0;
+    SUCCEEDS(MPI_Cart_map(MPI_COMM_WORLD, 2, lengths, rings, &rank));
+    CHECK(rank == MPI_UNDEFINED);
+    SUCCEEDS(MPI_Cart_create(MPI_COMM_WORLD, 2, lengths, rings, 1, &copy));
+    CHECK(copy == MPI_COMM_NULL);
+    lengths[1] = -1;
+    FAILS(MPI_ERR_DIMS, MPI_Cart_map(MPI_COMM_WORLD, 2, lengths, rings, &rank));
     SUCCEEDS(MPI_Topo_test(MPI_COMM_WORLD, &kind));
     CHECK(kind == MPI_UNDEFINED);
     FAILS(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, &count));

@@ -194,6 +194,11 @@ static void names(void)
     int length;
     SUCCEEDS(MPI_Type_get_name(MPI_2INT, name, &length));
     CHECK(strcmp(name, "MPI_2INT") == 0 && length == 8);
+    /* Of two names for one type, not the synonym. */
+    SUCCEEDS(MPI_Type_get_name(MPI_LONG_LONG, name, &length));
+    CHECK(strcmp(name, "MPI_LONG_LONG_INT") == 0);
+    SUCCEEDS(MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &length));
+    CHECK(strcmp(name, "MPI_C_COMPLEX") == 0);
     SUCCEEDS(MPI_Type_contiguous(2, MPI_INT, &t));
     SUCCEEDS(MPI_Type_get_name(t, name, &length));
     CHECK(length == 0 && name[0] == 0);
@@ -238,6 +243,12 @@ static int copy(MPI_Datatype t, int key, void *extra, void *in, void *out, int *
     return MPI_SUCCESS;
 }
 
+static int uncopied(MPI_Datatype t, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)t, (void)key, (void)extra, (void)in, (void)out, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
 static int end(MPI_Datatype t, int key, void *value, void *extra)
 {
     (void)t, (void)key, (void)value, (void)extra;
@@ -275,6 +286,14 @@ static void attributes(void)
     CHECK(ends == 2);
     SUCCEEDS(MPI_Type_free(&t));
     CHECK(ends == 2);
+    /* Where a function fails there is no duplicate. */
+    SUCCEEDS(MPI_Type_create_keyval(uncopied, MPI_TYPE_NULL_DELETE_FN, &key, NULL));
+    SUCCEEDS(MPI_Type_contiguous(2, MPI_INT, &t));
+    SUCCEEDS(MPI_Type_set_attr(t, key, NULL));
+    u = MPI_INT;
+    FAILS(MPI_ERR_OTHER, MPI_Type_dup(t, &u));
+    CHECK(u == MPI_DATATYPE_NULL);
+    SUCCEEDS(MPI_Type_free(&t));
 }
 
 enum { MOST = 1 << 18 };

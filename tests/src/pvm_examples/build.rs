@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::Program;
+use crate::needs;
 use crate::pvm;
 use crate::pvm_machine::Machine;
 
@@ -18,9 +19,9 @@ const C_FLAGS: &str = "ARCHCFLAGS=-std=gnu89 -w";
 
 /// A command's output; it must succeed.
 fn done(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| {
-        panic!("{command:?}: {error}: scripts/need test installs what is missing")
-    });
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         output.status.success(),
@@ -32,7 +33,9 @@ fn done(command: &mut Command) -> String {
 }
 
 fn archive(name: &str) -> String {
-    format!("{ARCHIVES}/{name}.tar.gz")
+    let path = format!("{ARCHIVES}/{name}.tar.gz");
+    needs::file(&path, "pvm-examples");
+    path
 }
 
 /// The C and Fortran sources in the archives.
@@ -45,6 +48,7 @@ pub fn sources() -> Vec<String> {
 
 /// The programs that Debian has built of them, and some more.
 pub fn debian_programs() -> Vec<String> {
+    needs::file(ARCHIVES, "pvm-examples");
     let list = done(Command::new("dpkg").args(["-L", "pvm-examples"]));
     let name = |line: &str| line.strip_prefix("/usr/bin/").map(str::to_owned);
     list.lines().filter_map(name).collect()
@@ -112,6 +116,7 @@ fn make(tree: &Path, archive: &str, programs: &[&Program]) {
     std::fs::create_dir(&folder).expect("a folder");
     // An object with which several are linked has a target of its own, on which they do not depend.
     let shared = (archive == "examples").then_some("taskf.o");
+    needs::program("gfortran", "gfortran");
     let mut make = Command::new("make");
     // The variables of a make around the tests are not for this one.
     for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {

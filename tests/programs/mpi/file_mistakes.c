@@ -1,0 +1,78 @@
+/* Collective calls on a file in which one process gives an argument that is wrong. The second argument is the folder for the file; it is
+ * the current one if there is none. */
+#include "mpi_check.h"
+
+static char name[4096] = "mistakes";
+
+static MPI_File fresh_file(void)
+{
+    MPI_File file = MPI_FILE_NULL;
+    int amode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+    SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, name, amode, MPI_INFO_NULL, &file));
+    return file;
+}
+
+/* The last process alone calls with an argument that is wrong. */
+#define OF_LAST(class, call)                                                                   \
+    do {                                                                                       \
+        if (me == size - 1)                                                                    \
+            FAILS(class, call);                                                                \
+        else                                                                                   \
+            SUCCEEDS(call);                                                                    \
+    } while (0)
+
+/* Nobody waits for it: an error of what changes the file for all is everybody's, and accesses of the others succeed. */
+static void of_one(void)
+{
+    enum { PIECES = 64 };
+    int wrong = me == size - 1, value = 40 + me, back = -1, values[PIECES], all_back[PIECES] = {0};
+    MPI_Datatype type = wrong ? MPI_DATATYPE_NULL : MPI_INT, pieces;
+    MPI_File file = MPI_FILE_NULL;
+    FAILS(MPI_ERR_BAD_FILE, MPI_File_open(MPI_COMM_WORLD, wrong ? "" : name,
+                                          MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    file = fresh_file();
+    FAILS(MPI_ERR_UNSUPPORTED_DATAREP, MPI_File_set_view(file, 0, MPI_INT, MPI_INT, wrong ? "unheard" : "native",
+                                                         MPI_INFO_NULL));
+    FAILS(MPI_ERR_NOT_SAME, MPI_File_set_size(file, wrong ? -1 : 8));
+    FAILS(MPI_ERR_NOT_SAME, MPI_File_preallocate(file, wrong ? -1 : 8));
+    SUCCEEDS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+
+    OF_LAST(MPI_ERR_TYPE, MPI_File_write_at_all(file, me, &value, 1, type, MPI_STATUS_IGNORE));
+    OF_LAST(MPI_ERR_ARG, MPI_File_read_at_all(file, wrong ? -1 : me, &back, 1, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(wrong || back == value);
+    OF_LAST(MPI_ERR_COUNT, MPI_File_read_all(file, &back, wrong ? -1 : 1, MPI_INT, MPI_STATUS_IGNORE));
+    OF_LAST(MPI_ERR_ARG, MPI_File_write_at_all_begin(file, wrong ? -1 : me, &value, 1, MPI_INT));
+    if (!wrong)
+        SUCCEEDS(MPI_File_write_at_all_end(file, &value, MPI_STATUS_IGNORE));
+
+    MPI_Offset at = -1;
+    OF_LAST(MPI_ERR_TYPE, MPI_File_write_ordered(file, &value, 1, type, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_File_get_position_shared(file, &at));
+    CHECK(at == size - 1);
+    /* All have asked before it moves. */
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    SUCCEEDS(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    back = -1;
+    OF_LAST(MPI_ERR_TYPE, MPI_File_read_ordered(file, &back, 1, type, MPI_STATUS_IGNORE));
+    CHECK(wrong || back == value);
+
+    /* Pieces that lie between those of others, so that the processes access them together. */
+    SUCCEEDS(MPI_Type_vector(PIECES, 1, size, MPI_INT, &pieces));
+    SUCCEEDS(MPI_Type_commit(&pieces));
+    SUCCEEDS(MPI_File_set_view(file, 4 * me, MPI_INT, pieces, "native", MPI_INFO_NULL));
+    MPI_Type_free(&pieces);
+    for (int i = 0; i < PIECES; i++)
+        values[i] = 1000 * me + i;
+    OF_LAST(MPI_ERR_TYPE, MPI_File_write_all(file, values, PIECES, type, MPI_STATUS_IGNORE));
+    OF_LAST(MPI_ERR_TYPE, MPI_File_read_at_all(file, 0, all_back, PIECES, type, MPI_STATUS_IGNORE));
+    CHECK(wrong || memcmp(values, all_back, sizeof values) == 0);
+    SUCCEEDS(MPI_File_close(&file));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {{"of_one", of_one}, {NULL, NULL}};
+    if (argc > 2)
+        snprintf(name, sizeof name, "%s/mistakes", argv[2]);
+    return play(argc, argv, scenarios);
+}

@@ -1,0 +1,287 @@
+/* Calls where a thread hardly is any more: in functions of atexit, in destructors, in signal handlers, in threads that are cancelled; and tasks whose
+ * threads leave. */
+#include "check.h"
+
+#include <pthread.h>
+#include <sys/time.h>
+
+static int heard;
+
+static void failing_call(void)
+{
+    char byte = 0;
+    FAILS(rg_send(&byte, 1, 12345, 0, RG_WORLD), RG_ERR_TASK, "12345");
+}
+
+static void at_exit(void)
+{
+    int got = 0, sent = 5;
+    rg_request request;
+    failing_call();
+    OK(rg_isend(&sent, sizeof sent, me, 1, RG_WORLD, &request));
+    OK(rg_recv(&got, sizeof got, me, 1, RG_WORLD, NULL));
+    OK(rg_wait(&request, NULL));
+    CHECK(got == 5);
+    OK(rg_finalize());
+    FAILS(rg_size(RG_WORLD), RG_ERR_STATE, "rg_init");
+    printf("at exit all is well\n");
+}
+
+/* Fails once in main, then at the end of the process. */
+static void ends(void)
+{
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    CHECK(atexit(at_exit) == 0);
+    failing_call();
+    exit(0);
+}
+
+static pthread_key_t key;
+
+static void destructor(void *again)
+{
+    failing_call();
+    heard++;
+    if ((long)again < 3)
+        pthread_setspecific(key, (void *)((long)again + 1));
+}
+
+static void *with_destructor(void *unused)
+{
+    failing_call();
+    pthread_setspecific(key, (void *)1);
+    return unused;
+}
+
+static void key_destructors(void)
+{
+    pthread_t thread;
+    CHECK(pthread_key_create(&key, destructor) == 0);
+    CHECK(pthread_create(&thread, NULL, with_destructor, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(heard == 3);
+}
+
+/* Receives what comes late, and then looks whether it is cancelled. */
+static void *receive_late(void *unused)
+{
+    int got = 0;
+    OK(rg_recv(&got, sizeof got, me, 7, RG_WORLD, NULL));
+    heard = got;
+    pthread_testcancel();
+    return unused;
+}
+
+/* Calls that speak with the launcher, until it is cancelled between two of them. */
+static void *ask_on(void *unused)
+{
+    rg_task tasks[4];
+    int count = 0;
+    for (;;) {
+        OK(rg_tasks(tasks, 4, &count));
+        pthread_testcancel();
+    }
+    return unused;
+}
+
+/* Is cancelled already when it calls. */
+static void *take_memory(void *unused)
+{
+    void *block;
+    rg_group half;
+    CHECK(pthread_cancel(pthread_self()) == 0);
+    OK(rg_loan(4 << 20, &block));
+    OK(rg_loan_free(block));
+    OK(rg_group_select(RG_WORLD, 1, (int[]){me}, &half));
+    OK(rg_group_free(half));
+    pthread_testcancel();
+    return unused;
+}
+
+static void cancelled(void)
+{
+    pthread_t taker;
+    void *taken = NULL;
+    CHECK(pthread_create(&taker, NULL, take_memory, NULL) == 0);
+    CHECK(pthread_join(taker, &taken) == 0 && taken == PTHREAD_CANCELED);
+    void *result = NULL;
+    int number = 9;
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        heard = 0;
+        CHECK(pthread_create(&thread, NULL, receive_late, NULL) == 0);
+        doze(round * 0.001);
+        CHECK(pthread_cancel(thread) == 0);
+        OK(rg_barrier(RG_WORLD));
+        OK(rg_send(&number, sizeof number, me, 7, RG_WORLD));
+        CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+        CHECK(heard == number || round == 0);
+
+        CHECK(pthread_create(&thread, NULL, ask_on, NULL) == 0);
+        doze(round * 0.001);
+        CHECK(pthread_cancel(thread) == 0);
+        CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+        OK(rg_barrier(RG_WORLD));
+    }
+}
+
+static volatile sig_atomic_t sent, refused, wrong;
+
+static void send_in_handler(int signal)
+{
+    (void)signal;
+    int number = sent;
+    int code = rg_send(&number, sizeof number, me, 9, RG_WORLD);
+    if (code == RG_OK)
+        sent++;
+    else if (code == RG_ERR_STATE && strstr(rg_last_error(), "signal handler") != NULL)
+        refused++;
+    else
+        wrong++;
+}
+
+static void *one_call(void *unused)
+{
+    OK(rg_progress());
+    return unused;
+}
+
+static void interrupts(void (*handler)(int))
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    CHECK(sigaction(SIGPROF, &action, NULL) == 0);
+    struct itimerval often = {{0, 200}, {0, 200}};
+    CHECK(setitimer(ITIMER_PROF, &often, NULL) == 0);
+}
+
+/* interrupted THREADS: what a handler sends arrives once, or it is told that it cannot send there. */
+static void interrupted(void)
+{
+    CHECK(arg_count == 1);
+    pthread_t thread;
+    if (atoi(args[0]) > 1) {
+        CHECK(pthread_create(&thread, NULL, one_call, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+    interrupts(send_in_handler);
+    int got = 0, number, found;
+    for (long i = 0; i < 1000000 && refused < 100; i++) {
+        long echo = -1;
+        rg_request request;
+        OK(rg_isend(&i, sizeof i, me, 1, RG_WORLD, &request));
+        OK(rg_recv(&echo, sizeof echo, me, 1, RG_WORLD, NULL));
+        CHECK(echo == i);
+        OK(rg_wait(&request, NULL));
+        OK(rg_iprobe(RG_ANY, 9, RG_WORLD, &found, NULL));
+        if (found) {
+            OK(rg_recv(&number, sizeof number, RG_ANY, 9, RG_WORLD, NULL));
+            CHECK(number == got++);
+        }
+    }
+    struct itimerval never = {{0, 0}, {0, 0}};
+    CHECK(setitimer(ITIMER_PROF, &never, NULL) == 0);
+    for (; got < sent; got++) {
+        OK(rg_recv(&number, sizeof number, RG_ANY, 9, RG_WORLD, NULL));
+        CHECK(number == got);
+    }
+    OK(rg_iprobe(RG_ANY, 9, RG_WORLD, &found, NULL));
+    CHECK(!found && refused > 0 && wrong == 0);
+}
+
+static void abort_in_handler(int signal)
+{
+    (void)signal;
+    rg_abort(7);
+}
+
+/* Allocates and calls until a handler of one task ends the job. */
+static void aborted(void)
+{
+    if (me == 0)
+        interrupts(abort_in_handler);
+    for (;;) {
+        char byte = 0;
+        free(need(100));
+        OK(rg_sendrecv(&byte, 1, me, 1, &byte, 1, me, 1, RG_WORLD, NULL));
+    }
+}
+
+/* Task 0 has talked to the other one, has a descriptor, and its only thread leaves. */
+static void leaves(void)
+{
+    char byte = 0;
+    int fd;
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    for (int i = 0; i < 100; i++) {
+        OK(rg_sendrecv(&byte, 1, 1 - me, 1, &byte, 1, 1 - me, 1, RG_WORLD, NULL));
+    }
+    if (me == 0) {
+        OK(rg_fd(&fd));
+        pthread_exit(NULL);
+    }
+    FAILS(rg_recv(&byte, 1, 0, 1, RG_WORLD, NULL), RG_ERR_DEAD, "status 0");
+    OK(rg_finalize());
+    printf("the other one has ended\n");
+}
+
+/* A signal that the program has blocked waits when its last thread leaves. */
+static void leaves_blocked(void)
+{
+    sigset_t blocked;
+    OK(rg_init());
+    OK(rg_finalize());
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    CHECK(pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0);
+    CHECK(kill(getpid(), SIGUSR1) == 0);
+    pthread_exit(NULL);
+}
+
+static int links;
+
+/* A thread that nobody joins starts the next one, and leaves. */
+static void *next_link(void *unused)
+{
+    pthread_t next;
+    if (links-- == 0) {
+        printf("the last link has come\n");
+        return unused;
+    }
+    CHECK(pthread_create(&next, NULL, next_link, NULL) == 0);
+    CHECK(pthread_detach(next) == 0);
+    return unused;
+}
+
+/* links NUMBER [blocked]: the program goes on in threads that start each other when its first one has left, and may block all signals. */
+static void leaves_links(void)
+{
+    sigset_t all;
+    CHECK(arg_count == 1 || arg_count == 2);
+    OK(rg_init());
+    OK(rg_finalize());
+    links = atoi(args[0]);
+    sigfillset(&all);
+    CHECK(arg_count == 1 || pthread_sigmask(SIG_BLOCK, &all, NULL) == 0);
+    next_link(NULL);
+    pthread_exit(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"leaves-blocked", leaves_blocked, true},
+        {"links", leaves_links, true},
+        {"ends", ends, true},
+        {"key-destructors", key_destructors, false},
+        {"cancelled", cancelled, false},
+        {"interrupted", interrupted, false},
+        {"aborted", aborted, false},
+        {"leaves", leaves, true},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}
