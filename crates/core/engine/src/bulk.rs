@@ -31,7 +31,7 @@ use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Stage, Status};
 use crate::revoke;
 use crate::send::Mode;
-use crate::transport::{Fault, Peer, Transport};
+use crate::transport::{Fault, Peer, Sent, Transport};
 
 mod incoming;
 mod outgoing;
@@ -42,8 +42,8 @@ pub(crate) use outgoing::Outgoing;
 /// How a large message is getting on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Going {
-    /// So many bytes have gone.
-    Sent(u64),
+    /// Bytes that have gone.
+    Sent(Sent),
     /// All bytes are in the stream, and its memory is not used any more; the offer has found no room yet.
     Filled,
     /// Its receiver is just reading it where it lies.

@@ -87,6 +87,6 @@ pub use self_messages::{ReceiptCredit, ReceiptCredits};
 pub use send::Mode;
 pub use shrink::Shrinking;
 pub use transport::{
-    Arrival, CollectiveBuffers, Fault, Flow, Frames, Loans, Part, Peer, Peers, Presence, SentLine,
-    Streams, Transport,
+    Arrival, CollectiveBuffers, Fault, Flow, Frames, Loans, Part, Peer, Peers, Presence, Sent,
+    SentLine, Streams, Transport,
 };

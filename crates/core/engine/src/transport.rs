@@ -23,7 +23,7 @@ pub use collective_buffers::{CollectiveBuffers, Part};
 pub use frames::{Arrival, Frames, SentLine};
 pub use loans::Loans;
 pub use peers::{Peers, Presence};
-pub use streams::{Flow, Streams};
+pub use streams::{Flow, Sent, Streams};
 
 /// A task, by its number in the job. (Of the first tasks it is their rank in the world.)
 pub type Peer = u32;

@@ -110,8 +110,8 @@ fn is_soon_taken(handle: Handle, to: Peer, message: &Views) -> Result<Still> {
                 held.keep_until_sent(handle, Vec::new())?;
                 return Ok(Still::Copied);
             }
-            Some(Going::Sent(bytes)) => {
-                let sent = usize::try_from(bytes).unwrap_or(usize::MAX);
+            Some(Going::Sent(sent)) => {
+                let sent = usize::try_from(sent.for_good).unwrap_or(usize::MAX);
                 // Without memory for a copy its receiver is asked for it, and waited for.
                 let Ok((room, copy)) = held.copy_rest(message, sent) else {
                     return Ok(Still::Here);
@@ -243,7 +243,7 @@ impl Process {
         }
     }
 
-    /// A copy of a message, in which the first `sent` bytes are missing, and the memory it is in: to be kept while the other is used.
+    /// A copy of a message, in which the first `sent` bytes, which have gone for good, are missing, and the memory it is in: to be kept while the other is used.
     fn copy_rest(&mut self, message: &Views, sent: usize) -> Result<(Vec<u8>, Views)> {
         let len = message.len();
         let mut room = std::mem::take(&mut self.spare);
@@ -253,7 +253,7 @@ impl Process {
         }
         let sent = sent.min(len);
         // SAFETY: who calls this keeps the vector until the copy is not used any more; what it holds does not move with it. It has room for so
-        // many bytes, and is apart from the message. The bytes before `sent` are not read: they have gone.
+        // many bytes, and is apart from the message. The bytes before `sent` are not read any more.
         let copy = unsafe {
             message.gather(sent, room.as_mut_ptr().add(sent), len - sent);
             Views::block(room.as_mut_ptr(), len)

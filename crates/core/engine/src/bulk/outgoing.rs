@@ -4,7 +4,7 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Offer};
 
 use super::{Going, TURN};
-use crate::transport::{Fault, Flow, Peer, Streams};
+use crate::transport::{Fault, Flow, Peer, Sent, Streams};
 
 /// A message being sent.
 pub(crate) struct Outgoing<S: Streams> {
@@ -62,7 +62,7 @@ impl<S: Streams> Outgoing<S> {
             return Going::Filled;
         }
         match &self.bulk {
-            None => Going::Sent(0),
+            None => Going::Sent(Sent::default()),
             Some(bulk) => streams.sent(bulk).map_or(Going::Read, Going::Sent),
         }
     }

@@ -23,6 +23,25 @@ pub enum Flow {
     Finished,
 }
 
+/// How much of a stream's message has gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Bytes that have gone.
+    pub bytes: u64,
+    /// Bytes that have gone for good: the others may be read from the message once more, after a connection that broke.
+    pub for_good: u64,
+}
+
+impl Sent {
+    /// All that has gone has gone for good.
+    pub fn for_good(bytes: u64) -> Sent {
+        Sent {
+            bytes,
+            for_good: bytes,
+        }
+    }
+}
+
 /// Streams to and from other tasks.
 pub trait Streams {
     /// One side of a bulk stream.
@@ -46,9 +65,9 @@ pub trait Streams {
     /// Sender: move some of the message.
     fn fill(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<Flow, Fault>;
     /// Sender: how much of the message has gone; `None`: its receiver is just reading it where it lies.
-    fn sent(&self, bulk: &Self::Bulk) -> Option<u64>;
-    /// Sender: the message has been copied to `message`, from where it is sent from now on. False: not now, its receiver is
-    /// just reading it where it was.
+    fn sent(&self, bulk: &Self::Bulk) -> Option<Sent>;
+    /// Sender: the message has been copied to `message`, from where it is sent from now on; bytes that have gone for good ([`Sent`]) may be
+    /// missing there. False: not now, its receiver is just reading it where it was.
     fn move_to(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<bool, Fault>;
     /// Receiver: move some of the message of `total` bytes; bytes beyond `into` are dropped.
     fn drain(

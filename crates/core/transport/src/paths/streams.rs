@@ -1,6 +1,6 @@
 //! Streams: through a pipe, or through a connection; each side of a stream knows which.
 
-use regatta_engine::{Fault, Flow, Peer, Streams};
+use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
@@ -74,10 +74,13 @@ impl Streams for Paths {
         }
     }
 
-    fn sent(&self, bulk: &Stream) -> Option<u64> {
+    fn sent(&self, bulk: &Stream) -> Option<Sent> {
         match &bulk.0 {
             Carrier::Shm(bulk) => self.shm.sent(bulk),
-            Carrier::Tcp(wire) => self.tcp.as_ref().map_or(Some(0), |tcp| tcp.sent(wire)),
+            Carrier::Tcp(wire) => self
+                .tcp
+                .as_ref()
+                .map_or(Some(Sent::default()), |tcp| tcp.sent(wire)),
         }
     }
 

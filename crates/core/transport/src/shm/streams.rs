@@ -1,6 +1,6 @@
 //! Streams through pipes: memory through which both sides copy at once.
 
-use regatta_engine::{Fault, Flow, Peer, Streams};
+use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::pipe::{CONTROL, Filled, GivenUp, Message, Pipe};
 use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
@@ -166,10 +166,10 @@ impl Streams for Shm {
         Ok(flow)
     }
 
-    fn sent(&self, bulk: &Bulk) -> Option<u64> {
+    fn sent(&self, bulk: &Bulk) -> Option<Sent> {
         match &bulk.pipe {
-            Some(pipe) => (!pipe.is_taken_over()).then(|| pipe.moved()),
-            None => Some(u64::MAX),
+            Some(pipe) => (!pipe.is_taken_over()).then(|| Sent::for_good(pipe.moved())),
+            None => Some(Sent::for_good(u64::MAX)),
         }
     }
 

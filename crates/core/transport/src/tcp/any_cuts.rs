@@ -195,6 +195,21 @@ impl Side {
         }
     }
 
+    /// What may be needed of a message is copied, and goes on from there.
+    fn copy_rest(&mut self, at: usize) {
+        let (id, bytes) = &mut self.outs[at];
+        let stream = self.link.outs.iter().find(|one| one.id == *id);
+        let sent = stream.expect("a stream of ours").sent();
+        assert!(sent.for_good <= sent.bytes);
+        let mut copy = bytes.clone();
+        copy[..sent.for_good as usize].fill(0xee);
+        self.link.move_out(*id, &views(&mut copy));
+        let mut before = std::mem::replace(bytes, copy);
+        assert!(!self.link.outbox.reads(&before.as_ptr_range()));
+        before.fill(0xee);
+        self.reused.push(before);
+    }
+
     /// As `Tcp::drain` does.
     fn drain(&mut self, at: usize) {
         let (id, place) = &mut self.ins[at];
@@ -255,6 +270,9 @@ impl Side {
             11..14 => (0..dice.roll(20)).for_each(|_| self.hear()),
             14 if !self.outs.is_empty() && dice.roll(8) == 0 => {
                 self.withdraw(dice.roll(self.outs.len()));
+            }
+            14 if !self.outs.is_empty() && dice.roll(4) == 0 => {
+                self.copy_rest(dice.roll(self.outs.len()));
             }
             15 if dice.roll(calm) == 0 => self.link.trouble(Trouble::Lost),
             16 if !self.pending.is_empty() => {

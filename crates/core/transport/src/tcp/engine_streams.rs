@@ -1,11 +1,12 @@
 //! Streams, as the engine uses them.
 
-use regatta_engine::{Fault, Flow, Peer, Streams};
+use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
 use super::Tcp;
 use super::link::{Link, Trouble};
+use super::stream::OutStream;
 
 /// Chunks written in a turn of one stream.
 const TURN: usize = 2;
@@ -108,23 +109,19 @@ impl Streams for Tcp {
         Ok(flow)
     }
 
-    fn sent(&self, wire: &Wire) -> Option<u64> {
+    fn sent(&self, wire: &Wire) -> Option<Sent> {
         let link = self
             .links
             .get(wire.peer as usize)
             .and_then(Option::as_deref);
         let mut streams = link.iter().flat_map(|link| &link.outs);
         let stream = streams.find(|stream| stream.id == wire.id);
-        Some(stream.map_or(u64::MAX, |stream| stream.sent))
+        Some(stream.map_or(Sent::for_good(u64::MAX), OutStream::sent))
     }
 
     fn move_to(&mut self, _to: Peer, wire: &mut Wire, message: &Views) -> Result<bool, Fault> {
         let link = self.link_to(wire.peer)?;
-        let mut streams = link.outs.iter_mut();
-        if let Some(stream) = streams.find(|stream| stream.id == wire.id) {
-            stream.message = Some(message.clone());
-            link.outbox.let_go(wire.id);
-        }
+        link.move_out(wire.id, message);
         Ok(true)
     }
 

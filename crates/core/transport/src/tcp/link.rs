@@ -774,6 +774,14 @@ impl Link {
         Ok(())
     }
 
+    /// The message of a stream lies there from now on, but for what has gone for good. Where it was may be written to.
+    pub(crate) fn move_out(&mut self, id: u32, message: &Views) {
+        if let Some(stream) = self.outs.iter_mut().find(|stream| stream.id == id) {
+            stream.message = Some(message.clone());
+            self.outbox.let_go(id);
+        }
+    }
+
     /// The receiver has all of a stream. Its memory is the user's again, though bytes of it may be on their way once more, after a cut.
     pub(crate) fn end_out(&mut self, at: usize) {
         let stream = self.outs.swap_remove(at);

@@ -4,6 +4,7 @@
 //! receiver lets the sender run ahead of what has been drained by a window, small until it has attached: what
 //! it cannot put into its place at once it must hold.
 
+use regatta_engine::Sent;
 use regatta_memory::views::Views;
 use regatta_wire::fields::whole;
 
@@ -81,6 +82,14 @@ impl OutStream {
         self.sent = self.sent.max(taken);
         self.limit = self.limit.max(limit);
         Ok(())
+    }
+
+    /// How much of the message has gone. What the receiver is not known to have may be sent again.
+    pub(crate) fn sent(&self) -> Sent {
+        Sent {
+            bytes: self.sent,
+            for_good: self.taken,
+        }
     }
 
     /// On a new connection: again from where the receiver is known to be.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use regatta_engine::{Fault, Flow, Peer, Streams};
+use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
@@ -99,8 +99,8 @@ impl Streams for End {
         Ok(if n > 0 { Flow::Moved } else { Flow::Still })
     }
 
-    fn sent(&self, bulk: &Bulk) -> Option<u64> {
-        Some(bulk.moved)
+    fn sent(&self, bulk: &Bulk) -> Option<Sent> {
+        Some(Sent::for_good(bulk.moved))
     }
 
     fn move_to(&mut self, _to: Peer, _bulk: &mut Bulk, _message: &Views) -> Result<bool, Fault> {
