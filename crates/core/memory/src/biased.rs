@@ -206,6 +206,10 @@ impl<T> Biased<T> {
                 self.revoke(me);
                 self.is_owner_out.store(true, Ordering::Relaxed);
             }
+            // A signal handler that interrupted one of the waits above may have forked, and this is the child.
+            if self.shut.load(Ordering::Relaxed) {
+                return Err(Refusal::Shut);
+            }
             return Ok(self.guard(Some(held)));
         }
     }
@@ -310,6 +314,8 @@ impl<T> Biased<T> {
         self.entry.store(NOBODY, Ordering::Relaxed);
         // A thread that is inside, because it has forked there, stores its pointer again when it leaves.
         self.revoked.store(true, Ordering::Relaxed);
+        // A thread that waits for the mutex, because a signal handler has forked there, would wait for a holder that is not here.
+        self.mutex.free();
     }
 
     /// Has it been shut?
@@ -624,6 +630,65 @@ mod tests {
         let other = lock.clone();
         let there = std::thread::spawn(move || other.lock().err());
         assert_eq!(there.join().unwrap(), Some(Refusal::Shut));
+    }
+
+    /// The thread sleeps until another one lets go, and the handler of a signal forks. The other one is not in the child.
+    #[test]
+    fn a_child_that_a_waiting_thread_forks_is_refused_and_does_not_wait() {
+        const MAX_WAIT_SECONDS: u32 = 20;
+        static LOCK: Biased<u32> = Biased::new(0);
+        static CHILD: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
+        extern "C" fn fork(_: libc::c_int) {
+            // SAFETY: the child shuts the lock, and goes on to the thread's next step, which ends it.
+            match unsafe { libc::fork() } {
+                0 => {
+                    // SAFETY: takes a number; ends a child that waits for ever.
+                    unsafe { libc::alarm(MAX_WAIT_SECONDS) };
+                    LOCK.shut();
+                }
+                child => CHILD.store(child, Ordering::Relaxed),
+            }
+        }
+        // SAFETY: zeros are an action with an empty mask; the handler stays. Waits that it interrupts go on.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = fork as extern "C" fn(libc::c_int) as usize;
+            action.sa_flags = libc::SA_RESTART;
+            assert_eq!(
+                libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()),
+                0
+            );
+        }
+        // SAFETY: asks for the number of the process.
+        let parent = unsafe { libc::getpid() };
+        *LOCK.lock().unwrap() += 1;
+        std::thread::scope(|scope| scope.spawn(|| drop(LOCK.lock().unwrap())).join().unwrap());
+        let held = LOCK.lock().unwrap();
+        let waiter = std::thread::spawn(move || {
+            let refusal = LOCK.lock().err();
+            // SAFETY: asks for a number; a child ends without running anything.
+            unsafe {
+                if libc::getpid() != parent {
+                    libc::_exit((refusal != Some(Refusal::Shut)).into());
+                }
+            }
+            refusal
+        });
+        while LOCK.mutex.sleepers() == 0 {
+            std::thread::yield_now();
+        }
+        use std::os::unix::thread::JoinHandleExt;
+        // SAFETY: the thread has not been joined.
+        unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR1) };
+        while CHILD.load(Ordering::Relaxed) < 0 {
+            std::thread::yield_now();
+        }
+        let mut status = -1;
+        // SAFETY: a child of this process; the status is written.
+        unsafe { libc::waitpid(CHILD.load(Ordering::Relaxed), &mut status, 0) };
+        assert_eq!(status, 0, "the child's status as the kernel has it");
+        drop(held);
+        assert_eq!(waiter.join().unwrap(), None);
     }
 
     /// As a signal handler does that interrupts a thread there.

@@ -98,6 +98,18 @@ impl ErrorCheckingMutex {
         }
     }
 
+    /// Frees the mutex, whoever holds it: in the child of a fork, which has no thread but the calling one. That one may have been
+    /// interrupted while it waits; its sleep ends as the turn changes.
+    pub(crate) fn free(&self) {
+        self.holder.store(0, Ordering::SeqCst);
+        self.turn.fetch_add(1, Ordering::SeqCst);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sleepers(&self) -> u32 {
+        self.sleepers.load(Ordering::SeqCst)
+    }
+
     #[cold]
     fn wake(&self) {
         self.turn.fetch_add(1, Ordering::SeqCst);

@@ -18,7 +18,7 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 /// From now on children are kept out.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
-    // SAFETY: the handler touches two atomics of this library, which is what a handler may do.
+    // SAFETY: the handler touches atomics of this library alone, which is what a handler may do.
     // The C library forgets it when this library is unloaded.
     ONCE.call_once(|| unsafe {
         // Without memory for it, the mapping that is not there keeps children out, less politely.
