@@ -31,6 +31,9 @@ const STEP: u64 = 1 << 20;
 /// by one part in so many of the memory that there is: each step holds up all tasks that need memory at that moment, so a job that needs
 /// much must not take many.
 const SHARE: u64 = 8;
+/// Pages are allocated so many bytes at a time, up to a multiple of this. A signal ends a call of the kernel's, which undoes all that it has done:
+/// of a long one nothing would be left under a timer of the program's. Huge pages are not cut.
+const PIECE: u64 = 2 << 20;
 /// The longest sleep of a task for which another one extends the file. That one wakes it, unless it dies.
 const NAP: Duration = Duration::from_millis(5);
 /// A process that seems to extend the file for longer than this is not waited for.
@@ -450,7 +453,8 @@ fn map(fd: &OwnedFd, size: usize) -> io::Result<(NonNull<u8>, usize)> {
     }
 }
 
-/// Make the file `to` bytes long, with all pages from `from` on really there.
+/// Make the file `to` bytes long, with all pages from `from` on really there. After an error the file may be longer by some of them: nobody has been
+/// handed them out, and whoever asks for less finds them there.
 fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
     let more = (to as u64).saturating_sub(from);
     if let Some(room) = cgroup_room()
@@ -474,9 +478,26 @@ fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
             to >> 10
         )));
     }
-    // A signal of the program's ends it before it is done.
-    let allocate = || rustix::fs::fallocate(fd, rustix::fs::FallocateFlags::empty(), from, more);
-    Ok(rustix::io::retry_on_intr(allocate)?)
+    let flags = rustix::fs::FallocateFlags::empty();
+    let allocate = |from, bytes| rustix::fs::fallocate(fd, flags, from, bytes);
+    Ok(allocate_in_pieces(from, more, allocate)?)
+}
+
+/// Calls `allocate` for `bytes` at `from`, piece by piece, each until no signal of the program's ends it before it is done.
+fn allocate_in_pieces(
+    mut from: u64,
+    bytes: u64,
+    mut allocate: impl FnMut(u64, u64) -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    let end = from + bytes;
+    loop {
+        let to = end.min((from / PIECE + 1) * PIECE);
+        rustix::io::retry_on_intr(|| allocate(from, to - from))?;
+        from = to;
+        if from >= end {
+            return Ok(());
+        }
+    }
 }
 
 /// Bytes that the memory limits of this process's control groups leave, if there are any.
@@ -639,6 +660,33 @@ mod tests {
             segment.front().extending.store(holder, Ordering::Relaxed);
             assert!(segment.allocate(1 << 20, 64).is_ok());
         }
+    }
+
+    /// The timer of a program ends each call that takes longer, and the kernel has then done nothing.
+    #[test]
+    fn memory_is_reserved_though_signals_come_all_the_time() {
+        const BYTES_BETWEEN_SIGNALS: u64 = 3 << 20;
+        let (from, bytes) = (4096, 1 << 30);
+        let (mut left, mut signals) = (BYTES_BETWEEN_SIGNALS, 0);
+        let mut done = from;
+        let allocated = allocate_in_pieces(from, bytes, |start, bytes| {
+            assert_eq!(start, done);
+            if bytes > left {
+                left = BYTES_BETWEEN_SIGNALS;
+                signals += 1;
+                return Err(match signals < 10_000 {
+                    true => rustix::io::Errno::INTR,
+                    false => rustix::io::Errno::TIME,
+                });
+            }
+            left -= bytes;
+            done += bytes;
+            Ok(())
+        });
+        assert_eq!((allocated, done), (Ok(()), from + bytes));
+        // What the kernel says of nothing at all is said.
+        let nothing = allocate_in_pieces(from, 0, |_, _| Err(rustix::io::Errno::INVAL));
+        assert_eq!(nothing, Err(rustix::io::Errno::INVAL));
     }
 
     #[test]
