@@ -13,12 +13,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{SocketFlags, accept_with};
 
 use crate::channel::Channel;
 use crate::dial::set_up;
 use crate::handshake::{End, Own, Shake};
+use crate::ready::poll;
 
 /// Tokens of guests come after this number.
 pub const GUESTS: u64 = 1 << 32;
@@ -105,13 +107,24 @@ impl Listener {
                 return Ok((socket, false));
             }
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => errno,
+            Err(Errno::AGAIN) => {
+                self.short = None;
+                return Err(());
+            }
             Err(_) => return Err(()),
         };
-        let (since, _) = *self.short.get_or_insert((Instant::now(), errno));
         let guest = self.by_reserve;
         if guest.is_some_and(|guest| self.find(guest).is_none()) {
             self.by_reserve = None;
         }
+        if !self.has_caller() {
+            // The guest that was let in by the reserve is still to be told.
+            if self.by_reserve.is_none() {
+                self.short = None;
+            }
+            return Err(());
+        }
+        let (since, _) = *self.short.get_or_insert((Instant::now(), errno));
         self.fill_reserve();
         if since.elapsed() >= SHORTAGE_TIMEOUT && self.reserve.take().is_some() {
             if let Ok(socket) = accept(&self.socket) {
@@ -121,6 +134,12 @@ impl Listener {
         }
         self.pause();
         Err(())
+    }
+
+    /// Whether somebody waits to be let in. Without a descriptor the kernel does not say so: it looks for one before it looks for a caller.
+    fn has_caller(&self) -> bool {
+        let mut caller = [PollFd::new(&self.socket, PollFlags::IN)];
+        poll(&mut caller, Some(&Timespec::default())) != Ok(0)
     }
 
     /// Lets nobody in for a moment.
