@@ -487,11 +487,33 @@ static void broken_without_descriptors(void)
     give_descriptors_back();
 }
 
+/* What the library says by itself is said as soon as there is a descriptor: nobody waits for a word that was dropped. */
+static void making_without_descriptors(void)
+{
+    rg_group copy;
+    rg_request request;
+    int done = 0, sum = 0, one = 1;
+    if (me == 0)
+        hoard_descriptors();
+    OK(rg_igroup_dup(RG_WORLD, &copy, &request));
+    if (me == 0) {
+        for (int i = 0; i < 1000; i++)
+            OK(rg_test(&request, &done, NULL));
+        CHECK(!done);
+        give_descriptors_back();
+    }
+    OK(rg_wait(&request, NULL));
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, copy));
+    CHECK(sum == 2);
+    OK(rg_group_free(copy));
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"broken-without-descriptors", broken_without_descriptors, false},
         {"caller-without-descriptors", caller_without_descriptors, false},
+        {"making-without-descriptors", making_without_descriptors, false},
         {"called-without-descriptors", called_without_descriptors, false},
         {"called-has-descriptors-again", called_has_descriptors_again, false},
         {"work", work, false},

@@ -264,6 +264,11 @@ fn a_task_that_cannot_accept_a_connection_and_its_caller_hear_what_is_missing() 
 }
 
 #[test]
+fn a_word_of_the_library_s_own_waits_for_a_descriptor() {
+    between_hosts("making-without-descriptors");
+}
+
+#[test]
 fn a_task_that_has_descriptors_again_hears_all_that_was_sent_meanwhile() {
     between_hosts("called-has-descriptors-again");
 }

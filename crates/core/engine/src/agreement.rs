@@ -691,9 +691,15 @@ impl<T: Transport> Engine<T> {
             let message = message.part(0, length);
             message.fill(&fields::bytes_of_all(&words));
             let (context, tag) = (agreement.context, agreement.tag);
-            // One that cannot be told any more is gone itself.
-            if let Ok(handle) = self.start_send(to, context, tag, message, Mode::Standard) {
-                agreement.sending.push(handle);
+            match self.start_send(to, context, tag, message, Mode::Standard) {
+                Ok(handle) => agreement.sending.push(handle),
+                // This host lacks something just now.
+                Err(crate::Error::System(_) | crate::Error::Memory(_)) => {
+                    kept.push((to, words));
+                    continue;
+                }
+                // One that cannot be told any more is gone itself.
+                Err(_) => {}
             }
             moved = true;
         }

@@ -55,7 +55,8 @@ pub trait Frames {
     }
     /// Wake a peer to which a line went [`ToSleeper`](SentLine::ToSleeper).
     fn wake(&mut self, _to: Peer) {}
-    /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of our own.
+    /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of the engine's own. Nobody sends it again: what this host lacks for a
+    /// connection, such as a descriptor, is no error of this call ([`Fault::System`]), which then keeps the frame.
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault>;
     /// The oldest frame from a peer that has not been accepted.
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault>;

@@ -44,9 +44,13 @@ impl Frames for Paths {
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
-        // SAFETY: the body is only read, before this call ends.
-        let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
-        self.send(to, frame, &payload)
+        if self.shm.sends_to(to) {
+            return self.shm.send_body(to, frame, body);
+        }
+        match self.tcp_to(to)? {
+            Some(tcp) => tcp.send_body(to, frame, body),
+            None => self.shm.send_body(to, frame, body),
+        }
     }
 
     #[inline(always)]

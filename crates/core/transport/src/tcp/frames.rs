@@ -10,6 +10,15 @@ use regatta_wire::{Frame, Kind};
 
 use super::Tcp;
 
+/// What becomes of a frame for which there is no connection, and nothing for one, such as a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IfShort {
+    /// The call that sends it fails, and may be made again.
+    Fail,
+    /// It waits with the link, as behind a connection that broke: nobody would send a word of the engine's again.
+    Keep,
+}
+
 impl Frames for Tcp {
     fn eager_limit(&self) -> usize {
         Tcp::EAGER
@@ -17,33 +26,13 @@ impl Frames for Tcp {
 
     #[inline]
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
-        let length = payload.len();
-        // A confirmation that has come may open a bypass.
-        self.look_at_bypasses();
-        if let Some(link) = self.link(to)
-            && link.is_open()
-            && link.outbox.has_room(length)
-        {
-            link.send(frame, payload);
-            let (restless, watched) = (link.is_restless(), link.stall.watched);
-            if link.outbox.is_unsure() {
-                self.tick_bypasses();
-            }
-            if restless {
-                self.leave_behind();
-            }
-            if !watched {
-                self.begin_watch(to);
-            }
-            return Ok(true);
-        }
-        self.send_slowly(to, frame, payload)
+        self.send_frame(to, frame, payload, IfShort::Fail)
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
         // SAFETY: the body is only read, before this call ends.
         let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
-        self.send(to, frame, &payload)
+        self.send_frame(to, frame, &payload, IfShort::Keep)
     }
 
     #[inline]
@@ -131,9 +120,46 @@ impl Frames for Tcp {
 }
 
 impl Tcp {
+    #[inline]
+    fn send_frame(
+        &mut self,
+        to: Peer,
+        frame: Frame,
+        payload: &Views,
+        short: IfShort,
+    ) -> Result<bool, Fault> {
+        let length = payload.len();
+        // A confirmation that has come may open a bypass.
+        self.look_at_bypasses();
+        if let Some(link) = self.link(to)
+            && link.is_open()
+            && link.outbox.has_room(length)
+        {
+            link.send(frame, payload);
+            let (restless, watched) = (link.is_restless(), link.stall.watched);
+            if link.outbox.is_unsure() {
+                self.tick_bypasses();
+            }
+            if restless {
+                self.leave_behind();
+            }
+            if !watched {
+                self.begin_watch(to);
+            }
+            return Ok(true);
+        }
+        self.send_slowly(to, frame, payload, short)
+    }
+
     /// There is no connection, or no room.
     #[cold]
-    fn send_slowly(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+    fn send_slowly(
+        &mut self,
+        to: Peer,
+        frame: Frame,
+        payload: &Views,
+        short: IfShort,
+    ) -> Result<bool, Fault> {
         let length = payload.len();
         let link = self.link_to(to)?;
         // The word that makes room may come behind others.
@@ -142,7 +168,10 @@ impl Tcp {
             link.receive();
         }
         if !link.is_open() {
-            self.reach(to)?;
+            match self.reach(to) {
+                Err(Fault::System(_)) if short == IfShort::Keep => {}
+                reached => reached?,
+            }
             self.poll();
         }
         let link = self.link_to(to)?;
@@ -156,6 +185,10 @@ impl Tcp {
         }
         self.leave_behind();
         self.begin_watch(to);
+        if short == IfShort::Keep {
+            // Now there is something to send, so that it is tried again and again.
+            let _ = self.reach(to);
+        }
         Ok(true)
     }
 
