@@ -22,7 +22,8 @@
 //! something else, and a second one ends all tasks at once.
 //!
 //! A task whose end another living task watches for or has requested (`rg_notify`, `rg_kill`) is that task's affair: its
-//! death is *excused*, is no failure of the job and not reported to the user.
+//! death is *excused*, is no failure of the job and not reported to the user. A task that ends before the one that has started it can watch for it is
+//! reported, and excused by that watch.
 
 mod decision;
 mod policy;
@@ -111,7 +112,8 @@ pub struct Lifecycle {
     never_joined: Vec<u32>,
     /// Failures that were to be reported.
     failures: usize,
-    first_failure: Option<Failure>,
+    /// Failures that are not excused, in their order. The first one gives the status.
+    unexcused: Vec<Failure>,
     /// The exit status so far.
     status: u8,
     /// When the first interrupt came.
@@ -147,7 +149,7 @@ impl Lifecycle {
             joined: false,
             never_joined: Vec::new(),
             failures: 0,
-            first_failure: None,
+            unexcused: Vec::new(),
             status: 0,
             interrupted: None,
             forwarded: Vec::new(),
@@ -311,10 +313,10 @@ impl Lifecycle {
 
     /// The first failure gives the status, and decides what becomes of the others.
     fn first_failed(&mut self, now: Duration, failure: Failure) {
-        if self.first_failure.is_some() {
+        self.unexcused.push(failure);
+        if self.unexcused.len() > 1 {
             return;
         }
-        self.first_failure = Some(failure);
         self.status = failure.end.status().max(1);
         if self.policy.on_failure == OnFailure::Stop && self.phase == Phase::Running {
             let grace = self.policy.grace;
@@ -324,6 +326,23 @@ impl Lifecycle {
                 "{{}}; they are ended {seconds} s after the failure (--on-failure=continue lets them go on)"
             );
             self.notice = (grace > NOTICE).then(|| (now + NOTICE, text));
+        }
+    }
+
+    /// The end of a task is excused after it has been taken for a failure: it was faster than the watch of the task that has started it. The status is
+    /// that of the next failure, if there is one, and the others are not ended for this one.
+    pub fn excuse(&mut self, rank: u32) {
+        let Some(first) = self.first_failure() else {
+            return;
+        };
+        self.unexcused.retain(|failure| failure.rank != rank);
+        if first.rank != rank || self.is_ending() || self.asked.is_some() {
+            return;
+        }
+        let status = |failure: Failure| failure.end.status().max(1);
+        self.status = self.first_failure().map_or(0, status);
+        if self.unexcused.is_empty() && matches!(self.phase, Phase::Grace(_)) {
+            (self.phase, self.notice) = (Phase::Running, None);
         }
     }
 
@@ -531,7 +550,7 @@ impl Lifecycle {
 
     /// The failure that gave the status, if one did.
     pub fn first_failure(&self) -> Option<Failure> {
-        self.first_failure
+        self.unexcused.first().copied()
     }
 
     /// Whether any task joined.

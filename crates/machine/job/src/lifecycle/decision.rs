@@ -31,7 +31,7 @@ impl Lifecycle {
     pub fn decision(&self) -> Option<Decision> {
         (!self.left_to_others).then(|| Decision {
             status: u32::from(self.status),
-            first_failure: self.first_failure,
+            first_failure: self.first_failure(),
             asked: self.asked.map_or(0, |signal| signal as u32),
             is_ending: self.is_ending(),
         })

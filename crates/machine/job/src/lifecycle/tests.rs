@@ -124,6 +124,28 @@ fn the_others_go_on_when_the_user_says_so() {
 }
 
 #[test]
+fn a_death_before_its_starter_could_watch_for_it_is_excused_by_the_watch() {
+    let mut job = job(|_| {});
+    job.ends(1.0, 2, CRASH, TaskState::Joined);
+    job.lifecycle.excuse(1);
+    assert_eq!(job.lifecycle.status(), 139, "another one is meant");
+    job.lifecycle.excuse(2);
+    assert_eq!((job.lifecycle.status(), job.deadline()), (0, None));
+    assert_eq!(job.tick(99.0), [], "the others go on");
+    job.ends(100.0, 0, End::Exited(9), TaskState::Joined);
+    job.ends(100.5, 1, CRASH, TaskState::Joined);
+    job.lifecycle.excuse(0);
+    assert_eq!(job.lifecycle.status(), 139, "that of the next failure");
+    assert!(job.tick(110.0).contains(&Action::Signal(libc::SIGTERM)));
+    job.lifecycle.excuse(1);
+    assert_eq!(
+        job.lifecycle.status(),
+        139,
+        "the others are being ended for it"
+    );
+}
+
+#[test]
 fn ending_without_leaving_is_a_failure_even_with_status_0() {
     let mut job = job(|_| {});
     let actions = job.ends(1.0, 1, GOOD, TaskState::Joined);

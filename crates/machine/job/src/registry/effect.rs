@@ -95,6 +95,11 @@ pub enum Effect {
         /// Its status as `wait` gives it.
         status: i32,
     },
+    /// The task that has started another one watches for its end, which was faster: that death is excused.
+    Excused {
+        /// The task that has ended.
+        task: u32,
+    },
     /// Read the clock of a host.
     ReadClock {
         /// The task that requests it.

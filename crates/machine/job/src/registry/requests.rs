@@ -39,7 +39,7 @@ impl Registry {
                 let hosts = self.host_infos();
                 self.send(by, Tell::Hosts { id, hosts });
             }
-            Ask::Watch { id, what, subject } => self.watch(by, id, what, subject),
+            Ask::Watch { id, what, subject } => return self.watch(by, id, what, subject),
             Ask::Unwatch { id, watch } => {
                 let forgotten = self.watches.forget(by, watch);
                 self.reply(by, id, Ok(u64::from(forgotten)));

@@ -135,6 +135,28 @@ fn a_watch_fires_once_and_at_once_if_it_is_over() {
 }
 
 #[test]
+fn the_watch_of_the_task_that_has_started_it_excuses_a_death_that_was_faster() {
+    let mut registry = registry();
+    let child = registry.add_tasks(Some(1), &[0], b"child", None);
+    registry.task_started(child, 200);
+    registry.task_ended(child, KILLED);
+    let mut watch = |by, subject| {
+        let what = What::TaskEnds;
+        registry.handle_request(
+            by,
+            Ask::Watch {
+                id: 7,
+                what,
+                subject,
+            },
+        )
+    };
+    assert_eq!(watch(0, child), None, "it could have come to know it");
+    assert_eq!(watch(1, child), Some(Effect::Excused { task: child }));
+    assert_eq!(watch(1, 0), None, "it is alive");
+}
+
+#[test]
 fn a_cancelled_watch_is_silent_and_so_is_that_of_a_dead_watcher() {
     let mut registry = registry();
     watch(&mut registry, 0, 7, What::TaskEnds, 1);

@@ -6,7 +6,7 @@ use regatta_wire::Malformed;
 use regatta_wire::control::{Ending, Event, Tell, What, Why};
 use regatta_wire::fields::{Bytes, Field};
 
-use super::Registry;
+use super::{Effect, Registry};
 
 /// A watching task and the number of its watch.
 pub(super) type Watcher = (u32, u32);
@@ -139,10 +139,11 @@ impl Watches {
 
 impl Registry {
     /// Adds a watch. An event that has happened already is notified at once.
-    pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) {
+    pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) -> Option<Effect> {
         if self.watches.is_full(by) {
             let sentence = format!("this task watches {MOST} things already, which is the most");
-            return self.reply(by, id, Err((Why::Memory, sentence)));
+            self.reply(by, id, Err((Why::Memory, sentence)));
+            return None;
         }
         let over = match what {
             What::TaskEnds => self.end_of(subject),
@@ -150,10 +151,20 @@ impl Registry {
             What::HostAdded | What::Tasks => None,
         };
         self.reply(by, id, Ok(0));
-        match over {
-            Some(event) => self.send(by, Tell::Event { watch: id, event }),
-            None => self.watches.add(what, subject, (by, id)),
-        }
+        let Some(event) = over else {
+            self.watches.add(what, subject, (by, id));
+            return None;
+        };
+        self.send(by, Tell::Event { watch: id, event });
+        // Nobody can watch a task before the call that starts it has returned.
+        (what == What::TaskEnds && self.is_child(subject, by))
+            .then_some(Effect::Excused { task: subject })
+    }
+
+    /// Whether a task was started by another one.
+    fn is_child(&self, task: u32, of: u32) -> bool {
+        let known = self.tasks.get(task as usize);
+        task != of && known.is_some_and(|known| known.parent == Some(of))
     }
 
     /// The end of a task, if it has ended or never was.

@@ -40,6 +40,7 @@ impl Supervisor<'_> {
                 task,
                 status,
             }) => self.said_to_have_ended(by, id, task, status),
+            Some(Effect::Excused { task }) => self.lifecycle.excuse(task),
             Some(Effect::ReadClock { by, id, host }) => self.ask_clock(by, id, host),
             Some(Effect::OutputReceived { by, task, bytes }) => {
                 self.order_for(task, Order::Taken { by, bytes });
