@@ -53,6 +53,17 @@ pub fn notice_end() {
     }
 }
 
+/// Whether the watcher is one of the threads of this process.
+pub fn is_watching() -> bool {
+    IS_WATCHED.load(Ordering::Relaxed)
+}
+
+/// Whether the thread that the process has begun with has ended. The kernel lists it as long as others go on.
+pub fn has_first_thread_ended() -> bool {
+    // A process's state is that of its first thread.
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| has_ended(&status))
+}
+
 fn process() -> usize {
     std::process::id() as usize
 }

@@ -31,6 +31,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use regatta_connection::last_thread;
 use regatta_engine::{Error, Handle, Peer, Presence, Result, Status};
 use regatta_segment::job::{ASKS, IN_RING, Job, OVER};
 use regatta_transport::paths::Paths;
@@ -413,9 +414,14 @@ fn is_leaving(process: &mut Process, member: Peer) -> bool {
 
 /// Is the calling thread the only one of this process that could call Regatta?
 pub(crate) fn is_single(transport: &Paths) -> bool {
+    has_single_caller(crate::notice::is_watching() as usize + transport.threads())
+}
+
+/// The same, where so many threads of the library's own are known to the caller.
+fn has_single_caller(own: usize) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
-    let own = crate::notice::is_watching() as usize + transport.threads();
-    threads <= 1 + own
+    let single = 1 + own + usize::from(last_thread::is_watching());
+    threads <= single || threads == single + 1 && last_thread::has_first_thread_ended()
 }
 
 #[inline(always)]
@@ -452,5 +458,72 @@ fn walk(tasks: u32, me: Peer, mut next: impl FnMut(Peer) -> u32) -> Option<Vec<P
             return None;
         }
         members.push(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+    /// Waits until the kernel lists no thread any more that has been joined.
+    fn becomes_single() -> bool {
+        let begun = Instant::now();
+        while !has_single_caller(0) {
+            if begun.elapsed() > TIME_LIMIT {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    /// The first thread of a process runs this.
+    fn leave_a_single_thread() -> ! {
+        let assert = |holds: bool, status: i32| match holds {
+            true => {}
+            // SAFETY: does not return.
+            false => unsafe { libc::_exit(status) },
+        };
+        assert(becomes_single(), 2);
+        let leaves = std::thread::spawn(last_thread::notice_end);
+        assert(leaves.join().is_ok() && last_thread::is_watching(), 3);
+        assert(becomes_single(), 4);
+        std::thread::spawn(move || {
+            assert(becomes_single() && last_thread::has_first_thread_ended(), 5);
+            assert(false, 0);
+        });
+        loop {
+            // SAFETY: ends this thread, and leaves all that it has as it is: the other one ends the process.
+            unsafe { libc::syscall(libc::SYS_exit, 0) };
+        }
+    }
+
+    /// In a child of a process that has no watcher yet, which other tests may have started here.
+    #[test]
+    fn a_thread_is_single_beside_the_watcher_and_a_first_thread_that_has_ended() {
+        const IS_OWN_PROGRAM: &str = "REGATTA_TEST_IS_OWN_PROGRAM";
+        const NAME: &str = "deadlock_detector::tests::a_thread_is_single_beside_the_watcher_and_a_first_thread_that_has_ended";
+        if std::env::var_os(IS_OWN_PROGRAM).is_none() {
+            let program = std::env::current_exe().expect("a program");
+            let output = Command::new(program)
+                .args([NAME, "--exact", "--nocapture"])
+                .env(IS_OWN_PROGRAM, "1")
+                .output()
+                .expect("it runs");
+            assert!(output.status.success(), "{output:?}");
+            return;
+        }
+        // SAFETY: the C library keeps its memory usable in the child, which needs nothing else of other threads.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            leave_a_single_thread();
+        }
+        let mut status = -1;
+        // SAFETY: a child of this process; the status is written.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0, "the child's status as the kernel has it");
     }
 }
