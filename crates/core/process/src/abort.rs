@@ -2,7 +2,8 @@
 //!
 //! Programs abort in signal handlers, which may have interrupted this thread inside the engine or inside the C library's `malloc`. So nothing here
 //! allocates, and the lock is only waited for if another thread has it. The question goes to the launcher past the engine, as one frame on
-//! the same socket: signals are blocked where the engine writes there, so a frame is cut only if the launcher has not taken all of it.
+//! the same socket: signals are blocked where the engine writes there, so a frame is cut only if the launcher has not taken all of it, or if another
+//! thread writes it just now. (The lock also refuses a thread that is interrupted on its way in, when another one has it.)
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -21,6 +22,9 @@ use crate::state::{PROCESS, outside, refused};
 
 /// How long a launcher that takes nothing just now is waited for, in seconds.
 const LAUNCHER_TIMEOUT_SECONDS: i64 = 5;
+
+/// How often, a millisecond apart, there is a look whether a frame that another thread seems to write is whole.
+const LOOKS_AT_CUT_FRAME: u32 = 100;
 
 /// The socket to the launcher; below 0: there is none.
 static LAUNCHER: AtomicI32 = AtomicI32::new(-1);
@@ -45,9 +49,20 @@ pub(crate) fn has_no_launcher(socket: RawFd) {
     let _ = LAUNCHER.compare_exchange(socket, -1, Ordering::Relaxed, Ordering::Relaxed);
 }
 
+/// Frames are about to be sent. Called with signals blocked.
+pub(crate) fn sends() {
+    // Before the first byte of them is in the socket.
+    IS_FRAME_CUT.store(true, Ordering::SeqCst);
+}
+
 /// The launcher has or has not taken all that was to be sent. Called with signals blocked.
 pub(crate) fn sent(all: bool) {
-    IS_FRAME_CUT.store(!all, Ordering::Relaxed);
+    IS_FRAME_CUT.store(!all, Ordering::SeqCst);
+}
+
+/// Whether less than a whole frame may be in the socket.
+pub(crate) fn is_frame_cut() -> bool {
+    IS_FRAME_CUT.load(Ordering::SeqCst)
 }
 
 /// Ends the job with this exit status: all its tasks, this one too. Returns only if this process is no task. May be called from a signal
@@ -73,7 +88,7 @@ pub fn abort(status: u8) -> Result<Infallible> {
 /// Whether the launcher has been told.
 fn tell_launcher(status: u8) -> bool {
     let socket = LAUNCHER.load(Ordering::Relaxed);
-    if socket < 0 || IS_FRAME_CUT.load(Ordering::Relaxed) {
+    if socket < 0 || !becomes_whole() {
         return false;
     }
     // SAFETY: it is open as long as it stands there: this thread, or the call that it has interrupted, has the lock.
@@ -89,6 +104,21 @@ fn tell_launcher(status: u8) -> bool {
         }
     }
     true
+}
+
+/// Waits for another thread that writes a frame just now, as it seems. Whether it is whole.
+fn becomes_whole() -> bool {
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: 1_000_000,
+    };
+    for _ in 0..LOOKS_AT_CUT_FRAME {
+        if !is_frame_cut() {
+            return true;
+        }
+        let _ = rustix::thread::nanosleep(&moment);
+    }
+    false
 }
 
 /// Waits until the launcher takes more.

@@ -105,6 +105,7 @@ impl Control {
         }
         // A handler of a signal would else find a frame half in the socket.
         let _blocked = Blocked::all();
+        abort::sends();
         self.send_unsent();
         abort::sent(self.unsent.is_empty());
     }
@@ -444,7 +445,10 @@ impl Awaited for Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
     use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
 
     #[test]
     fn the_last_words_of_a_launcher_are_heard_by_a_task_that_has_something_to_say() {
@@ -460,6 +464,34 @@ mod tests {
         assert!(control.read() && control.check().is_err());
         let heard = control.frames.next_bytes().unwrap();
         assert_eq!(heard, Some(&b"last words"[..]));
+    }
+
+    /// A handler of a signal that aborts in another thread does not write into the middle of a frame.
+    #[test]
+    fn other_threads_see_that_a_frame_is_being_written() {
+        const TIME_LIMIT: Duration = Duration::from_secs(20);
+        let (mut launcher, ours) = UnixStream::pair().unwrap();
+        let mut control = Control::new(OwnedFd::from(ours));
+        let is_over = AtomicBool::new(false);
+        let is_seen = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let begun = Instant::now();
+                let mut is_seen = false;
+                while !is_seen && begun.elapsed() < TIME_LIMIT {
+                    is_seen = abort::is_frame_cut();
+                }
+                is_over.store(true, Ordering::Relaxed);
+                is_seen
+            });
+            while !is_over.load(Ordering::Relaxed) {
+                // The launcher takes it at once.
+                control.unsent.extend_from_slice(&[0; PIECE]);
+                control.flush();
+                launcher.read_exact(&mut [0; PIECE]).unwrap();
+            }
+            other.join().unwrap()
+        });
+        assert!(is_seen);
     }
 
     #[test]
