@@ -101,6 +101,11 @@ impl<T: Transport> Engine<T> {
 
     /// Deals with words that have come, and says what there is to say.
     pub(crate) fn run_closings(&mut self) -> bool {
+        // A group would seem to have no agreements.
+        if self.epochs.agreements_run {
+            self.stirred = true;
+            return false;
+        }
         let heard = std::mem::take(&mut self.closings.heard);
         let mut moved = !heard.is_empty();
         for (context, from, tag) in heard {

@@ -393,6 +393,32 @@ fn agreements_are_kept_until_the_last_one_frees_the_group() {
     assert_eq!(free(&mut fleet, 1), 0);
 }
 
+/// A group is freed, and its end looked at, while an agreement of another group is being advanced.
+#[test]
+fn agreements_of_a_freed_group_are_forgotten_though_another_group_agrees() {
+    let mut fleet = Fleet::new(2, Sizes::EAGER_300_BYTES, flags(1, 2, 1), 0);
+    fleet.make_group();
+    fleet.run(&[0, 1], "nobody dies");
+    let [first, second] = &mut fleet.engines[..] else {
+        panic!("two tasks");
+    };
+    second.free_group(fleet.group).expect("a group");
+    second.progress();
+    // Without room the first one looks at what has come, the word of that among it, while it asks the second one.
+    while first.send_eagerly(1, 0, 7, &room(4)).expect("it is there") {}
+    first.free_group(fleet.group).expect("a group");
+    for engine in [&mut *first, &mut *second] {
+        let started = engine.start_agree(GroupId::WORLD, 5, room(4));
+        engine.forget(started.expect("a group"));
+    }
+    for _ in 0..100 {
+        first.progress();
+        second.progress();
+    }
+    let kept = [first.agreements(), second.agreements()];
+    assert_eq!(kept, [1; 2], "that of the world alone");
+}
+
 /// Nobody waits for the call of one that has given it up, but for its engine.
 #[test]
 fn one_that_gives_up_does_not_hold_up_the_others() {
