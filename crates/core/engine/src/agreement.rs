@@ -238,6 +238,8 @@ impl Agreement {
     /// The part of a member that has answered.
     fn take_in(&mut self, brings: u64, acknowledged: &[bool], floor: u64) -> Option<()> {
         match &mut self.subject {
+            // All would enter an epoch in which nobody believes, and wait for each other there.
+            Subject::Survivors(_) if brings >> 32 > epoch::MAX_EPOCH => {}
             Subject::Survivors(free) => *free = (*free).max(brings),
             Subject::Flag(vote) => {
                 vote.flags &= brings;

@@ -39,7 +39,7 @@ pub(crate) const TAG: i32 = closing::TAG - 1;
 /// Parts of the contexts.
 const PARTS: u64 = 16;
 /// The last epoch that is believed: survivors' numbers carry it in 32 bits, and no job comes so far.
-const MAX_EPOCH: u64 = u32::MAX as u64 >> 1;
+pub(crate) const MAX_EPOCH: u64 = u32::MAX as u64 >> 1;
 /// In place of a context: the sender has entered.
 const ENTERED: u64 = u64::MAX;
 /// Contexts so far below the last one count as accepted before.

@@ -3,9 +3,10 @@
 mod support;
 
 use proptest::prelude::*;
-use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Presence, Settings, Shrinking};
+use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Peer, Presence, Settings, Shrinking};
 use support::cases;
 use support::net::{End, Net, Sizes};
+use support::world::memory;
 
 /// Rounds after which a test says that nothing will ever move.
 const PATIENCE: usize = 3000;
@@ -296,6 +297,32 @@ fn of_two_that_have_given_each_other_up_one_is_left_out() {
 
 fn pairs(tasks: u32) -> impl Iterator<Item = (Peer, Peer)> {
     (0..tasks).flat_map(move |one| (one + 1..tasks).map(move |other| (one, other)))
+}
+
+/// A damaged member says that it is in an epoch in which nobody believes: the others do not follow it there.
+#[test]
+fn an_epoch_that_cannot_be_is_not_agreed_on() {
+    /// Of the first agreement of the world, in its collectives' context.
+    const CONTEXT: u32 = 1;
+    const TAG: i32 = 0x5000_0001;
+    const STATE: u64 = 2;
+    const ADOPTED: u64 = 4;
+    let mut fleet = Fleet::new(2, Sizes::EAGER_300_BYTES);
+    fleet.turn(0);
+    let epoch = u64::from(u32::MAX);
+    // The number that it brings, nothing adopted, the floor, who is there, whom it has acknowledged.
+    let state = [STATE, epoch << 32, 0, 1, 0b11, 0];
+    for words in [&state[..], &[ADOPTED]] {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let sent = fleet.engines[1].start_send(0, CONTEXT, TAG, memory(&bytes), Mode::Standard);
+        fleet.engines[1].forget(sent.expect("it is there"));
+        for _ in 0..20 {
+            fleet.turn(0);
+        }
+    }
+    let (_, context) = fleet.group(0).expect("a group");
+    assert!(context > 0);
+    assert_eq!(fleet.engines[0].context_epoch(), 0);
 }
 
 proptest! {
