@@ -504,7 +504,8 @@ impl<T: Transport> Engine<T> {
         let Some(id) = self.groups.id_of(context & !1) else {
             return;
         };
-        if self.presence(peer) != Presence::Here {
+        // All sends look for that. What the transport knows of a death alone the shortest do not.
+        if self.is_gone(peer) {
             return;
         }
         for id in self.groups.tied(id) {

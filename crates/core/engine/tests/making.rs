@@ -340,6 +340,29 @@ fn a_member_that_is_reported_dead_is_dead_in_the_group() {
     assert_eq!(engine.dead_members(GroupId::WORLD), Ok(vec![2]));
 }
 
+/// The table of tasks says that a task is dead before it counts the loss, by which sends notice it.
+#[test]
+fn a_member_that_is_reported_dead_at_the_moment_of_its_death_is_dead_in_the_group() {
+    let plan = Plan {
+        from: GroupId::WORLD,
+        members: vec![0, 1, 2],
+    };
+    let mut fleet = Fleet::new(3, vec![plan]);
+    fleet.net.lose_for(0, 2, Presence::Dead);
+    while fleet.engines[1].progress() {}
+    fleet.net.lose_uncounted(1, 2, Presence::Dead);
+    fleet.start(0, 1);
+    fleet.start(0, 0);
+    for _ in 0..4 {
+        fleet.turn(0);
+        fleet.turn(1);
+    }
+    assert_eq!(fleet.ended[&(0, 1)], Err(Error::Dead(2)));
+    let engine = &mut fleet.engines[1];
+    let world = engine.group(GroupId::WORLD).expect("the world");
+    assert!(world.is_reported_dead(2) && !engine.is_open_rank(2));
+}
+
 /// Nobody waits for a group any more that the others still make.
 #[test]
 fn a_forgotten_group_is_made_for_the_others() {

@@ -152,9 +152,13 @@ impl Net {
 
     /// A peer is lost, and so far only `by` has heard of that.
     pub fn lose_for(&self, by: Peer, peer: Peer, how: Presence) {
-        let mut net = self.0.borrow_mut();
-        net.heard.push((by, peer, how));
-        net.losses += 1;
+        self.lose_uncounted(by, peer, how);
+        self.0.borrow_mut().losses += 1;
+    }
+
+    /// As `lose_for`, at the moment before that loss is counted.
+    pub fn lose_uncounted(&self, by: Peer, peer: Peer, how: Presence) {
+        self.0.borrow_mut().heard.push((by, peer, how));
     }
 
     /// The state of `peer`, as far as `by` has heard.
