@@ -504,7 +504,7 @@ mod tests {
     /// In a child of a process that has no watcher yet, which other tests may have started here.
     #[test]
     fn a_thread_is_single_beside_the_watcher_and_a_first_thread_that_has_ended() {
-        const IS_OWN_PROGRAM: &str = "REGATTA_TEST_IS_OWN_PROGRAM";
+        const IS_OWN_PROGRAM: &str = "IS_OWN_PROGRAM_OF_TEST";
         const NAME: &str = "deadlock_detector::tests::a_thread_is_single_beside_the_watcher_and_a_first_thread_that_has_ended";
         if std::env::var_os(IS_OWN_PROGRAM).is_none() {
             let program = std::env::current_exe().expect("a program");
