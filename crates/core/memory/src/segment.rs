@@ -684,7 +684,7 @@ mod tests {
             Ok(())
         });
         assert_eq!((allocated, done), (Ok(()), from + bytes));
-        // What the kernel says of nothing at all is said.
+        // The kernel refuses to allocate nothing.
         let nothing = allocate_in_pieces(from, 0, |_, _| Err(rustix::io::Errno::INVAL));
         assert_eq!(nothing, Err(rustix::io::Errno::INVAL));
     }

@@ -417,7 +417,7 @@ pub(crate) fn is_single(transport: &Paths) -> bool {
     has_single_caller(crate::notice::is_watching() as usize + transport.threads())
 }
 
-/// The same, where so many threads of the library's own are known to the caller.
+/// Whether one thread is left beside so many of the library's own, the watcher, and a first thread that has ended.
 fn has_single_caller(own: usize) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     let single = 1 + own + usize::from(last_thread::is_watching());
@@ -514,16 +514,16 @@ mod tests {
                 .output()
                 .expect("it runs");
             assert!(output.status.success(), "{output:?}");
-            return;
+        } else {
+            // SAFETY: the C library keeps its memory usable in the child, which needs nothing else of other threads.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                leave_a_single_thread();
+            }
+            let mut status = -1;
+            // SAFETY: a child of this process; the status is written.
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            assert_eq!(status, 0, "the child's status as the kernel has it");
         }
-        // SAFETY: the C library keeps its memory usable in the child, which needs nothing else of other threads.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            leave_a_single_thread();
-        }
-        let mut status = -1;
-        // SAFETY: a child of this process; the status is written.
-        unsafe { libc::waitpid(child, &mut status, 0) };
-        assert_eq!(status, 0, "the child's status as the kernel has it");
     }
 }
