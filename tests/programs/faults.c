@@ -487,7 +487,7 @@ static void broken_without_descriptors(void)
     give_descriptors_back();
 }
 
-/* What the library says by itself is said as soon as there is a descriptor: nobody waits for a word that was dropped. */
+/* The library's own messages go out as soon as there is a descriptor: none is dropped, so nobody waits for one in vain. */
 static void making_without_descriptors(void)
 {
     rg_group copy;

@@ -504,7 +504,7 @@ impl<T: Transport> Engine<T> {
         let Some(id) = self.groups.id_of(context & !1) else {
             return;
         };
-        // All sends look for that. What the transport knows of a death alone the shortest do not.
+        // Every send checks `gone`; the shortest sends do not ask the transport.
         if self.is_gone(peer) {
             return;
         }

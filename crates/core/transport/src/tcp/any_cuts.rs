@@ -195,7 +195,7 @@ impl Side {
         }
     }
 
-    /// What may be needed of a message is copied, and goes on from there.
+    /// Copies what may still be read of a message, and goes on from the copy.
     fn copy_rest(&mut self, at: usize) {
         let (id, bytes) = &mut self.outs[at];
         let stream = self.link.outs.iter().find(|one| one.id == *id);

@@ -10,7 +10,7 @@ use regatta_wire::{Frame, Kind};
 
 use super::Tcp;
 
-/// What becomes of a frame for which there is no connection, and nothing for one, such as a descriptor.
+/// How to treat a frame while this host lacks something for a connection, such as a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IfShort {
     /// The call that sends it fails, and may be made again.

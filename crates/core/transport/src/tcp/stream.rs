@@ -84,7 +84,7 @@ impl OutStream {
         Ok(())
     }
 
-    /// How much of the message has gone. What the receiver is not known to have may be sent again.
+    /// Returns how much of the message has gone. Bytes that the receiver has not confirmed may be sent again.
     pub(crate) fn sent(&self) -> Sent {
         Sent {
             bytes: self.sent,

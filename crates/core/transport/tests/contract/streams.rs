@@ -102,7 +102,7 @@ pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn()
         let (mut sent, mut got) = (Flow::Still, Flow::Still);
         for (turn, (sends, times)) in runs.into_iter().cycle().enumerate() {
             if turn == moves && sent != Flow::Finished {
-                // What has gone for good is not needed there.
+                // The copy lacks the bytes that have gone for good.
                 if let Some(sent) = a.sent(&out) {
                     copy[..sent.for_good as usize].fill(0xee);
                 }
