@@ -27,10 +27,11 @@
  *             first cancellation point after it. Asynchronous cancellation is not supported.
  *             A task ends with the last thread of its program.
  *
- *  Signals    A signal handler that has interrupted a call of its thread gets RG_ERR_STATE from
- *             all calls while the interrupted one has the engine, but for rg_abort, which works
- *             in every handler. Handlers that call while the
- *             program is in other functions may meet it in malloc, which most calls use.
+ *  Signals    The one function that any signal handler may call is rg_abort. Every other call that
+ *             takes the engine gets RG_ERR_STATE if the handler has interrupted a call of its thread
+ *             that has it; nothing has happened then. Elsewhere such a call may work, but may meet
+ *             the program in malloc, which most calls use. Let a handler note what it has to say,
+ *             and say it after the call.
  *
  *  Forks      A child that a task forks is not that task: every call in it is RG_ERR_STATE, and
  *             blocks from rg_loan are not there. It may only exec or end. The task goes on as if
@@ -57,7 +58,8 @@ extern "C" {
 
 #define RG_OK 0
 #define RG_ERR_ARGUMENT (-1)   /* an argument makes no sense; the last error says which */
-#define RG_ERR_STATE (-2)      /* called before rg_init, after rg_finalize, or in a forked child */
+#define RG_ERR_STATE (-2)      /* called before rg_init, after rg_finalize, in a forked child, or inside another call (a signal
+                                * handler, an operator); or the others took this task for dead (rg_group_shrink, rg_agree) */
 #define RG_ERR_TASK (-3)       /* no such task or rank */
 #define RG_ERR_TAG (-4)        /* tags are 0 .. 2147483647 */
 #define RG_ERR_HANDLE (-5)     /* stale or made-up handle */
