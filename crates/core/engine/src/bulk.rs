@@ -606,13 +606,22 @@ impl<T: Transport> Engine<T> {
             return self.transport.decline(from, &offer.route);
         }
         // A stream that has been filled is the receiver's to empty, any other to dispose of.
-        if let Ok(bulk) = self.transport.attach(from, &offer.route) {
-            match withdrawn.whole {
-                true => self.take_stream(None, from, 0, offer, bulk),
-                false => self.transport.reclaim(bulk),
-            }
+        if withdrawn.whole {
+            self.drop_offer(from, offer);
+        } else if let Ok(bulk) = self.transport.attach(from, &offer.route) {
+            self.transport.reclaim(bulk);
         }
         Ok(())
+    }
+
+    /// No receive will take this offer, whose send is complete or taken back: its stream is full, and is emptied.
+    pub(crate) fn drop_offer(&mut self, from: Peer, offer: Offer) {
+        if offer.streaming
+            && offer.total > 0
+            && let Ok(bulk) = self.transport.attach(from, &offer.route)
+        {
+            self.take_stream(None, from, 0, offer, bulk);
+        }
     }
 
     /// The message of a receive will not come: its sender has taken it back.

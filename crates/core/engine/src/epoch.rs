@@ -32,6 +32,7 @@ use crate::closing;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::group::{CONTEXTS, CONTEXTS_PER_SURVIVORS, GroupId};
+use crate::matching::Waiting;
 use crate::transport::{Peer, Presence, Transport};
 
 /// The tag of these words, in the collectives' context of the world: before those of ends of groups.
@@ -265,23 +266,53 @@ impl<T: Transport> Engine<T> {
         self.epochs.words.push((from, epoch, context));
         self.stirred = true;
         if context == ENTERED {
-            let (epochs, groups) = (&self.epochs, &self.groups);
-            let is_old = |context: u32| {
-                let barred = (from, epoch, u64::from(context));
-                let in_use = groups.id_of(context).is_some() || epochs.words.contains(&barred);
-                epochs.is_of(context, epoch) && !in_use
-            };
-            let waiting = self.unexpected.iter();
-            let old = waiting.filter(|(_, it)| it.source == from && is_old(it.context & !1));
-            let old: Vec<u32> = old.map(|(id, _)| id).collect();
-            self.drop_all_old(&old);
+            self.drop_old_messages(epoch, |source| source == from);
         }
     }
 
-    fn drop_all_old(&mut self, messages: &[u32]) {
-        for &id in messages {
+    /// Drops messages of these sources that wait, and are of earlier uses of the part of an epoch.
+    fn drop_old_messages(&mut self, epoch: u64, is_source: impl Fn(Peer) -> bool) {
+        let waiting = self.unexpected.iter();
+        let of_part = waiting.filter(|(_, message)| {
+            is_source(message.source) && self.epochs.is_of(message.context & !1, epoch)
+        });
+        let mut old: Vec<(u32, u32)> = of_part
+            .map(|(id, message)| (id, message.context & !1))
+            .collect();
+        if old.is_empty() {
+            return;
+        }
+        let kept = self.contexts_kept(epoch);
+        old.retain(|(_, context)| !kept.contains(context));
+        self.drop_all_old(old.into_iter().map(|(id, _)| id));
+    }
+
+    /// The contexts of the part of an epoch in which messages may come that are not of an earlier use: groups use them that are here, or about to be, or
+    /// somebody has barred them.
+    fn contexts_kept(&self, epoch: u64) -> FxHashSet<u32> {
+        let in_use = self.contexts_in_use(epoch).into_iter();
+        let in_use = in_use.map(|(context, _)| context);
+        let barred = self.epochs.barred.iter().filter(|(of, _)| *of == epoch);
+        let barred = barred.map(|&(_, context)| context);
+        // Word that has come and was not looked at.
+        let words = self.epochs.words.iter();
+        let words = words.filter(|&&(_, of, context)| of == epoch && context != ENTERED);
+        let words = words.filter_map(|&(_, _, context)| u32::try_from(context).ok());
+        // Others may have groups of survivors of this epoch already that this task is about to have.
+        let coming = |one: &Agreement| match (&one.subject, one.choice()) {
+            (Subject::Survivors(_), Some(choice)) if choice.words[0] >> 32 == epoch => {
+                Some(choice.words[0] as u32)
+            }
+            _ => None,
+        };
+        let coming = self.agreements.iter().filter_map(coming);
+        in_use.chain(barred).chain(words).chain(coming).collect()
+    }
+
+    fn drop_all_old(&mut self, messages: impl IntoIterator<Item = u32>) {
+        for id in messages {
             if let Some(message) = self.unexpected.remove(id) {
-                self.drop_old(message.body);
+                self.drop_old(message);
             }
         }
     }
@@ -294,7 +325,7 @@ impl<T: Transport> Engine<T> {
             message.context == context && is_held
         });
         let ids: Vec<u32> = ids.map(|(id, _)| id).collect();
-        self.drop_all_old(&ids);
+        self.drop_all_old(ids);
     }
 
     /// Another one has entered this epoch, or it is time to: this task does so.
@@ -403,6 +434,11 @@ impl<T: Transport> Engine<T> {
         let epochs = &self.epochs;
         self.revocations
             .forget(|context| epochs.is_of(context, epoch) && groups.id_of(context).is_none());
+        self.bar_contexts_in_use(epoch);
+    }
+
+    /// This task accepts none of them in that epoch.
+    fn bar_contexts_in_use(&mut self, epoch: u64) {
         for (context, _) in self.contexts_in_use(epoch) {
             self.epochs.barred.insert((epoch, context));
         }
@@ -435,6 +471,7 @@ impl<T: Transport> Engine<T> {
     /// Nothing of earlier uses of the part is on its way any more.
     fn use_epoch(&mut self) {
         let epoch = self.epochs.entered;
+        self.bar_contexts_in_use(epoch);
         self.epochs.used = epoch;
         self.epochs.barred.retain(|&(of, _)| of >= epoch);
         self.epochs.accepted.clear();
@@ -443,37 +480,31 @@ impl<T: Transport> Engine<T> {
         let survivors = survivors.filter(|&&(of, context)| of == epoch && context >= CONTEXTS);
         let last = survivors.map(|&(_, context)| self.epochs.place(context).1 + 1);
         self.epochs.next_survivors = last.max().unwrap_or(0);
-        // Others may have groups of this epoch already, that this task is about to have.
-        let coming = |one: &Agreement| match (&one.subject, one.choice()) {
-            (Subject::Survivors(_), Some(choice)) => Some(choice.words[0] as u32),
-            _ => None,
-        };
-        let coming: FxHashSet<u32> = self.agreements.iter().filter_map(coming).collect();
-        let (epochs, groups) = (&self.epochs, &self.groups);
+        let kept = self.contexts_kept(epoch);
+        let epochs = &self.epochs;
         let is_old = |context: u32| {
             let context = context & !1;
-            let barred = epochs.barred.contains(&(epoch, context));
-            let is_group = groups.id_of(context).is_some() || coming.contains(&context);
-            epochs.is_of(context, epoch) && !barred && !is_group
+            epochs.is_of(context, epoch) && !kept.contains(&context)
         };
         self.revocations.forget_early(is_old);
         self.closings.forget_early(is_old);
-        let waiting = self.unexpected.iter();
-        let waiting = waiting.filter(|(_, message)| is_old(message.context));
-        let old: Vec<u32> = waiting.map(|(id, _)| id).collect();
-        self.drop_all_old(&old);
+        self.drop_old_messages(epoch, |_| true);
     }
 
-    fn drop_old(&mut self, body: Body) {
-        let Body::Arriving(request, held) = body else {
-            return self.drop_body(body);
-        };
-        self.buffered -= charge(held.len());
-        self.let_pass(request);
-        if !self.requests.is_done(request) {
-            self.requests.complete(request, Some(Error::Cancelled));
+    /// Drops a message that nobody will receive, since its group is no more.
+    fn drop_old(&mut self, message: Waiting<Body>) {
+        match message.body {
+            Body::Arriving(request, held) => {
+                self.buffered -= charge(held.len());
+                self.let_pass(request);
+                if !self.requests.is_done(request) {
+                    self.requests.complete(request, Some(Error::Cancelled));
+                }
+                self.requests.release(request);
+            }
+            Body::Offer(offer) => self.drop_offer(message.source, offer),
+            body => self.drop_body(body, Error::Cancelled),
         }
-        self.requests.release(request);
     }
 
     /// The group may be used by this task: its epoch is there.

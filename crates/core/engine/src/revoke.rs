@@ -324,20 +324,25 @@ impl<T: Transport> Engine<T> {
         let ids: Vec<u32> = waiting.map(|(id, _)| id).collect();
         for message in ids {
             if let Some(message) = self.unexpected.remove(message) {
-                self.drop_body(message.body);
+                self.drop_body(message.body, Error::Revoked);
             }
         }
         while let Some(body) = self.matched.withdraw(dropped, &Error::Revoked) {
-            self.drop_body(body);
+            self.drop_body(body, Error::Revoked);
         }
     }
 
-    pub(crate) fn drop_body(&mut self, body: Body) {
+    /// Drops a message that nobody will receive, for this reason. Those that are on offer or have been are not dropped here.
+    pub(crate) fn drop_body(&mut self, body: Body, why: Error) {
         match body {
             Body::Bytes(bytes) => self.buffered -= charge(bytes.len()),
-            Body::Own(_, sender) => self.requests.complete(sender, Some(Error::Revoked)),
+            Body::Told(bytes, credit) => {
+                self.buffered -= charge(bytes.len());
+                self.credits.pay(credit);
+            }
+            Body::Own(_, sender) => self.requests.complete(sender, Some(why)),
             Body::Loan { place, .. } => self.transport.give_back(place),
-            _ => {}
+            Body::Offer(_) | Body::Arriving(..) | Body::Withdrawn(..) => {}
         }
     }
 }

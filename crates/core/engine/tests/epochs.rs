@@ -5,7 +5,8 @@ mod support;
 
 use proptest::prelude::*;
 use regatta_engine::{
-    Call, Engine, Error, GroupId, Handle, Mode, Peer, Select, Settings, Spaces, TagSelect,
+    Call, Engine, Error, GroupId, Handle, Mode, Peer, ReceiptCredit, Select, Settings, Spaces,
+    TagSelect,
 };
 use support::cases;
 use support::net::{End, Net, Sizes};
@@ -19,6 +20,12 @@ const SPACES: Spaces = Spaces {
     survivors: 4,
 };
 
+/// The number of the parts into which the contexts are divided.
+const PARTS: u64 = 16;
+/// The tag of words of epochs, in the collectives' context of the world, and in place of a context: the sender has entered.
+const WORD_TAG: i32 = 0x5000_0000 - 4;
+const ENTERED: u64 = u64::MAX;
+
 struct Fleet {
     net: Net,
     engines: Vec<Engine<End>>,
@@ -30,7 +37,11 @@ struct Fleet {
 
 impl Fleet {
     fn new(tasks: u32) -> Fleet {
-        let net = Net::new(tasks, Sizes::EAGER_300_BYTES);
+        Fleet::with_sizes(tasks, Sizes::EAGER_300_BYTES)
+    }
+
+    fn with_sizes(tasks: u32, sizes: Sizes) -> Fleet {
+        let net = Net::new(tasks, sizes);
         let engine = |me| Engine::with_spaces(net.end(me), Settings { buffer: 100_000 }, SPACES);
         Fleet {
             engines: (0..tasks).map(engine).collect(),
@@ -154,6 +165,24 @@ impl Fleet {
                 self.engine(peer).free_group(group).expect("a live group");
             }
         }
+    }
+
+    /// All tasks make groups until each part has been used again.
+    fn use_all_parts(&mut self) {
+        let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
+        let is_behind = |engine: &Engine<End>| engine.context_epoch() <= PARTS;
+        while self.engines.iter().any(is_behind) {
+            let made = self.make(&all);
+            self.free(&made);
+        }
+    }
+
+    /// Task 0 sends task 1 a word of epochs.
+    fn say_of_epoch(&mut self, epoch: u64, context: u64) {
+        let word = [epoch.to_le_bytes(), context.to_le_bytes()].concat();
+        let engine = self.engine(0);
+        let sent = engine.start_send(1, 1, WORD_TAG, memory(&word), Mode::Standard);
+        assert_eq!(sent, Ok(Handle::COMPLETE));
     }
 
     fn shrink(&mut self) -> Vec<(Peer, GroupId)> {
@@ -295,6 +324,91 @@ fn a_context_that_one_member_still_uses_is_barred() {
         fleet.progress();
     }
     assert!(fleet.engines[0].context_epoch() > 32);
+}
+
+/// The sender has a group of that context, and the receiver may not have it yet.
+#[test]
+fn messages_in_a_barred_context_stay_whenever_the_words_of_their_sender_come() {
+    const EPOCH: u64 = 1;
+    for is_looked_at_between in [false, true] {
+        let mut fleet = Fleet::new(2);
+        let context = 2 * SPACES.made;
+        for context in [context, context + 2] {
+            let message = memory(&[9; 4]);
+            let sent = fleet
+                .engine(0)
+                .start_send(1, context, 3, message, Mode::Standard);
+            assert_eq!(sent, Ok(Handle::COMPLETE));
+        }
+        fleet.say_of_epoch(EPOCH, u64::from(context));
+        if is_looked_at_between {
+            fleet.engine(1).progress();
+        }
+        fleet.say_of_epoch(EPOCH, ENTERED);
+        fleet.engine(1).progress();
+        assert_eq!(fleet.engine(1).context_epoch(), EPOCH);
+        assert_eq!(fleet.engine(1).waiting(), 1, "the other one is old");
+    }
+}
+
+#[test]
+fn the_stream_of_a_message_that_nobody_received_is_emptied() {
+    // Too long for a ring, and short enough to be in a stream as a whole.
+    const BYTES: usize = 220;
+    let mut fleet = Fleet::with_sizes(
+        2,
+        Sizes {
+            eager: 200,
+            ..Sizes::EAGER_300_BYTES
+        },
+    );
+    let made = fleet.make(&[0, 1]);
+    let context = fleet.context(made[0]);
+    let message = memory(&[9; BYTES]);
+    let sent = fleet
+        .engine(0)
+        .start_send(1, context, 3, message, Mode::Standard);
+    let sent = sent.expect("it can be sent");
+    fleet.until("a full stream", |fleet| {
+        fleet.engine(0).is_done(sent) == Ok(true)
+    });
+    fleet.engine(0).forget(sent);
+    assert_eq!(fleet.net.lost_streams(), 1);
+    fleet.free(&made);
+    fleet.use_all_parts();
+    assert_eq!(fleet.engine(1).waiting(), 0);
+    assert_eq!((fleet.net.open_streams(), fleet.net.lost_streams()), (0, 0));
+}
+
+#[test]
+fn what_a_task_is_told_in_a_group_that_is_freed_gives_its_room_and_its_credit_back() {
+    let credit = ReceiptCredit { of: 7, amount: 100 };
+    let mut fleet = Fleet::new(1);
+    let made = fleet.make(&[0]);
+    let context = fleet.context(made[0]);
+    fleet.free(&made);
+    fleet.engine(0).notify_self(context, 3, &[9; 4], credit);
+    assert!(fleet.engine(0).buffered() > 0);
+    fleet.use_all_parts();
+    assert_eq!(fleet.engine(0).waiting(), 0);
+    assert_eq!(fleet.engine(0).buffered(), 0);
+    assert_eq!(fleet.engine(0).receipt_credits().take(), [credit]);
+}
+
+#[test]
+fn a_synchronous_send_to_itself_in_a_group_that_is_freed_is_cancelled() {
+    let mut fleet = Fleet::new(1);
+    let made = fleet.make(&[0]);
+    let context = fleet.context(made[0]);
+    let message = memory(&[9; 4]);
+    let sent = fleet
+        .engine(0)
+        .start_send(0, context, 3, message, Mode::Synchronous);
+    let sent = sent.expect("it can wait");
+    fleet.free(&made);
+    fleet.use_all_parts();
+    let outcome = fleet.engine(0).finish(sent).expect("a handle");
+    assert_eq!(outcome.expect("it is over").1, Some(Error::Cancelled));
 }
 
 /// An id that is no group's any more is not another one's soon.
