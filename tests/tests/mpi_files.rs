@@ -54,6 +54,12 @@ fn nobody_waits_for_a_process_whose_arguments_are_wrong() {
 }
 
 #[test]
+fn nobody_waits_for_a_process_with_an_access_to_end() {
+    play_of("file_mistakes", 1, "pending");
+    play_of("file_mistakes", 3, "pending");
+}
+
+#[test]
 fn a_file_that_may_not_grow_is_an_error_on_all_processes() {
     play(1, "full");
     play(3, "full");

@@ -1,5 +1,5 @@
-/* Collective calls on a file in which one process gives an argument that is wrong. The second argument is the folder for the file; it is
- * the current one if there is none. */
+/* Collective calls on a file that fail at one process: its argument is wrong, or a split access of its is pending. The second argument is the folder
+ * for the file; it is the current one if there is none. */
 #include "mpi_check.h"
 
 static char name[4096] = "mistakes";
@@ -11,15 +11,6 @@ static MPI_File fresh_file(void)
     SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, name, amode, MPI_INFO_NULL, &file));
     return file;
 }
-
-/* The last process alone calls with an argument that is wrong. */
-#define OF_LAST(class, call)                                                                   \
-    do {                                                                                       \
-        if (me == size - 1)                                                                    \
-            FAILS(class, call);                                                                \
-        else                                                                                   \
-            SUCCEEDS(call);                                                                    \
-    } while (0)
 
 /* Nobody waits for it: an error of what changes the file for all is everybody's, and accesses of the others succeed. */
 static void of_one(void)
@@ -69,9 +60,36 @@ static void of_one(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
+/* The last process has a split access to end. Others neither wait for it when they close the file, which stays open, nor in an access. */
+static void pending(void)
+{
+    int last = me == size - 1, value = 40 + me, back = -1;
+    MPI_File file = fresh_file();
+    SUCCEEDS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    SUCCEEDS(MPI_File_write_at_all(file, me, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_File_sync(file));
+    SUCCEEDS(MPI_File_read_at_all_begin(file, me, &back, 1, MPI_INT));
+    if (!last)
+        SUCCEEDS(MPI_File_read_at_all_end(file, &back, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_IO, MPI_File_close(&file));
+    CHECK(file != MPI_FILE_NULL);
+    OF_LAST(MPI_ERR_IO, MPI_File_read_all_begin(file, &value, 1, MPI_INT));
+    if (!last)
+        SUCCEEDS(MPI_File_read_all_end(file, &value, MPI_STATUS_IGNORE));
+    OF_LAST(MPI_ERR_IO, MPI_File_write_ordered_begin(file, &value, 1, MPI_INT));
+    if (!last)
+        SUCCEEDS(MPI_File_write_ordered_end(file, &value, MPI_STATUS_IGNORE));
+    if (last)
+        SUCCEEDS(MPI_File_read_at_all_end(file, &back, MPI_STATUS_IGNORE));
+    CHECK(back == 40 + me);
+    SUCCEEDS(MPI_File_close(&file));
+    CHECK(file == MPI_FILE_NULL);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct scenario scenarios[] = {{"of_one", of_one}, {NULL, NULL}};
+    static const struct scenario scenarios[] = {
+        {"of_one", of_one}, {"pending", pending}, {NULL, NULL}};
     if (argc > 2)
         snprintf(name, sizeof name, "%s/mistakes", argv[2]);
     return play(argc, argv, scenarios);

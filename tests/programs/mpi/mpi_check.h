@@ -51,6 +51,15 @@ static inline int class_of(int code)
         }                                                                                      \
     } while (0)
 
+/* A collective call that fails at the last process alone. */
+#define OF_LAST(class, call)                                                                   \
+    do {                                                                                       \
+        if (me == size - 1)                                                                    \
+            FAILS(class, call);                                                                \
+        else                                                                                   \
+            SUCCEEDS(call);                                                                    \
+    } while (0)
+
 typedef void (*scenario_function)(void);
 struct scenario {
     const char *name;

@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::*;
+use crate::communicator::internal_messages::agree_on_outcome;
 use crate::communicator::{Communicator, Members};
 use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Object, Result};
@@ -227,18 +228,18 @@ impl Open {
         }
     }
 
-    /// All processes have called with arguments that are right, of which each knows its own; waits for all. An error of one is everybody's.
+    /// Waits for all processes, each with its own outcome so far. An error of one is everybody's.
     pub fn agree<T>(&self, own: Result<T>) -> Result<T> {
-        let class = own.as_ref().err().map_or(SUCCESS, Error::class);
-        let all = crate::communicator::internal_messages::allgather(self.comm.hidden, [class])?;
-        let own = own?;
-        match all.iter().position(|it| it[0] != SUCCESS) {
-            None => Ok(own),
-            Some(rank) => {
-                let text = format!(
-                    "the process with rank {rank} has called with an argument that is wrong, so nothing is changed"
-                );
-                Err(Error::new(all[rank][0], text))
+        agree_on_outcome(self.comm.hidden, own, "nothing is changed")
+    }
+
+    /// Fails while a split collective access is to be ended first.
+    pub fn check_no_split(&self) -> Result {
+        match &self.state().split {
+            None => Ok(()),
+            Some(split) => {
+                let text = format!("an access has begun that {} is to end first", split.end);
+                Err(Error::new(ERR_IO, text))
             }
         }
     }

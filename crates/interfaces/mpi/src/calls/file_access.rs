@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::abi::*;
 use crate::error::{Error, Result, not_null};
-use crate::files::access::{Direction, Position, access};
+use crate::files::access::{Direction, Position, access, decline};
 use crate::files::{Memory, Split, get};
 use crate::requests::{self, Single};
 
@@ -73,9 +73,9 @@ pub(crate) unsafe fn begin(
     end: &'static str,
 ) -> Result {
     let file = get(fh)?;
-    if let Some(split) = &file.state().split {
-        let text = format!("an access has begun that {} is to end first", split.end);
-        return Err(Error::new(ERR_IO, text));
+    if let Err(error) = file.check_no_split() {
+        decline(&file, direction, position);
+        return Err(error);
     }
     // SAFETY: the caller's promise.
     let status = unsafe { access(&file, direction, position, true, memory)? };

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
-use crate::error::{PROC_FAILED, Result, checked};
+use crate::abi::SUCCESS;
+use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::progress;
 
 /// Words of a message's first part; the rest follows in a second one.
@@ -63,6 +64,56 @@ pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<V
     };
     finish(code, request)?;
     Ok(all)
+}
+
+/// A member at which a collective call has failed, and the class of its error.
+pub struct Failed {
+    /// Its rank in the group.
+    pub rank: c_int,
+    /// MPI_ERR_.
+    pub class: c_int,
+}
+
+impl Failed {
+    /// Returns the first of members with these classes of errors, by rank, if one has failed.
+    pub fn first(classes: impl IntoIterator<Item = c_int>) -> Option<Failed> {
+        let mut all = (0..)
+            .zip(classes)
+            .map(|(rank, class)| Failed { rank, class });
+        all.find(|it| it.class != SUCCESS)
+    }
+
+    /// Returns the error that the other members have for that; `consequence` says what becomes of the call.
+    pub fn error(&self, consequence: &str) -> Error {
+        let rank = self.rank;
+        let text = format!("the call has failed at the process with rank {rank}, so {consequence}");
+        Error::new(self.class, text)
+    }
+}
+
+/// Returns the class of the error of an outcome, as members tell each other of it.
+pub fn class_of<T>(outcome: &Result<T>) -> c_int {
+    outcome.as_ref().err().map_or(SUCCESS, Error::class)
+}
+
+/// Waits until all members have come here, each with its own outcome so far. A failure of one is everybody's, so that nobody waits later on for
+/// one that has given up. Beside the own outcome it returns whether all have come: one that has died has not failed in this sense.
+pub fn meet_with<T>(group: rg::Group, own: Result<T>, consequence: &str) -> Result<(T, Result)> {
+    let all = allgather(group, [class_of(&own)]);
+    let own = own?;
+    match all {
+        Err(error) => Ok((own, Err(error))),
+        Ok(all) => match Failed::first(all.into_iter().map(|[class]| class)) {
+            Some(failed) => Err(failed.error(consequence)),
+            None => Ok((own, Ok(()))),
+        },
+    }
+}
+
+/// Waits until all members have come here and none has failed, as [`meet_with`] does; one that has died is an error too.
+pub fn agree_on_outcome<T>(group: rg::Group, own: Result<T>, consequence: &str) -> Result<T> {
+    let (own, met) = meet_with(group, own, consequence)?;
+    met.map(|()| own)
 }
 
 /// The words of each member, as many as each has, by rank.

@@ -239,6 +239,11 @@ impl Stages {
     }
 }
 
+/// Takes part in a collective access with no bytes at all: this process' call is wrong, which keeps nobody waiting.
+pub fn decline(file: &Open, direction: Direction, position: Position) {
+    Stages::default().finish(file, &file.view(), direction, position);
+}
+
 /// Whether all wait for the end of a collective access: a read after an ordered one finds the bytes of all processes.
 fn has_end(position: Position, direction: Direction) -> bool {
     position == Position::Shared && direction == Direction::Write

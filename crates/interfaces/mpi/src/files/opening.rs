@@ -7,10 +7,14 @@ use super::posix::{self, Outcome, Posix, refused};
 use super::shared::Shared;
 use super::{Open, get, insert, remove};
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, internal_messages};
+use crate::communicator::internal_messages::{self, Failed};
+use crate::communicator::{self, Communicator, Inherited};
 use crate::errhandler::OF_NO_FILE;
 use crate::error::{Error, Result};
 use crate::info::Hints;
+
+/// What becomes of an open that has failed at one process.
+pub(super) const UNOPENED: &str = "no process opens the file";
 
 /// An access mode makes sense.
 fn check_amode(amode: c_int) -> Result {
@@ -98,18 +102,11 @@ pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) ->
     }
     // Errors of some processes alone are errors of all: nobody waits for them then.
     let checked = given.and_then(|given| check_amode(amode).map(|()| given));
-    let class = checked.as_ref().err().map_or(SUCCESS, Error::class);
+    let class = internal_messages::class_of(&checked);
     let all = internal_messages::allgather(comm.hidden, [amode, class])?;
     let (name, hints) = checked?;
-    if let Some((rank, class)) = (0..)
-        .zip(&all)
-        .find(|(_, it)| it[1] != SUCCESS)
-        .map(|(rank, it)| (rank, it[1]))
-    {
-        let text = format!(
-            "the process with rank {rank} has called with an argument that is wrong, so no process opens the file"
-        );
-        return Err(Error::new(class, text));
+    if let Some(failed) = Failed::first(all.iter().map(|it| it[1])) {
+        return Err(failed.error(UNOPENED));
     }
     if all.iter().any(|it| it[0] != amode) {
         let text = format!("amode is {amode} here, and another number on other processes");
@@ -132,14 +129,12 @@ pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) ->
     insert(Arc::new(file))
 }
 
-/// Closes a file on all processes; the first deletes it, if that was said. If one of them does not come, the part of this process alone.
+/// Closes a file on all processes; the first deletes it, if that was said. If one of them does not come, the part of this process alone. It stays
+/// open for all while one has to end a split collective access first.
 pub fn close(handle: File) -> Result {
     let file = get(handle)?;
-    if let Some(split) = &file.state().split {
-        let text = format!("an access has begun that {} is to end first", split.end);
-        return Err(Error::new(ERR_IO, text));
-    }
-    let met = file.barrier();
+    let ready = file.check_no_split();
+    let ((), met) = internal_messages::meet_with(file.comm.hidden, ready, "the file stays open")?;
     remove(handle);
     // The others may still use the shared pointer if not all have come.
     met?;
