@@ -60,6 +60,12 @@ fn nobody_waits_for_a_process_with_an_access_to_end() {
 }
 
 #[test]
+fn nobody_waits_for_a_process_that_cannot_do_its_part() {
+    play_of("file_mistakes", 2, "unavailable");
+    play_of("file_mistakes", 3, "unavailable");
+}
+
+#[test]
 fn a_file_that_may_not_grow_is_an_error_on_all_processes() {
     play(1, "full");
     play(3, "full");

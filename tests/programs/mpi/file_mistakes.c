@@ -1,6 +1,38 @@
-/* Collective calls on a file that fail at one process: its argument is wrong, or a split access of its is pending. The second argument is the folder
- * for the file; it is the current one if there is none. */
+/* Collective calls on a file that fail at one process: its argument is wrong, a split access is pending, or something cannot be had. The second
+ * argument is the folder for the file; it is the current one if there is none. */
+#define _GNU_SOURCE
 #include "mpi_check.h"
+#include "failing.h"
+
+#include <regatta.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Calls of the library's that can fail in this process. */
+int fstat(int fd, struct stat *facts)
+{
+    if (fails("fstat")) {
+        errno = EIO;
+        return -1;
+    }
+    return fstatat(fd, "", facts, AT_EMPTY_PATH);
+}
+
+int rg_put(const char *entry, const void *value, size_t length, int index, int flags, int *placed)
+{
+    int (*call)(const char *, const void *, size_t, int, int, int *) = dlsym(RTLD_NEXT, "rg_put");
+    return fails("rg_put") ? RG_ERR_MEMORY : call(entry, value, length, index, flags, placed);
+}
+
+int rg_add(const char *entry, int index, int64_t amount, int64_t *before)
+{
+    int (*call)(const char *, int, int64_t, int64_t *) = dlsym(RTLD_NEXT, "rg_add");
+    return fails("rg_add") ? RG_ERR_MEMORY : call(entry, index, amount, before);
+}
 
 static char name[4096] = "mistakes";
 
@@ -86,10 +118,46 @@ static void pending(void)
     CHECK(file == MPI_FILE_NULL);
 }
 
+/* Everybody hears of a call that fails in one process. */
+#define BREAKS(rank, name, class, call)                                                        \
+    do {                                                                                       \
+        failing = me == (rank) ? name : "";                                                    \
+        FAILS(class, call);                                                                    \
+        failing = "";                                                                          \
+    } while (0)
+
+/* Something that one process needs cannot be had. */
+static void unavailable(void)
+{
+    int last = size - 1, value = 5, made = MPI_MODE_CREATE | MPI_MODE_RDWR, anew = made | MPI_MODE_EXCL;
+    MPI_Offset at = -1;
+    MPI_File file = MPI_FILE_NULL;
+    for (int rank = 0; rank < size; rank += last)
+        BREAKS(rank, "fstat", MPI_ERR_IO,
+               MPI_File_open(MPI_COMM_WORLD, name, made | MPI_MODE_APPEND, MPI_INFO_NULL, &file));
+    file = fresh_file();
+    SUCCEEDS(MPI_File_close(&file));
+    BREAKS(0, "rg_put", MPI_ERR_NO_MEM, MPI_File_open(MPI_COMM_WORLD, name, anew, MPI_INFO_NULL, &file));
+    /* It is not there. */
+    SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, name, anew | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+
+    SUCCEEDS(MPI_File_seek_shared(file, 3, MPI_SEEK_SET));
+    BREAKS(0, "rg_put", MPI_ERR_NO_MEM, MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    BREAKS(0, "rg_put", MPI_ERR_NO_MEM, MPI_File_seek_shared(file, 7, MPI_SEEK_SET));
+    BREAKS(last, "rg_add", MPI_ERR_NO_MEM, MPI_File_seek_shared(file, 7, MPI_SEEK_SET));
+    BREAKS(last, "fstat", MPI_ERR_IO, MPI_File_seek_shared(file, 0, MPI_SEEK_END));
+    BREAKS(0, "rg_add", MPI_ERR_NO_MEM, MPI_File_write_ordered(file, &value, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_File_get_position_shared(file, &at));
+    CHECK(at == 3);
+    SUCCEEDS(MPI_File_get_size(file, &at));
+    CHECK(at == 0);
+    SUCCEEDS(MPI_File_close(&file));
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"of_one", of_one}, {"pending", pending}, {NULL, NULL}};
+        {"of_one", of_one}, {"pending", pending}, {"unavailable", unavailable}, {NULL, NULL}};
     if (argc > 2)
         snprintf(name, sizeof name, "%s/mistakes", argv[2]);
     return play(argc, argv, scenarios);

@@ -249,6 +249,15 @@ impl Open {
         crate::communicator::internal_messages::barrier(self.comm.hidden)
     }
 
+    /// Moves the pointer of all, which nobody reads or moves meanwhile; waits for all processes.
+    pub fn set_shared(&self, to: i64) -> Result {
+        let set = match self.comm.rank {
+            0 => self.shared.set(to),
+            _ => Ok(()),
+        };
+        self.agree(set)
+    }
+
     /// The first process does something to the file, and all hear of the outcome.
     pub fn by_first(&self, act: &str, work: impl FnOnce(&Posix) -> Outcome) -> Result {
         let mut number = 0;

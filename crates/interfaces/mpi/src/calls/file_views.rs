@@ -50,15 +50,12 @@ pub unsafe fn file_set_view(
     })();
     // The pointer of all is set back when nobody accesses the file through the old view any more.
     let (view, hints) = file.agree(given)?;
-    if file.comm.rank == 0 {
-        file.shared.set(0)?;
-    }
+    file.set_shared(0)?;
     let mut state = file.state();
     state.view = Arc::new(view);
     state.position = 0;
     state.hints.merge(&hints);
-    drop(state);
-    file.barrier()
+    Ok(())
 }
 
 fn displacement(file: &Open, disp: i64) -> Result<i64> {
@@ -172,13 +169,11 @@ pub unsafe fn file_seek_shared(fh: File, offset: i64, whence: c_int) -> Result {
     file.check_not_sequential()?;
     file.check_same(offset, "the offset")?;
     file.check_same(i64::from(whence), "whence")?;
-    let to = sought(&file, offset, whence, file.shared.get()?)?;
+    let current = file.shared.get();
+    let to = current.and_then(|current| sought(&file, offset, whence, current));
     // All have read the pointer before it moves.
-    file.barrier()?;
-    if file.comm.rank == 0 {
-        file.shared.set(to)?;
-    }
-    file.barrier()
+    let to = file.agree(to)?;
+    file.set_shared(to)
 }
 
 pub unsafe fn file_get_position_shared(fh: File, offset: *mut i64) -> Result {

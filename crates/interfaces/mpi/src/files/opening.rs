@@ -56,21 +56,32 @@ fn flags(amode: c_int) -> c_int {
     way | create
 }
 
-/// Opens the file of a process: the first creates it, if it is to be new.
-fn open_one(name: &CStr, amode: c_int, first: bool) -> Outcome<Posix> {
+/// Opens the file of a process: the first creates it, if it is to be new. Beside the file it returns where the pointers begin.
+fn open_one(name: &CStr, amode: c_int, first: bool) -> Outcome<(Posix, i64)> {
     let exclusive = match amode & MODE_EXCL != 0 && amode & MODE_CREATE != 0 && first {
         true => libc::O_EXCL,
         false => 0,
     };
     let opened = Posix::open(name, flags(amode) | exclusive)?;
-    match opened.is_directory() {
-        true => Err(libc::EISDIR),
-        false => Ok(opened),
+    if opened.is_directory() {
+        return Err(libc::EISDIR);
+    }
+    let begin = match amode & MODE_APPEND {
+        0 => 0,
+        _ => opened.size()?,
+    };
+    Ok((opened, begin))
+}
+
+/// Deletes a file again that was to be new, if it cannot be opened by all.
+fn discard(comm: &Communicator, name: &CStr, amode: c_int) {
+    if comm.rank == 0 && amode & MODE_CREATE != 0 && amode & MODE_EXCL != 0 {
+        let _ = posix::delete(name);
     }
 }
 
-/// Opens a file on all processes, or on none.
-fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<Posix> {
+/// Opens a file on all processes, or on none. Beside the file it returns where this process' pointer begins.
+fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, i64)> {
     let mut own = None;
     if comm.rank == 0 {
         own = Some(open_one(name, amode, true));
@@ -86,9 +97,7 @@ fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<Posix> {
     match all.iter().find(|it| it[0] != 0) {
         None => own.map_err(|number| refused(name, "opening", number)),
         Some(&[number]) => {
-            if comm.rank == 0 && amode & MODE_CREATE != 0 && amode & MODE_EXCL != 0 {
-                let _ = posix::delete(name);
-            }
+            discard(comm, name, amode);
             Err(refused(name, "opening", number))
         }
     }
@@ -114,18 +123,11 @@ pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) ->
     }
     let inherited = Inherited::named(c"");
     let comm = communicator::dup(comm)?.with_handle(COMM_NULL, inherited);
-    let posix = open_all(&comm, name, amode)?;
-    let size = match amode & MODE_APPEND {
-        0 => 0,
-        _ => {
-            let size = posix.size();
-            size.map_err(|number| refused(name, "the query", number))?
-        }
-    };
-    let shared = Shared::new(&comm, size)?;
+    let (posix, begin) = open_all(&comm, name, amode)?;
+    let shared = Shared::new(&comm, begin).inspect_err(|_| discard(&comm, name, amode))?;
     let errhandler = OF_NO_FILE.clone();
     let file = Open::new(posix, amode, comm, errhandler, hints, shared)?;
-    file.state().position = size;
+    file.state().position = begin;
     insert(Arc::new(file))
 }
 

@@ -8,9 +8,11 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_sys as rg;
 
+use super::opening::UNOPENED;
 use super::two_phase::{number, words};
-use crate::abi::ERR_NO_MEM;
-use crate::communicator::{Communicator, internal_messages};
+use crate::abi::{ERR_INTERN, ERR_NO_MEM, SUCCESS};
+use crate::communicator::Communicator;
+use crate::communicator::internal_messages::{self, Failed};
 use crate::error::{Error, Result, checked};
 use crate::numbers::Numbers;
 
@@ -79,10 +81,11 @@ impl Shared {
             return Err(Error::new(ERR_NO_MEM, text));
         }
         let name = CString::new(format!("mpi file {first}.{number}")).unwrap_or_default();
-        if comm.rank == 0 {
-            put(&name, position)?;
-        }
-        internal_messages::barrier(comm.hidden)?;
+        let put = match comm.rank {
+            0 => put(&name, position),
+            _ => Ok(()),
+        };
+        internal_messages::agree_on_outcome(comm.hidden, put, UNOPENED)?;
         Ok(Shared::Entry(name, number as u32))
     }
 
@@ -125,12 +128,21 @@ impl Shared {
         if comm.rank == 0 {
             begin = self.advance(total);
         }
-        let told = begin.as_ref().copied().unwrap_or(-1);
-        let told = internal_messages::broadcast(comm.hidden, 0, words(told).to_vec())?;
+        let class = internal_messages::class_of(&begin);
+        let [low, high] = words(begin.as_ref().copied().unwrap_or_default());
+        let told = internal_messages::broadcast(comm.hidden, 0, vec![class, low, high])?;
         begin?;
-        let begin = number([told[0], told[1]]);
-        let before: i64 = all[..comm.rank as usize].iter().sum();
-        Ok(begin + before)
+        match told[..] {
+            [SUCCESS, low, high] => {
+                let before: i64 = all[..comm.rank as usize].iter().sum();
+                Ok(number([low, high]) + before)
+            }
+            _ => {
+                let class = told.first().copied().unwrap_or(ERR_INTERN);
+                let failed = Failed { rank: 0, class };
+                Err(failed.error("the shared pointer stays where it is"))
+            }
+        }
     }
 
     /// Nobody will need it any more.
