@@ -4,8 +4,8 @@ use regatta_tests::mpi::{play, program};
 use regatta_tests::{Ended, Job};
 
 /// Two hosts of two processes each.
-fn across(scenario: &str) -> Ended {
-    Job::of(4, &program("windows"), &[scenario])
+fn across(name: &str, scenario: &str) -> Ended {
+    Job::of(4, &program(name), &[scenario])
         .across("alpha:2,beta:2")
         .run()
         .passed()
@@ -13,10 +13,14 @@ fn across(scenario: &str) -> Ended {
 
 /// By one process, by several of a host, and between hosts.
 fn everywhere(scenario: &str) {
+    everywhere_of("windows", scenario);
+}
+
+fn everywhere_of(name: &str, scenario: &str) {
     for processes in [1, 2, 4] {
-        play("windows", processes, scenario);
+        play(name, processes, scenario);
     }
-    across(scenario);
+    across(name, scenario);
 }
 
 #[test]
@@ -74,6 +78,21 @@ fn windows_have_attributes_names_hints_and_handlers() {
 #[test]
 fn bad_arguments_have_the_standards_classes() {
     everywhere("mistakes");
+}
+
+#[test]
+fn nobody_waits_for_a_process_whose_arguments_are_wrong() {
+    everywhere_of("window_mistakes", "arguments");
+}
+
+#[test]
+fn nobody_waits_for_a_host_or_a_process_without_memory_for_a_window() {
+    everywhere_of("window_mistakes", "memory");
+}
+
+#[test]
+fn nobody_waits_for_a_process_that_cannot_serve_its_memory() {
+    across("window_mistakes", "service");
 }
 
 #[test]

@@ -23,6 +23,7 @@ use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 pub use epochs::{Epochs, check_assert};
 pub use making::{Wish, create};
@@ -56,7 +57,7 @@ pub struct Window {
     /// Whether some process is reached through its service.
     pub has_service: bool,
     /// The thread that serves this process' memory.
-    server: Mutex<Option<std::thread::JoinHandle<()>>>,
+    server: Mutex<Option<JoinHandle<()>>>,
     locks: lock_table::LockTable,
     epochs: Mutex<Epochs>,
     /// Which targets the epochs let this process reach, as far as one number tells it: a look at it takes no lock.
@@ -285,12 +286,16 @@ impl Window {
         self.flush(0..self.size())
     }
 
+    fn server(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_server(&self, server: JoinHandle<()>) {
+        *self.server() = Some(server);
+    }
+
     fn end_service(&self) {
-        let server = self
-            .server
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let server = self.server().take();
         if let Some(server) = server {
             service::stop(self);
             let _ = server.join();

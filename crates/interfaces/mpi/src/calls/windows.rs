@@ -42,9 +42,14 @@ fn of_one_side(comm: Comm) -> Result<std::sync::Arc<Communicator>> {
     }
 }
 
-/// Makes a window for the caller.
-unsafe fn give(comm: &Communicator, wish: Wish, to: *mut Win) -> Result<std::sync::Arc<Window>> {
-    let made = window::create(comm, wish)?;
+/// Makes a window for the caller, if all processes have called with arguments that are right.
+unsafe fn give(
+    comm: &Communicator,
+    given: Result<Wish>,
+    to: *mut Win,
+) -> Result<std::sync::Arc<Window>> {
+    let given = given.and_then(|wish| not_null(to, "win").map(|()| wish));
+    let made = window::create(comm, given)?;
     // SAFETY: the caller's pointer.
     unsafe { *to = made.handle };
     Ok(made)
@@ -59,14 +64,16 @@ pub unsafe fn win_create(
     win: *mut Win,
 ) -> Result {
     let comm = of_one_side(comm)?;
-    not_null(win, "win")?;
-    let wish = wish(WIN_FLAVOR_CREATE, base as usize, size, disp_unit, info)?;
-    if base.is_null() && size != 0 {
-        let text = format!("base is a null pointer, and the size {size}");
-        return Err(Error::new(ERR_BASE, text));
-    }
+    let given = wish(WIN_FLAVOR_CREATE, base as usize, size, disp_unit, info);
+    let given = given.and_then(|wish| match base.is_null() && size != 0 {
+        true => {
+            let text = format!("base is a null pointer, and the size {size}");
+            Err(Error::new(ERR_BASE, text))
+        }
+        false => Ok(wish),
+    });
     // SAFETY: the caller's pointer.
-    unsafe { give(&comm, wish, win).map(drop) }
+    unsafe { give(&comm, given, win).map(drop) }
 }
 
 unsafe fn allocate(
@@ -77,12 +84,10 @@ unsafe fn allocate(
     win: *mut Win,
 ) -> Result {
     let comm = of_one_side(comm)?;
-    not_null(baseptr, "baseptr")?;
-    not_null(win, "win")?;
-    let wish = wish(flavor, 0, size, unit, info)?;
+    let given = not_null(baseptr, "baseptr").and_then(|()| wish(flavor, 0, size, unit, info));
     // SAFETY: the caller's pointers; the first one is to a pointer.
     unsafe {
-        let made = give(&comm, wish, win)?;
+        let made = give(&comm, given, win)?;
         let base = made.facts.base as *mut c_void;
         baseptr.cast::<*mut c_void>().write_unaligned(base);
     }
@@ -131,10 +136,9 @@ pub unsafe fn win_allocate_shared(
 
 pub unsafe fn win_create_dynamic(info: Info, comm: Comm, win: *mut Win) -> Result {
     let comm = of_one_side(comm)?;
-    not_null(win, "win")?;
-    let wish = wish(WIN_FLAVOR_DYNAMIC, 0, 0, 1, info)?;
+    let given = wish(WIN_FLAVOR_DYNAMIC, 0, 0, 1, info);
     // SAFETY: the caller's pointer.
-    unsafe { give(&comm, wish, win).map(drop) }
+    unsafe { give(&comm, given, win).map(drop) }
 }
 
 pub unsafe fn win_attach(win: Win, base: *mut c_void, size: i64) -> Result {

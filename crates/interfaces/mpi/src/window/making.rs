@@ -12,7 +12,8 @@ use super::{Epochs, Facts, Reach, Target, WINDOWS, Window, copying, epochs, serv
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::blocking_collectives::beside;
-use crate::communicator::{self, Communicator, Inherited, internal_messages};
+use crate::communicator::internal_messages::{self, Failed};
+use crate::communicator::{self, Communicator, Inherited};
 use crate::errhandler::HandlerSlot;
 use crate::error::{Error, Result, checked};
 use crate::info::Hints;
@@ -55,22 +56,32 @@ fn number(low: c_int, high: c_int) -> u64 {
     u64::from(low as u32) | u64::from(high as u32) << 32
 }
 
-fn tell(group: rg::Group, wish: &Wish) -> Result<Vec<Told>> {
+/// What becomes of a call that makes a window, if it has failed at one process.
+const NO_WINDOW: &str = "there is no window";
+
+/// The wish of this process, and what each process tells of itself. An argument of one that is wrong is everybody's error.
+fn tell(group: rg::Group, given: Result<Wish>) -> Result<(Wish, Vec<Told>)> {
     let process = std::process::id();
     PROBE.store(value_of(process as c_int), Ordering::Release);
-    let [low, high] = words(wish.size as u64);
+    let (size, unit) = given.as_ref().map_or((0, 0), |wish| (wish.size, wish.unit));
+    let [low, high] = words(size as u64);
     let [probe, probe_high] = words(&raw const PROBE as u64);
-    let own = [low, high, wish.unit, process as c_int, probe, probe_high];
-    let all = internal_messages::allgather(group, own)?;
+    let class = internal_messages::class_of(&given);
+    let own = [low, high, unit, process as c_int, probe, probe_high, class];
+    let all = internal_messages::allgather(group, own);
+    let (wish, all) = (given?, all?);
+    if let Some(failed) = Failed::first(all.iter().map(|it| it[6])) {
+        return Err(failed.error(NO_WINDOW));
+    }
     let all = all
         .into_iter()
-        .map(|[low, high, unit, process, a, b]| Told {
+        .map(|[low, high, unit, process, a, b, _]| Told {
             size: number(low, high) as i64,
             unit,
             process,
             probe: number(a, b),
         });
-    Ok(all.collect())
+    Ok((wish, all.collect()))
 }
 
 fn value_of(process: c_int) -> u64 {
@@ -89,7 +100,7 @@ struct Shared {
 /// Bytes of a segment, and where the memory of each of these processes begins.
 fn plan(told: &[Told], local: &[c_int], wish: &Wish) -> Option<(usize, Vec<usize>)> {
     let mut end = lock_table::length(local.len(), told.len()).next_multiple_of(PAGE);
-    let is_made = matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED);
+    let is_made = is_made(wish);
     let apart = wish.hints.text(c"alloc_shared_noncontig") == Some("true");
     let mut offsets = Vec::new();
     for &rank in local {
@@ -111,11 +122,12 @@ fn too_large() -> Error {
     )
 }
 
-/// Makes, or maps, the segment of this host. All processes of the window call this.
+/// Makes, or maps, the segment of this host. All processes of the window call this, and each has its own outcome.
 fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> Result<Shared> {
-    let (length, offsets) = plan(told, &local, wish).ok_or_else(too_large)?;
+    let planned = plan(told, &local, wish);
+    let length = planned.as_ref().map_or(usize::MAX, |(length, _)| *length);
     let leader = local[0];
-    let created: Option<(Segment, File)> = match made.rank == leader {
+    let created: Option<(Segment, File)> = match made.rank == leader && planned.is_some() {
         true => Segment::create(length).ok(),
         false => None,
     };
@@ -134,6 +146,7 @@ fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> 
     // The file stays open until all have mapped it.
     let mapped = internal_messages::allgather(made.group, [c_int::from(segment.is_some())])?;
     let all_mapped = local.iter().all(|&rank| mapped[rank as usize] == [1]);
+    let (_, offsets) = planned.ok_or_else(too_large)?;
     if let (true, Some((segment, _))) = (all_mapped, segment) {
         return Ok(Shared {
             locks: LockTable::new(segment, local, made.local.clone()),
@@ -164,26 +177,47 @@ fn local_ranks(made: &Communicator) -> Vec<c_int> {
         .collect()
 }
 
-/// Makes a window. All processes of the communicator call this.
-pub fn create(comm: &Communicator, wish: Wish) -> Result<Arc<Window>> {
-    let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
-    let told = tell(made.group, &wish)?;
-    let local = local_ranks(&made);
-    let hosts_apart = local.len() != told.len();
-    let shared = share(&made, &told, local, &wish)?;
+/// Whether the memory of a window is the library's.
+fn is_made(wish: &Wish) -> bool {
+    matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED)
+}
+
+/// Where the memory of this process begins, and whether that of all processes of its host can be copied.
+fn own_part(made: &Communicator, told: &[Told], wish: &Wish, shared: &Shared) -> (usize, bool) {
     let own_place = shared.locks.place(made.rank).unwrap_or(0);
-    let is_made = matches!(wish.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED);
-    let base = match is_made {
-        true => shared.locks.segment.base() as usize + shared.offsets[own_place],
-        false => wish.base,
-    };
+    if is_made(wish) {
+        let offset = shared.offsets[own_place];
+        return (shared.locks.segment.base() as usize + offset, true);
+    }
     let can_copy = shared.locks.local.iter().all(|&rank| {
         let it = &told[rank as usize];
-        is_made || copying::is_possible(it.process, it.probe, value_of(it.process))
+        copying::is_possible(it.process, it.probe, value_of(it.process))
     });
+    (wish.base, can_copy)
+}
+
+/// Makes a window. All processes of the communicator call this, each with its own wish, or with the error of its arguments.
+pub fn create(comm: &Communicator, given: Result<Wish>) -> Result<Arc<Window>> {
+    let (wish, told) = tell(comm.hidden, given)?;
+    let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
+    let local = local_ranks(&made);
+    let hosts_apart = local.len() != told.len();
+    let shared = share(&made, &told, local, &wish);
+    let class = internal_messages::class_of(&shared);
+    let (base, can_copy, alone) = match &shared {
+        Ok(shared) => {
+            let (base, can_copy) = own_part(&made, &told, &wish, shared);
+            (base, can_copy, shared.alone)
+        }
+        Err(_) => (0, false, false),
+    };
     let [low, high] = words(base as u64);
-    let all = [low, high, can_copy.into(), shared.alone.into()];
-    let all = internal_messages::allgather(made.group, all)?;
+    let all = [low, high, can_copy.into(), alone.into(), class];
+    let all = internal_messages::allgather(made.group, all);
+    let (shared, all) = (shared?, all?);
+    if let Some(failed) = Failed::first(all.iter().map(|it| it[4])) {
+        return Err(failed.error(NO_WINDOW));
+    }
     let can_copy = all.iter().all(|it| it[2] != 0);
     let some_alone = told.len() > 1 && all.iter().any(|it| it[3] != 0);
     if wish.flavor == WIN_FLAVOR_SHARED && (hosts_apart || some_alone) {
@@ -198,7 +232,7 @@ pub fn create(comm: &Communicator, wish: Wish) -> Result<Arc<Window>> {
             let place = shared.locks.place(rank);
             let reach = match place {
                 Some(_) if rank == made.rank => Reach::Mapped(base),
-                Some(place) if is_made => {
+                Some(place) if is_made(&wish) => {
                     Reach::Mapped(shared.locks.segment.base() as usize + shared.offsets[place])
                 }
                 Some(_) if can_copy => Reach::Copied(told.process),
@@ -279,11 +313,14 @@ fn publish(
     let window = super::held(Win(handle))?;
     super::open(&window);
     if has_service {
-        let server = service::start(window.clone())?;
-        *window
-            .server
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(server);
+        let started = service::start(window.clone()).map(|server| window.set_server(server));
+        // Nobody would answer what is asked of a process without a service.
+        let agreed = internal_messages::agree_on_outcome(window.comm.group, started, NO_WINDOW);
+        if let Err(error) = agreed {
+            window.end_service();
+            super::remove(window.handle);
+            return Err(error);
+        }
     }
     Ok(window)
 }

@@ -1,0 +1,142 @@
+/* Collective calls on windows that fail at one process: its argument is wrong, or something cannot be had. Nobody waits
+ * for it. */
+#define _GNU_SOURCE
+#include "mpi_check.h"
+#include "failing.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+/* Calls of the library's that can fail in this process. */
+int memfd_create(const char *name, unsigned flags)
+{
+    int (*call)(const char *, unsigned) = dlsym(RTLD_NEXT, "memfd_create");
+    if (!fails("memfd_create"))
+        return call(name, flags);
+    errno = EMFILE;
+    return -1;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument)
+{
+    int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    return fails("pthread_create") ? EAGAIN : call(thread, attributes, begin, argument);
+}
+
+enum { N = 64 };
+
+/* A window of N longs in each process. */
+static MPI_Win fresh_window(long **memory)
+{
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Aint bytes = N * sizeof(long);
+    SUCCEEDS(MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, memory, &win));
+    SUCCEEDS(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    return win;
+}
+
+/* The communicator has windows still. */
+static void goes_on(void)
+{
+    long *memory, given = 7 + me;
+    MPI_Win win = fresh_window(&memory);
+    SUCCEEDS(MPI_Win_fence(0, win));
+    SUCCEEDS(MPI_Put(&given, 1, MPI_LONG, (me + 1) % size, 3, 1, MPI_LONG, win));
+    SUCCEEDS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    CHECK(memory[3] == 7 + (me + size - 1) % size);
+    SUCCEEDS(MPI_Win_free(&win));
+}
+
+/* A wrong argument of the last process is everybody's error. */
+static void arguments(void)
+{
+    int wrong = me == size - 1;
+    long own[N];
+    void *base;
+    MPI_Win win = MPI_WIN_NULL;
+    FAILS(MPI_ERR_SIZE, MPI_Win_create(own, wrong ? -1 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    FAILS(MPI_ERR_DISP, MPI_Win_create(own, 8, wrong ? 0 : 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    FAILS(MPI_ERR_BASE, MPI_Win_create(wrong ? NULL : own, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    FAILS(MPI_ERR_ARG, MPI_Win_create(own, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, wrong ? NULL : &win));
+    FAILS(MPI_ERR_ARG, MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, wrong ? NULL : &base, &win));
+    FAILS(MPI_ERR_SIZE, MPI_Win_allocate_shared(wrong ? -1 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    FAILS(MPI_ERR_ARG, MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, wrong ? NULL : &win));
+    CHECK(win == MPI_WIN_NULL);
+    goes_on();
+}
+
+/* The processes of a host share memory, which the first of them makes: whether this is the one for the host of the last process. */
+static int makes_memory_of_last(void)
+{
+    MPI_Comm host;
+    int rank, last = me == size - 1, has_last;
+    SUCCEEDS(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    SUCCEEDS(MPI_Comm_rank(host, &rank));
+    SUCCEEDS(MPI_Allreduce(&last, &has_last, 1, MPI_INT, MPI_MAX, host));
+    SUCCEEDS(MPI_Comm_free(&host));
+    return rank == 0 && has_last;
+}
+
+/* Bytes of addresses that this process uses. */
+static rlim_t addresses(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%ld", &pages) == 1);
+    fclose(file);
+    return (rlim_t)pages * 4096;
+}
+
+/* The memory cannot be had on one host, or by one process. */
+static void memory(void)
+{
+    int last = me == size - 1, makes = makes_memory_of_last();
+    long own[N];
+    void *base;
+    MPI_Win win = MPI_WIN_NULL;
+    FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate(last ? (MPI_Aint)1 << 60 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    /* Two of these are longer together than addresses are. */
+    int code = MPI_Win_allocate(me >= size / 2 ? INT64_MAX : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    CHECK(class_of(code) == (size >= 4 ? MPI_ERR_SIZE : MPI_ERR_NO_MEM));
+    code = MPI_Win_allocate_shared(last ? (MPI_Aint)1 << 60 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    CHECK(class_of(code) == MPI_ERR_NO_MEM || class_of(code) == MPI_ERR_RMA_SHARED);
+    failing = makes ? "memfd_create" : "";
+    FAILS(MPI_ERR_NO_MEM, MPI_Win_create(own, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    FAILS(MPI_ERR_NO_MEM, MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    failing = "";
+    goes_on();
+    /* The last process can map neither the memory of all nor its own. */
+    struct rlimit before, limit;
+    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    limit = before;
+    limit.rlim_cur = addresses() + (128 << 20);
+    CHECK(!last || setrlimit(RLIMIT_AS, &limit) == 0);
+    FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate(256 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    CHECK(!last || setrlimit(RLIMIT_AS, &before) == 0);
+    CHECK(win == MPI_WIN_NULL);
+    goes_on();
+}
+
+/* The last process has no thread to serve its memory, which other hosts ask for. */
+static void service(void)
+{
+    void *base;
+    MPI_Win win = MPI_WIN_NULL;
+    goes_on();
+    failing = me == size - 1 ? "pthread_create" : "";
+    FAILS(MPI_ERR_OTHER, MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    failing = "";
+    CHECK(win == MPI_WIN_NULL);
+    goes_on();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"arguments", arguments}, {"memory", memory}, {"service", service}, {NULL, NULL}};
+    return play(argc, argv, scenarios);
+}
