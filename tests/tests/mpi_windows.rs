@@ -96,6 +96,24 @@ fn nobody_waits_for_a_process_that_cannot_serve_its_memory() {
 }
 
 #[test]
+fn nobody_waits_for_a_process_that_cannot_free_a_window() {
+    everywhere_of("window_mistakes", "ending");
+}
+
+#[test]
+fn nobody_waits_for_a_process_whose_puts_have_failed() {
+    across("window_mistakes", "displaced");
+}
+
+#[test]
+fn a_target_does_not_wait_for_an_origin_that_misses_another_target() {
+    Job::of(3, &program("window_mistakes"), &["absent"])
+        .option("--on-failure=continue")
+        .run()
+        .ended_with(128 + 9);
+}
+
+#[test]
 fn a_lock_whose_holder_has_died_is_an_error() {
     for processes in [2, 4] {
         Job::of(processes, &program("windows"), &["dead_holder"])

@@ -1,4 +1,4 @@
-/* Collective calls on windows that fail at one process: its argument is wrong, or something cannot be had. Nobody waits
+/* Collective calls on windows that fail at one process: its argument is wrong, an epoch of its is open, or something cannot be had. Nobody waits
  * for it. */
 #define _GNU_SOURCE
 #include "mpi_check.h"
@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -134,9 +135,98 @@ static void service(void)
     goes_on();
 }
 
+static int keeps;
+
+static int delete_or_not(MPI_Win win, int key, void *value, void *extra)
+{
+    (void)win, (void)key, (void)value, (void)extra;
+    return keeps ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* The window stays while the last process has an epoch open, or an attribute that is not to be deleted. */
+static void ending(void)
+{
+    int last = me == size - 1, key;
+    long *memory;
+    MPI_Win win = fresh_window(&memory);
+    if (last)
+        SUCCEEDS(MPI_Win_lock(MPI_LOCK_SHARED, me, 0, win));
+    OF_LAST(MPI_ERR_RMA_SYNC, MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    FAILS(MPI_ERR_RMA_SYNC, MPI_Win_free(&win));
+    CHECK(win != MPI_WIN_NULL);
+    if (last)
+        SUCCEEDS(MPI_Win_unlock(me, win));
+    OF_LAST(MPI_ERR_ASSERT, MPI_Win_fence(last ? MPI_MODE_NOCHECK : 0, win));
+    SUCCEEDS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    SUCCEEDS(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_or_not, &key, NULL));
+    SUCCEEDS(MPI_Win_set_attr(win, key, &key));
+    keeps = last;
+    FAILS(MPI_ERR_OTHER, MPI_Win_free(&win));
+    CHECK(win != MPI_WIN_NULL);
+    keeps = 0;
+    SUCCEEDS(MPI_Win_free(&win));
+    CHECK(win == MPI_WIN_NULL);
+    SUCCEEDS(MPI_Win_free_keyval(&key));
+}
+
+/* What the last process puts to process 0, on another host, has no place there. It hears of that when its epoch ends, and others do not wait. */
+static void displaced(void)
+{
+    enum { NOWHERE = 16 };
+    int last = size - 1, other = me == 0 ? last : 0;
+    long value = 5;
+    MPI_Win win;
+    MPI_Group all, peer;
+    SUCCEEDS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    SUCCEEDS(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    SUCCEEDS(MPI_Win_fence(0, win));
+    if (me == last)
+        SUCCEEDS(MPI_Put(&value, 1, MPI_LONG, 0, NOWHERE, 1, MPI_LONG, win));
+    OF_LAST(MPI_ERR_RMA_RANGE, MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    SUCCEEDS(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    SUCCEEDS(MPI_Group_incl(all, 1, &other, &peer));
+    if (me == 0) {
+        SUCCEEDS(MPI_Win_post(peer, 0, win));
+        SUCCEEDS(MPI_Win_wait(win));
+    } else if (me == last) {
+        SUCCEEDS(MPI_Win_start(peer, 0, win));
+        SUCCEEDS(MPI_Put(&value, 1, MPI_LONG, 0, NOWHERE, 1, MPI_LONG, win));
+        FAILS(MPI_ERR_RMA_RANGE, MPI_Win_complete(win));
+    }
+    SUCCEEDS(MPI_Group_free(&peer));
+    SUCCEEDS(MPI_Group_free(&all));
+    SUCCEEDS(MPI_Win_free(&win));
+}
+
+/* Process 0 cannot begin to reach two targets, of which the last one has died: the other one does not wait for it. */
+static void absent(void)
+{
+    int targets[2] = {1, size - 1}, origin = 0;
+    long *memory;
+    MPI_Win win = fresh_window(&memory);
+    MPI_Group all, group;
+    SUCCEEDS(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    if (me == size - 1)
+        raise(SIGKILL);
+    if (me == 0) {
+        SUCCEEDS(MPI_Group_incl(all, 2, targets, &group));
+        FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_start(group, 0, win));
+        SUCCEEDS(MPI_Group_free(&group));
+    } else {
+        SUCCEEDS(MPI_Group_incl(all, 1, &origin, &group));
+        SUCCEEDS(MPI_Win_post(group, 0, win));
+        SUCCEEDS(MPI_Win_wait(win));
+        SUCCEEDS(MPI_Group_free(&group));
+    }
+    SUCCEEDS(MPI_Group_free(&all));
+    FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_free(&win));
+    CHECK(win == MPI_WIN_NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"arguments", arguments}, {"memory", memory}, {"service", service}, {NULL, NULL}};
+        {"arguments", arguments}, {"memory", memory}, {"service", service}, {"ending", ending},
+        {"displaced", displaced}, {"absent", absent}, {NULL, NULL}};
     return play(argc, argv, scenarios);
 }

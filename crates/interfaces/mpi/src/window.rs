@@ -31,7 +31,7 @@ pub use targets::{Reach, Target};
 
 use crate::abi::*;
 use crate::attributes::Attributes;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, internal_messages};
 use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Result};
 use crate::info::Hints;
@@ -302,13 +302,18 @@ impl Window {
         }
     }
 
-    /// The end of a window, after all processes have come here; of this process' part alone if one has died.
-    pub fn end(&self) -> Result {
+    /// The end of a window, after all processes have come here; of this process' part alone if one has died. The window stays for all while one
+    /// has an epoch open, or cannot delete its attributes, which `delete` does.
+    pub fn end(&self, delete: impl FnOnce() -> Result) -> Result {
+        const STAYS: &str = "the window stays";
+        let group = self.comm.group;
+        let ((), came) = internal_messages::meet_with(group, self.check_between(), STAYS)?;
+        let deleted = delete();
         let flushed = self.flush_all();
-        let met = self.meet();
+        let ((), met) = internal_messages::meet_with(group, deleted, STAYS)?;
         self.end_service();
         remove(self.handle);
-        flushed.and(met)
+        flushed.and(came).and(met)
     }
 }
 

@@ -8,10 +8,7 @@ use crate::error::{Result, not_null};
 use crate::window::{check_assert, get};
 
 pub unsafe fn win_fence(assert: c_int, win: Win) -> Result {
-    let window = get(win)?;
-    let allowed = MODE_NOSTORE | MODE_NOPUT | MODE_NOPRECEDE | MODE_NOSUCCEED;
-    check_assert(assert, allowed)?;
-    window.fence(assert)
+    get(win)?.fence(assert)
 }
 
 pub unsafe fn win_post(group: Group, assert: c_int, win: Win) -> Result {

@@ -201,12 +201,12 @@ pub unsafe fn win_free(win: *mut Win) -> Result {
     // SAFETY: the caller's pointer.
     let handle = unsafe { *win };
     let window = held(handle)?;
-    window.check_between()?;
     // SAFETY: the program's functions for its attributes.
-    unsafe { window.attributes.delete_all(handle)? };
-    let ended = window.end();
-    // SAFETY: the caller's pointer.
-    unsafe { *win = WIN_NULL };
+    let ended = window.end(|| unsafe { window.attributes.delete_all(handle) });
+    if held(handle).is_err() {
+        // SAFETY: the caller's pointer.
+        unsafe { *win = WIN_NULL };
+    }
     ended
 }
 

@@ -196,25 +196,34 @@ impl Window {
         epochs.check_free()
     }
 
-    /// Ends the epoch between fences, and begins the next one.
-    pub fn fence(&self, assert: c_int) -> Result {
-        {
-            let epochs = self.epochs();
-            if !matches!(epochs.access, Access::Fence(_)) {
-                epochs.check_free()?;
-            }
-            if epochs.exposure.is_some() {
-                return Err(wrong("an epoch of MPI_Win_post is open"));
-            }
+    /// A fence with these assertions may come now.
+    fn check_fence(&self, assert: c_int) -> Result {
+        let allowed = MODE_NOSTORE | MODE_NOPUT | MODE_NOPRECEDE | MODE_NOSUCCEED;
+        check_assert(assert, allowed)?;
+        let epochs = self.epochs();
+        if !matches!(epochs.access, Access::Fence(_)) {
+            epochs.check_free()?;
         }
-        self.flush_all()?;
-        self.meet()?;
+        match epochs.exposure {
+            None => Ok(()),
+            Some(_) => Err(wrong("an epoch of MPI_Win_post is open")),
+        }
+    }
+
+    /// Ends the epoch between fences, and begins the next one. An error of this process keeps nobody waiting.
+    pub fn fence(&self, assert: c_int) -> Result {
+        if let Err(error) = self.check_fence(assert) {
+            let _ = self.meet();
+            return Err(error);
+        }
+        let flushed = self.flush_all();
+        let met = self.meet();
         fence(Ordering::SeqCst);
         self.epochs().access = match assert & MODE_NOSUCCEED {
             0 => Access::Fence(false),
             _ => Access::None,
         };
-        Ok(())
+        flushed.and(met)
     }
 
     fn ranks_of(&self, group: Group) -> Result<Vec<c_int>> {
@@ -247,10 +256,16 @@ impl Window {
         let completions = completions.collect::<Result<Vec<_>>>()?;
         epochs.exposure = Some(completions);
         drop(epochs);
-        if assert & MODE_NOCHECK == 0 {
-            ranks.iter().try_for_each(|&rank| self.tell(rank, POSTED))?;
+        match assert & MODE_NOCHECK {
+            0 => self.tell_all(&ranks, POSTED),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Empty messages to all of these processes, also when one of them cannot be told.
+    fn tell_all(&self, ranks: &[c_int], tag: c_int) -> Result {
+        let told = ranks.iter().map(|&rank| self.tell(rank, tag));
+        told.fold(Ok(()), Result::and)
     }
 
     /// Begins to reach these processes, when they have posted.
@@ -258,17 +273,33 @@ impl Window {
         let ranks = self.ranks_of(group)?;
         self.epochs().check_free()?;
         if assert & MODE_NOCHECK == 0 {
-            for &rank in &ranks {
-                let posted = self.hear(rank, POSTED)?;
-                checked(progress::wait(posted, &mut rg::Status::default()))?;
-            }
+            self.await_posted(&ranks)?;
         }
         fence(Ordering::SeqCst);
         self.epochs().access = Access::Started(ranks);
         Ok(())
     }
 
-    /// Ends that.
+    /// Waits until these processes have posted. If one of them has failed the others are told that this process has completed: there is no
+    /// epoch that they could wait for.
+    fn await_posted(&self, ranks: &[c_int]) -> Result {
+        let (mut posted, mut result) = (Vec::new(), Ok(()));
+        for &rank in ranks {
+            let heard = self
+                .hear(rank, POSTED)
+                .and_then(|request| checked(progress::wait(request, &mut rg::Status::default())));
+            if heard.is_ok() {
+                posted.push(rank);
+            }
+            result = result.and(heard);
+        }
+        if result.is_err() {
+            let _ = self.tell_all(&posted, COMPLETED);
+        }
+        result
+    }
+
+    /// Ends that. The targets hear of it also if what was left to them has failed.
     pub fn complete(&self) -> Result {
         let mut epochs = self.epochs();
         let access = std::mem::replace(&mut epochs.access, Access::None);
@@ -277,10 +308,8 @@ impl Window {
             return Err(wrong("no epoch of MPI_Win_start is open"));
         };
         drop(epochs);
-        self.flush(ranks.iter().copied())?;
-        ranks
-            .iter()
-            .try_for_each(|&rank| self.tell(rank, COMPLETED))
+        let flushed = self.flush(ranks.iter().copied());
+        flushed.and(self.tell_all(&ranks, COMPLETED))
     }
 
     /// Whether those who may reach this process' memory have completed; waits until they have, if it is to.
