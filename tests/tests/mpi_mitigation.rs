@@ -67,6 +67,17 @@ fn sides_that_are_connected_end_when_the_communicator_of_one_is_revoked() {
 }
 
 #[test]
+fn whoever_waits_at_a_port_ends_when_the_communicator_is_revoked() {
+    for processes in [1, 2, 5] {
+        job(processes, &["ports", "-1"]).run().passed();
+    }
+    job(4, &["ports", "-1"])
+        .across("alpha:2,beta:2")
+        .run()
+        .passed();
+}
+
+#[test]
 fn a_failure_while_the_shared_pointer_of_a_file_moves_keeps_nobody_waiting() {
     for (victim, seed) in failures().filter(|(victim, _)| victim != "7") {
         survived(job(3, &["pointer", &victim, &seed]));

@@ -474,6 +474,38 @@ static void connecting(void)
     }
 }
 
+/* All wait at a port, to accept or to connect, where nobody comes, until one revokes their communicator. */
+static void ports(void)
+{
+    enum { ROUNDS = 8 };
+    char port[MPI_MAX_PORT_NAME] = "";
+    be_patient();
+    if (me == 0)
+        SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, port));
+    SUCCEEDS(MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD));
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Comm comm, both;
+        pthread_t thread;
+        int revokes = me == round / 2 % size;
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        SUCCEEDS(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        if (revokes)
+            CHECK(pthread_create(&thread, NULL, revoke_soon, &comm) == 0);
+        HERE;
+        if (round % 2 == 0)
+            FAILS(MPIX_ERR_REVOKED, MPI_Comm_accept(port, MPI_INFO_NULL, 0, comm, &both));
+        else
+            FAILS(MPIX_ERR_REVOKED, MPI_Comm_connect(port, MPI_INFO_NULL, 0, comm, &both));
+        if (revokes)
+            CHECK(pthread_join(thread, NULL) == 0);
+        SUCCEEDS(MPI_Comm_free(&comm));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    if (me == 0)
+        SUCCEEDS(MPI_Close_port(port));
+}
+
 /* One fails while all move the pointer that they share of a file: the others go on moving it, and close the file. */
 static void pointer(void)
 {
@@ -721,7 +753,7 @@ int main(int argc, char **argv)
     static const struct scenario scenarios[] = {
         {"agree", agree},     {"agree-later", agree_later}, {"collective", collective}, {"blocked", blocked}, {"world", world},
         {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {"making", making},       {"pointer", pointer}, {"missing", missing},
-        {"connecting", connecting}, {"given-up", given_up},
+        {"connecting", connecting}, {"ports", ports}, {"given-up", given_up},
         {NULL, NULL},
     };
     if (argc > 2)

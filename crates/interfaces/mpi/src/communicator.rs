@@ -37,7 +37,7 @@ pub use shrinking::shrink;
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::errhandler::{Handled, HandlerSlot};
-use crate::error::{Result, checked};
+use crate::error::{Error, REVOKED, Result, checked};
 use crate::info::Hints;
 use crate::process;
 use crate::topology::Topology;
@@ -109,6 +109,15 @@ impl Communicator {
     /// The group of the engine's with this side alone.
     pub fn own_group(&self) -> rg::Group {
         self.remote.as_ref().map_or(self.group, |remote| remote.own)
+    }
+
+    /// Fails if the communicator is revoked, as far as is known here.
+    pub fn check_not_revoked(&self) -> Result {
+        // SAFETY: it takes a group by value.
+        match unsafe { rg::rg_group_is_revoked(self.group) } {
+            1 => Err(Error::new(REVOKED, "the communicator is revoked")),
+            code => checked(code),
+        }
     }
 
     fn with_description<T>(&self, act: impl FnOnce(&mut Description) -> T) -> T {

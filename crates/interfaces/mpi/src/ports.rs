@@ -23,7 +23,7 @@ static NUMBERS: Numbers = Numbers::below(LAST as u32 + 1);
 /// The tag of messages between the two ends of a socket.
 pub const JOIN: c_int = 2;
 
-/// Seconds after which a process that waits looks whether the port is still open: nobody tells it.
+/// Seconds after which a process that waits looks whether it still has to, such as whether the port is still open: nobody tells it.
 const LOOK: f64 = 0.5;
 
 /// The task that has opened a port, and its number there.
@@ -148,18 +148,22 @@ fn own_port(name: &CStr) -> Result<Port> {
     }
 }
 
-/// Waits for somebody to connect to a port of this process': gives him these words, and returns his.
-pub fn accept(name: &CStr, words: &[c_int]) -> Result<Vec<c_int>> {
+/// Waits for somebody to connect to a port of this process': gives him these words, and returns his. Ends when `check` fails before that.
+pub fn accept(name: &CStr, words: &[c_int], check: &dyn Fn() -> Result) -> Result<Vec<c_int>> {
     let port = own_port(name)?;
+    let channel = internal_messages::CHANNEL;
     loop {
-        let (from, theirs) =
-            internal_messages::receive(internal_messages::CHANNEL, rg::ANY, port.tag())?;
+        let asked = internal_messages::receive_within(channel, rg::ANY, port.tag(), LOOK)?;
+        let Some((from, theirs)) = asked else {
+            check()?;
+            continue;
+        };
         let Some((&number, theirs)) = theirs.split_first() else {
             continue;
         };
         // It may not want to wait any more.
         if look(&asking(from, number), rg::TAKE)?.is_some() {
-            internal_messages::send(internal_messages::CHANNEL, from, port.tag() + 1, words)?;
+            internal_messages::send(channel, from, port.tag() + 1, words)?;
             return Ok(theirs.to_vec());
         }
     }
@@ -170,8 +174,13 @@ fn asking(task: c_int, number: c_int) -> CString {
     entry("asking", format!("{task}.{number}").as_bytes())
 }
 
-/// Connects to a port: gives these words to the process that accepts, and returns its. It waits so many seconds at most.
-pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>> {
+/// Connects to a port: gives these words to the process that accepts, and returns its. It waits so many seconds at most, and until `check` fails.
+pub fn connect(
+    name: &CStr,
+    words: &[c_int],
+    seconds: f64,
+    check: &dyn Fn() -> Result,
+) -> Result<Vec<c_int>> {
     let port = Port::parse(name)?;
     if look(&entry("port", name.to_bytes()), 0)?.is_none() {
         let text = format!("no process of this job has the port {name:?} open");
@@ -197,7 +206,8 @@ pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>>
             return Ok(theirs);
         }
         let is_open = look(&entry("port", name.to_bytes()), 0)?.is_some();
-        if is_open && left > LOOK {
+        let allowed = check();
+        if is_open && left > LOOK && allowed.is_ok() {
             continue;
         }
         if look(&asking, rg::TAKE)?.is_none() {
@@ -205,6 +215,7 @@ pub fn connect(name: &CStr, words: &[c_int], seconds: f64) -> Result<Vec<c_int>>
                 internal_messages::receive(internal_messages::CHANNEL, port.task, answer)?.1,
             );
         }
+        allowed?;
         let text = match is_open {
             true => format!(
                 "nobody has accepted at the port {name:?} within {seconds} s (the hint \"timeout\" says how long to wait)"

@@ -64,8 +64,9 @@ fn limit(hints: &Hints) -> Result<f64> {
     })
 }
 
+/// Connects at a port by `ask`, which gives the other side these words and has its words, unless the last argument fails meanwhile.
 unsafe fn connected(
-    ask: impl FnOnce(&CStr, &Hints, &[c_int]) -> Result<Vec<c_int>>,
+    ask: impl FnOnce(&CStr, &Hints, &[c_int], &dyn Fn() -> Result) -> Result<Vec<c_int>>,
     port_name: *const c_char,
     info: Info,
     root: c_int,
@@ -79,7 +80,9 @@ unsafe fn connected(
         let hints = info::optional(info)?;
         // SAFETY: the caller's text, at the root.
         let port = unsafe { port_of(port_name)? };
-        LeaderExchange::agree(&comm, |words| ask(port, &hints, words))
+        // The other processes wait for this one, and not in the communicator itself.
+        let check = || comm.check_not_revoked();
+        LeaderExchange::agree(&comm, |words| ask(port, &hints, words, &check))
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
@@ -92,7 +95,9 @@ pub unsafe fn comm_accept(
     comm: Comm,
     newcomm: *mut Comm,
 ) -> Result {
-    let accept = |port: &CStr, _: &Hints, words: &[c_int]| ports::accept(port, words);
+    let accept = |port: &CStr, _: &Hints, words: &[c_int], check: &dyn Fn() -> Result| {
+        ports::accept(port, words, check)
+    };
     // SAFETY: the caller's text and pointer.
     unsafe { connected(accept, port_name, info, root, comm, newcomm) }
 }
@@ -104,8 +109,9 @@ pub unsafe fn comm_connect(
     comm: Comm,
     newcomm: *mut Comm,
 ) -> Result {
-    let connect =
-        |port: &CStr, hints: &Hints, words: &[c_int]| ports::connect(port, words, limit(hints)?);
+    let connect = |port: &CStr, hints: &Hints, words: &[c_int], check: &dyn Fn() -> Result| {
+        ports::connect(port, words, limit(hints)?, check)
+    };
     // SAFETY: the caller's text and pointer.
     unsafe { connected(connect, port_name, info, root, comm, newcomm) }
 }
