@@ -20,6 +20,18 @@ fn wrong_arguments_of_the_root_are_an_error_of_all() {
 }
 
 #[test]
+fn nobody_waits_for_a_process_without_a_place_for_what_is_made() {
+    mpi::play("processes", 2, "without_a_place");
+    mpi::play("processes", 3, "without_a_place");
+}
+
+#[test]
+fn nobody_waits_for_a_process_that_cannot_disconnect() {
+    mpi::play("processes", 2, "disconnect_later");
+    mpi::play("processes", 3, "disconnect_later");
+}
+
+#[test]
 fn a_socket_whose_other_end_is_closed_is_an_error() {
     mpi::play("processes", 1, "join_nobody");
 }

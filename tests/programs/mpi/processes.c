@@ -125,6 +125,55 @@ static void spawn_wrongly(void)
     CHECK(class_of(codes[0]) == MPI_ERR_SPAWN && class_of(codes[1]) == MPI_ERR_SPAWN);
 }
 
+/* One process has no place for what is to be made: that is everybody's error, before anything is started or anybody is asked. */
+static void without_a_place(void)
+{
+    MPI_Comm *place = me == size - 1 ? NULL : &(MPI_Comm){MPI_COMM_NULL};
+    char port[MPI_MAX_PORT_NAME] = "";
+    char *commands[] = {program}, *first[] = {"child", NULL}, **arguments[] = {first};
+    int counts[] = {1};
+    MPI_Info infos[] = {MPI_INFO_NULL};
+    if (me == 0)
+        SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, port));
+    FAILS(MPI_ERR_ARG, MPI_Comm_spawn(program, first, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, place, MPI_ERRCODES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Comm_spawn_multiple(1, commands, arguments, counts, infos, 0, MPI_COMM_WORLD, place,
+                                               MPI_ERRCODES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, place));
+    FAILS(MPI_ERR_ARG, MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, place));
+    if (me == 0)
+        SUCCEEDS(MPI_Close_port(port));
+    /* The other side hears of it. */
+    MPI_Comm side, both;
+    SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, me == 0, 0, &side));
+    FAILS(MPI_ERR_ARG, MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, me == 0, 3, me == size - 1 ? NULL : &both));
+    SUCCEEDS(MPI_Comm_free(&side));
+}
+
+static int keeps;
+
+static int delete_or_not(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return keeps ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* One process does not let an attribute be deleted: the communicator stays, and nobody waits. */
+static void disconnect_later(void)
+{
+    MPI_Comm comm;
+    int key;
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    SUCCEEDS(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_or_not, &key, NULL));
+    SUCCEEDS(MPI_Comm_set_attr(comm, key, &key));
+    keeps = me == size - 1;
+    FAILS(MPI_ERR_OTHER, MPI_Comm_disconnect(&comm));
+    CHECK(comm != MPI_COMM_NULL);
+    keeps = 0;
+    SUCCEEDS(MPI_Comm_disconnect(&comm));
+    CHECK(comm == MPI_COMM_NULL);
+    SUCCEEDS(MPI_Comm_free_keyval(&key));
+}
+
 /* The other end of the socket is closed already. */
 static void join_nobody(void)
 {
@@ -260,6 +309,7 @@ int main(int argc, char **argv)
     static const struct scenario scenarios[] = {
         {"spawn", spawn}, {"spawn_several", spawn_several}, {"spawn_nothing", spawn_nothing},
         {"spawn_wrongly", spawn_wrongly}, {"join_nobody", join_nobody},
+        {"without_a_place", without_a_place}, {"disconnect_later", disconnect_later},
         {"ports", ports}, {"join", join},                   {NULL, NULL}};
     program = argv[0];
     if (argc > 1 && (strcmp(argv[1], "child") == 0 || strcmp(argv[1], "other") == 0)) {

@@ -31,18 +31,20 @@ struct Started {
     failed: Option<Error>,
 }
 
-/// Starts processes for a communicator's, whose process with rank `root` alone has the commands, or the error of its arguments, which is
-/// everybody's. The way to them, and a code for each process that was to be started, which is there even if the call fails.
+/// Starts processes for a communicator's, whose process with rank `root` alone has the commands. Any process may have an error of its arguments
+/// instead, which is everybody's. The way to them, and a code for each process that was to be started, which is there even if the call fails.
 pub fn spawn(
     comm: &Communicator,
     root: c_int,
-    commands: Result<Vec<Command>>,
+    given: Result<Vec<Command>>,
 ) -> (Vec<c_int>, Result<Made>) {
     let mut codes = Vec::new();
-    let wanted = commands.as_deref().unwrap_or_default();
-    let count: usize = wanted.iter().map(|it| it.count.max(0) as usize).sum();
-    let made = communicator::connect(comm, root, || {
-        let commands = commands?;
+    let (given, commands) = match given {
+        Ok(commands) => (Ok(()), commands),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    let count: usize = commands.iter().map(|it| it.count.max(0) as usize).sum();
+    let made = communicator::connect(comm, root, given, || {
         let started = start_all(&commands);
         codes = started.codes;
         if let Some(error) = started.failed {

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::*;
+use crate::communicator::internal_messages::agree_on_outcome;
 use crate::communicator::{self, get, route};
 use crate::error::{Error, Result, not_null};
 use crate::groups;
@@ -151,9 +152,10 @@ unsafe fn free(comm: *mut Comm, waits: bool) -> Result {
         return Err(Error::new(ERR_COMM, text));
     }
     // SAFETY: the program's functions for its attributes.
-    unsafe { found.attributes.delete_all(handle)? };
-    if waits {
-        communicator::internal_messages::barrier(found.group)?;
+    let deleted = unsafe { found.attributes.delete_all(handle) };
+    match waits {
+        true => agree_on_outcome(found.group, deleted, "the communicator stays")?,
+        false => deleted?,
     }
     communicator::remove(handle)?;
     // SAFETY: the caller's pointer.

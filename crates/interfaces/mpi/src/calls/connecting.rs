@@ -75,8 +75,8 @@ unsafe fn connected(
 ) -> Result {
     let comm = get(comm)?;
     check_root(&comm, root)?;
-    not_null(newcomm, "newcomm")?;
-    let made = communicator::connect(&comm, root, || {
+    let given = not_null(newcomm, "newcomm");
+    let made = communicator::connect(&comm, root, given, || {
         let hints = info::optional(info)?;
         // SAFETY: the caller's text, at the root.
         let port = unsafe { port_of(port_name)? };
@@ -214,7 +214,7 @@ pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
         unsafe { *intercomm = COMM_NULL };
         return Ok(());
     }
-    let made = communicator::connect(&own, 0, || {
+    let made = communicator::connect(&own, 0, Ok(()), || {
         internal_messages::send(internal_messages::CHANNEL, tid, ports::JOIN, &[])?;
         internal_messages::receive(internal_messages::CHANNEL, tid, ports::JOIN)?;
         Ok(LeaderExchange::fresh(vec![tid]))

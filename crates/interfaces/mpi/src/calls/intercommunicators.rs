@@ -35,7 +35,6 @@ pub unsafe fn intercomm_create(
     newintercomm: *mut Comm,
 ) -> Result {
     let comm = get(local_comm)?;
-    not_null(newintercomm, "newintercomm")?;
     if comm.remote.is_some() {
         return Err(no_intra());
     }
@@ -52,11 +51,14 @@ pub unsafe fn intercomm_create(
         Ok((bridge, remote_leader))
     };
     let bridge = match comm.rank == local_leader {
-        // Known before anything is said to anybody.
-        true => Some(bridge()?),
-        false => None,
+        true => bridge().map(Some),
+        false => Ok(None),
     };
-    let made = communicator::create_inter(&comm, local_leader, bridge, tag)?;
+    let (given, bridge) = match bridge {
+        Ok(bridge) => (not_null(newintercomm, "newintercomm"), bridge),
+        Err(error) => (Err(error), None),
+    };
+    let made = communicator::create_inter(&comm, local_leader, given, bridge, tag)?;
     // SAFETY: the caller's pointer.
     unsafe { give(Some(made), Inherited::of(&comm), newintercomm) }
 }

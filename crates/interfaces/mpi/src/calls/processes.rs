@@ -86,7 +86,8 @@ unsafe fn start(
     intercomm: *mut Comm,
     codes: Codes,
 ) -> Result {
-    let (found, made) = spawn::spawn(comm, root, commands);
+    let given = not_null(intercomm, "intercomm").and(commands);
+    let (found, made) = spawn::spawn(comm, root, given);
     if !codes.at.is_null() {
         for (at, code) in found.into_iter().enumerate() {
             // SAFETY: the caller's array has an element for each process that was to be started.
@@ -109,7 +110,6 @@ pub unsafe fn comm_spawn(
 ) -> Result {
     let comm = get(comm)?;
     check_root(&comm, root)?;
-    not_null(intercomm, "intercomm")?;
     // SAFETY: the caller's texts, pointers and array. All but the last four mean something at the root alone.
     unsafe {
         let commands = match comm.rank == root {
@@ -133,7 +133,6 @@ pub unsafe fn comm_spawn_multiple(
 ) -> Result {
     let comm = get(comm)?;
     check_root(&comm, root)?;
-    not_null(intercomm, "intercomm")?;
     let given = || {
         if count <= 0 {
             let text = format!("count is {count}; it is 1 or more");

@@ -82,32 +82,35 @@ impl LeaderExchange {
 }
 
 /// A new group of this communicator's side, which all its processes have: what follows does not end when the communicator is revoked, for
-/// the other side waits for all.
-fn side_of(comm: &Communicator) -> Result<rg::Group> {
-    internal_messages::barrier(comm.group)?;
+/// the other side waits for all. There is none if one has called with an argument that is wrong.
+fn side_of(comm: &Communicator, given: Result) -> Result<rg::Group> {
+    const APART: &str = "the two sides are not connected";
+    internal_messages::agree_on_outcome(comm.group, given, APART)?;
     let own = dup_group(comm.group)?;
     with_parts(&[own], internal_messages::barrier(own))?;
     Ok(own)
 }
 
 /// Connects this communicator's processes with others, whom the process with rank `leader` hears of: `ask` is called there
-/// alone. An error of it is everybody's.
+/// alone. An error of it is everybody's, and so is a wrong argument of one process, whose error is in `given`.
 pub fn connect(
     comm: &Communicator,
     leader: c_int,
+    given: Result,
     ask: impl FnOnce() -> Result<LeaderExchange>,
 ) -> Result<Made> {
-    connect_or(comm, leader, ask, |_| {})
+    connect_or(comm, leader, given, ask, |_| {})
 }
 
 /// Connects as [`connect`] does. If this side comes to nothing before its leader has asked, that calls `decline` instead.
 fn connect_or(
     comm: &Communicator,
     leader: c_int,
+    given: Result,
     ask: impl FnOnce() -> Result<LeaderExchange>,
     decline: impl FnOnce(&Error),
 ) -> Result<Made> {
-    let own = match side_of(comm) {
+    let own = match side_of(comm, given) {
         Ok(own) => own,
         Err(error) => {
             if comm.rank == leader {
@@ -158,10 +161,11 @@ fn connect_side(
 }
 
 /// Connects two communicators whose leaders have a third one in common: there, `bridge` is that one, with the rank of the
-/// other side's leader in it.
+/// other side's leader in it. As in [`connect`], `given` may have an error of this process' arguments.
 pub fn create_inter(
     comm: &Communicator,
     leader: c_int,
+    given: Result,
     bridge: Option<(Arc<Communicator>, c_int)>,
     tag: c_int,
 ) -> Result<Made> {
@@ -172,7 +176,9 @@ pub fn create_inter(
     };
     let ask = || LeaderExchange::agree(comm, exchange);
     // The leader of the other side waits for a word. If it cannot be told it has an error of its own.
-    connect_or(comm, leader, ask, |error| drop(exchange(&[error.class()])))
+    connect_or(comm, leader, given, ask, |error| {
+        drop(exchange(&[error.class()]));
+    })
 }
 
 fn nobody() -> Error {
