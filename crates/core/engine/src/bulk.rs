@@ -256,6 +256,7 @@ impl<T: Transport> Engine<T> {
         if let Some(at) = found {
             self.outgoing[at].begun = true;
             self.outgoing[at].asked = false;
+            self.requests.begun(self.outgoing[at].request);
             self.settle_outgoing(at);
         }
     }
@@ -364,7 +365,7 @@ impl<T: Transport> Engine<T> {
     /// To whom a request that is not complete sends, if it does.
     pub fn destination(&self, handle: Handle) -> Option<Peer> {
         let id = self.find(handle).ok()?;
-        if self.requests.get(id).stage != Stage::Moving {
+        if !self.requests.get(id).stage.is_moving() {
             return None;
         }
         let out = self.outgoing.iter().find(|out| out.request == id);

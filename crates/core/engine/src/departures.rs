@@ -191,7 +191,7 @@ impl<T: Transport> Engine<T> {
                 let is_pending = self.requests.get(id).stage == Stage::Posted(number);
                 is_pending.then_some((id, error))
             }
-            Stage::Moving => {
+            Stage::Sending(_) | Stage::Moving => {
                 let mut stranded = self.stranded.iter();
                 let send = stranded.find(|send| send.request == id)?;
                 Some((id, send.error.clone()))

@@ -360,7 +360,7 @@ impl<T: Transport> Engine<T> {
             let (status, error) = self.requests.release(id);
             self.requests.due_callbacks.push((number, status, error));
         } else {
-            self.requests.get_mut(id).callback = Some(number);
+            self.requests.call_back(id, number);
             if let Some(error) = self.take_stranded(id) {
                 self.requests.complete(id, Some(error));
             }
@@ -386,22 +386,6 @@ impl<T: Transport> Engine<T> {
             && self.incoming.is_empty()
             && self.schedules.is_empty()
             && self.makings.is_empty()
-    }
-
-    /// Is there something no caller waits for that has found no room yet?
-    pub fn owes_answers(&self) -> bool {
-        self.queued.values().any(Queue::has_answers)
-    }
-
-    /// Is there a message that its program takes for sent, and that has found no room yet, or one to another task whose completion only calls back?
-    pub fn owes_messages(&self) -> bool {
-        let calls_back = |request: u32| self.requests.get(request).callback.is_some();
-        let mut queued = self.queued.values().flat_map(Queue::iter);
-        self.outgoing.iter().any(|out| calls_back(out.request))
-            || queued.any(
-                |one| matches!(one.content, Content::Message(_, request) if calls_back(request)),
-            )
-            || self.queued.values().any(Queue::has_loans)
     }
 
     /// Could others wait for this task in vain? It has no room to take in what they send.

@@ -15,6 +15,7 @@
 //! | `arrival` | what each kind of frame does |
 //! | `bulk` | large messages |
 //! | `queue` | frames that have found no room yet |
+//! | `debts` | what a task that leaves still has to get out |
 //! | `withdraw` | taking operations back |
 //! | `losses` | what the death or departure of a task ends |
 //! | `departures` | groups in which a departure ends only calls that wait |
@@ -43,6 +44,7 @@ mod bulk;
 mod closing;
 mod collective;
 mod contributions;
+mod debts;
 mod departures;
 mod engine;
 mod epoch;

@@ -8,6 +8,7 @@ use regatta_memory::views::Views;
 
 use crate::error::Error;
 use crate::matching::Posted;
+use crate::send::Mode;
 use crate::transport::Peer;
 
 /// A request, as callers hold it. Never 0.
@@ -53,12 +54,39 @@ pub(crate) enum Stage {
     Free(u32),
     /// A receive without a message yet; its number in the table of posted receives.
     Posted(u32),
-    /// A send that has not all been handed to the transport, or a receive whose bytes flow.
+    /// A send to another task that has not all been handed to the transport; synchronous until its receiver has begun.
+    Sending(Mode),
+    /// A receive whose bytes flow, or a send that waits here: for this task itself, or because its receiver is gone.
     Moving,
     /// A collective on its way.
     Collective,
     /// Complete.
     Done,
+}
+
+impl Stage {
+    /// Whether it is a send, or a receive whose bytes flow.
+    pub(crate) fn is_moving(self) -> bool {
+        matches!(self, Stage::Sending(_) | Stage::Moving)
+    }
+}
+
+/// Sends to other tasks whose completion calls back: no caller waits for them, but the program counts on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallingSends {
+    /// How many are complete when they have been handed to the transport.
+    pub(crate) standard: usize,
+    /// How many wait for their receivers to begin.
+    pub(crate) synchronous: usize,
+}
+
+impl CallingSends {
+    fn of(&mut self, mode: Mode) -> &mut usize {
+        match mode {
+            Mode::Standard => &mut self.standard,
+            Mode::Synchronous => &mut self.synchronous,
+        }
+    }
 }
 
 /// As large as a power of two, so that its place is found without a multiplication.
@@ -83,6 +111,7 @@ pub(crate) struct Requests {
     /// Callbacks of requests that have completed and not been called yet.
     pub(crate) due_callbacks: Vec<(u64, Status, Option<Error>)>,
     pub(crate) open: usize,
+    calling_sends: CallingSends,
 }
 
 impl Requests {
@@ -92,6 +121,7 @@ impl Requests {
             free: NIL,
             due_callbacks: Vec::new(),
             open: 0,
+            calling_sends: CallingSends::default(),
         }
     }
 
@@ -273,19 +303,48 @@ impl Requests {
         self.slots[id as usize].stage == Stage::Done
     }
 
+    /// Has the completion of a request call back.
+    pub(crate) fn call_back(&mut self, id: u32, number: u64) {
+        let slot = &mut self.slots[id as usize];
+        slot.callback = Some(number);
+        if let Stage::Sending(mode) = slot.stage {
+            *self.calling_sends.of(mode) += 1;
+        }
+    }
+
+    /// The receiver of a send has begun, so the rest of it is as that of any other.
+    pub(crate) fn begun(&mut self, id: u32) {
+        let slot = &mut self.slots[id as usize];
+        if let Stage::Sending(mode @ Mode::Synchronous) = slot.stage {
+            slot.stage = Stage::Sending(Mode::Standard);
+            if slot.callback.is_some() {
+                *self.calling_sends.of(mode) -= 1;
+                *self.calling_sends.of(Mode::Standard) += 1;
+            }
+        }
+    }
+
+    /// The sends whose completion calls back.
+    pub(crate) fn calling_sends(&self) -> CallingSends {
+        self.calling_sends
+    }
+
     /// The operation is over.
     #[inline(always)]
     pub(crate) fn complete(&mut self, id: u32, error: Option<Error>) {
         let slot = &mut self.slots[id as usize];
-        slot.stage = Stage::Done;
+        let stage = std::mem::replace(&mut slot.stage, Stage::Done);
         slot.error = error;
         if slot.callback.is_some() {
-            self.hand_over(id);
+            self.hand_over(id, stage);
         }
     }
 
     #[cold]
-    fn hand_over(&mut self, id: u32) {
+    fn hand_over(&mut self, id: u32, stage: Stage) {
+        if let Stage::Sending(mode) = stage {
+            *self.calling_sends.of(mode) -= 1;
+        }
         let callback = self.slots[id as usize].callback;
         let (status, error) = self.release(id);
         if let Some(number) = callback {

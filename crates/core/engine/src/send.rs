@@ -108,7 +108,7 @@ impl<T: Transport> Engine<T> {
         }
         let request = self
             .requests
-            .add(Stage::Moving, Status::EMPTY, Views::none());
+            .add(Stage::Sending(mode), Status::EMPTY, Views::none());
         if eager {
             let content = Content::Message(message, request);
             let queue = self.queued.entry(to).or_default();

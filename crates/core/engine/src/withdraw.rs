@@ -22,7 +22,10 @@ impl<T: Transport> Engine<T> {
         let id = found.ok_or(Error::Handle("request"))?;
         match self.requests.get(id).stage {
             Stage::Posted(_) => self.cancel_receive(handle),
-            Stage::Moving if self.destination(handle).is_some() || self.is_stranded(id) => {
+            stage
+                if stage.is_moving()
+                    && (self.destination(handle).is_some() || self.is_stranded(id)) =>
+            {
                 self.recall(handle)?;
                 Ok(self.requests.is_done(id))
             }
@@ -65,7 +68,7 @@ impl<T: Transport> Engine<T> {
                 self.drop_making(id);
                 self.drop_vote(id);
             }
-            Stage::Moving => self.withdraw_moving(id),
+            Stage::Sending(_) | Stage::Moving => self.withdraw_moving(id),
             Stage::Free(_) => return,
         }
         if !self.requests.is_done(id) {
@@ -79,7 +82,7 @@ impl<T: Transport> Engine<T> {
     /// word, as `forget` does, that could not be known.
     pub fn recall(&mut self, handle: Handle) -> Result<()> {
         let id = self.find(handle)?;
-        if self.requests.get(id).stage == Stage::Moving && !self.ask_back(id)? {
+        if self.requests.get(id).stage.is_moving() && !self.ask_back(id)? {
             self.withdraw_moving(id);
             if !self.requests.is_done(id) {
                 self.requests.complete(id, Some(Error::Cancelled));

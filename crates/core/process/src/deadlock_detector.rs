@@ -121,6 +121,11 @@ impl DeadlockDetector {
         }
     }
 
+    /// For whom it waits.
+    pub(crate) fn receiver(&self) -> Peer {
+        self.to
+    }
+
     /// How long to sleep until the next look.
     pub(crate) fn patience(&self) -> Duration {
         match self.word {
@@ -304,10 +309,27 @@ impl DeadlockDetector {
         }
     }
 
+    /// The wait is for this task from now on, unless it is just ending as part of a ring.
+    pub(crate) fn wait_for(&mut self, process: &Process, to: Peer) {
+        if self.to != to {
+            self.stop(process);
+            if self.word == 0 {
+                self.to = to;
+            }
+        }
+    }
+
+    /// The wait is for nobody at present, unless it is just ending as part of a ring.
+    pub(crate) fn stop(&mut self, process: &Process) {
+        if self.leaving.is_none() {
+            self.moved_on(&process.job, process.engine.me());
+        }
+    }
+
     /// Awake again, perhaps because something has moved.
     pub(crate) fn awake(&mut self, process: &mut Process) {
-        if self.leaving.is_none() && !process.engine.is_stuck() {
-            self.moved_on(&process.job, process.engine.me());
+        if !process.engine.is_stuck() {
+            self.stop(process);
         }
     }
 }

@@ -125,10 +125,14 @@ pub fn is_initialized() -> bool {
     }
 }
 
-/// Leave in good order. Requests still open are dropped; messages already sent stay readable.
+/// Leave in good order. Requests still open are dropped; messages already sent stay readable. After [`Error::Launcher`] this task has left, too.
 pub fn finalize() -> Result<()> {
     let _whole = Uncancelled::begin();
-    crate::leave::deliver_all(true)?;
+    // Without a launcher nobody says who has ended, so nobody is waited for.
+    let launcher = match crate::leave::deliver_all(true) {
+        Err(error @ Error::Launcher(_)) => Err(error),
+        delivered => Ok(delivered?),
+    };
     // From here on no thread gets in: whatever one did after the others know that this task has left, they might undo.
     let taken = PROCESS.lock().map_err(refused)?.take();
     let mut process = taken.ok_or_else(outside)?;
@@ -142,7 +146,7 @@ pub fn finalize() -> Result<()> {
     // The mapping goes with the last thread that still holds the job.
     drop(process);
     fork::unwatch();
-    Ok(())
+    launcher
 }
 
 /// From now on this task may end in any way, as if it had left then: what it has sent so far has arrived. Or it is to leave again before it ends.

@@ -1,0 +1,52 @@
+//! What a task that leaves waits for, and what ends that wait (`tests/programs/leaving.c`).
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use regatta_tests::pvm_machine::Machine;
+use regatta_tests::{Job, programs};
+
+/// On one host, and on two.
+fn two_tasks(scenario: &str) -> [Job; 2] {
+    let job = || Job::new(2, "leaving", &[scenario]);
+    [job(), job().across("alpha:1,beta:1")]
+}
+
+#[test]
+fn tasks_leave_though_nobody_receives_their_synchronous_messages() {
+    for job in two_tasks("synchronous") {
+        job.run().passed();
+    }
+}
+
+#[test]
+fn a_synchronous_message_that_is_being_received_arrives_though_its_receiver_computes() {
+    for job in two_tasks("begun") {
+        job.run().passed();
+    }
+}
+
+#[test]
+fn tasks_that_leave_with_full_buffers_are_a_circle_and_may_leave_when_they_have_received() {
+    for job in two_tasks("circle") {
+        job.env("REGATTA_BUFFER", "64k").run().passed();
+    }
+}
+
+#[test]
+fn a_task_that_owes_messages_leaves_when_the_launcher_of_its_job_is_killed() {
+    let machine = Machine::new("leaving-beheaded");
+    let mut child = machine
+        .by_hand(&programs::program("leaving"))
+        .args(["beheaded", "stays"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut lines = lines.map_while(Result::ok);
+    assert_eq!(lines.next().as_deref(), Some("owes"), "{}", machine.log());
+    machine.behead();
+    assert_eq!(lines.next().as_deref(), Some("left"));
+    assert!(child.wait().expect("its end").success());
+    machine.is_over();
+}
