@@ -18,6 +18,7 @@
 #include "chaos.h"
 #include <pthread.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum { MAX_ROUNDS = 48 };
@@ -444,9 +445,17 @@ static int make_group(bool is_first)
     return code;
 }
 
+/* By its name the driver knows that this worker may be killed (tests/src/network.rs). */
+static void say_that_it_is_up(void)
+{
+    if (prctl(PR_SET_NAME, "chaos-up") != 0)
+        give_up("the name of the process");
+}
+
 int worker(uint64_t seed)
 {
     OK(rg_init());
+    say_that_it_is_up();
     captain = rg_parent();
     dice = hash(seed ^ (uint64_t)rg_tid() << 32);
     signal(SIGALRM, stalled);

@@ -13,6 +13,7 @@ const OWN: Program = Program {
         let files = ["chaos", "chaos_worker", "chaos_rounds", "fleet"];
         programs::program_of("chaos", &files)
     },
+    is_killed_in_init: true,
 };
 /// The program of the same files, with MPI's calls in place of Regatta's own.
 const OVER_MPI: Program = Program {
@@ -23,6 +24,7 @@ const OVER_MPI: Program = Program {
         let files: Vec<&str> = files.iter().map(String::as_str).chain(["fleet"]).collect();
         mpi::program_of("mpi_chaos", &files)
     },
+    is_killed_in_init: false,
 };
 
 /// Runs it to its end; returns what was done, and the fleet's own words. Panics if anything was wrong or was left.

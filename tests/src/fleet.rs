@@ -73,6 +73,8 @@ pub(crate) struct Program {
     /// Its name, as command lines of its workers have it.
     pub(crate) name: &'static str,
     pub(crate) compile: fn() -> PathBuf,
+    /// Whether workers may be killed before they are up. If not, an end meanwhile is that of the whole job, and nobody is killed while one is not up.
+    pub(crate) is_killed_in_init: bool,
 }
 
 impl Fleet {
@@ -129,7 +131,7 @@ impl Fleet {
         let end = Instant::now() + Duration::from_secs(self.seconds);
         while !network.is_over(next.min(end)) && Instant::now() < end {
             self.strike(
-                program.name,
+                program,
                 &mut network,
                 &mut dice,
                 &mut dead,
@@ -205,7 +207,7 @@ impl Fleet {
 
     fn strike(
         &self,
-        program: &str,
+        program: Program,
         network: &mut Network,
         dice: &mut Dice,
         dead: &mut BTreeSet<u64>,
@@ -215,8 +217,14 @@ impl Fleet {
         let all = u64::from(self.hosts);
         let host = 1 + dice.roll(all);
         let time = Duration::from_millis(100 + dice.roll(400));
+        let name = program.name;
+        let may_kill =
+            |network: &mut Network| program.is_killed_in_init || network.are_workers_up(name);
         match dice.roll(32) {
-            0..9 => blows.workers += u32::from(network.kill_worker(program, |n| dice.roll(n))),
+            0..9 if may_kill(network) => {
+                blows.workers += u32::from(network.kill_worker(name, |n| dice.roll(n)));
+            }
+            0..9 => {}
             9..12 => {
                 network.cut(host, time);
                 blows.cuts += 1;
@@ -241,7 +249,7 @@ impl Fleet {
             }
             21..24 => {
                 let time = Duration::from_millis(200 + dice.roll(4000));
-                blows.frozen += u32::from(network.freeze_worker(program, |n| dice.roll(n), time));
+                blows.frozen += u32::from(network.freeze_worker(name, |n| dice.roll(n), time));
             }
             24..26 => {
                 network.freeze_host(host, time);
@@ -253,12 +261,13 @@ impl Fleet {
                     self.bring_back(network, host);
                     blows.added += 1;
                 }
-                None => {
+                None if may_kill(network) => {
                     dead.insert(host);
                     struck.push(host);
                     network.kill_host(host);
                     blows.hosts += 1;
                 }
+                None => {}
             },
         }
     }

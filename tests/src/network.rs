@@ -18,6 +18,8 @@ const MARK: &str = "---- done";
 pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// The name that a worker gives to its process when it is up (`tests/programs/chaos_worker.c`).
+const UP: &str = "chaos-up";
 
 pub(crate) struct Network {
     shell: Child,
@@ -130,6 +132,15 @@ impl Network {
         let living = self.order(&format!("pgrep -f '{program} worker'"));
         let living: Vec<&str> = living.lines().collect();
         (!living.is_empty()).then(|| living[pick(living.len() as u64) as usize].to_owned())
+    }
+
+    /// Whether there are workers of a program, and all that live have said that they are up. Where they are started together, and wait for each
+    /// other before they say so, none is about to be started then.
+    pub(crate) fn are_workers_up(&mut self, program: &str) -> bool {
+        let names = self.order(&format!(
+            "for worker in $(pgrep -f '{program} worker'); do cat /proc/$worker/comm 2>/dev/null; done"
+        ));
+        !names.is_empty() && names.lines().all(|name| name == UP)
     }
 
     /// Kills a worker that may be alive, by the choice of `pick`.
@@ -308,5 +319,35 @@ impl Drop for Network {
     fn drop(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_up_when_the_last_one_has_said_so() {
+        let mut network = Network::with(1, true);
+        assert!(
+            !network.are_workers_up("chaos"),
+            "they may be about to come"
+        );
+        network.order("mkfifo /run/go /run/word /run/never");
+        let begin = format!(
+            r#"sh -c 'echo >/run/word
+            read word </run/go
+            printf {UP} >/proc/$$/comm
+            echo >/run/word
+            read word </run/never' 'chaos worker' &
+            read word </run/word"#
+        );
+        for _ in 0..2 {
+            network.order(&begin);
+            assert!(!network.are_workers_up("chaos"));
+            network.order("echo >/run/go; read word </run/word");
+            assert!(network.are_workers_up("chaos"));
+        }
+        assert!(network.kill_worker("chaos", |_| 0));
     }
 }

@@ -8,6 +8,7 @@ use crate::programs;
 
 const PROGRAM: Program = Program {
     name: "soak",
+    is_killed_in_init: true,
     compile: || programs::program_of("soak", &["soak", "soak_worker", "fleet"]),
 };
 
