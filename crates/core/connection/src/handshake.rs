@@ -25,7 +25,7 @@ use rustix::event::epoll::EventFlags;
 use crate::channel::Channel;
 
 /// Version of what flows on connections.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// A handshake that takes longer comes to nothing.
 pub const LIMIT: Duration = Duration::from_secs(2);
 

@@ -8,6 +8,7 @@ use crate::closing::Closings;
 use crate::engine::Engine;
 use crate::epoch;
 use crate::error::{Error, Result};
+use crate::making;
 use crate::matching::{Unexpected, Waiting};
 use crate::revoke;
 use crate::self_messages::ReceiptCredit;
@@ -92,6 +93,9 @@ impl<T: Transport> Engine<T> {
         if Self::is_agreement(context, tag) {
             if tag == epoch::TAG {
                 self.epoch_word_came(peer, &bytes);
+                return true;
+            }
+            if making::is_word(tag) && self.is_word_of_ended(context, &bytes) {
                 return true;
             }
             if !self.agreement_arrived(peer, context, tag) {

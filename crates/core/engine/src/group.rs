@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::departures::Departures;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::making::{Calls, FreedContexts};
 use crate::request::Status;
 use crate::transport::{CollectiveBuffers, Peer, Presence, Transport};
 use crate::tree::Hosts;
@@ -132,8 +133,8 @@ pub struct Group<B: CollectiveBuffers> {
     pub(crate) later: u32,
     /// Collectives by schedule so far: their tag.
     pub(crate) sequence: i32,
-    /// Calls so far by which all its members make groups from it.
-    pub(crate) made: u32,
+    /// Calls by which its members make groups from it.
+    pub(crate) calls: Calls,
     /// Agreements so far: their tag.
     pub(crate) agreements: u64,
     /// Groups with the same number are revoked together; 0: none.
@@ -166,7 +167,7 @@ impl<B: CollectiveBuffers> Group<B> {
             cleared: 0,
             later: 0,
             sequence: 0,
-            made: 0,
+            calls: Calls::default(),
             agreements: 0,
             tie: 0,
             broken: None,
@@ -289,6 +290,7 @@ pub(crate) struct Groups<B: CollectiveBuffers> {
     reserved: FxHashSet<usize>,
     /// Numbers of ties so far.
     ties: u64,
+    pub(crate) freed: FreedContexts,
 }
 
 const SLOTS: usize = 1 << 15;
@@ -320,6 +322,7 @@ impl<B: CollectiveBuffers> Groups<B> {
             by_context: FxHashMap::from_iter([(0, 0)]),
             reserved: FxHashSet::default(),
             ties: 0,
+            freed: FreedContexts::default(),
         }
     }
 
@@ -417,6 +420,13 @@ impl<B: CollectiveBuffers> Groups<B> {
             return Some(&self.all);
         }
         self.list[*self.by_context.get(&(context & !1))?].as_ref()
+    }
+
+    pub(crate) fn by_context_mut(&mut self, context: u32) -> Option<&mut Group<B>> {
+        if context >= CHANNELS {
+            return Some(&mut self.all);
+        }
+        self.list[*self.by_context.get(&(context & !1))?].as_mut()
     }
 
     /// The group with this context.
@@ -668,6 +678,7 @@ impl<T: Transport> Engine<T> {
         if !self.unexpected.is_empty() {
             self.drop_messages_of(context);
         }
+        self.end_attempts_of_freed(context);
         Ok(())
     }
 

@@ -14,19 +14,21 @@
 //! ```
 //!
 //! A member that is gone never comes back: so all that have not agreed end at once, whether or not all others have called, and say so to the
-//! first, which may still reach the one that is gone for them.
+//! first, which may still reach the one that is gone for them. What they are still told is dropped ([`attempts`]).
 //!
 //! *Why it ends.* Nothing is held while it waits, so groups that are made in different orders by different members do not wait for
 //! each other. Groups that are made at the same time are in each other's way only if the same context was proposed for both; after a
-//! refusal those that are proposed for different groups lie apart. Each member answers each proposal once, and then hears one word: so nothing is left behind that a later making
-//! could take for its own.
+//! refusal those that are proposed for different groups lie apart.
 //!
 //! The messages go in the collectives' context of the group from which the new one is made. They name the call that they belong
-//! to ([`Call`]) and the members, so several can be made from one group at the same time.
+//! to ([`Call`]) and the members, so several can be made from one group at the same time; and the attempt of these, so that none is taken for one
+//! of an earlier making that has failed.
+
+mod attempts;
 
 use regatta_memory::views::Views;
 use regatta_wire::fields::{all, bytes_of_all};
-use regatta_wire::{Frame, Kind};
+use regatta_wire::{BODY, Frame, Kind};
 
 use crate::arrival::{Body, charge};
 use crate::engine::Engine;
@@ -37,9 +39,28 @@ use crate::request::{Handle, Stage, Status};
 use crate::transport::{Peer, Presence, Transport};
 use crate::tree::Tree;
 
+use attempts::Name;
+pub(crate) use attempts::{Calls, FreedContexts};
+
 /// Tags of these messages, on the collectives' context: beyond those of agreements.
 pub(crate) const TAGS: i32 = 0x6000_0000;
 pub(crate) const COUNT: i32 = 0x0fff_ffff;
+
+/// Numbers in a message: call and members, attempt, word.
+const NUMBERS: usize = 6;
+const _: () = assert!(NUMBERS * size_of::<u64>() <= BODY);
+
+/// Whether messages with this tag, on the collectives' context, are words of makings.
+pub(crate) fn is_word(tag: i32) -> bool {
+    (TAGS..=TAGS + COUNT).contains(&tag)
+}
+
+/// What a message is about, the attempt, and what it says.
+fn read_word(bytes: &[u8]) -> Option<(Name, u64, [u64; 3])> {
+    let numbers: [u64; NUMBERS] = all(bytes).ok()?.try_into().ok()?;
+    let [call, members, attempt, word @ ..] = numbers;
+    Some(([call, members], attempt, word))
+}
 
 /// The call of its members that makes a group: calls from one group at the same time differ in it, or in their members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +80,11 @@ impl Call {
             Call::Numbered(number) => 1 << 32 | u64::from(number),
             Call::Selecting => 2 << 32,
         }
+    }
+
+    /// The number in the word of a numbered call.
+    fn number(word: u64) -> Option<u32> {
+        (word >> 32 == 1).then_some(word as u32)
     }
 }
 
@@ -126,7 +152,9 @@ pub(crate) struct Making {
     tree: Tree,
     frame: Frame,
     /// The call and the members, as each message has them.
-    name: [u64; 2],
+    name: Name,
+    /// How many of the same name have failed before, as each message has it.
+    attempt: u64,
     /// The context proposed last, and how often one was refused.
     context: u32,
     refused: u32,
@@ -187,14 +215,6 @@ fn sum(members: &[Peer]) -> u64 {
 }
 
 impl<T: Transport> Engine<T> {
-    /// The number of a call in which all members of a group take part, and by which they make groups from it.
-    pub fn next_call(&mut self, id: GroupId) -> Result<Call> {
-        self.closed(id)?;
-        let group = self.group_mut(id)?;
-        group.made = group.made.wrapping_add(1);
-        Ok(Call::Numbered(group.made))
-    }
-
     /// How many further groups this task has places for.
     pub fn room_for_groups(&self) -> usize {
         self.groups.room()
@@ -213,6 +233,8 @@ impl<T: Transport> Engine<T> {
             return Err(Error::Revoked);
         }
         let context = old.channel().unwrap_or(self.group(old)?.context) + 1;
+        let name = [call.word(), sum(&members)];
+        let attempt = self.group_mut(old)?.calls.start(context, name);
         let (group, obstacle) = match self.groups.reserve() {
             Some(group) => (group, None),
             None => (GroupId(-1), Some(self.groups.full())),
@@ -230,7 +252,8 @@ impl<T: Transport> Engine<T> {
                 context,
                 tag: TAGS + (call.word() as i32 & COUNT),
             },
-            name: [call.word(), sum(&members)],
+            name,
+            attempt,
             members,
             rank,
             context: 0,
@@ -273,10 +296,24 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// Whether a group is being made from the one with this collectives' context.
+    fn is_anything_made(&self, context: u32) -> bool {
+        let mut makings = self.makings.iter();
+        makings.any(|making| making.frame.context == context)
+    }
+
+    /// Whether one is being made by the call with this number.
+    fn is_being_made(&self, context: u32, number: u32) -> bool {
+        let call = Call::Numbered(number).word();
+        let mut makings = self.makings.iter();
+        makings.any(|making| making.frame.context == context && making.name[0] == call)
+    }
+
     /// Move every group that is being made along.
     #[cold]
     pub(crate) fn run_makings(&mut self) -> bool {
         let mut moved = false;
+        let mut ended = Vec::new();
         // Taken out while they run: what they send may find that a peer is gone.
         let mut running = std::mem::take(&mut self.makings);
         running.retain_mut(|making| {
@@ -286,6 +323,7 @@ impl<T: Transport> Engine<T> {
                     Some(false) => return true,
                     None => {
                         moved = true;
+                        ended.push(making.frame.context);
                         return false;
                     }
                 }
@@ -293,6 +331,18 @@ impl<T: Transport> Engine<T> {
         });
         running.append(&mut self.makings);
         self.makings = running;
+        for context in ended {
+            self.end_attempts_of_freed(context - 1);
+        }
+        // Word of a revocation that has come while they ran has not met them.
+        let contexts = self.makings.iter().map(|making| making.frame.context);
+        let revoked: Vec<u32> = contexts
+            .filter(|&one| self.is_revoked_context(one))
+            .collect();
+        for context in revoked {
+            self.end_makings_of(context);
+            moved = true;
+        }
         moved
     }
 
@@ -409,8 +459,8 @@ impl<T: Transport> Engine<T> {
             let Body::Bytes(bytes) = body else {
                 return None;
             };
-            let [call, members, word @ ..]: [u64; 5] = all(bytes).ok()?.try_into().ok()?;
-            ([call, members] == making.name).then_some(word)
+            let (name, attempt, word) = read_word(bytes)?;
+            (name == making.name && attempt == making.attempt).then_some(word)
         };
         let is_ours = |body: &Body| word(body).is_some();
         let found = self.unexpected.find_where(&select, is_ours);
@@ -443,7 +493,7 @@ impl<T: Transport> Engine<T> {
     }
 
     fn tell(&mut self, making: &Making, to: Peer, word: Word) {
-        let numbers = [&making.name[..], &word.numbers()].concat();
+        let numbers = [&making.name[..], &[making.attempt], &word.numbers()].concat();
         // One that cannot be told any more is gone itself.
         let _ = self.send_or_queue(to, making.frame, &bytes_of_all(&numbers));
     }
@@ -476,6 +526,18 @@ impl<T: Transport> Engine<T> {
     /// The last word, which goes to all below.
     fn end_making(&mut self, making: &mut Making, last: Word) {
         self.tell_children(making, last);
+        let neighbours = making.tree.parent.iter().chain(&making.tree.children);
+        self.end_attempt(
+            (making.frame.context, making.frame.tag),
+            (making.name, making.attempt),
+            !matches!(last, Word::Made(..)),
+            neighbours.map(|&rank| making.peer(rank)),
+        );
+        // Whoever has lost this task says that it is gone; for this task it is the other one.
+        let last = match last {
+            Word::Gone(peer, _) if peer == self.me => self.gone_member(making).unwrap_or(last),
+            last => last,
+        };
         let members = std::mem::take(&mut making.members);
         let made = match last {
             Word::Made(context, buffer) if context == making.context => {

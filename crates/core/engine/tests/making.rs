@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use regatta_engine::{Call, Engine, Error, GroupId, Handle, Peer, Presence, Settings};
+use regatta_engine::{Call, Engine, Error, GroupId, Handle, Peer, Presence, Settings, Spaces};
 use support::cases;
 use support::net::{End, Net, Sizes};
 use support::world::names;
@@ -21,6 +21,24 @@ const OTHER: u32 = 2;
 struct Plan {
     from: GroupId,
     members: Vec<Peer>,
+}
+
+/// The call by which a group is made.
+#[derive(Clone, Copy, Debug)]
+enum Calling {
+    Tagged(i32),
+    Selecting,
+    Numbered,
+}
+
+impl Calling {
+    /// Those that can be made of a group.
+    fn all_of(group: GroupId) -> &'static [Calling] {
+        match group == GroupId::ALL {
+            true => &[Calling::Tagged(5), Calling::Selecting],
+            false => &[Calling::Tagged(5), Calling::Selecting, Calling::Numbered],
+        }
+    }
 }
 
 struct Fleet {
@@ -58,10 +76,21 @@ impl Fleet {
 
     /// A task starts to make a group, if it is a member and has not.
     fn start(&mut self, plan: usize, peer: Peer) {
+        self.start_by(plan, peer, Calling::Tagged(plan as i32));
+    }
+
+    fn start_by(&mut self, plan: usize, peer: Peer, calling: Calling) {
         let Plan { from, members } = self.plans[plan].clone();
         let member = members.contains(&peer) && self.net.is_here(peer);
         if member && !self.started.contains_key(&(plan, peer)) {
-            let call = Call::Tagged(plan as i32);
+            let call = match calling {
+                Calling::Tagged(tag) => Call::Tagged(tag),
+                Calling::Selecting => Call::Selecting,
+                Calling::Numbered => {
+                    let call = self.engines[peer as usize].next_call(from);
+                    call.expect("a group whose members are known")
+                }
+            };
             let started = self.engines[peer as usize].start_group(from, members, call);
             self.started
                 .insert((plan, peer), started.expect("it makes sense"));
@@ -98,6 +127,12 @@ impl Fleet {
         for plan in 0..self.plans.len() {
             (0..tasks).for_each(|peer| self.start(plan, peer));
         }
+        self.settle();
+    }
+
+    /// All go on until nobody can.
+    fn settle(&mut self) {
+        let tasks = self.engines.len() as Peer;
         for _ in 0..PATIENCE {
             let moved: Vec<bool> = (0..tasks).map(|peer| self.turn(peer)).collect();
             if !moved.contains(&true) {
@@ -117,6 +152,27 @@ impl Fleet {
                 ended.unwrap_or_else(|| panic!("{plan} does not end at {peer}"))
             })
             .collect()
+    }
+
+    /// The same members try once more to make the same group: each calls and goes on as far as it can before the next one calls.
+    fn try_again(&mut self, of: &Plan, calling: Calling, order: &[Peer]) -> usize {
+        let plan = self.plans.len();
+        self.plans.push(of.clone());
+        for &peer in order {
+            self.start_by(plan, peer, calling);
+            while self.turn(peer) {}
+        }
+        plan
+    }
+
+    /// No member that is there holds a message that it will not receive.
+    fn check_nothing_waits(&self, story: &str) {
+        for peer in self.net.living() {
+            let engine = &self.engines[peer as usize];
+            let held = (engine.waiting(), engine.buffered());
+            assert_eq!(held, (0, 0), "{story}: left at {peer}");
+            assert!(engine.is_idle(), "{story}: {peer} is not through");
+        }
     }
 
     fn check_contexts(&self) {
@@ -385,4 +441,330 @@ fn a_forgotten_group_is_made_for_the_others() {
     assert!(matches!(fleet.ended.get(&(0, 0)), Some(Ok(_))));
     assert!(fleet.engines[1].is_idle());
     assert!(fleet.engines[1].group(group).is_err(), "nobody knows it");
+}
+
+/// All orders of these.
+fn orders(of: &[Peer]) -> Vec<Vec<Peer>> {
+    if of.is_empty() {
+        return vec![Vec::new()];
+    }
+    let first = |at: usize| {
+        let mut rest = of.to_vec();
+        let first = rest.remove(at);
+        let orders = orders(&rest).into_iter();
+        orders.map(move |order| [vec![first], order].concat())
+    };
+    (0..of.len()).flat_map(first).collect()
+}
+
+#[test]
+fn makings_that_fail_leave_nothing_behind_in_whichever_order_the_members_call() {
+    for from in [GroupId::WORLD, GroupId(1), GroupId::ALL] {
+        for &calling in Calling::all_of(from) {
+            for dead in 0..5 {
+                let plan = Plan {
+                    from,
+                    members: (0..5).collect(),
+                };
+                let mut fleet = Fleet::new(5, Vec::new());
+                fleet.net.lose(dead, Presence::Dead);
+                for order in orders(&fleet.net.living()) {
+                    let story = format!("{from:?} {calling:?}, {dead} is dead, {order:?} call");
+                    let round = fleet.try_again(&plan, calling, &order);
+                    fleet.settle();
+                    for outcome in fleet.outcomes(round) {
+                        assert_eq!(outcome, &Err(Error::Dead(dead)), "{story}");
+                    }
+                    fleet.check_nothing_waits(&story);
+                }
+            }
+        }
+    }
+}
+
+/// A member that has ended tries again before others have called for the first time.
+#[test]
+fn words_to_a_member_that_is_ahead_are_of_the_attempt_that_they_name() {
+    for calling in [Calling::Tagged(5), Calling::Selecting, Calling::Numbered] {
+        for dead in 0..5 {
+            let members: Vec<Peer> = (0..5).collect();
+            let plan = Plan {
+                from: GroupId::WORLD,
+                members: members.clone(),
+            };
+            let mut fleet = Fleet::new(5, vec![plan; 10]);
+            fleet.net.lose(dead, Presence::Dead);
+            for peer in members.into_iter().rev() {
+                for round in 0..10 {
+                    fleet.start_by(round, peer, calling);
+                    while fleet.net.is_here(peer) && fleet.turn(peer) {}
+                }
+            }
+            fleet.settle();
+            for round in 0..10 {
+                let outcomes = fleet.outcomes(round).into_iter();
+                outcomes.for_each(|outcome| assert_eq!(outcome, &Err(Error::Dead(dead))));
+            }
+            fleet.check_nothing_waits(&format!("{calling:?}, {dead} is dead"));
+        }
+    }
+}
+
+/// Each of two members is gone for the other one, and all others reach both.
+#[test]
+fn a_group_is_made_for_all_or_for_none_though_two_members_cannot_reach_each_other() {
+    let members: Vec<Peer> = (0..4).collect();
+    let pairs = members.iter().flat_map(|&one| {
+        let later = members.iter().filter(move |&&other| one < other);
+        later.map(move |&other| (one, other))
+    });
+    for (one, other) in pairs {
+        for calling in [Calling::Tagged(5), Calling::Selecting, Calling::Numbered] {
+            for first in orders(&members) {
+                let plan = Plan {
+                    from: GroupId::WORLD,
+                    members: members.clone(),
+                };
+                let mut fleet = Fleet::new(4, Vec::new());
+                fleet.net.part(one, other);
+                for order in [&first, &members, &first] {
+                    let story = format!("{one} and {other}, {calling:?}, {order:?} call");
+                    let round = fleet.try_again(&plan, calling, order);
+                    fleet.settle();
+                    let outcomes = fleet.outcomes(round);
+                    let made = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+                    assert!([0, 4].contains(&made), "{story}: {made} have it");
+                    for error in outcomes.iter().filter_map(|one| one.as_ref().err()) {
+                        let is_named = names(error, one) || names(error, other);
+                        assert!(is_named, "{story}: {error:?}");
+                    }
+                    fleet.check_nothing_waits(&story);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    /// Members call again and again, each as soon as its call before has ended, while one of them dies or two lose each other.
+    #[test]
+    fn whatever_is_lost_meanwhile_nothing_is_left_behind(
+        tasks in 2u32..6,
+        calling in prop::sample::select(vec![Calling::Tagged(5), Calling::Selecting, Calling::Numbered]),
+        course in prop::collection::vec(0u32..6, 0..150),
+        when in 0usize..150,
+        (victim, other) in (0u32..6, 0u32..6),
+        how in prop::sample::select(vec![None, Some(Presence::Dead), Some(Presence::Left)]),
+    ) {
+        const ROUNDS: usize = 5;
+        let (victim, other) = (victim % tasks, other % tasks);
+        let plan = Plan {
+            from: GroupId::WORLD,
+            members: (0..tasks).collect(),
+        };
+        let mut fleet = Fleet::new(tasks, vec![plan; ROUNDS]);
+        let go_on = |fleet: &mut Fleet, peer: Peer| {
+            let before = fleet.started.len();
+            let next = (0..ROUNDS).find(|&round| !fleet.ended.contains_key(&(round, peer)));
+            if let Some(round) = next {
+                fleet.start_by(round, peer, calling);
+            }
+            fleet.turn(peer) || fleet.started.len() > before
+        };
+        let lose = |fleet: &Fleet| match how {
+            Some(how) => fleet.net.lose(victim, how),
+            None if victim != other => fleet.net.part(victim, other),
+            None => {}
+        };
+        for (at, peer) in course.iter().enumerate() {
+            if at == when {
+                lose(&fleet);
+            }
+            go_on(&mut fleet, peer % tasks);
+        }
+        if when >= course.len() {
+            lose(&fleet);
+        }
+        for _ in 0..PATIENCE {
+            let moved: Vec<bool> = (0..tasks).map(|peer| go_on(&mut fleet, peer)).collect();
+            if !moved.contains(&true) {
+                break;
+            }
+        }
+        fleet.settle();
+        for round in 0..ROUNDS {
+            for error in fleet.outcomes(round).into_iter().filter_map(|one| one.as_ref().err()) {
+                let is_named = names(error, victim) || (how.is_none() && names(error, other));
+                prop_assert!(is_named, "{error:?}");
+            }
+        }
+        fleet.check_contexts();
+        fleet.check_nothing_waits("in the end");
+    }
+}
+
+/// One member ends early and frees the old group. What it is told after that, or has been told before, is for nobody.
+#[test]
+fn words_in_a_group_that_is_freed_are_dropped() {
+    for calling in [Calling::Tagged(5), Calling::Selecting, Calling::Numbered] {
+        for calls_itself in [true, false] {
+            let plan = Plan {
+                from: GroupId(1),
+                members: vec![0, 1, 2],
+            };
+            let mut fleet = Fleet::new(3, vec![plan]);
+            fleet.net.lose(2, Presence::Dead);
+            if calls_itself {
+                fleet.start_by(0, 1, calling);
+                while fleet.turn(1) {}
+                fleet.engines[1].free_group(GroupId(1)).expect("a group");
+            }
+            fleet.start_by(0, 0, calling);
+            fleet.settle();
+            if !calls_itself {
+                assert_ne!(fleet.engines[1].waiting(), 0, "its call may come");
+                fleet.engines[1].free_group(GroupId(1)).expect("a group");
+            }
+            assert_eq!(fleet.ended[&(0, 0)], Err(Error::Dead(2)));
+            fleet.check_nothing_waits(&format!("{calling:?} {calls_itself}"));
+        }
+    }
+}
+
+/// A group may be freed while another one is being made from it.
+#[test]
+fn words_in_a_group_that_is_freed_meanwhile_are_heard() {
+    for calling in [Calling::Tagged(5), Calling::Selecting, Calling::Numbered] {
+        for dies in [false, true] {
+            let plan = Plan {
+                from: GroupId(1),
+                members: vec![0, 1, 2],
+            };
+            let mut fleet = Fleet::new(3, vec![plan; 2]);
+            for peer in [2, 1, 0] {
+                // Of the second one the number is another one.
+                fleet.start_by(0, peer, calling);
+                if let Calling::Numbered = calling {
+                    fleet.start_by(1, peer, calling);
+                }
+                fleet.engines[peer as usize]
+                    .free_group(GroupId(1))
+                    .expect("a group");
+                fleet.turn(peer);
+            }
+            if dies {
+                fleet.net.lose(2, Presence::Dead);
+            }
+            fleet.settle();
+            for outcome in fleet.outcomes(0) {
+                assert_eq!(outcome.is_err(), dies, "{calling:?}: {outcome:?}");
+            }
+            fleet.check_nothing_waits(&format!("{calling:?} {dies}"));
+        }
+    }
+}
+
+#[test]
+fn words_in_a_group_that_is_revoked_are_dropped() {
+    let plan = Plan {
+        from: GroupId(1),
+        members: vec![0, 1, 2],
+    };
+    let mut fleet = Fleet::new(3, vec![plan]);
+    fleet.engines[1].revoke(GroupId(1)).expect("a group");
+    // It has not heard of that.
+    fleet.start(0, 0);
+    fleet.settle();
+    assert_eq!(fleet.ended[&(0, 0)], Err(Error::Revoked));
+    fleet.check_nothing_waits("revoked");
+}
+
+/// A call that has its number can fail before it starts to make a group, at one member alone.
+#[test]
+fn words_about_a_call_that_was_given_up_are_dropped() {
+    let plan = Plan {
+        from: GroupId::WORLD,
+        members: vec![0, 1, 2],
+    };
+    let mut fleet = Fleet::new(3, vec![plan; 2]);
+    fleet.engines[1]
+        .next_call(GroupId::WORLD)
+        .expect("a number");
+    fleet.net.lose(2, Presence::Dead);
+    fleet.start_by(0, 0, Calling::Numbered);
+    fleet.settle();
+    assert_ne!(fleet.engines[1].waiting(), 0, "it may still start");
+    fleet.start_by(1, 1, Calling::Numbered);
+    fleet.start_by(1, 0, Calling::Numbered);
+    fleet.settle();
+    fleet.check_nothing_waits("given up");
+}
+
+/// A group that this engine makes, and its request.
+fn begin(engine: &mut Engine<End>, old: GroupId, members: &[Peer]) -> (GroupId, Handle) {
+    let made = engine.start_group(old, members.to_vec(), Call::Selecting);
+    made.expect("it makes sense")
+}
+
+/// All of these go on, in this order, until it is so.
+fn until(engines: &mut [Engine<End>], order: [usize; 4], is_so: impl Fn(&[Engine<End>]) -> bool) {
+    for _ in 0..PATIENCE {
+        for peer in order {
+            engines[peer].progress();
+        }
+        if is_so(engines) {
+            return;
+        }
+    }
+    panic!("it is waited for ever");
+}
+
+fn free(engine: &mut Engine<End>, (group, handle): (GroupId, Handle)) {
+    let ended = engine.finish(handle).expect("a live handle");
+    assert!(matches!(ended, Some((_, None))), "{ended:?}");
+    engine.free_group(group).expect("it is made");
+}
+
+/// A context is used again, and a member hears words from members of the new group before it has that itself.
+#[test]
+fn early_words_in_a_group_whose_context_was_another_ones_are_heard() {
+    const SPACES: Spaces = Spaces {
+        made: 4,
+        survivors: 4,
+    };
+    let net = Net::new(4, Sizes::EAGER_300_BYTES);
+    let engine = |me| Engine::with_spaces(net.end(me), Settings { buffer: 100_000 }, SPACES);
+    let mut engines: Vec<Engine<End>> = (0..4).map(engine).collect();
+    let is_done =
+        |engine: &Engine<End>, made: (GroupId, Handle)| engine.is_done(made.1) == Ok(true);
+    for _ in 0..200 {
+        let all = [0, 1, 2, 3];
+        let start = |engine: &mut Engine<End>| begin(engine, GroupId::WORLD, &all);
+        let made: Vec<(GroupId, Handle)> = engines.iter_mut().map(start).collect();
+        // The third one, which tells the fourth one, is slow to hear that the group is made.
+        until(&mut engines, [2, 3, 0, 1], |engines| {
+            is_done(&engines[1], made[1])
+        });
+        let first = begin(&mut engines[1], made[1].0, &[1, 3]);
+        engines[3].progress();
+        assert!(!is_done(&engines[3], made[3]), "the word is early");
+        until(&mut engines, [0, 1, 2, 3], |engines| {
+            is_done(&engines[3], made[3])
+        });
+        let second = begin(&mut engines[3], made[3].0, &[1, 3]);
+        until(&mut engines, [0, 1, 2, 3], |engines| {
+            is_done(&engines[1], first) && is_done(&engines[3], second)
+        });
+        free(&mut engines[1], first);
+        free(&mut engines[3], second);
+        for (engine, made) in engines.iter_mut().zip(made) {
+            free(engine, made);
+        }
+    }
+    assert!(
+        engines[3].context_epoch() > 16,
+        "all contexts are used again"
+    );
 }
