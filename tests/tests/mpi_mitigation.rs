@@ -78,6 +78,13 @@ fn whoever_waits_at_a_port_ends_when_the_communicator_is_revoked() {
 }
 
 #[test]
+fn a_failure_while_all_wait_at_a_port_keeps_nobody_waiting() {
+    for (victim, seed) in failures().filter(|(victim, _)| victim != "0") {
+        survived(job(8, &["port-failure", &victim, &seed]));
+    }
+}
+
+#[test]
 fn a_failure_while_the_shared_pointer_of_a_file_moves_keeps_nobody_waiting() {
     for (victim, seed) in failures().filter(|(victim, _)| victim != "7") {
         survived(job(3, &["pointer", &victim, &seed]));

@@ -506,6 +506,27 @@ static void ports(void)
         SUCCEEDS(MPI_Close_port(port));
 }
 
+/* One fails while all wait at a port where nobody comes. */
+static void port_failure(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm comm, both, rest;
+    be_patient();
+    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    if (me == 0)
+        SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, port));
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == victim)
+        end_soon(20000);
+    HERE;
+    FAILS(MPIX_ERR_PROC_FAILED, MPI_Comm_accept(port, MPI_INFO_NULL, 0, comm, &both));
+    if (me == 0)
+        SUCCEEDS(MPI_Close_port(port));
+    rest = go_on(comm, size - 1);
+    SUCCEEDS(MPI_Comm_free(&rest));
+    SUCCEEDS(MPI_Comm_free(&comm));
+}
+
 /* One fails while all move the pointer that they share of a file: the others go on moving it, and close the file. */
 static void pointer(void)
 {
@@ -753,7 +774,7 @@ int main(int argc, char **argv)
     static const struct scenario scenarios[] = {
         {"agree", agree},     {"agree-later", agree_later}, {"collective", collective}, {"blocked", blocked}, {"world", world},
         {"sides", sides},     {"revoker", revoker},         {"timed", timed},           {"making", making},       {"pointer", pointer}, {"missing", missing},
-        {"connecting", connecting}, {"ports", ports}, {"given-up", given_up},
+        {"connecting", connecting}, {"ports", ports}, {"port-failure", port_failure}, {"given-up", given_up},
         {NULL, NULL},
     };
     if (argc > 2)

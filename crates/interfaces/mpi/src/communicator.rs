@@ -37,7 +37,7 @@ pub use shrinking::shrink;
 use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::errhandler::{Handled, HandlerSlot};
-use crate::error::{Error, REVOKED, Result, checked};
+use crate::error::{Error, PROC_FAILED, REVOKED, Result, checked};
 use crate::info::Hints;
 use crate::process;
 use crate::topology::Topology;
@@ -111,12 +111,22 @@ impl Communicator {
         self.remote.as_ref().map_or(self.group, |remote| remote.own)
     }
 
-    /// Fails if the communicator is revoked, as far as is known here.
-    pub fn check_not_revoked(&self) -> Result {
+    /// Fails if the communicator is revoked, or a process has failed, as far as is known here.
+    pub fn check_intact(&self) -> Result {
         // SAFETY: it takes a group by value.
         match unsafe { rg::rg_group_is_revoked(self.group) } {
-            1 => Err(Error::new(REVOKED, "the communicator is revoked")),
-            code => checked(code),
+            1 => return Err(Error::new(REVOKED, "the communicator is revoked")),
+            code => checked(code)?,
+        }
+        let (mut first, mut count) = (0, 0);
+        // SAFETY: there is room for one rank; the number is written.
+        checked(unsafe { rg::rg_dead(self.group, &mut first, 1, &mut count) })?;
+        match count {
+            0 => Ok(()),
+            _ => {
+                let text = format!("process {first} of the communicator has failed");
+                Err(Error::new(PROC_FAILED, text))
+            }
         }
     }
 

@@ -81,7 +81,7 @@ unsafe fn connected(
         // SAFETY: the caller's text, at the root.
         let port = unsafe { port_of(port_name)? };
         // The other processes wait for this one, and not in the communicator itself.
-        let check = || comm.check_not_revoked();
+        let check = || comm.check_intact();
         LeaderExchange::agree(&comm, |words| ask(port, &hints, words, &check))
     })?;
     // SAFETY: the caller's pointer.
