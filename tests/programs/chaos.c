@@ -146,11 +146,14 @@ static bool is_anybody_awaited(void)
     return false;
 }
 
+/* Decides, with the number of an epoch, which rounds are played in it. */
+static uint64_t seed_of_run;
+
 /* The living members of the crew, and those that have been started since, are to make a group. */
 static void have_group_made(void)
 {
     static uint64_t number;
-    struct crew next = {.epoch = hash(0xc7a05 + number)};
+    struct crew next = {.epoch = hash(seed_of_run ^ hash(0xc7a05 + number))};
     for (int i = 0; i < crew.n; i++)
         if (is_living_member(i))
             next.tids[next.n++] = crew.tids[i];
@@ -293,7 +296,7 @@ static void report(int hosts, int wrongly)
 {
     printf("chaos: %d workers on %d hosts; %d killed, %d lost with hosts, %d ended themselves, %d hosts lost, %d added\n", spawned, hosts, losses.killed,
            losses.lost_workers, losses.by_themselves, losses.lost_hosts, losses.added_hosts);
-    printf("chaos: %d groups of up to %d made of workers that come, %d not made; by each worker %llu epochs, %llu revocations, %llu shrinks, %llu agreements\n", groups_made,
+    printf("chaos: %d groups of up to %d made of workers that come, %d not made; summed over all workers %llu epochs, %llu revocations, %llu shrinks, %llu agreements\n", groups_made,
            largest, groups_not_made, (unsigned long long)total.epochs, (unsigned long long)total.revokes, (unsigned long long)total.shrinks,
            (unsigned long long)total.agreements);
     printf("chaos: %d epochs, %llu of them revoked, %llu shrunk; %llu bytes checked\nchaos: rounds:", next_epoch, (unsigned long long)revoked_epochs,
@@ -308,6 +311,7 @@ static void report(int hosts, int wrongly)
 
 static int captain(const char *program, int seconds, int per_host, const char *seed)
 {
+    seed_of_run = strtoull(seed, NULL, 10);
     double end = rg_time() + seconds;
     bool changed = true, is_late = false;
     int hosts;
