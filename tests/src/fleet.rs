@@ -77,6 +77,12 @@ pub(crate) struct Program {
     pub(crate) is_killed_in_init: bool,
 }
 
+impl Program {
+    fn may_be_killed(self, network: &mut Network) -> bool {
+        self.is_killed_in_init || network.are_workers_up(self.name)
+    }
+}
+
 impl Fleet {
     /// Reads `[SECONDS [HOSTS [WORKERS [SEED]]]]` from the command line, where `--mpi` may stand as well; ten minutes on eight hosts is the default.
     pub fn from_arguments() -> Fleet {
@@ -150,9 +156,7 @@ impl Fleet {
         );
         self.nobody_died_of_less(&blows, &struck, &said);
         // Files of a host that was killed are its own affair as long as it is not there.
-        if let Some(host) = dead.pop_first() {
-            self.bring_back(&mut network, host);
-        }
+        self.bring_one_back(&mut network, &mut dead);
         network.regatta("down");
         let left = network.left();
         assert!(left.is_empty(), "left behind: {left}\n{said}");
@@ -218,13 +222,12 @@ impl Fleet {
         let host = 1 + dice.roll(all);
         let time = Duration::from_millis(100 + dice.roll(400));
         let name = program.name;
-        let may_kill =
-            |network: &mut Network| program.is_killed_in_init || network.are_workers_up(name);
         match dice.roll(32) {
-            0..9 if may_kill(network) => {
-                blows.workers += u32::from(network.kill_worker(name, |n| dice.roll(n)));
+            0..9 => {
+                let kills =
+                    program.may_be_killed(network) && network.kill_worker(name, |n| dice.roll(n));
+                blows.workers += u32::from(kills);
             }
-            0..9 => {}
             9..12 => {
                 network.cut(host, time);
                 blows.cuts += 1;
@@ -256,19 +259,23 @@ impl Fleet {
                 blows.frozen_hosts += 1;
             }
             // One at a time, so that it is known who may go on.
-            _ => match dead.pop_first() {
-                Some(host) => {
-                    self.bring_back(network, host);
-                    blows.added += 1;
-                }
-                None if may_kill(network) => {
-                    dead.insert(host);
-                    struck.push(host);
-                    network.kill_host(host);
-                    blows.hosts += 1;
-                }
-                None => {}
-            },
+            _ if !dead.is_empty() => blows.added += self.bring_one_back(network, dead),
+            _ if program.may_be_killed(network) => {
+                dead.insert(host);
+                struck.push(host);
+                network.kill_host(host);
+                blows.hosts += 1;
+            }
+            _ => {}
         }
+    }
+
+    /// Adds one of the hosts that were killed; how many that was.
+    fn bring_one_back(&self, network: &mut Network, dead: &mut BTreeSet<u64>) -> u32 {
+        let host = dead.pop_first();
+        host.map_or(0, |host| {
+            self.bring_back(network, host);
+            1
+        })
     }
 }
