@@ -191,7 +191,24 @@ pub fn connect(
     let asking = asking(own()?, number);
     checked(put(&asking, &[], rg::OVERWRITABLE))?;
     let words = [&[number], words].concat();
-    internal_messages::send(internal_messages::CHANNEL, port.task, port.tag(), &words)?;
+    let outcome = await_acceptance(&port, name, &asking, &words, seconds, check);
+    if outcome.is_err() {
+        // An error of a message, as after the death of the port's owner, leaves the entry.
+        let _ = look(&asking, rg::TAKE);
+    }
+    outcome
+}
+
+/// Sends the words of [`connect`] to the owner of a port and waits for the answer, as long as the entry `asking` is there.
+fn await_acceptance(
+    port: &Port,
+    name: &CStr,
+    asking: &CStr,
+    words: &[c_int],
+    seconds: f64,
+    check: &dyn Fn() -> Result,
+) -> Result<Vec<c_int>> {
+    internal_messages::send(internal_messages::CHANNEL, port.task, port.tag(), words)?;
     let answer = port.tag() + 1;
     let began = Instant::now();
     loop {
@@ -210,7 +227,7 @@ pub fn connect(
         if is_open && left > LOOK && allowed.is_ok() {
             continue;
         }
-        if look(&asking, rg::TAKE)?.is_none() {
+        if look(asking, rg::TAKE)?.is_none() {
             return Ok(
                 internal_messages::receive(internal_messages::CHANNEL, port.task, answer)?.1,
             );
