@@ -89,7 +89,7 @@ pub fn session(bytes: &[u8]) {
     let mut frames = Frames::default();
     frames.push(bytes);
     let (mut passed, mut closes) = (0, false);
-    while let Ok(Some(body)) = frames.next_bytes_within(session::LONGEST) {
+    while let Ok(Some(body)) = frames.next_bytes_within(session::MAX_MESSAGE_BYTES) {
         read::<FromJob>(body);
         read::<FromDaemon>(body);
         passed += 4 + body.len();

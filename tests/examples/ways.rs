@@ -6,8 +6,8 @@ use regatta_tests::Job;
 const SEND: [&str; 4] = ["b", "w", "p", "q"];
 const RECEIVE: [&str; 3] = ["b", "w", "p"];
 const LENGTHS: [&str; 5] = ["20000", "30000", "40000", "50000", "65000"];
-/// Of one run. A run takes seconds; beside other work it takes longer.
-const LIMIT: u64 = 300;
+/// Time limit for one run, in seconds: it takes seconds, and longer beside other work.
+const TIME_LIMIT_SECONDS: u64 = 300;
 
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|word| {
@@ -47,5 +47,5 @@ fn passes(words: &[&str], trusted: bool) -> bool {
         true => job.option("--trusted-network"),
         false => job,
     };
-    std::panic::catch_unwind(move || job.limit(LIMIT).run().passed()).is_ok()
+    std::panic::catch_unwind(move || job.limit(TIME_LIMIT_SECONDS).run().passed()).is_ok()
 }

@@ -52,8 +52,8 @@ pub fn comparable(text: &str) -> Vec<String> {
 
 /// A command that makes a console answer. PVM's own shows the output of tasks only when it is asked for something.
 const NUDGE: &str = "still here";
-/// The longest time for an answer.
-const LIMIT: Duration = Duration::from_secs(180);
+/// Time limit for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A console that is typed to.
 struct Typed {
@@ -90,7 +90,7 @@ impl Typed {
 
     /// The next line that it says.
     fn read_line(&mut self) -> String {
-        let heard = self.heard.recv_timeout(LIMIT);
+        let heard = self.heard.recv_timeout(ANSWER_TIMEOUT);
         let heard = heard.unwrap_or_else(|why| panic!("{why}: {:#?}", self.said));
         heard.trim_end().trim_start_matches("pvm> ").to_owned()
     }
@@ -133,7 +133,7 @@ pub fn converse(console: &mut Command, lines: &[(&str, &str)]) -> Vec<String> {
     for (line, last) in lines {
         console.type_in(line);
         let from = console.said.len();
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         let answered = |said: &[String]| said.iter().any(|said| said.contains(last));
         while *line != "halt" && !last.is_empty() && !answered(&console.said[from..]) {
             assert!(

@@ -12,8 +12,8 @@ use rustix::time::Timespec;
 /// The variable that every process of a job inherits.
 pub(crate) const MARK: &str = "REGATTA_TEST_MARK";
 
-/// How long the last processes of a job that has ended may take to be gone, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time the last processes of a job that has ended may take to be gone, on a busy machine.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Process {
     pid: Pid,
@@ -117,7 +117,7 @@ pub(crate) fn all_end_by(mark: &str, deadline: Instant) -> bool {
 
 /// Waits for the end of every process of the job; says which has outlived it, and ends that.
 pub(crate) fn behind(mark: &str) -> Vec<String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     let mut outlived = Vec::new();
     for process in marked(mark) {
         if !ends_by(&process.fd, deadline) {

@@ -13,28 +13,28 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::{Errno, read};
 
-/// Limit of a wait for something that takes milliseconds on an idle machine.
-const LIMIT: Duration = Duration::from_secs(120);
-/// From one look to the next.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Time limit for something that takes milliseconds on an idle machine.
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(120);
+/// Interval between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Looks again and again until `look` finds something; panics with `what` when it never does. For what nothing tells of.
 #[track_caller]
 pub fn look_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + AWAIT_TIMEOUT;
     loop {
         if let Some(found) = look() {
             return found;
         }
         assert!(Instant::now() < deadline, "it never came to that: {what}");
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// Waits until `look` finds something in a folder's files; each change of the folder or of one of its files is a reason to look.
 #[track_caller]
 pub fn await_files<T>(folder: &Path, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + AWAIT_TIMEOUT;
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).expect("inotify");
     let kinds =
         WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO;

@@ -11,8 +11,8 @@ use crate::pvm::{self, Original};
 
 /// Where Debian has the programs that come with PVM.
 const EXAMPLES: &str = "/usr/share/doc/pvm-examples";
-/// A program that has not ended by then hangs.
-const LIMIT: Duration = Duration::from_secs(180);
+/// Time after which a program that has not ended hangs.
+const END_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A home in which programs are found, and a machine on Regatta; nothing of it stays when it is dropped.
 pub struct Machine {
@@ -160,7 +160,7 @@ impl Machine {
 
     /// The machine has been ended: nothing of it may be left.
     pub fn is_over(&self) {
-        let over = left::all_end_by(&self.mark, Instant::now() + LIMIT);
+        let over = left::all_end_by(&self.mark, Instant::now() + END_TIMEOUT);
         assert!(
             over,
             "the machine was ended, and these run: {:?}\n{}",
@@ -199,7 +199,7 @@ pub fn said(command: &mut Command) -> String {
     let out = reader(child.stdout.take().expect("its output"));
     let err = reader(child.stderr.take().expect("its errors"));
     let limit = rustix::time::Timespec {
-        tv_sec: LIMIT.as_secs() as i64,
+        tv_sec: END_TIMEOUT.as_secs() as i64,
         tv_nsec: 0,
     };
     let mut polls = [rustix::event::PollFd::new(

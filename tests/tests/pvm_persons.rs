@@ -14,8 +14,8 @@ use regatta_tests::pvm_machine::{Machine, said};
 use rustix::event::{PollFd, PollFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// The longest time for an answer.
-const LIMIT: Duration = Duration::from_secs(180);
+/// Time limit for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A program at a terminal, and what the terminal has shown.
 struct Session {
@@ -44,7 +44,7 @@ impl Session {
 
     /// The output up to these words, which are taken away.
     fn until(&mut self, words: &str) -> String {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
             if let Some(at) = self.shown.find(words) {
                 let rest = self.shown.split_off(at + words.len());

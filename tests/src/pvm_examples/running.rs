@@ -5,8 +5,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Nothing that an example does takes as long.
-const LIMIT: Duration = Duration::from_secs(180);
+/// Longer than anything an example does takes.
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// All that a program has said by now.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Running {
 
     /// Has it said this by now, or says it in time?
     pub fn has_printed(&self, is_said: impl Fn(&Words) -> bool) -> bool {
-        self.has_printed_within(LIMIT, is_said)
+        self.has_printed_within(AWAIT_TIMEOUT, is_said)
     }
 
     /// As `has_printed`, within this time.

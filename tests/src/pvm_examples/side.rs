@@ -12,12 +12,12 @@ use crate::pvm::{self, Original};
 use crate::pvm_machine::Machine;
 use crate::{left, programs};
 
-/// For how long something is asked again and again.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// Time for which something is asked again and again.
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(180);
 /// A command that makes a console answer: PVM's own shows the output of tasks only when it is asked for something.
 const NUDGE: &str = "still here";
-/// How often it is asked.
-const NUDGES: Duration = Duration::from_millis(50);
+/// Interval at which it is asked.
+const NUDGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A program's output, as far as it is the same in every run.
 #[derive(Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Play<'_> {
     }
 
     fn until(&self, line: &str, part: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + AWAIT_TIMEOUT;
         loop {
             let mut running = self.start(line);
             running.hush();
@@ -205,8 +205,10 @@ impl Play<'_> {
     fn console(&mut self, line: &'static str) {
         let mut console = Running::start(&mut self.side.command(&self.side.console));
         console.type_in(&format!("{line}\n"));
-        let deadline = Instant::now() + PATIENCE;
-        while !console.has_printed_within(NUDGES, |words| words.out.contains("[1] finished")) {
+        let deadline = Instant::now() + AWAIT_TIMEOUT;
+        while !console
+            .has_printed_within(NUDGE_INTERVAL, |words| words.out.contains("[1] finished"))
+        {
             console.type_in(&format!("echo {NUDGE}\n"));
             if Instant::now() > deadline {
                 self.hang(line, Some(&console));

@@ -12,9 +12,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 const RETRY: Duration = Duration::from_secs(1);
 /// The kernel's name for that, from Linux 6.15 on.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
-/// An unacknowledged connection is not given up by the kernel before that: who is gone is known from elsewhere. The kernel
-/// would count its attempts, which come faster now.
-const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// `TCP_USER_TIMEOUT`, so long that the kernel never gives up an unacknowledged connection: who is gone is known from elsewhere.
+/// Without it the kernel would count its attempts, which come faster now.
+const USER_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A socket on its way to `address`. Small messages go at once.
 pub fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
@@ -79,7 +79,7 @@ pub fn set_up(socket: impl AsFd) -> io::Result<()> {
 
 /// The kernel does not end a connection because nobody answers, nor because nobody answers its questions.
 pub fn be_patient(socket: impl AsFd) -> io::Result<()> {
-    let patience = PATIENCE.as_millis() as u32;
+    let patience = USER_TIMEOUT.as_millis() as u32;
     Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), patience)?)
 }
 
@@ -140,7 +140,7 @@ mod tests {
         };
         let patience = sockopt::tcp_user_timeout(&socket).unwrap();
         match known {
-            0 => assert_eq!((retry, patience), (1000, PATIENCE.as_millis() as u32)),
+            0 => assert_eq!((retry, patience), (1000, USER_TIMEOUT.as_millis() as u32)),
             _ => assert_eq!(patience, 0),
         }
         assert!(sockopt::tcp_nodelay(&socket).unwrap());

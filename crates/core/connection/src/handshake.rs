@@ -26,8 +26,8 @@ use crate::channel::Channel;
 
 /// Version of what flows on connections.
 pub const VERSION: u32 = 11;
-/// A handshake that takes longer comes to nothing.
-pub const LIMIT: Duration = Duration::from_secs(2);
+/// Time limit for a handshake.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Keys made from the job's key.
 struct Keys {
@@ -172,7 +172,7 @@ impl Shake {
             noise: Noise::None,
             refused: false,
             patient: false,
-            until: Instant::now() + LIMIT,
+            until: Instant::now() + HANDSHAKE_TIMEOUT,
         }
     }
 

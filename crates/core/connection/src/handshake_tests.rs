@@ -12,7 +12,7 @@ use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 use crate::channel::Channel;
 use crate::handshake::{End, Own, Shake, VERSION};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const KEY: [u8; 32] = [3; 32];
 
 /// The first of two tasks, which calls, or the second.
@@ -66,7 +66,7 @@ fn greet(owns: [&Own; 2]) -> [(End, Option<Channel>); 2] {
             let channel = shake.filter(|_| matches!(end, End::Met(_)));
             ends[side] = Some((end, channel.map(Shake::into_channel)));
         }
-        assert!(start.elapsed() < PATIENCE, "{ends:?}");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "{ends:?}");
     }
     ends.map(|end| end.unwrap())
 }
@@ -75,7 +75,7 @@ fn pass(from: &mut Channel, to: &mut Channel) {
     assert_eq!(from.send(&[IoSlice::new(b"hello")]).unwrap(), 5);
     let (start, mut into) = (Instant::now(), [0; 9]);
     while to.recv(&mut [IoSliceMut::new(&mut into)]).unwrap() != Some(5) {
-        assert!(start.elapsed() < PATIENCE, "nothing comes");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "nothing comes");
     }
     assert_eq!(&into[..5], b"hello");
 }

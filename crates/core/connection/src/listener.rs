@@ -24,12 +24,12 @@ use crate::ready::poll;
 
 /// Tokens of guests come after this number.
 pub const GUESTS: u64 = 1 << 32;
-/// At a time, of those whose greeting held and of the others.
-const MOST: usize = 64;
-/// Looks at the listening socket at a time.
-const TURN: usize = 16;
-/// How long nobody is let in when no more sockets are to be had.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Maximum number of guests whose greeting held, and of the others.
+const MAX_GUESTS: usize = 64;
+/// Number of connections accepted at a time.
+const MAX_BATCH: usize = 16;
+/// Pause before the next accept after no descriptor was to be had.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long this process may have no descriptor for connections before those that need one are told, and have an error.
 pub const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -144,7 +144,7 @@ impl Listener {
 
     /// Lets nobody in for a moment.
     pub fn pause(&mut self) {
-        self.paused = Some(Instant::now() + PAUSE);
+        self.paused = Some(Instant::now() + ACCEPT_PAUSE);
     }
 
     /// Lets callers in again.
@@ -173,14 +173,14 @@ impl Listener {
         if self.paused.is_some() {
             return tokens;
         }
-        for _ in 0..TURN {
+        for _ in 0..MAX_BATCH {
             let Ok((socket, by_reserve)) = self.accept_next() else {
                 break;
             };
             if set_up(&socket).is_err() {
                 continue;
             }
-            if self.guests.len() - self.welcomed() == MOST {
+            if self.guests.len() - self.welcomed() == MAX_GUESTS {
                 self.make_room(false);
             }
             self.next += 1;
@@ -229,7 +229,7 @@ impl Listener {
     pub fn advance(&mut self, token: u64, own: &Own) -> Option<End> {
         let at = self.find(token)?;
         let end = self.guests[at].1.advance(own);
-        if self.welcomed() > MOST {
+        if self.welcomed() > MAX_GUESTS {
             self.make_room(true);
         }
         end

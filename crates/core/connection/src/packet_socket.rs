@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regatta_wire::bypass::{ETHERNET, LEAST_MTU, Mac, TYPE};
+use regatta_wire::bypass::{ETHERNET, MIN_MTU, Mac, TYPE};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::net::SendFlags;
 
@@ -23,8 +23,8 @@ const PLACE: usize = 2048;
 /// The kernel takes the ring's memory in blocks of this size.
 const BLOCK: usize = 4096;
 const RING: usize = FRAMES * PLACE;
-/// Longest packet that is received: with the kernel's head and an Ethernet head it fits into a place.
-pub const LONGEST: usize = 1500;
+/// Maximum size of a packet that is received, in bytes: with the kernel's head and an Ethernet head it fits into a place.
+pub const MAX_PACKET_BYTES: usize = 1500;
 
 /// A way to send frames on a segment.
 #[derive(Clone, Debug)]
@@ -343,8 +343,8 @@ fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
 
 /// The longest packet that goes by an interface and is received; `None`: no packet is long enough for an offer that makes sense.
 fn longest_packet(mtu: i32) -> Option<u16> {
-    let longest = usize::try_from(mtu).unwrap_or(0).min(LONGEST) as u16;
-    (longest >= LEAST_MTU).then_some(longest)
+    let longest = usize::try_from(mtu).unwrap_or(0).min(MAX_PACKET_BYTES) as u16;
+    (longest >= MIN_MTU).then_some(longest)
 }
 
 fn find(socket: &OwnedFd, local: IpAddr, peer: IpAddr) -> io::Result<Interface> {
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn no_interface_is_used_whose_packets_are_too_short_for_an_offer() {
         let longest = [-1, 0, 68, 255, 256, 1500, 65_536].map(longest_packet);
-        let (none, least) = (None, Some(LEAST_MTU));
+        let (none, least) = (None, Some(MIN_MTU));
         assert_eq!(
             longest,
             [none, none, none, none, least, Some(1500), Some(1500)]

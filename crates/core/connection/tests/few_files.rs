@@ -7,7 +7,7 @@ use regatta_connection::ready::poll;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-const SHORT: Duration = Duration::from_millis(50);
+const POLL_TIMEOUT: Duration = Duration::from_millis(50);
 
 fn look(fds: &mut [PollFd<'_>]) -> (usize, Vec<PollFlags>) {
     let count = poll(fds, Some(&Timespec::default())).expect("a look");
@@ -17,9 +17,9 @@ fn look(fds: &mut [PollFd<'_>]) -> (usize, Vec<PollFlags>) {
 /// A wait that nothing ends before its time.
 fn assert_waits(fds: &mut [PollFd<'_>]) {
     let begun = Instant::now();
-    let limit = Timespec::try_from(SHORT).expect("a short time");
+    let limit = Timespec::try_from(POLL_TIMEOUT).expect("a short time");
     assert_eq!(poll(fds, Some(&limit)), Ok(0));
-    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= POLL_TIMEOUT, "{:?}", begun.elapsed());
 }
 
 #[test]

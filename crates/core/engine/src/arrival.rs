@@ -37,11 +37,11 @@ pub(crate) enum Body {
 /// those for its tag may be its alone.
 const KEEPING: usize = 256;
 const _: () = assert!(Unexpected::<Body>::KEEPING <= KEEPING);
-/// So many messages may wait for receives, even if the buffer is smaller than what keeping these costs.
-const ALWAYS: usize = 1 << 12;
-/// Bytes that are taken in beyond a full buffer, of agreements and of peers that take their messages back: far more than there
-/// are while all keep to the protocol.
-const BEYOND: usize = 16 << 20;
+/// Number of messages that may wait for receives even if the buffer is smaller than what keeping these costs.
+const MIN_HELD_MESSAGES: usize = 1 << 12;
+/// Number of bytes taken in beyond a full buffer, of agreements and of peers that take their messages back: far more than there are
+/// while all keep to the protocol.
+const RESERVE_BYTES: usize = 16 << 20;
 
 /// The charge of a held message of so many bytes against the buffer, in bytes.
 #[inline(always)]
@@ -131,14 +131,14 @@ impl<T: Transport> Engine<T> {
     /// Must it be taken in although the buffer is full?
     #[cold]
     fn is_urgent(&self, peer: Peer, context: u32, tag: i32) -> bool {
-        let most = self.settings.buffer.saturating_add(BEYOND);
+        let most = self.settings.buffer.saturating_add(RESERVE_BYTES);
         let needed = Self::is_agreement(context, tag) || self.let_in.contains(&peer);
         needed && self.buffered < most && self.has_place_beyond()
     }
 
     /// Are there not too many messages even for what is taken in beyond a full buffer?
     fn has_place_beyond(&self) -> bool {
-        self.unexpected.len() < self.most_waiting() + BEYOND / KEEPING
+        self.unexpected.len() < self.most_waiting() + RESERVE_BYTES / KEEPING
     }
 
     /// From now on take in what these peers have sent although the buffer is full: behind it is the question or the answer that
@@ -156,7 +156,7 @@ impl<T: Transport> Engine<T> {
 
     #[inline(always)]
     fn most_waiting(&self) -> usize {
-        (self.settings.buffer / KEEPING).max(ALWAYS)
+        (self.settings.buffer / KEEPING).max(MIN_HELD_MESSAGES)
     }
 
     /// Is there a receive for such a message?

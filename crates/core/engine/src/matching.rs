@@ -82,7 +82,7 @@ pub struct Posted<T> {
 struct Run<T> {
     /// Their selection, while there are any.
     select: Select,
-    owners: [(u32, T); LONGEST],
+    owners: [(u32, T); MAX_RUN_RECEIVES],
     /// The place of the oldest, counted on past the end of `owners`.
     first: usize,
     len: usize,
@@ -90,10 +90,10 @@ struct Run<T> {
     next: u32,
 }
 
-/// Numbers from here on are those of receives in the run.
-const RUN: u32 = 1 << 31;
-/// Withdrawing a receive searches the run, so it does not get longer than this.
-const LONGEST: usize = 64;
+/// Bit that marks the numbers of receives in the run.
+const RUN_BIT: u32 = 1 << 31;
+/// Maximum number of receives in the run: withdrawing one searches it.
+const MAX_RUN_RECEIVES: usize = 64;
 
 impl<T: Copy + Default> Default for Posted<T> {
     fn default() -> Self {
@@ -105,7 +105,7 @@ impl<T: Copy + Default> Default for Posted<T> {
         Posted {
             run: Run {
                 select: nothing,
-                owners: [(0, T::default()); LONGEST],
+                owners: [(0, T::default()); MAX_RUN_RECEIVES],
                 first: 0,
                 len: 0,
                 next: 0,
@@ -117,19 +117,19 @@ impl<T: Copy + Default> Default for Posted<T> {
 }
 
 impl<T: Copy> Run<T> {
-    /// Behind the others, fewer than [`LONGEST`].
+    /// Behind the others, fewer than [`MAX_RUN_RECEIVES`].
     #[inline(always)]
     fn push(&mut self, owner: T) -> u32 {
-        let number = RUN | self.next;
-        self.next = self.next.wrapping_add(1) & !RUN;
-        self.owners[(self.first + self.len) % LONGEST] = (number, owner);
+        let number = RUN_BIT | self.next;
+        self.next = self.next.wrapping_add(1) & !RUN_BIT;
+        self.owners[(self.first + self.len) % MAX_RUN_RECEIVES] = (number, owner);
         self.len += 1;
         number
     }
 
     #[inline(always)]
     fn oldest(&self) -> Option<T> {
-        (self.len > 0).then(|| self.owners[self.first % LONGEST].1)
+        (self.len > 0).then(|| self.owners[self.first % MAX_RUN_RECEIVES].1)
     }
 
     #[inline(always)]
@@ -141,15 +141,16 @@ impl<T: Copy> Run<T> {
     }
 
     fn iter(&self) -> impl Iterator<Item = (u32, T)> {
-        (0..self.len).map(|at| self.owners[(self.first + at) % LONGEST])
+        (0..self.len).map(|at| self.owners[(self.first + at) % MAX_RUN_RECEIVES])
     }
 
     /// Take out the one with this number.
     fn remove(&mut self, number: u32) -> Option<T> {
         let at = self.iter().position(|(other, _)| other == number)?;
-        let (_, owner) = self.owners[(self.first + at) % LONGEST];
+        let (_, owner) = self.owners[(self.first + at) % MAX_RUN_RECEIVES];
         for at in at + 1..self.len {
-            self.owners[(self.first + at - 1) % LONGEST] = self.owners[(self.first + at) % LONGEST];
+            self.owners[(self.first + at - 1) % MAX_RUN_RECEIVES] =
+                self.owners[(self.first + at) % MAX_RUN_RECEIVES];
         }
         self.len -= 1;
         Some(owner)
@@ -175,7 +176,7 @@ impl<T: Copy> Posted<T> {
                 self.run.select = select;
                 return self.run.push(owner);
             }
-            if self.run.len < LONGEST && self.run.select == select {
+            if self.run.len < MAX_RUN_RECEIVES && self.run.select == select {
                 return self.run.push(owner);
             }
         }
@@ -197,7 +198,7 @@ impl<T: Copy> Posted<T> {
                 source: Some(source),
                 tag: TagSelect::Exactly(tag),
             };
-        } else if run.len == LONGEST
+        } else if run.len == MAX_RUN_RECEIVES
             || run.select.context != context
             || run.select.source != Some(source)
             || run.select.tag != TagSelect::Exactly(tag)
@@ -281,7 +282,7 @@ impl<T: Copy> Posted<T> {
 
     /// The messages that a receive selects.
     pub fn select(&self, id: u32) -> Option<Select> {
-        if id & RUN != 0 {
+        if id & RUN_BIT != 0 {
             return Some(self.run.select);
         }
         self.index.get(id).map(|(select, _)| *select)
@@ -289,7 +290,7 @@ impl<T: Copy> Posted<T> {
 
     /// Withdraw a receive.
     pub fn remove(&mut self, id: u32) -> Option<T> {
-        if id & RUN != 0 {
+        if id & RUN_BIT != 0 {
             return self.run.remove(id);
         }
         let (select, owner) = self.index.remove(id)?;
@@ -506,7 +507,7 @@ mod tests {
             2 => Just(Many::Oldest),
             2 => any::<usize>().prop_map(Many::Withdraw),
         ];
-        (step, 1..LONGEST + 6)
+        (step, 1..MAX_RUN_RECEIVES + 6)
     }
 
     /// Posted receives, and the plain list that they are to be like.
@@ -535,7 +536,7 @@ mod tests {
                 return self.post(select);
             };
             let alike = self.list.iter().all(|other| other.0 == select);
-            assert!(alike && self.list.len() < LONGEST);
+            assert!(alike && self.list.len() < MAX_RUN_RECEIVES);
             self.next += 1;
             self.list.push((select, self.next, id));
         }

@@ -10,8 +10,8 @@ use regatta_wire::{BODY, Frame, Kind, Offer};
 
 use crate::transport::{Fault, Frames, Peer};
 
-/// A peer that asks for more answers, and reads none of these, does so for ever.
-const MOST_ANSWERS: usize = 1 << 18;
+/// Maximum number of answers queued for a peer: none that reads them can have asked for more.
+const MAX_QUEUED_ANSWERS: usize = 1 << 18;
 
 /// A frame that found no room yet.
 pub(crate) struct Queued {
@@ -118,7 +118,7 @@ impl Queue {
 
     /// Do more answers wait than a peer that reads what it is told can have asked for?
     pub(crate) fn is_flooded(&self) -> bool {
-        self.answers >= MOST_ANSWERS
+        self.answers >= MAX_QUEUED_ANSWERS
     }
 
     /// Are there loans among them?

@@ -48,13 +48,14 @@ impl<T: Transport> Engine<T> {
     /// a few times. `None`: it is not, or the handle is stale, and nothing has happened.
     #[inline(always)]
     pub fn settle(&mut self, handle: Handle) -> Option<Status> {
-        /// Looks between two of `progress`, which sees to everything else.
-        const LOOKS: u32 = 8;
-        const PATIENCE: usize = 16;
+        /// Number of polls between two calls of `progress`, which sees to everything else.
+        const POLLS_PER_PROGRESS: u32 = 8;
+        /// Maximum number of spins after a poll, one for each message that is awaited.
+        const MAX_SPINS_PER_POLL: usize = 16;
         if handle == Handle::COMPLETE {
             return Some(Status::EMPTY);
         }
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS_PER_PROGRESS {
             match self.settle_oldest(handle) {
                 Look::Settled(status) => return Some(status),
                 Look::InVain => {}
@@ -62,7 +63,7 @@ impl<T: Transport> Engine<T> {
             }
             // One look takes the line from the core that is about to write it. When many messages
             // are awaited it is faster to let some come.
-            for _ in 0..self.posted.in_run().min(PATIENCE) {
+            for _ in 0..self.posted.in_run().min(MAX_SPINS_PER_POLL) {
                 std::hint::spin_loop();
             }
         }

@@ -145,8 +145,8 @@ pub struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    /// Pieces that are looked at for one that can be had, before a new one is made.
-    pub(crate) const LOOKS: u64 = 64;
+    /// Number of pieces searched for one that can be had, before a new one is made.
+    pub(crate) const MAX_PIECES_SEARCHED: u64 = 64;
 
     fn ends(&self, place: u64) -> Option<&'a Ends> {
         let at = place.checked_add(self.ends_at).filter(|_| place != 0)?;
@@ -191,7 +191,7 @@ impl<'a> Made<'a> {
     ) -> Option<R> {
         let mut walk = self
             .list
-            .walk_on(*cursor, Self::LOOKS, |place| self.find(place));
+            .walk_on(*cursor, Self::MAX_PIECES_SEARCHED, |place| self.find(place));
         let taken = walk.find_map(|(place, ends)| take(place, ends));
         *cursor = walk.next_place();
         taken

@@ -3,8 +3,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Up to this many lie in place: as many as travel in a line of a ring.
-pub const FEW: usize = crate::ring::INLINE;
+/// Maximum number of bytes that lie in place: as many as travel in a line of a ring.
+pub const INLINE_BYTES: usize = crate::ring::INLINE;
 
 /// Some bytes, owned.
 #[derive(Clone)]
@@ -12,7 +12,7 @@ pub struct Held(Place);
 
 #[derive(Clone)]
 enum Place {
-    Here(u8, [u8; FEW]),
+    Here(u8, [u8; INLINE_BYTES]),
     Apart(Vec<u8>),
 }
 
@@ -20,8 +20,8 @@ impl Held {
     /// So many zeros, to be written over.
     #[inline(always)]
     pub fn zeros(length: usize) -> Held {
-        Held(if length <= FEW {
-            Place::Here(length as u8, [0; FEW])
+        Held(if length <= INLINE_BYTES {
+            Place::Here(length as u8, [0; INLINE_BYTES])
         } else {
             Place::Apart(vec![0; length])
         })
@@ -74,12 +74,19 @@ mod tests {
 
     #[test]
     fn few_and_many_are_the_same_to_read_and_write() {
-        for length in [0, 1, FEW - 1, FEW, FEW + 1, 10_000] {
+        for length in [
+            0,
+            1,
+            INLINE_BYTES - 1,
+            INLINE_BYTES,
+            INLINE_BYTES + 1,
+            10_000,
+        ] {
             let mut held = Held::zeros(length);
             assert_eq!(held, vec![0; length]);
             held.fill(7);
             assert_eq!(held.clone(), vec![7; length]);
-            assert_eq!(matches!(held.0, Place::Here(..)), length <= FEW);
+            assert_eq!(matches!(held.0, Place::Here(..)), length <= INLINE_BYTES);
         }
         assert_eq!(Held::from(vec![1, 2]), [1, 2]);
     }

@@ -52,8 +52,8 @@ pub const COMPLETE: u32 = 4;
 pub const CONTROL: usize = 512;
 /// Messages begin on a cache line of their own.
 const LINE: u64 = 64;
-/// The smallest window, in bytes, of a pipe that is not smaller itself.
-const LEAST_WINDOW: u64 = 4096;
+/// Minimum window, in bytes, of a pipe that is not smaller itself.
+const MIN_WINDOW_BYTES: u64 = 4096;
 
 /// A message that needs a pipe.
 #[derive(Clone, Copy, Debug)]
@@ -324,7 +324,7 @@ impl Pipe {
     fn reset(&mut self, message: Message) {
         let control = self.control();
         control.reset();
-        let window = (message.window as u64).clamp(LEAST_WINDOW.min(self.size), self.size);
+        let window = (message.window as u64).clamp(MIN_WINDOW_BYTES.min(self.size), self.size);
         let window = 1 << window.ilog2();
         // This lies in the window, whatever another task has written there.
         let base = match message.goes_on {
@@ -598,7 +598,7 @@ impl<'a> Pool<'a> {
     /// A pipe for a message, new.
     pub fn take(&self, message: Message) -> Result<Option<Pipe>, Corrupt> {
         // The search has an end even if others write nonsense there.
-        for _ in 0..Made::LOOKS {
+        for _ in 0..Made::MAX_PIECES_SEARCHED {
             let Some(mut pipe) = self.pop()? else {
                 break;
             };

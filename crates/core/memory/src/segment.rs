@@ -34,10 +34,10 @@ const SHARE: u64 = 8;
 /// Pages are allocated so many bytes at a time, up to a multiple of this. A signal ends a call of the kernel's, which undoes all that it has done:
 /// of a long one nothing would be left under a timer of the program's. Huge pages are not cut.
 const PIECE: u64 = 2 << 20;
-/// The longest sleep of a task for which another one extends the file. That one wakes it, unless it dies.
-const NAP: Duration = Duration::from_millis(5);
-/// A process that seems to extend the file for longer than this is not waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Maximum sleep of a task for which another one extends the file: that one wakes it, unless it dies.
+const EXTENSION_CHECK_INTERVAL: Duration = Duration::from_millis(5);
+/// Time after which a process that seems to extend the file is not waited for any more.
+const EXTENSION_TIMEOUT: Duration = Duration::from_millis(500);
 /// Address space mapped per process; halved until the system grants it.
 const WINDOW: usize = 64 << 30;
 
@@ -363,7 +363,7 @@ impl Segment {
                 .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => break,
-                Err(holder) if !alive(holder) || start.elapsed() > PATIENCE => {
+                Err(holder) if !alive(holder) || start.elapsed() > EXTENSION_TIMEOUT => {
                     let _ = front.extending.compare_exchange(
                         holder,
                         0,
@@ -372,7 +372,9 @@ impl Segment {
                     );
                 }
                 // Many may wait: looking again and again they would take the cores from the one that extends.
-                Err(holder) => futex::wait(&front.extending, holder, Some(NAP)),
+                Err(holder) => {
+                    futex::wait(&front.extending, holder, Some(EXTENSION_CHECK_INTERVAL))
+                }
             }
         }
         let result = self.extend_alone(front, next, end);

@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn all_agree_on_the_last_round() {
         const MEMBERS: u32 = 4;
-        const MOST_ROUNDS: u32 = 40;
+        const MAX_ROUNDS: u32 = 40;
         for turn in 0..400 {
             let (segment, at) = segment(MEMBERS);
             let barrier = SharedBarrier::at(&segment, at, MEMBERS).unwrap();
@@ -256,7 +256,7 @@ mod tests {
                     });
                 }
                 // On a busy machine a round takes some turns of the scheduler.
-                while highest.load(Ordering::Relaxed) < turn % MOST_ROUNDS {
+                while highest.load(Ordering::Relaxed) < turn % MAX_ROUNDS {
                     std::thread::yield_now();
                 }
                 barrier.shut()

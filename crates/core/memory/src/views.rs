@@ -328,7 +328,7 @@ impl Views {
 
     /// The whole message as bytes held by this task; few of them without an allocation.
     pub fn to_held(&self) -> Result<Held, Refused> {
-        if self.len() > held::FEW {
+        if self.len() > held::INLINE_BYTES {
             return Ok(self.try_to_vec()?.into());
         }
         let mut bytes = Held::zeros(self.len());

@@ -23,8 +23,8 @@ use crate::state::{PROCESS, outside, refused};
 /// How long a launcher that takes nothing just now is waited for, in seconds.
 const LAUNCHER_TIMEOUT_SECONDS: i64 = 5;
 
-/// How often, a millisecond apart, there is a look whether a frame that another thread seems to write is whole.
-const LOOKS_AT_CUT_FRAME: u32 = 100;
+/// Number of checks, a millisecond apart, whether a frame that another thread seems to write is whole.
+const MAX_CUT_FRAME_CHECKS: u32 = 100;
 
 /// The socket to the launcher; below 0: there is none.
 static LAUNCHER: AtomicI32 = AtomicI32::new(-1);
@@ -112,7 +112,7 @@ fn becomes_whole() -> bool {
         tv_sec: 0,
         tv_nsec: 1_000_000,
     };
-    for _ in 0..LOOKS_AT_CUT_FRAME {
+    for _ in 0..MAX_CUT_FRAME_CHECKS {
         if !is_frame_cut() {
             return true;
         }

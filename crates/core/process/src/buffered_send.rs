@@ -13,22 +13,23 @@ use crate::message::check_tag;
 use crate::state::{NONE, Process, enter};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 
-/// How long a large message may stand still. A task that waits for something else takes in what it is offered after
-/// 1 ms; one that has not by now computes.
-const PATIENCE: Duration = Duration::from_millis(3);
+/// Time a large message may stand still before it is copied. Within 1 ms a task that waits for something else takes in what it is
+/// offered; one that has not by now computes.
+const STALL_BEFORE_COPY: Duration = Duration::from_millis(3);
 
-/// As long as this where a large message from another task waits for a receive here: tasks that send to each other in a circle before any
+/// The same while a large message from another task waits for a receive here: tasks that send to each other in a circle before any
 /// receives stand still for good.
-const PATIENCE_OFFERED: Duration = Duration::from_micros(20);
+const STALL_BEFORE_COPY_WHEN_OFFERED: Duration = Duration::from_micros(20);
 
-/// As long as this where that task is the receiver itself. It has as much to wait for as this one.
-const PATIENCE_CROSSED: Duration = Duration::from_micros(2);
+/// The same while that other task is the receiver itself, which has as much to wait for as this one.
+const STALL_BEFORE_COPY_WHEN_CROSSED: Duration = Duration::from_micros(2);
 
-/// Polls between two looks at how a message is getting on.
-const POLLS: u32 = 16;
+/// Number of polls between two checks of a message's progress.
+const POLLS_BETWEEN_CHECKS: u32 = 16;
 
-/// The longest buffer that is kept for the next copy, in bytes. To get new memory of the system for each would take as long as the copy.
-const MAX_SPARE: usize = 16 << 20;
+/// Maximum size of a buffer that is kept for the next copy, in bytes: getting new memory from the system for each takes as long as the
+/// copy.
+const MAX_SPARE_BYTES: usize = 16 << 20;
 
 /// Send without waiting for the receiver; the memory is the caller's again when this returns. For those that `send_now`
 /// has refused.
@@ -149,7 +150,7 @@ impl Soon {
             polls: 0,
             going: None,
             since: Duration::ZERO,
-            patience: PATIENCE,
+            patience: STALL_BEFORE_COPY,
             late: false,
         }
     }
@@ -157,11 +158,11 @@ impl Soon {
     fn look_for_offers(&mut self, process: &mut Process) {
         self.patience = if process.engine.is_offered_by(self.to) {
             process.engine.transport.note_crossing(self.to);
-            PATIENCE_CROSSED
+            STALL_BEFORE_COPY_WHEN_CROSSED
         } else if process.engine.is_stuck() {
-            PATIENCE_OFFERED
+            STALL_BEFORE_COPY_WHEN_OFFERED
         } else {
-            PATIENCE
+            STALL_BEFORE_COPY
         };
     }
 
@@ -187,7 +188,7 @@ impl Awaited for Soon {
             return Ok(Some(Some(outcome)));
         }
         self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS) {
+        if self.polls.is_multiple_of(POLLS_BETWEEN_CHECKS) {
             self.look(process);
         }
         Ok(self.late.then_some(None))
@@ -238,7 +239,7 @@ impl Process {
 impl Process {
     /// Keeps memory for the next copy, if it is worth that.
     fn set_spare(&mut self, room: Vec<u8>) {
-        if (self.spare.capacity() + 1..=MAX_SPARE).contains(&room.capacity()) {
+        if (self.spare.capacity() + 1..=MAX_SPARE_BYTES).contains(&room.capacity()) {
             self.spare = room;
         }
     }

@@ -22,11 +22,11 @@ use crate::started_collective::{
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
 
-/// Looks at the collective buffer before the waiting policy takes over.
-const LOOKS: u32 = 2000;
+/// Number of polls of the collective buffer before the waiting policy takes over.
+const POLLS_BEFORE_WAIT: u32 = 2000;
 
-/// So long a round may take before a member's word is doubted.
-const LONG: Duration = Duration::from_millis(10);
+/// Time a round may take before the members' contributions are checked.
+const CONTRIBUTIONS_CHECK_DELAY: Duration = Duration::from_millis(10);
 
 /// A round that this task waits for.
 pub(crate) struct AwaitedRound<'a>(pub(crate) &'a mut Round);
@@ -47,7 +47,7 @@ impl Awaited for AwaitedRound<'_> {
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
         process.engine.check_round(self.0)?;
-        if waited >= LONG {
+        if waited >= CONTRIBUTIONS_CHECK_DELAY {
             process.engine.check_contributions(self.0)?;
         }
         process.check_launcher(waited)
@@ -82,7 +82,11 @@ impl Process {
     /// How often this task looks for the others' contributions before it waits.
     #[inline(always)]
     pub(crate) fn looks(&self) -> u32 {
-        if self.pace.spins() { LOOKS } else { 1 }
+        if self.pace.spins() {
+            POLLS_BEFORE_WAIT
+        } else {
+            1
+        }
     }
 
     /// Look whether a round is complete, for about as long as that takes if all are on time.
@@ -260,8 +264,8 @@ fn broadcast_slowly(
     })
 }
 
-/// Up to so many bytes, all members combine in rank order.
-pub(crate) const FEW: usize = 256;
+/// Maximum size of a reduction, in bytes, that all members combine in rank order.
+pub(crate) const MAX_RANK_ORDER_BYTES: usize = 256;
 /// Fold the contributions of ranks `0 .. upto` into `output`, in rank order.
 #[inline(always)]
 pub(crate) fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
@@ -281,10 +285,10 @@ pub(crate) fn fold_others(
     what: &Reduction,
 ) {
     let total = what.bytes();
-    if total > FEW {
+    if total > MAX_RANK_ORDER_BYTES {
         return fold_by_pieces(process, round, 1..upto, output, what);
     }
-    let mut few = MaybeUninit::<[u128; FEW / 16]>::uninit();
+    let mut few = MaybeUninit::<[u128; MAX_RANK_ORDER_BYTES / 16]>::uninit();
     // SAFETY: the memory outlives the views, which do not leave this function.
     let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
     let part = Part { offset: 0, total };
@@ -377,7 +381,7 @@ pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -
         bytes,
         |_| input.clone(),
         |_| (),
-        |process, round, rank| match bytes > FEW {
+        |process, round, rank| match bytes > MAX_RANK_ORDER_BYTES {
             true => fold_pair(process, round, rank, (&input, &output), &what),
             false => fold_few_of_pair(process, round, rank, (&input, &output), &what),
         },
@@ -390,7 +394,7 @@ pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -
             || {
                 input.copy_to(&output);
             },
-            |process, round, rank, size| match size == 2 && bytes > FEW {
+            |process, round, rank, size| match size == 2 && bytes > MAX_RANK_ORDER_BYTES {
                 true => fold_pair(process, round, rank, (&input, &output), &what),
                 false => fold(process, round, size, &output, &what),
             },

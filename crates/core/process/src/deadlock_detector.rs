@@ -39,16 +39,18 @@ use regatta_transport::paths::Paths;
 use crate::state::Process;
 use crate::wait::HELP_AFTER;
 
-/// How often a blocked sender looks around, and how often one that could be part of a ring does.
-const SELDOM: Duration = Duration::from_millis(50);
-const OFTEN: Duration = Duration::from_millis(10);
-/// A ring must stand so long, and for so many looks of each member.
-const STABLE: Duration = Duration::from_millis(30);
-const LOOKS: u32 = 2;
-/// Wait no longer for other members to leave: one may have been stopped.
-const TOGETHER: Duration = Duration::from_secs(1);
-/// Answers to that many questions: the last of them was asked after the first had come.
-const ANSWERS: u32 = 2;
+/// Interval between two checks by a blocked sender.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval between two checks by a blocked sender that could be part of a ring.
+const CANDIDATE_CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// Time a ring must stand before it is reported.
+const MIN_RING_AGE: Duration = Duration::from_millis(30);
+/// Number of checks by each member that a ring must outlast before it is reported.
+const MIN_RING_CHECKS: u32 = 2;
+/// Time to wait for other members to leave: one may have been stopped.
+const MEMBERS_LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of answers that must have come: the last of these questions was asked after the first had been answered.
+const MIN_ANSWERS: u32 = 2;
 
 /// One blocked send.
 pub(crate) struct DeadlockDetector {
@@ -129,8 +131,8 @@ impl DeadlockDetector {
     /// How long to sleep until the next look.
     pub(crate) fn patience(&self) -> Duration {
         match self.word {
-            0 => SELDOM,
-            _ => OFTEN,
+            0 => CHECK_INTERVAL,
+            _ => CANDIDATE_CHECK_INTERVAL,
         }
     }
 
@@ -241,7 +243,7 @@ impl DeadlockDetector {
             return true;
         };
         let base = *self.answers.get_or_insert(answers);
-        let counts = answers.wrapping_sub(base) >= ANSWERS;
+        let counts = answers.wrapping_sub(base) >= MIN_ANSWERS;
         if counts {
             self.answers = Some(answers);
         }
@@ -274,8 +276,9 @@ impl DeadlockDetector {
             }
             return;
         }
-        let few = |now: &Standing, then: &Standing| now.looks.wrapping_sub(then.looks) < LOOKS;
-        if waited - seen.at < STABLE || both.any(|(now, then)| few(now, then)) {
+        let few =
+            |now: &Standing, then: &Standing| now.looks.wrapping_sub(then.looks) < MIN_RING_CHECKS;
+        if waited - seen.at < MIN_RING_AGE || both.any(|(now, then)| few(now, then)) {
             return;
         }
         let (job, me) = (process.job.clone(), process.engine.me());
@@ -361,7 +364,7 @@ impl Leaving {
     }
 
     fn waits_for(&self, condition: impl FnMut(Peer) -> bool) -> bool {
-        self.since.elapsed() < TOGETHER && self.members.iter().copied().any(condition)
+        self.since.elapsed() < MEMBERS_LEAVE_TIMEOUT && self.members.iter().copied().any(condition)
     }
 }
 
@@ -413,7 +416,7 @@ fn standing(process: &mut Process, member: Peer) -> Standing {
 /// Has a task been asked for this since `then`? Tasks on this host show it themselves.
 fn is_new(now: Option<u32>, then: Option<u32>) -> bool {
     match (now, then) {
-        (Some(now), Some(then)) => now.wrapping_sub(then) >= ANSWERS,
+        (Some(now), Some(then)) => now.wrapping_sub(then) >= MIN_ANSWERS,
         _ => true,
     }
 }

@@ -102,7 +102,7 @@ fn made((group, handle): (GroupId, Handle)) -> Result<GroupId> {
 }
 
 /// In place of a colour: this member has no place for a group.
-const FULL: i64 = i64::MIN;
+const NO_PLACE_COLOUR: i64 = i64::MIN;
 /// Places that a member of a split needs: interfaces that have two groups for each communicator duplicate the new one, and would
 /// find out then, with its members alone, that there is none.
 const PLACES: usize = 2;
@@ -115,9 +115,9 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
         let full = colour >= 0 && held.engine.room_for_groups() < PLACES;
         (held.engine.next_call(group)?, full)
     };
-    let word = if full { FULL } else { colour as i64 };
+    let word = if full { NO_PLACE_COLOUR } else { colour as i64 };
     let words = exchange(group, (word, key as i64))?;
-    if let Some(rank) = words.iter().position(|word| word.0 == FULL) {
+    if let Some(rank) = words.iter().position(|word| word.0 == NO_PLACE_COLOUR) {
         return Err(no_place(enter()?.peer(group, rank as i32)?));
     }
     if colour < 0 {

@@ -13,10 +13,11 @@ use regatta_engine::Handle;
 
 use crate::wait::HELP_AFTER;
 
-/// Looks between two of the clock, where a core is to spare; so many follow each yield there, which costs more than ten of them.
-const LOOKS: u32 = 64;
-/// The longest time between looks that follow each other closely.
-const CLOSE: Duration = Duration::from_micros(10);
+/// Number of polls between two reads of the clock where a core is to spare; as many follow each yield there, which costs more than ten
+/// of them.
+const POLLS_PER_CLOCK_READ: u32 = 64;
+/// Maximum time between polls that count as following each other closely.
+const MAX_POLL_GAP: Duration = Duration::from_micros(10);
 
 /// The looks of a task since the last one that found something.
 #[derive(Debug, Default)]
@@ -54,7 +55,8 @@ impl InVain {
 
     /// Does a look at this request count? A caller looks at each of many in turn: that is one look, or one for every few of them.
     pub(crate) fn comes_round(&mut self, request: Handle) -> bool {
-        let counts = self.request.is_none_or(|last| last == request) || self.others >= LOOKS;
+        let counts =
+            self.request.is_none_or(|last| last == request) || self.others >= POLLS_PER_CLOCK_READ;
         if counts {
             self.request = Some(request);
             self.others = 0;
@@ -87,11 +89,11 @@ impl InVain {
         }
         self.looks = self.looks.saturating_add(1);
         let unclocked = !keeps.is_zero();
-        if unclocked && !self.looks.is_multiple_of(LOOKS) {
+        if unclocked && !self.looks.is_multiple_of(POLLS_PER_CLOCK_READ) {
             return false;
         }
         let now = clock();
-        let longest = CLOSE * if unclocked { LOOKS } else { 1 };
+        let longest = MAX_POLL_GAP * if unclocked { POLLS_PER_CLOCK_READ } else { 1 };
         let close = self
             .last
             .is_some_and(|last| now.saturating_duration_since(last) <= longest);
@@ -101,7 +103,7 @@ impl InVain {
         }
         let since = *self.since.get_or_insert(now);
         self.yields = close && now.saturating_duration_since(since) >= keeps;
-        let waits = close || self.looks >= LOOKS;
+        let waits = close || self.looks >= POLLS_PER_CLOCK_READ;
         let unhelpful = *self.unhelpful_since.get_or_insert(now);
         let helps = waits && now.saturating_duration_since(unhelpful) >= HELP_AFTER;
         if helps {
@@ -131,12 +133,15 @@ mod tests {
 
     #[test]
     fn a_task_of_a_crowd_that_looks_again_at_once_gives_its_core_away() {
-        assert_eq!(looks_until_it_yields(Duration::ZERO, CLOSE / 100), Some(2));
+        assert_eq!(
+            looks_until_it_yields(Duration::ZERO, MAX_POLL_GAP / 100),
+            Some(2)
+        );
     }
 
     #[test]
     fn a_task_with_a_core_of_its_own_looks_first_for_as_long_as_a_blocked_one() {
-        let apart = CLOSE / 10;
+        let apart = MAX_POLL_GAP / 10;
         let looks = looks_until_it_yields(SPIN, apart).expect("it yields");
         assert!(apart * looks >= SPIN, "{looks}");
         assert!(apart * looks <= SPIN * 4, "{looks}");
@@ -145,9 +150,9 @@ mod tests {
     #[test]
     fn a_task_with_a_core_of_its_own_yields_seldom() {
         let (mut in_vain, mut now) = (InVain::default(), Instant::now());
-        let looks = 100 * LOOKS;
+        let looks = 100 * POLLS_PER_CLOCK_READ;
         let yields = (0..looks).filter(|_| {
-            now += CLOSE / 10;
+            now += MAX_POLL_GAP / 10;
             in_vain.looked(SPIN, 0, || now);
             let yields = in_vain.yields();
             if yields {
@@ -157,7 +162,7 @@ mod tests {
         });
         let yields = yields.count() as u32;
         assert!(
-            (looks / LOOKS / 2..=looks / LOOKS).contains(&yields),
+            (looks / POLLS_PER_CLOCK_READ / 2..=looks / POLLS_PER_CLOCK_READ).contains(&yields),
             "{yields}"
         );
     }
@@ -165,9 +170,12 @@ mod tests {
     #[test]
     fn a_program_that_computes_between_its_looks_keeps_its_core() {
         for keeps in KEEPS {
-            assert_eq!(looks_until_it_yields(keeps, CLOSE * 2), None);
+            assert_eq!(looks_until_it_yields(keeps, MAX_POLL_GAP * 2), None);
         }
-        assert_eq!(looks_until_it_yields(Duration::MAX, CLOSE / 100), None);
+        assert_eq!(
+            looks_until_it_yields(Duration::MAX, MAX_POLL_GAP / 100),
+            None
+        );
     }
 
     #[test]
@@ -203,8 +211,8 @@ mod tests {
             looks.filter(|&one| in_vain.comes_round(one)).count()
         };
         assert_eq!(counted(1), 10);
-        assert_eq!(counted(LOOKS as u64), 10);
-        assert!(counted(10 * LOOKS as u64) >= 90);
+        assert_eq!(counted(POLLS_PER_CLOCK_READ as u64), 10);
+        assert!(counted(10 * POLLS_PER_CLOCK_READ as u64) >= 90);
     }
 
     #[test]
@@ -213,7 +221,7 @@ mod tests {
             let (mut in_vain, mut now) = (InVain::default(), Instant::now());
             let (start, mut helped) = (now, Vec::new());
             while helped.len() < 2 {
-                now += CLOSE / 10;
+                now += MAX_POLL_GAP / 10;
                 if in_vain.looked(keeps, 0, || now) {
                     helped.push(now - start);
                 }

@@ -24,13 +24,13 @@ use crate::members::Answers;
 use crate::output::{Begun, Piece};
 use crate::shared_barrier::Leases;
 use crate::state::{Process, enter};
-use crate::wait::{Awaited, LOOK, wait_for};
+use crate::wait::{Awaited, MAX_SLEEP, wait_for};
 use crate::{abort, event, start};
 
 /// Read at once.
 const PIECE: usize = 4096;
-/// The launcher is told what has been received of tasks' output when it is so much.
-const PAID: u32 = 64 << 10;
+/// Number of bytes of tasks' output received after which the launcher is told.
+const RECEIPT_BATCH_BYTES: u32 = 64 << 10;
 
 /// The destination of the events of a watch.
 #[derive(Clone, Copy, Debug)]
@@ -175,7 +175,9 @@ impl Process {
     pub(crate) fn handle_news(&mut self) -> bool {
         match &self.control {
             Some(control) if control.seen != self.job.news(self.engine.me()) => self.read_news(),
-            Some(_) if self.engine.receipt_credits().sum() >= PAID => self.read_news(),
+            Some(_) if self.engine.receipt_credits().sum() >= RECEIPT_BATCH_BYTES => {
+                self.read_news()
+            }
             _ => false,
         }
     }
@@ -261,8 +263,8 @@ impl Process {
     /// but not after it.
     fn take_in(&mut self) {
         /// Enough for all that is there; somebody else may send on and on.
-        const LOOKS: u32 = 64;
-        let _ = (0..LOOKS).find(|_| !self.engine.progress());
+        const MAX_PROGRESS_STEPS: u32 = 64;
+        let _ = (0..MAX_PROGRESS_STEPS).find(|_| !self.engine.progress());
     }
 
     /// Tells the launcher who cannot be reached, or can again, and gives up tasks for which a host lacks a descriptor or the like. True:
@@ -312,7 +314,7 @@ impl Process {
     /// A task that a launcher has started goes with it; a task that was let in does not, but gets no notice of ends any more,
     /// so it must not wait for somebody.
     pub(crate) fn check_launcher(&mut self, waited: Duration) -> Result<()> {
-        if waited < LOOK {
+        if waited < MAX_SLEEP {
             return Ok(());
         }
         self.read_news();

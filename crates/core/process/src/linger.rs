@@ -8,10 +8,10 @@
 
 use std::time::{Duration, Instant};
 
-/// How long to look on.
+/// Time to poll on before sleeping.
 const LINGER: Duration = Duration::from_micros(20);
-/// With more tasks a core it has never paid: what comes is for another one.
-const MOST_TASKS: u32 = 4;
+/// Maximum number of tasks a core with which polling on has ever paid: with more, what comes is for another one.
+const MAX_TASKS_PER_CORE: u32 = 4;
 /// The credit of a trial, and the most there is.
 const CREDIT: (u32, u32) = (4, 8);
 /// A message that comes adds one, and one that does not come takes so many: it pays when two of three come.
@@ -39,15 +39,15 @@ impl Linger {
     /// Task number `task` of its world.
     pub(crate) fn new(tasks_per_core: u32, task: u32) -> Linger {
         Linger {
-            allowed: tasks_per_core <= MOST_TASKS,
+            allowed: tasks_per_core <= MAX_TASKS_PER_CORE,
             credit: 0,
-            until: TRIALS.0 + task % MOST_TASKS * APART,
+            until: TRIALS.0 + task % MAX_TASKS_PER_CORE * APART,
             next: TRIALS.0,
         }
     }
 
     pub(crate) fn set_tasks_per_core(&mut self, tasks: u32) {
-        self.allowed = tasks <= MOST_TASKS;
+        self.allowed = tasks <= MAX_TASKS_PER_CORE;
     }
 
     /// A wait begins that may yield.
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn it_is_tried_and_goes_on_while_most_messages_come() {
-        let mut linger = Linger::new(MOST_TASKS, 0);
+        let mut linger = Linger::new(MAX_TASKS_PER_CORE, 0);
         assert_eq!(waits_until_a_trial(&mut linger), TRIALS.0);
         for message in 0..1000 {
             assert!(wait(&mut linger, message % 4 != 3), "{message}");
@@ -216,18 +216,18 @@ mod tests {
 
     #[test]
     fn neighbours_do_not_try_at_once() {
-        let first = |task| waits_until_a_trial(&mut Linger::new(MOST_TASKS, task));
+        let first = |task| waits_until_a_trial(&mut Linger::new(MAX_TASKS_PER_CORE, task));
         assert_eq!(first(0), TRIALS.0);
-        for task in 1..MOST_TASKS {
+        for task in 1..MAX_TASKS_PER_CORE {
             assert_eq!(first(task), first(task - 1) + APART);
         }
     }
 
     #[test]
     fn many_tasks_a_core_never_try() {
-        let mut linger = Linger::new(MOST_TASKS + 1, 0);
+        let mut linger = Linger::new(MAX_TASKS_PER_CORE + 1, 0);
         assert!((0..10_000).all(|_| !wait(&mut linger, true)));
-        linger.set_tasks_per_core(MOST_TASKS);
+        linger.set_tasks_per_core(MAX_TASKS_PER_CORE);
         assert!(wait(&mut linger, true));
     }
 

@@ -22,11 +22,10 @@ use crate::state::{
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 pub use regatta_memory::ring::INLINE as LINE;
 
-/// Looks of a blocking receive before it becomes a request: about as long as an answer takes.
-pub(crate) const LOOKS: u32 = 1000;
-/// How long what is waited for may depend on tasks that have not been heard, while others fill the
-/// buffer.
-const OTHERS: Duration = Duration::from_secs(10);
+/// Number of polls of a blocking receive before it becomes a request: about as long as an answer takes.
+pub(crate) const POLLS_BEFORE_REQUEST: u32 = 1000;
+/// Time for which a wait may depend on tasks that have not been heard, while others fill the buffer.
+const UNHEARD_SENDERS_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[inline(always)]
 pub(crate) fn check_tag(tag: i32) -> Result<()> {
@@ -227,7 +226,11 @@ impl Process {
         into: &Views,
     ) -> Option<usize> {
         let engine = &mut self.engine;
-        let looks = if self.pace.spins() { LOOKS } else { 1 };
+        let looks = if self.pace.spins() {
+            POLLS_BEFORE_REQUEST
+        } else {
+            1
+        };
         for look in 0..looks {
             let got = engine.receive_now(from, context, tag, into);
             if got.is_some() {
@@ -447,7 +450,7 @@ impl Awaited for Completion {
     fn patience(&self) -> Duration {
         match &self.detector {
             Some(detector) => detector.patience(),
-            None => crate::wait::LOOK,
+            None => crate::wait::MAX_SLEEP,
         }
     }
 
@@ -510,7 +513,7 @@ fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) ->
     process.engine.progress();
     match source {
         Some(source) => process.engine.holds_up(source),
-        None => waited > OTHERS && process.engine.holds_up_some(),
+        None => waited > UNHEARD_SENDERS_TIMEOUT && process.engine.holds_up_some(),
     }
 }
 
@@ -531,7 +534,11 @@ fn enter_after_callbacks() -> Result<Held> {
 pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     let mut held = enter_after_callbacks()?;
     // An answer is often on its way: look a few times before taking the time of day.
-    let looks = if held.pace.spins() { LOOKS / 10 } else { 1 };
+    let looks = if held.pace.spins() {
+        POLLS_BEFORE_REQUEST / 10
+    } else {
+        1
+    };
     for _ in 0..looks {
         if let Some((status, error)) = held.engine.finish(handle)? {
             return Ok((held.in_ranks(status), error));
@@ -659,7 +666,7 @@ impl Awaited for AnyOf<'_> {
     fn patience(&self) -> Duration {
         match &self.detector {
             Some(detector) => detector.patience(),
-            None => crate::wait::LOOK,
+            None => crate::wait::MAX_SLEEP,
         }
     }
 

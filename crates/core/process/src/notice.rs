@@ -19,7 +19,7 @@ use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::Job;
 
 use crate::state::{SLEEPERS, enter, refused};
-use crate::wait::LOOK;
+use crate::wait::MAX_SLEEP;
 
 struct Notice {
     event: OwnedFd,
@@ -76,7 +76,7 @@ pub fn descriptor() -> Result<RawFd> {
         while !theirs.stop.load(Ordering::Acquire) {
             let mut found = false;
             SLEEPERS.fetch_add(1, Ordering::SeqCst);
-            job.bell(me).sleep(fencing, Some(LOOK), || {
+            job.bell(me).sleep(fencing, Some(MAX_SLEEP), || {
                 found = theirs.stop.load(Ordering::Acquire) || anything(&theirs);
                 found
             });
@@ -121,7 +121,7 @@ fn anything(shared: &Shared) -> bool {
 
 /// A thread that waits for the descriptor must not wait for a launcher that has ended.
 fn is_left_alone() -> bool {
-    enter().is_ok_and(|mut held| held.check_launcher(LOOK).is_err())
+    enter().is_ok_and(|mut held| held.check_launcher(MAX_SLEEP).is_err())
 }
 
 fn raise(event: &OwnedFd, shared: &Shared) {

@@ -11,8 +11,8 @@ use crate::state::Process;
 pub const MARK: u32 = abi::OUTPUT_MARK;
 /// Bytes before the text.
 pub const HEAD: usize = std::mem::offset_of!(abi::Output, text);
-/// Most bytes of text in one message; a longer line comes in pieces.
-pub const MOST: usize = abi::OUTPUT_MOST as usize;
+/// Maximum size of the text in one message, in bytes; a longer line comes in pieces.
+pub const MAX_TEXT_BYTES: usize = abi::OUTPUT_MOST as usize;
 
 /// In place of a stream: the task has been started, and the text is the number of who has done that, or `RG_NONE`.
 const BORN: u32 = 0;
@@ -66,11 +66,11 @@ fn cut(
     mut each: impl FnMut(&[u8], usize),
 ) -> usize {
     while !bytes.is_empty() {
-        let room = bytes.len().min(MOST - begun.len());
+        let room = bytes.len().min(MAX_TEXT_BYTES - begun.len());
         let newline = bytes[..room].iter().position(|&byte| byte == b'\n');
         let end = newline.filter(|_| lines).map(|at| at + 1);
         let (now, rest) = bytes.split_at(end.unwrap_or(room));
-        if lines && end.is_none() && begun.len() + now.len() < MOST {
+        if lines && end.is_none() && begun.len() + now.len() < MAX_TEXT_BYTES {
             begun.extend_from_slice(now);
             return now.len();
         }
@@ -176,9 +176,9 @@ mod tests {
             prop_assert_eq!(paid, all.len());
             prop_assert!(lines || begun.is_empty());
             for text in &texts {
-                prop_assert!(!text.is_empty() && text.len() <= MOST);
+                prop_assert!(!text.is_empty() && text.len() <= MAX_TEXT_BYTES);
                 let newline = text.iter().position(|&byte| byte == b'\n');
-                prop_assert!(!lines || newline == Some(text.len() - 1) || text.len() == MOST && newline.is_none());
+                prop_assert!(!lines || newline == Some(text.len() - 1) || text.len() == MAX_TEXT_BYTES && newline.is_none());
             }
             texts.push(begun);
             prop_assert_eq!(texts.concat(), all);

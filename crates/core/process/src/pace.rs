@@ -13,10 +13,10 @@
 //! Evidence that somebody else uses the core is free for short waits, which look for none:
 //!
 //! * Spinning: the kernel has taken the core from the thread, at a yield or in between. It counts that (`ru_nivcsw`); the count is
-//!   read in waits longer than [`UNWATCHED`].
-//! * Crowded: a yield has lasted longer than [`SLICE`]. Tasks that pass messages give the core back much sooner.
+//!   read in waits longer than [`MIN_WATCHED_WAIT`].
+//! * Crowded: a yield has lasted longer than [`MAX_MESSAGE_YIELD`]. Tasks that pass messages give the core back much sooner.
 //!
-//! [`ENOUGH`] waits with evidence, each within [`CHAIN`] of the one before, and the task sleeps in its next waits. After
+//! [`MIN_EVIDENCE`] waits with evidence, each within [`MAX_EVIDENCE_GAP`] of the one before, and the task sleeps in its next waits. After
 //! [`TRIALS`] of these it waits in the old manner again to see whether that has changed; after each failure it tries half as often.
 
 use std::time::{Duration, Instant};
@@ -24,16 +24,16 @@ use std::time::{Duration, Instant};
 use crate::linger::Linger;
 use crate::wait::SPIN;
 
-/// Waits with evidence, one after the other, that are believed. A machine at rest gives some now and then.
-const ENOUGH: u32 = 3;
-/// The longest time between two of them.
-const CHAIN: Duration = Duration::from_millis(30);
+/// Number of waits with evidence, one after the other, that are believed: a machine at rest gives some now and then.
+const MIN_EVIDENCE: u32 = 3;
+/// Maximum time between two of them.
+const MAX_EVIDENCE_GAP: Duration = Duration::from_millis(30);
 /// Waits before the next trial, at first and at most.
 const TRIALS: (u32, u32) = (32, 4096);
-/// Waits up to this long look for no evidence.
-const UNWATCHED: Duration = Duration::from_micros(25);
-/// A yield that takes longer went to a program that computes.
-const SLICE: Duration = Duration::from_millis(1);
+/// Length of a wait up to which it looks for no evidence.
+const MIN_WATCHED_WAIT: Duration = Duration::from_micros(25);
+/// Maximum length of a yield to a task that passes messages; one that takes longer went to a program that computes.
+const MAX_MESSAGE_YIELD: Duration = Duration::from_millis(1);
 
 /// How a task waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Pace {
         self.sleeps -= 1;
         if self.sleeps == 0 {
             // A trial: one more wait with evidence is enough.
-            (self.evidence, self.last) = (ENOUGH - 1, Some(Instant::now()));
+            (self.evidence, self.last) = (MIN_EVIDENCE - 1, Some(Instant::now()));
             self.spins = self.manner() == Manner::Spin;
         }
     }
@@ -127,7 +127,7 @@ impl Pace {
     fn saw(&mut self, shared: bool, now: Instant) {
         let chained = self
             .last
-            .is_some_and(|last| now.saturating_duration_since(last) <= CHAIN);
+            .is_some_and(|last| now.saturating_duration_since(last) <= MAX_EVIDENCE_GAP);
         if !shared || !chained {
             (self.evidence, self.next) = (0, TRIALS.0);
         }
@@ -136,7 +136,7 @@ impl Pace {
         }
         self.evidence += 1;
         self.last = Some(now);
-        if self.evidence >= ENOUGH && self.adapts {
+        if self.evidence >= MIN_EVIDENCE && self.adapts {
             self.sleeps = self.next;
             self.next = (self.next * 2).min(TRIALS.1);
             self.spins = false;
@@ -160,11 +160,11 @@ impl Watch {
     /// The wait has lasted so long.
     pub(crate) fn look(&mut self, manner: Manner, idle: Duration) {
         match manner {
-            Manner::Spin if idle > UNWATCHED && self.switches.is_none() => {
+            Manner::Spin if idle > MIN_WATCHED_WAIT && self.switches.is_none() => {
                 self.switches = switches();
             }
             Manner::Yield => {
-                self.late |= self.looked && idle.saturating_sub(self.idle) > SLICE;
+                self.late |= self.looked && idle.saturating_sub(self.idle) > MAX_MESSAGE_YIELD;
                 (self.looked, self.idle) = (true, idle);
             }
             _ => {}
@@ -223,7 +223,7 @@ mod tests {
         let now = Instant::now();
         for crowded in [false, true] {
             let mut pace = Pace::new(1 + crowded as u32, 0, true);
-            assert_eq!(waits_until_it_sleeps(&mut pace, now), ENOUGH);
+            assert_eq!(waits_until_it_sleeps(&mut pace, now), MIN_EVIDENCE);
             assert_eq!(sleeps(&mut pace), TRIALS.0);
             assert_eq!(pace.spins(), !crowded, "it tries the old manner");
             pace.saw(true, Instant::now());
@@ -246,7 +246,7 @@ mod tests {
             assert!(pace.spins());
         }
         for _ in 0..1000 {
-            now += 2 * CHAIN;
+            now += 2 * MAX_EVIDENCE_GAP;
             pace.saw(true, now);
             assert!(pace.spins());
         }
@@ -260,17 +260,20 @@ mod tests {
         pace.saw(true, Instant::now());
         sleeps(&mut pace);
         pace.saw(false, Instant::now());
-        assert_eq!(waits_until_it_sleeps(&mut pace, Instant::now()), ENOUGH);
+        assert_eq!(
+            waits_until_it_sleeps(&mut pace, Instant::now()),
+            MIN_EVIDENCE
+        );
         assert_eq!(sleeps(&mut pace), TRIALS.0);
     }
 
     #[test]
     fn a_yield_that_lasts_a_slice_is_evidence() {
         let mut pace = Pace::new(2, 0, true);
-        for _ in 0..ENOUGH {
+        for _ in 0..MIN_EVIDENCE {
             let mut watch = Watch::default();
             watch.look(Manner::Yield, Duration::from_micros(1));
-            watch.look(Manner::Yield, SLICE * 3);
+            watch.look(Manner::Yield, MAX_MESSAGE_YIELD * 3);
             watch.end(&mut pace);
         }
         assert_eq!(pace.manner(), Manner::Sleep);

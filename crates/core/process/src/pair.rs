@@ -11,12 +11,12 @@ use regatta_engine::{GroupId, Part, Peer, Reduction, Result, Round};
 use regatta_memory::prefetch::prefetch_to_read;
 use regatta_memory::views::Views;
 
-use crate::collective::{AwaitedRound, FEW, by_pieces, fold};
+use crate::collective::{AwaitedRound, MAX_RANK_ORDER_BYTES, by_pieces, fold};
 use crate::state::{Process, enter, quick};
 use crate::wait::wait_for;
 
-/// Up to so many bytes are asked for before a function of the program goes through them one after the other.
-const ASKED_FOR: usize = 1024;
+/// Maximum size that is prefetched before a function of the program goes through it, in bytes.
+const MAX_PREFETCH_BYTES: usize = 1024;
 
 /// A round of a pair, by the quickest way in: this task gives what `gives` says for its rank, does its own part `meanwhile`, and reads the other one's
 /// contribution with `read`. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
@@ -102,7 +102,7 @@ pub(crate) fn fold_few_of_pair(
     what: &Reduction,
 ) {
     let total = what.bytes();
-    let mut few = MaybeUninit::<[u128; FEW / 16]>::uninit();
+    let mut few = MaybeUninit::<[u128; MAX_RANK_ORDER_BYTES / 16]>::uninit();
     // SAFETY: the memory outlives the views, which do not leave this function.
     let theirs = unsafe { Views::block(few.as_mut_ptr().cast(), total) };
     let part = Part { offset: 0, total };
@@ -146,7 +146,7 @@ pub(crate) fn fold_pair(
             return;
         }
         if rank == 1 {
-            if let Some(start) = theirs.contiguous().filter(|_| total <= ASKED_FOR) {
+            if let Some(start) = theirs.contiguous().filter(|_| total <= MAX_PREFETCH_BYTES) {
                 prefetch_to_read(start, total);
             }
             if !in_place {

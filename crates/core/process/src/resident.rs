@@ -18,12 +18,12 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFl
 use crate::join::{Joined, join_error};
 use crate::launcher_on_demand::program;
 
-/// A launcher that has not answered by then will not.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// A process that asks to join while a job is being ended waits until it has, and then asks the next one.
-const TRIES: u32 = 4;
-/// The most descriptors that come with a reply.
-const HANDED: usize = 3;
+/// Time a launcher has to answer before it is given up.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of attempts to join: a process that asks while a job is being ended waits until it has, and then asks the next one.
+const MAX_JOIN_ATTEMPTS: u32 = 4;
+/// Maximum number of descriptors that come with a reply.
+const MAX_DESCRIPTORS: usize = 3;
 
 fn failed(name: &str, why: impl std::fmt::Display) -> Error {
     Error::Launcher(format!("the job {name} cannot be entered: {why}"))
@@ -42,7 +42,7 @@ pub(crate) fn ticket(text: &str) -> Option<(&str, u32)> {
 
 /// Become a task of the job of this name by a ticket, if the process has one.
 pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_JOIN_ATTEMPTS {
         let stream = match connect(name)? {
             None if !start => return Err(failed(name, "there is no such job")),
             None => {
@@ -136,7 +136,7 @@ fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Resul
     frames::put(&request, &mut bytes)
         .map_err(|_| failed(name, "the program's name is too long"))?;
     let io = |error: io::Error| failed(name, error);
-    stream.set_read_timeout(Some(PATIENCE)).map_err(io)?;
+    stream.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(io)?;
     let answered = stream.write_all(&bytes).and_then(|()| answer(&stream));
     let (reply, handed) = match answered {
         Err(error) if is_end(&error) => return Ok(None),
@@ -178,7 +178,7 @@ fn answer(stream: &UnixStream) -> io::Result<(JoinReply, Vec<OwnedFd>)> {
     let mut handed = Vec::new();
     loop {
         let mut piece = [0; 4096];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut with = RecvAncillaryBuffer::new(&mut space);
         let mut slices = [IoSliceMut::new(&mut piece)];
         let got =

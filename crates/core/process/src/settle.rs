@@ -3,7 +3,7 @@
 
 use regatta_engine::{Handle, Status};
 
-use crate::message::LOOKS;
+use crate::message::POLLS_BEFORE_REQUEST;
 use crate::state::{PROCESS, Process, inside_or};
 
 /// Finish requests that are complete without error, or soon are, from the first on; how many.
@@ -36,7 +36,7 @@ fn settle_each(
     // An operation that is not complete soon is left to the waiting policy.
     // So is one that another thread may have to enter for.
     let spins = process.pace.spins() && !PROCESS.is_shared();
-    let mut looks = if spins { LOOKS / 10 } else { 0 };
+    let mut looks = if spins { POLLS_BEFORE_REQUEST / 10 } else { 0 };
     for handle in handles {
         let status = loop {
             if let Some(status) = process.engine.settle(handle) {

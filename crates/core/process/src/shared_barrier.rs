@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::launcher::{ask, ask_under};
 use crate::members::members;
-use crate::message::LOOKS;
+use crate::message::POLLS_BEFORE_REQUEST;
 use crate::state::{Process, enter, quick};
 use crate::tasks::{astray, value};
 use crate::wait::{Awaited, wait_for};
@@ -149,7 +149,11 @@ impl Process {
     #[inline(always)]
     fn try_shared_barrier(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let mut passage = self.come(group, count)?;
-        let looks = if self.pace.spins() { LOOKS } else { 0 };
+        let looks = if self.pace.spins() {
+            POLLS_BEFORE_REQUEST
+        } else {
+            0
+        };
         for _ in 0..looks {
             if passage != Crossing::Waiting {
                 break;

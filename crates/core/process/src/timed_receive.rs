@@ -5,9 +5,9 @@ use std::time::Duration;
 use regatta_engine::{Attempt, Error, GroupId, Peer, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
-use crate::message::{ANY, LOOKS, just, selection, wait_or_forget};
+use crate::message::{ANY, POLLS_BEFORE_REQUEST, just, selection, wait_or_forget};
 use crate::state::{Held, Process, enter, enter_to_look, quick};
-use crate::wait::{Awaited, LOOK, wait_for};
+use crate::wait::{Awaited, MAX_SLEEP, wait_for};
 
 /// The messages that have come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn receive_fitting_alone(
         let wanted = (tag >= 0).then_some(tag);
         let answers = source.unwrap_or(process.last_source);
         let looks = if waits && process.pace.spins() {
-            LOOKS
+            POLLS_BEFORE_REQUEST
         } else {
             1
         };
@@ -205,6 +205,7 @@ impl Awaited for Probe {
     }
 
     fn patience(&self) -> Duration {
-        self.patience.map_or(LOOK, |patience| patience.min(LOOK))
+        self.patience
+            .map_or(MAX_SLEEP, |patience| patience.min(MAX_SLEEP))
     }
 }

@@ -16,8 +16,8 @@ use crate::linger::{Look, Stay};
 use crate::pace::{Manner, Watch};
 use crate::state::{PROCESS, Process, SLEEPERS, enter};
 
-/// Polls between two looks at the clock.
-const POLLS: u32 = 64;
+/// Number of polls between two reads of the clock.
+const POLLS_PER_CLOCK_READ: u32 = 64;
 /// How long to poll when a core is to spare.
 pub(crate) const SPIN: Duration = Duration::from_micros(100);
 /// How long to yield before sleeping.
@@ -26,8 +26,8 @@ const YIELD: Duration = Duration::from_micros(50);
 /// with 1 to 48; a message passed round the ring 114 us with 4, 240 with 1, 300 and more from 16
 /// on, because those who wait longer keep getting in the way of the one that has something to do.
 const YIELDS: u32 = 4;
-/// A sleeper looks around this often, in case what it waits for cannot ring.
-pub(crate) const LOOK: Duration = Duration::from_millis(500);
+/// Maximum sleep between two checks, in case what a task waits for cannot ring.
+pub(crate) const MAX_SLEEP: Duration = Duration::from_millis(500);
 
 /// Something a caller waits for.
 pub(crate) trait Awaited {
@@ -50,7 +50,7 @@ pub(crate) trait Awaited {
     }
     /// The longest sleep between two checks.
     fn patience(&self) -> Duration {
-        LOOK
+        MAX_SLEEP
     }
     /// Does a crowded task better yield for longer before it sleeps? So it is where all tasks of this host are likely to wait
     /// for the same: what comes from another host takes some ten times as long as what does not.
@@ -125,7 +125,11 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
 /// Looks under one lock.
 #[inline(always)]
 fn polls(without_pause: bool) -> u32 {
-    if without_pause { POLLS } else { 1 }
+    if without_pause {
+        POLLS_PER_CLOCK_READ
+    } else {
+        1
+    }
 }
 
 /// A task that has looked in vain looks on, at once or when others have had the core. False: it is time to sleep.

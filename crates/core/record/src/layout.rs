@@ -17,8 +17,8 @@ pub const NAMES: usize = 128;
 pub const MODULE_WORDS: usize = 8192;
 /// Addresses that are told apart in samples: a power of two.
 pub const SAMPLES: usize = 16384;
-/// Most events of a record.
-pub const MOST_EVENTS: usize = 1 << 22;
+/// Maximum number of events of a record.
+pub const MAX_EVENTS: usize = 1 << 22;
 
 /// The head.
 pub mod head {
@@ -114,8 +114,8 @@ pub mod call {
     pub const COUNT: usize = 0;
     /// Nanoseconds in it.
     pub const TIME: usize = 1;
-    /// The longest.
-    pub const LONGEST: usize = 2;
+    /// Duration of the longest one.
+    pub const MAX_TIME: usize = 2;
     /// Bytes of this task's that it was about.
     pub const BYTES: usize = 3;
     /// How often it failed.

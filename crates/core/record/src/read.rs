@@ -231,7 +231,7 @@ impl Record {
         let events = words.at(head::EVENTS);
         let room = usize::try_from(events)
             .ok()
-            .filter(|&events| events.is_power_of_two() && events <= MOST_EVENTS);
+            .filter(|&events| events.is_power_of_two() && events <= MAX_EVENTS);
         let room = room.ok_or(Fault::Size)?;
         let size = crate::layout::words(room);
         if words.at(head::SIZE) != size as u64 || file.len() != size * 8 {
@@ -333,7 +333,7 @@ fn thread_of(words: &Words, number: usize, end: u64) -> Option<Thread> {
             call: Call(number),
             count: words.at(at + call::COUNT),
             time: words.at(at + call::TIME),
-            longest: words.at(at + call::LONGEST),
+            longest: words.at(at + call::MAX_TIME),
             bytes: words.at(at + call::BYTES),
             failed: words.at(at + call::FAILED),
             busy: words.at(at + call::BUSY),

@@ -116,7 +116,7 @@ fn numbers_that_the_job_had_no_time_for_do_not_fit_it() {
         (THREADS_AT + thread::BEGAN, 5_000_000),
         (call + call::COUNT, 5),
         (call + call::TIME, 77),
-        (call + call::LONGEST, 70),
+        (call + call::MAX_TIME, 70),
         (call + call::FAILED, 1),
         (name + regatta_record::name::TIMES, 2),
         (name + regatta_record::name::TIME, 20),

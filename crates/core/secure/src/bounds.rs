@@ -1,6 +1,6 @@
 //! How long a key serves: the bounds, and what has been used of them.
 
-use crate::record::{LONGEST, TAG};
+use crate::record::{MAX_BODY_BYTES, TAG};
 
 /// Bounds of a key of one direction. Both ends must hold the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Bounds {
 const _: () = {
     let bounds = Bounds::CONNECTION;
     assert!(bounds.least + 1 < bounds.most);
-    assert!((bounds.least + 2) * (LONGEST as u64) < bounds.bytes);
+    assert!((bounds.least + 2) * (MAX_BODY_BYTES as u64) < bounds.bytes);
 };
 
 /// The use that has been made of a key.

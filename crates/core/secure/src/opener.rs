@@ -12,10 +12,10 @@ use std::ops::Range;
 
 use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
-use crate::record::{CONTENT, HEAD, LONGEST, TAG, broken, length};
+use crate::record::{CONTENT, HEAD, MAX_BODY_BYTES, TAG, broken, length};
 
 /// Received at a time.
-const ROOM: usize = 4 * (HEAD + LONGEST);
+const ROOM: usize = 4 * (HEAD + MAX_BODY_BYTES);
 
 #[derive(Debug)]
 pub(crate) struct Opener {

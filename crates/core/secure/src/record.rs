@@ -6,10 +6,10 @@ use std::io;
 pub const HEAD: usize = 2;
 /// Bytes behind the content.
 pub const TAG: usize = 16;
-/// The longest that may follow a head.
-pub(crate) const LONGEST: usize = 65_535;
+/// Maximum size of what follows a head, in bytes: its length has 16 bits.
+pub(crate) const MAX_BODY_BYTES: usize = 65_535;
 /// Most bytes of content.
-pub const CONTENT: usize = LONGEST - TAG;
+pub const CONTENT: usize = MAX_BODY_BYTES - TAG;
 /// A whole record that changes the key.
 pub(crate) const CHANGE: usize = HEAD + TAG;
 

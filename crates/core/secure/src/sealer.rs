@@ -9,11 +9,11 @@ use std::io::{self, IoSlice};
 
 use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
-use crate::record::{CHANGE, CONTENT, HEAD, LONGEST, TAG, broken};
+use crate::record::{CHANGE, CONTENT, HEAD, MAX_BODY_BYTES, TAG, broken};
 
 /// Sealed at a time: the longest record, with a change of the key and a short record before it, such as a head that goes before
 /// its body. The first part is on its way while the next is sealed.
-const BATCH: usize = 128 + CHANGE + HEAD + LONGEST;
+const BATCH: usize = 128 + CHANGE + HEAD + MAX_BODY_BYTES;
 
 #[derive(Debug)]
 pub(crate) struct Sealer {

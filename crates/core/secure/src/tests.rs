@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 use crate::cipher::Cipher;
 use crate::opener::Opener;
-use crate::record::LONGEST;
+use crate::record::MAX_BODY_BYTES;
 use crate::{Bounds, CONTENT, Callee, Caller, HEAD, Session, TAG};
 
 /// Keys change all the time.
 const SMALL: Bounds = Bounds {
     least: 3,
     most: 9,
-    bytes: 6 * LONGEST as u64,
+    bytes: 6 * MAX_BODY_BYTES as u64,
 };
 
 /// Both ends of a channel, each with its bounds. The caller changes its key after so many records.

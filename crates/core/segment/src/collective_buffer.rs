@@ -22,8 +22,8 @@ use regatta_memory::{Corrupt, LINE};
 pub const DEPTH: usize = 8;
 /// Bytes of a wide area: so much that no contribution is written over before as many rounds have passed as a buffer keeps.
 pub const WIDE: u64 = 2 << 20;
-/// The most members of a buffer whose members may have a wide area.
-const MOST_WIDE: u32 = 2;
+/// Maximum number of members of a buffer whose members may have a wide area.
+const MAX_WIDE_MEMBERS: u32 = 2;
 /// Bytes of a contribution that travel in its line.
 const INLINE: usize = 56;
 /// Wide areas begin on pages.
@@ -44,7 +44,7 @@ pub fn capacity(members: u32) -> usize {
 
 /// Bytes of segment a buffer needs.
 pub(crate) fn footprint(members: u32) -> usize {
-    let wide = if members <= MOST_WIDE { LINE } else { 0 };
+    let wide = if members <= MAX_WIDE_MEMBERS { LINE } else { 0 };
     members as usize * (PLACE + DEPTH * capacity(members) + wide)
 }
 
@@ -156,7 +156,7 @@ impl CollectiveBuffer {
     /// no pair's.
     #[cold]
     pub fn wide_area(&self, index: u32, may_make: bool) -> Option<(u64, bool)> {
-        if index >= self.members || self.members > MOST_WIDE {
+        if index >= self.members || self.members > MAX_WIDE_MEMBERS {
             return None;
         }
         let behind = self.members as usize * DEPTH * self.capacity + index as usize * LINE;

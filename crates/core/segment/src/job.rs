@@ -44,8 +44,8 @@ pub const OVER: u64 = 1 << 63;
 /// Version of everything in the segment; launcher and library must agree.
 pub const VERSION: u32 = 19;
 
-/// A job has no more tasks than this, from its first to its last.
-pub const MOST_TASKS: u32 = 1 << 16;
+/// Maximum number of tasks of a job, from its first to its last.
+pub const MAX_TASKS: u32 = 1 << 16;
 
 const MISFIT: Corrupt = Corrupt {
     what: "its header does not fit its number of tasks",
@@ -80,7 +80,7 @@ const MAX_AHEAD: u64 = 1 << 20;
 impl Job {
     /// Make the segment for `tasks` tasks, all on this host.
     pub fn create(tasks: u32) -> Result<Job, JobError> {
-        Job::create_part(tasks, tasks, MOST_TASKS)
+        Job::create_part(tasks, tasks, MAX_TASKS)
     }
 
     /// Make the segment for `tasks` tasks of a job that has at most `most` tasks from its first to its last.
@@ -90,10 +90,10 @@ impl Job {
 
     /// Make this host's segment of a job that begins with `tasks` tasks, of which `here` run on this host.
     pub(crate) fn create_part(tasks: u32, here: u32, most: u32) -> Result<Job, JobError> {
-        if tasks == 0 || tasks > MOST_TASKS || here > tasks {
+        if tasks == 0 || tasks > MAX_TASKS || here > tasks {
             return Err(JobError::Tasks(tasks));
         }
-        let capacity = most.clamp(tasks, MOST_TASKS);
+        let capacity = most.clamp(tasks, MAX_TASKS);
         // Where sizes of files or of memory are limited, the table may have no room for more.
         Job::create_with(tasks, here, capacity).or_else(|error| match capacity > tasks {
             true => Job::create_with(tasks, here, tasks),
@@ -188,7 +188,7 @@ impl Job {
         };
         let size = get(&header.first);
         let fits = size > 0
-            && (size..=MOST_TASKS).contains(&capacity)
+            && (size..=MAX_TASKS).contains(&capacity)
             && geometry == Geometry::for_tasks(size);
         if !fits {
             return Err(JobError::Corrupt(MISFIT));
@@ -640,7 +640,7 @@ mod tests {
     fn room_for_tasks_to_come_costs_no_memory() {
         let blocks = |job: &Job| rustix::fs::fstat(job.fd()).unwrap().st_blocks;
         let (few, many) = (Job::create_for(1, 1).unwrap(), Job::create(1).unwrap());
-        assert!(many.capacity() == MOST_TASKS && few.capacity() == 1);
+        assert!(many.capacity() == MAX_TASKS && few.capacity() == 1);
         assert!(blocks(&many) <= blocks(&few) + 2 * 4096 / 512);
     }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use regatta_memory::Corrupt;
 
-use crate::job::{MOST_TASKS, VERSION};
+use crate::job::{MAX_TASKS, VERSION};
 
 /// Why a job could not be made or joined.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl fmt::Display for JobError {
         match self {
             JobError::Tasks(tasks) => write!(
                 f,
-                "a job of {tasks} tasks cannot be made; it has 1 to {MOST_TASKS}"
+                "a job of {tasks} tasks cannot be made; it has 1 to {MAX_TASKS}"
             ),
             JobError::Memory(error) => write!(
                 f,

@@ -36,12 +36,12 @@ const PAGE: usize = 4096;
 /// From this size on, block sizes lie closer together.
 const FINE_FROM: usize = 64 << 10;
 
-/// A task keeps so many bytes of blocks for its next loans.
-const MOST_KEPT: usize = 128 << 20;
-/// No block is shared while so many bytes that were given back wait for readers.
-const MOST_WAITING: usize = 128 << 20;
-/// Blocks that are looked at for one that can be had, before a new one is made.
-const LOOKS: u64 = 64;
+/// Maximum size of the blocks that a task keeps for its next loans, in bytes.
+const MAX_KEPT_BYTES: usize = 128 << 20;
+/// Size of the blocks given back that wait for readers, in bytes, above which no block is shared.
+const MAX_WAITING_BYTES: usize = 128 << 20;
+/// Number of blocks searched for one that can be had, before a new one is made.
+const MAX_BLOCKS_SEARCHED: u64 = 64;
 
 /// The job, as far as a task's loans need it.
 pub struct Around<'a> {
@@ -214,7 +214,9 @@ impl LoanBlocks {
     /// A block that another task keeps, or of one that is gone, if the next ones of the list have one.
     fn adopt(&mut self, around: &Around, size: usize) -> io::Result<Option<u64>> {
         let find = |place| listed_at(around.segment, place);
-        let mut walk = around.blocks.walk_on(self.cursor, LOOKS, find);
+        let mut walk = around
+            .blocks
+            .walk_on(self.cursor, MAX_BLOCKS_SEARCHED, find);
         let adopted = walk.find_map(|(place, (tag, found))| {
             let fits = found == size;
             if !fits && !tag.is_abandoned(around.gone) {
@@ -277,7 +279,7 @@ impl LoanBlocks {
 
     /// Keep a block for the next loan. If too much is kept, the oldest of this size goes to the system.
     fn keep(&mut self, around: &Around, place: u64, size: usize) {
-        if self.kept_bytes.saturating_add(size) > MOST_KEPT {
+        if self.kept_bytes.saturating_add(size) > MAX_KEPT_BYTES {
             let oldest = self.kept.get_mut(&size).and_then(VecDeque::pop_front);
             let Some(oldest) = oldest else {
                 return around.let_go(place, size);
@@ -368,7 +370,7 @@ impl LoanBlocks {
     /// Let a task read a block that is lent to this one: the name by which it finds it. `None`: as many
     /// read it as can, or too much waits for readers.
     pub fn share(&mut self, around: &Around, place: u64, reader: u32) -> Option<u64> {
-        if self.waiting_bytes > MOST_WAITING {
+        if self.waiting_bytes > MAX_WAITING_BYTES {
             self.collect(around);
         }
         let tag = raw_tag(around.segment, place).ok()?;
@@ -377,7 +379,7 @@ impl LoanBlocks {
         let is_free = |at: &usize| readers.is_none_or(|all| all.iter().all(|one| one.0 != *at));
         let at = (0..READERS)
             .find(is_free)
-            .filter(|_| self.waiting_bytes <= MOST_WAITING && tag.is_owned_by(around.me))?;
+            .filter(|_| self.waiting_bytes <= MAX_WAITING_BYTES && tag.is_owned_by(around.me))?;
         tag.admit(at, reader);
         self.readers.entry(place).or_default().push((at, reader));
         Some(place | at as u64)

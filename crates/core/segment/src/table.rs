@@ -17,7 +17,7 @@ use regatta_memory::stack::Stack;
 
 use crate::free_collective_buffers::SIZES;
 #[cfg(test)]
-use crate::job::{ASKS, IN_RING, MOST_TASKS, OVER};
+use crate::job::{ASKS, IN_RING, MAX_TASKS, OVER};
 use crate::ring_marks::Marks;
 
 /// In the place of a cause: the process has ended, and nobody here knows how.
@@ -151,7 +151,7 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     regatta_memory::layout!("header", Header {
         magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes, wide,
         here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
-    } HEADER_AT MAGIC MOST_TASKS),
+    } HEADER_AT MAGIC MAX_TASKS),
     regatta_memory::layout!("task", TaskEntry {
         state, pid, cause, value, probe, place, world, shown, bell, inlet,
     } SLOTS_AT ENDED MAY_END),

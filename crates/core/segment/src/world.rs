@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use regatta_memory::Corrupt;
 use regatta_wire::world::World;
 
-use crate::job::{Job, JobError, MOST_TASKS};
+use crate::job::{Job, JobError, MAX_TASKS};
 use crate::table::table_end;
 
 /// A task's world, as it stands in the table.
@@ -133,7 +133,7 @@ impl Job {
     /// How many tasks run on this host.
     pub fn living(&self) -> u32 {
         let living = self.header().living.load(Ordering::Relaxed);
-        living.min(MOST_TASKS)
+        living.min(MAX_TASKS)
     }
 
     /// More tasks than cores on this host, with the other hosts of the job that use these cores?

@@ -11,10 +11,10 @@
 //!
 //! *Measure.* The sender times its own copies, and the receiver those that the sender asks it to time ([`Learner::read`]): stores past the caches cost the sender little and the
 //! receiver more, which then reads from memory. The sum of both counts. A member of a pair times its own stores alone, and takes the other's part as a share of them.
-//! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARMING`] times the wide footprint before they count, because memory is
-//! slow the first time. Trials come after [`FIRST`] bytes, then less and less often. Between trials the price is one
+//! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARM_UP_ROUNDS`] times the wide footprint before they count, because memory is
+//! slow the first time. Trials come after [`FIRST_TRIAL_BYTES`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
-//! *Watchful.* Between trials a few copies are timed now and then ([`WATCH`]). If they cost much more or less than at the trial, a second look follows [`WATCH`] bytes later: after a pause the caches are those of another program, and copies cost more until they have been
+//! *Watchful.* Between trials a few copies are timed now and then ([`MIN_CHECK_INTERVAL_BYTES`]). If they cost much more or less than at the trial, a second look follows [`MIN_CHECK_INTERVAL_BYTES`] bytes later: after a pause the caches are those of another program, and copies cost more until they have been
 //! taken back, while a trial of messages of 4 MiB takes as long as ten of them. If that look agrees, the machine is another one now, as a virtual one is whose processors have been moved, and a trial begins. Stores past the caches cost the same on any machine, so in between them a few ordinary
 //! ones are timed ([`Learner::probes`]). Each alarm makes the watch rarer, and each quiet look more frequent again.
 //! *For good.* Once a task sees more tasks than cores, the learners that it has then stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
@@ -67,29 +67,31 @@ impl Footprint {
 const FOOTPRINTS: usize = 3;
 
 /// Traffic before the first trial, in bytes: less is not worth one.
-const FIRST: u64 = 4 << 20;
-/// Between two trials, in bytes, at first; eight times as much after each that changed nothing, up to [`SELDOM`].
-const AGAIN: u64 = 256 << 20;
-/// Longest distance between two trials, in bytes.
-const SELDOM: u64 = 16 << 30;
-/// Between two looks at what copies cost, in bytes, at first.
-const WATCH: u64 = 8 << 20;
-/// Timed copies of a look.
-const GLANCE: usize = 7;
+const FIRST_TRIAL_BYTES: u64 = 4 << 20;
+/// Traffic between two trials at first, in bytes; eight times as much after each that changed nothing, up to
+/// [`MAX_TRIAL_INTERVAL_BYTES`].
+const MIN_TRIAL_INTERVAL_BYTES: u64 = 256 << 20;
+/// Maximum traffic between two trials, in bytes.
+const MAX_TRIAL_INTERVAL_BYTES: u64 = 16 << 30;
+/// Traffic between two checks of what copies cost at first, in bytes.
+const MIN_CHECK_INTERVAL_BYTES: u64 = 8 << 20;
+/// Number of copies timed in a check.
+const COPIES_PER_CHECK: usize = 7;
 /// A cost outside of these is not the one of the trial any more, in percent of it.
 const ALIKE: std::ops::RangeInclusive<u64> = 70..=140;
-/// How often the wide footprint is gone through before it is timed.
-const WARMING: u64 = 2;
+/// Number of times the wide footprint is gone through before it is timed.
+const WARM_UP_ROUNDS: u64 = 2;
 /// Copies that a trial times with each footprint.
 const SAMPLES: usize = 31;
 /// Another footprint must take at most so much of the time of the one in use, in percent.
 const WORTHWHILE: u64 = 92;
 /// Times of the receiver's that a trial needs for each footprint, beside the first, which may be an older one.
 const READS: usize = 5;
-/// The longest of the short messages of a ring and contributions to a collective: a few lines of memory serve these best where cores are close.
-pub(crate) const SHORT: usize = 6 << 10;
-/// Copies of fewer bytes than this are not timed.
-pub(crate) const SHORTEST: usize = 1024;
+/// Maximum size of the short messages of a ring and contributions to a collective, in bytes: a few lines of memory serve these best
+/// where cores are close.
+pub(crate) const MAX_SHORT_BYTES: usize = 6 << 10;
+/// Minimum size of a copy that is timed, in bytes.
+pub(crate) const MIN_TIMED_BYTES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -148,10 +150,10 @@ impl Learner {
             now: kept,
             kept,
             stage,
-            left: FIRST as i64,
-            pause: AGAIN,
+            left: FIRST_TRIAL_BYTES as i64,
+            pause: MIN_TRIAL_INTERVAL_BYTES,
             until: 0,
-            watch: WATCH,
+            watch: MIN_CHECK_INTERVAL_BYTES,
             doubted: false,
             alarmed: false,
             wide,
@@ -226,10 +228,10 @@ impl Learner {
     pub(crate) fn timed(&mut self, bytes: usize, ticks: u64) {
         let wanted = match self.stage {
             Stage::Timing => SAMPLES,
-            Stage::Watching => GLANCE,
+            Stage::Watching => COPIES_PER_CHECK,
             _ => return,
         };
-        if bytes < SHORTEST {
+        if bytes < MIN_TIMED_BYTES {
             return;
         }
         if self.samples.len() < wanted {
@@ -271,7 +273,7 @@ impl Learner {
         self.stage = Stage::Warming;
         // Memory of the others has been written before.
         self.left = match footprint {
-            Wide => WARMING * self.wide,
+            Wide => WARM_UP_ROUNDS * self.wide,
             Narrow | NonTemporal => self.wide / 4,
         } as i64;
     }
@@ -295,10 +297,10 @@ impl Learner {
     fn compare(&mut self) {
         let before = self.stores[self.now as usize];
         let is_alike = |(now, before): (u64, u64)| ALIKE.contains(&(now * 100 / before.max(1)));
-        let enough = self.samples.len() == GLANCE;
+        let enough = self.samples.len() == COPIES_PER_CHECK;
         if !enough || median(&mut self.samples).zip(before).is_none_or(is_alike) {
             self.doubted = false;
-            self.watch = (self.watch - self.watch / 8).max(WATCH);
+            self.watch = (self.watch - self.watch / 8).max(MIN_CHECK_INTERVAL_BYTES);
             return self.go_on();
         }
         if !self.doubted {
@@ -308,7 +310,7 @@ impl Learner {
         self.doubted = false;
         self.alarmed = true;
         self.now = self.kept;
-        self.watch = (self.watch * 2).min(AGAIN);
+        self.watch = (self.watch * 2).min(MIN_TRIAL_INTERVAL_BYTES);
         self.time();
     }
 
@@ -342,9 +344,9 @@ impl Learner {
         };
         if worthwhile {
             self.kept = best;
-            self.pause = AGAIN;
+            self.pause = MIN_TRIAL_INTERVAL_BYTES;
         } else if !self.alarmed {
-            self.pause = (self.pause * 8).min(SELDOM);
+            self.pause = (self.pause * 8).min(MAX_TRIAL_INTERVAL_BYTES);
         }
         self.decide();
     }
@@ -360,7 +362,7 @@ impl Learner {
         self.now = self.kept;
         self.stage = Stage::Settled;
         let watch = match self.doubted {
-            true => WATCH,
+            true => MIN_CHECK_INTERVAL_BYTES,
             false => self.watch,
         };
         let left = self.until.min(watch);
@@ -451,7 +453,7 @@ mod tests {
 
     #[test]
     fn the_faster_one_is_kept() {
-        for each in [SHORTEST, 4096, 32 << 10] {
+        for each in [MIN_TIMED_BYTES, 4096, 32 << 10] {
             let mut learner = trying(2 * MIB);
             flow(&mut learner, 64 * MIB, each, costs(100, 50));
             assert_eq!(learner.kept(), Wide, "copies of {each}");
@@ -538,7 +540,10 @@ mod tests {
     #[test]
     fn little_traffic_is_not_tried_with() {
         let mut learner = trying(MIB);
-        assert_eq!(flow(&mut learner, FIRST, 4096, costs(100, 1)), 0);
+        assert_eq!(
+            flow(&mut learner, FIRST_TRIAL_BYTES, 4096, costs(100, 1)),
+            0
+        );
     }
 
     #[test]
@@ -588,7 +593,7 @@ mod tests {
 
     #[test]
     fn stores_past_the_caches_are_chosen_where_cores_are_far_apart_and_only_there() {
-        for each in [SHORTEST, 4096, 16 << 10] {
+        for each in [MIN_TIMED_BYTES, 4096, 16 << 10] {
             let mut learner = trying(2 * MIB);
             flow(&mut learner, 64 * MIB, each, apart(200));
             let far = if HAS_NON_TEMPORAL {
@@ -677,7 +682,7 @@ mod tests {
         let mut learner = trying(MIB);
         let mut timed = 0;
         for _ in 0..256 {
-            flow(&mut learner, MIB, SHORTEST / 2, costs(100, 50));
+            flow(&mut learner, MIB, MIN_TIMED_BYTES / 2, costs(100, 50));
             assert_eq!(learner.kept(), Narrow);
             timed += learner.is_timing() as u32;
         }

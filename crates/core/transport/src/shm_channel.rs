@@ -141,7 +141,7 @@ impl Out {
         cursor: &mut u64,
     ) -> io::Result<Out> {
         let memory = RingMemory::open(job, me, to, cursor)?;
-        let mut learners = ByLength::new(footprint::SHORT, [WIDE; 2], policy);
+        let mut learners = ByLength::new(footprint::MAX_SHORT_BYTES, [WIDE; 2], policy);
         if !memory.may_be_wide() || job.is_crowded() {
             learners.stay_narrow();
         }
@@ -262,7 +262,7 @@ impl Out {
         let fits = len <= self.narrow.longest();
         let choice = self.learners.choice(len);
         // Short messages to a task that answers are quickest from the front of the narrow buffer, whatever is best for those that go one way alone.
-        let to_front = len <= footprint::SHORT && self.narrow.cursor.has_heard();
+        let to_front = len <= footprint::MAX_SHORT_BYTES && self.narrow.cursor.has_heard();
         let footprint = match choice {
             Footprint::Wide if to_front => Footprint::Narrow,
             choice => choice,
@@ -291,7 +291,7 @@ impl Out {
         // SAFETY: `place + len` lies in the buffer, and these bytes have been claimed: nobody else touches them before the line is
         // published.
         let to = unsafe { buffer.memory.start.as_ptr().add(place as usize) };
-        if len < footprint::SHORTEST {
+        if len < footprint::MIN_TIMED_BYTES {
             // SAFETY: as above.
             unsafe { payload.gather(0, to, len) };
             return Ok(Some(flags));

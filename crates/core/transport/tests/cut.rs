@@ -16,7 +16,7 @@ use regatta_memory::views::Views;
 use regatta_transport::paths::Paths;
 
 /// Longer than any of these tests takes.
-const PATIENCE: Duration = Duration::from_secs(100);
+const TEST_TIMEOUT: Duration = Duration::from_secs(100);
 
 fn hash(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -180,7 +180,7 @@ fn all_arrive(trusted: bool, seed: u64, count: u64, mercy: u64) {
         .all(|done| *done)
     {
         assert!(
-            start.elapsed() < PATIENCE,
+            start.elapsed() < TEST_TIMEOUT,
             "after {} cuts: sent {:?}, received {:?}; {}; {}",
             cuts.load(Ordering::SeqCst),
             [tasks[0].sent, tasks[1].sent],

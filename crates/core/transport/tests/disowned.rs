@@ -11,7 +11,7 @@ use regatta_memory::views::Views;
 use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Larger than what a sender may send before its receiver asks for it.
 const LARGE: usize = 1 << 20;
 
@@ -39,7 +39,7 @@ fn receive(task: &mut Task, from: u32, tag: i32, bytes: &mut [u8]) -> Result<Han
 fn until(tasks: &mut [Task; 2], what: &str, mut is_so: impl FnMut(&mut [Task; 2]) -> bool) {
     let start = Instant::now();
     while !is_so(tasks) {
-        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "not in time: {what}");
         for task in tasks.iter_mut() {
             task.progress();
         }

@@ -12,9 +12,10 @@ use regatta_engine::{Engine, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
 
 /// Longer than the test takes.
-const PATIENCE: Duration = Duration::from_secs(100);
-/// So much of each mapping is looked at: all of the program's own, and the front of a job's segment, of which little is used.
-const MOST: u64 = 16 << 20;
+const TEST_TIMEOUT: Duration = Duration::from_secs(100);
+/// Number of bytes of each mapping that are searched: all of the program's own, and the front of a job's segment, of which little is
+/// used.
+const MAX_SCANNED_BYTES: u64 = 16 << 20;
 const PAGE: usize = 4096;
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
@@ -52,7 +53,7 @@ fn mappings() -> Vec<Mapping> {
 /// Whether these bytes, of which the first is not 0, are in that mapping.
 fn holds(memory: &File, mapping: &Mapping, wanted: &[u8; 32]) -> bool {
     let mut bytes = [0; PAGE + 32];
-    (mapping.start..mapping.end.min(mapping.start + MOST))
+    (mapping.start..mapping.end.min(mapping.start + MAX_SCANNED_BYTES))
         .step_by(PAGE)
         .any(|at| {
             let length = bytes.len().min((mapping.end - at) as usize);
@@ -89,7 +90,7 @@ fn no_core_dump_of_a_task_has_the_jobs_key() {
             tasks.iter_mut().for_each(|task| {
                 task.progress();
             });
-            assert!(start.elapsed() < PATIENCE, "a message does not arrive");
+            assert!(start.elapsed() < TEST_TIMEOUT, "a message does not arrive");
         }
     }
     assert_eq!(into, bytes);

@@ -11,12 +11,12 @@ use regatta_memory::views::Views;
 use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Larger than what a sender may send before its receiver asks for it.
 const LARGE: usize = 1 << 20;
 /// Bytes of a small message, and how many of them are sent.
 const SMALL: usize = 1000;
-const MANY: usize = 20;
+const SMALL_MESSAGES: usize = 20;
 
 type Task = Engine<Paths>;
 
@@ -50,7 +50,7 @@ fn outcome(task: &mut Task, handle: Result<Handle, Error>) -> Option<Error> {
         if let Some((_, error)) = task.finish(handle).unwrap() {
             return error;
         }
-        assert!(start.elapsed() < PATIENCE, "a receive does not end");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "a receive does not end");
         task.progress();
     }
 }
@@ -65,7 +65,7 @@ fn acquainted(trusted: bool) -> (Hosts, [Task; 2]) {
         send(&mut tasks[me], 1 - me as u32, 1, &mut word);
         let start = Instant::now();
         while tasks[1 - me].finish(handle).unwrap().is_none() {
-            assert!(start.elapsed() < PATIENCE, "they do not meet");
+            assert!(start.elapsed() < AWAIT_TIMEOUT, "they do not meet");
             tasks.iter_mut().for_each(|task| _ = task.progress());
         }
     }
@@ -76,7 +76,7 @@ fn acquainted(trusted: bool) -> (Hosts, [Task; 2]) {
 fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl Fn(&Hosts)) {
     let (hosts, [mut sender, mut receiver]) = acquainted(trusted);
     let mut large = vec![1; LARGE];
-    let mut small: Vec<_> = (0..MANY).map(|n| vec![n as u8; SMALL]).collect();
+    let mut small: Vec<_> = (0..SMALL_MESSAGES).map(|n| vec![n as u8; SMALL]).collect();
     for _ in 0..streams {
         send(&mut sender, 1, 2, &mut large);
     }
@@ -143,12 +143,15 @@ fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
         let received = receive(&mut receiver, 0, 2, &mut heard).unwrap();
         let start = Instant::now();
         while receiver.finish(received).unwrap().is_none() {
-            assert!(start.elapsed() < PATIENCE, "it does not come");
+            assert!(start.elapsed() < AWAIT_TIMEOUT, "it does not come");
             sender.progress();
             receiver.progress();
         }
         while !receiver.transport.deliver(true) {
-            assert!(start.elapsed() < PATIENCE, "its last words do not go out");
+            assert!(
+                start.elapsed() < AWAIT_TIMEOUT,
+                "its last words do not go out"
+            );
         }
         drop(receiver);
         hosts.jobs[0].leave(1);
@@ -166,7 +169,10 @@ fn a_task_that_is_called_dead_and_sends_on_and_on_is_dead_all_the_same() {
     let (mut word, mut heard) = ([1; 4], [0; 4]);
     let start = Instant::now();
     while caller.presence(1) != Presence::Dead {
-        assert!(start.elapsed() < PATIENCE, "it is waited for without end");
+        assert!(
+            start.elapsed() < AWAIT_TIMEOUT,
+            "it is waited for without end"
+        );
         let _ = lives.start_send(0, 0, 5, memory(&mut word), Mode::Standard);
         let _ = receive(&mut caller, 1, 5, &mut heard);
         caller.progress();

@@ -16,7 +16,7 @@ use regatta_segment::job::{Job, JoinToken};
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Larger than what a sender may send before its receiver asks for it.
 const LARGE: usize = 1 << 20;
 
@@ -52,7 +52,7 @@ fn until<T: Transport>(
 ) {
     let start = Instant::now();
     while !is_so(tasks) {
-        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "not in time: {what}");
         tasks.iter_mut().for_each(|task| _ = task.progress());
     }
 }
@@ -215,13 +215,13 @@ fn streams_of_messages_that_were_asked_back_are_used_again() {
 /// The queue of task 0 holds the offer of a message whose bytes have all arrived. It takes that back.
 fn filled_and_never_offered<T: Transport>(mut tasks: [Engine<T>; 2]) {
     const SMALL: usize = 990;
-    const MANY: usize = 400;
+    const SMALL_MESSAGES: usize = 400;
     // The streams of one side have other numbers than those of the other side.
     for from in [0, 0, 0, 1] {
         goes_through(&mut tasks, from, 40_000);
     }
     for _ in 0..100 {
-        let mut small = vec![vec![1; SMALL]; MANY];
+        let mut small = vec![vec![1; SMALL]; SMALL_MESSAGES];
         let sent: Vec<_> = small
             .iter_mut()
             .map(|bytes| send(&mut tasks[0], 1, 1, bytes))

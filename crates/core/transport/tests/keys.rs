@@ -18,9 +18,9 @@ use regatta_transport::paths::Paths;
 use regatta_wire::hello::{HELLO, WELCOME, WORD};
 
 /// Longer than any of these tests takes.
-const PATIENCE: Duration = Duration::from_secs(100);
-/// Records under one key.
-const FEW: u64 = 1024;
+const TEST_TIMEOUT: Duration = Duration::from_secs(100);
+/// Number of records sealed under one key.
+const RECORDS_PER_KEY: u64 = 1024;
 
 /// Bytes that caller and callee say before their first records.
 const BEFORE: [usize; 2] = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
@@ -170,7 +170,7 @@ impl Pair {
                 self.tasks.iter_mut().for_each(|task| {
                     task.progress();
                 });
-                assert!(start.elapsed() < PATIENCE, "a message does not arrive");
+                assert!(start.elapsed() < TEST_TIMEOUT, "a message does not arrive");
             }
         }
     }
@@ -180,7 +180,7 @@ impl Pair {
 #[test]
 fn messages_can_be_read_on_the_way_only_where_the_network_is_trusted() {
     for trusted in [true, false] {
-        let mut pair = Pair::new(trusted, FEW);
+        let mut pair = Pair::new(trusted, RECORDS_PER_KEY);
         for length in [1, 500, 40_000].map(|times| times * SECRET.len()) {
             for from in [0, 1] {
                 let (mut bytes, mut into) = (SECRET.repeat(length / SECRET.len()), vec![0; length]);
@@ -198,8 +198,8 @@ fn messages_can_be_read_on_the_way_only_where_the_network_is_trusted() {
 
 #[test]
 fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new(false, FEW);
-    for number in 0..5 * FEW + 76 {
+    let mut pair = Pair::new(false, RECORDS_PER_KEY);
+    for number in 0..5 * RECORDS_PER_KEY + 76 {
         for from in [0, 1] {
             let (mut bytes, mut into) = (number.to_le_bytes(), [0; 8]);
             let requests = pair.start(from, &mut bytes, &mut into);
@@ -212,7 +212,7 @@ fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
 
 #[test]
 fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new(false, FEW);
+    let mut pair = Pair::new(false, RECORDS_PER_KEY);
     let mut bytes: Vec<[u8; 8]> = (0..64u64).map(u64::to_le_bytes).collect();
     for _ in 0..100 {
         let mut intos = [(); 2].map(|()| vec![[0; 8]; bytes.len()]);
@@ -245,7 +245,7 @@ fn large_messages_outlive_many_keys_on_one_connection() {
 /// Two who have met, as daemons do, and the launchers and agents of jobs.
 fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
     let mut keys = Keys::new(&[5; 32]);
-    keys.change_after(FEW);
+    keys.change_after(RECORDS_PER_KEY);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = watched(listener.local_addr().unwrap(), seen.clone());
     let mut listener = CallListener::new(listener.into()).unwrap();
@@ -264,7 +264,7 @@ fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
         if let (Some(_), Some(_)) = (&ours, &theirs) {
             return [ours, theirs].map(|one| one.unwrap());
         }
-        assert!(start.elapsed() < PATIENCE, "the two do not meet");
+        assert!(start.elapsed() < TEST_TIMEOUT, "the two do not meet");
     }
 }
 
@@ -273,7 +273,7 @@ fn conversations_outlive_many_keys() {
     let seen = Arc::new(Seen::default());
     let mut both = conversations(&seen);
     let start = Instant::now();
-    for number in 0..5 * FEW {
+    for number in 0..5 * RECORDS_PER_KEY {
         for from in [0, 1] {
             let bytes = number.to_le_bytes();
             let (mut sent, mut have, mut into) = (0, 0, [0; 8]);
@@ -284,7 +284,7 @@ fn conversations_outlive_many_keys() {
                 both[from].flush().unwrap();
                 assert_eq!(both[from].recv(&mut [0; 1]).unwrap(), None);
                 have += both[1 - from].recv(&mut into[have..]).unwrap().unwrap_or(0);
-                assert!(start.elapsed() < PATIENCE, "nothing comes");
+                assert!(start.elapsed() < TEST_TIMEOUT, "nothing comes");
             }
             assert_eq!(into, bytes);
         }

@@ -16,7 +16,7 @@ use regatta_transport::paths::Paths;
 use regatta_wire::hello::{HELLO, WELCOME, WORD};
 use regatta_wire::{Frame, Kind};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn turn(task: &mut Paths) {
     let mut cursor = 0;
@@ -42,7 +42,7 @@ fn talk(tasks: &mut [Paths; 2], tag: i32) {
             assert_eq!(tasks[1].accept_bytes(0), b"how do you do");
             return;
         }
-        assert!(start.elapsed() < PATIENCE, "nothing came");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "nothing came");
     }
 }
 
@@ -60,7 +60,7 @@ fn call(address: SocketAddr) -> TcpStream {
 fn answer(stream: &mut TcpStream, task: &mut Paths) -> Vec<u8> {
     let (mut said, mut bytes) = (vec![], [0; 512]);
     let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < AWAIT_TIMEOUT {
         turn(task);
         match stream.read(&mut bytes) {
             Ok(0) => return said,
@@ -172,7 +172,7 @@ fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
         if let Ok(n) = callee.read(&mut bytes) {
             caller.write_all(&bytes[..n]).unwrap();
         }
-        assert!(start.elapsed() < PATIENCE, "the two do not meet");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "the two do not meet");
     }
     // The connection stays.
     std::mem::forget((caller, callee));

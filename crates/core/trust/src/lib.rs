@@ -31,8 +31,8 @@ mod shell;
 pub use search::{Search, absolute_path, own_command, tool};
 pub use shell::{SHELL, SHORT};
 
-/// Most symbolic links on one path, as the kernel has it.
-const MOST_LINKS: usize = 40;
+/// Maximum number of symbolic links on one path, the kernel's own limit.
+const MAX_LINKS: usize = 40;
 /// Write permission of the group and of others.
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
@@ -137,7 +137,7 @@ impl Walk {
     fn read_link(&mut self, link: &Path) -> Result<PathBuf, Refused> {
         self.links += 1;
         match std::fs::read_link(link) {
-            Ok(target) if self.links <= MOST_LINKS => Ok(target),
+            Ok(target) if self.links <= MAX_LINKS => Ok(target),
             _ => Err(Refused::Absent),
         }
     }

@@ -24,8 +24,8 @@ pub const WORD: usize = 40;
 /// Bytes of an [`Offer`].
 pub const OFFER: usize = 16;
 
-/// The shortest packets that a bypass is worth while for.
-pub const LEAST_MTU: u16 = 256;
+/// Minimum packet size, in bytes, that a bypass is worth while for.
+pub const MIN_MTU: u16 = 256;
 
 /// An address of an Ethernet interface.
 pub type Mac = [u8; 6];
@@ -61,7 +61,7 @@ impl Offer {
         };
         // One interface, and not all of a segment or a group of it; packets that a short message fits into.
         let is_one = mac[0] & 1 == 0 && mac != [0; 6];
-        let sound = zeros == [0; 3] && is_one && mtu >= LEAST_MTU;
+        let sound = zeros == [0; 3] && is_one && mtu >= MIN_MTU;
         sound.then_some(offer).ok_or(Malformed)
     }
 
@@ -153,7 +153,7 @@ mod tests {
         #[test]
         fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 4], got in 0..=NUMBERS, asks: bool) {
             let offer = Offer { mac, mtu, tag, slot };
-            let sound = mac[0] & 1 == 0 && mac != [0; 6] && mtu >= LEAST_MTU;
+            let sound = mac[0] & 1 == 0 && mac != [0; 6] && mtu >= MIN_MTU;
             prop_assert_eq!(Offer::decode(&offer.encode()), sound.then_some(offer).ok_or(Malformed));
             let [position, after, reached, heard] = words;
             let word = Word { position, after, reached, heard, got, asks };

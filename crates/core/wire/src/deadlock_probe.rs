@@ -10,12 +10,12 @@
 use crate::Malformed;
 use crate::fields::{Bytes, Field, all, bytes_of, bytes_of_all};
 
-/// Bytes of the shortest.
-pub const LEAST: usize = 16;
-/// A longer circle is not told.
-pub const MEMBERS: usize = 256;
-/// Bytes of the longest.
-pub const MOST: usize = LEAST + 4 * MEMBERS;
+/// Minimum size of a probe, in bytes.
+pub const MIN_BYTES: usize = 16;
+/// Maximum number of members of a circle that is told; a longer one is not.
+pub const MAX_MEMBERS: usize = 256;
+/// Maximum size of a probe, in bytes.
+pub const MAX_BYTES: usize = MIN_BYTES + 4 * MAX_MEMBERS;
 
 const ASK: u32 = 1;
 const STATE: u32 = 2;
@@ -63,7 +63,7 @@ impl DeadlockProbe {
     pub fn decode(bytes: &[u8]) -> Result<DeadlockProbe, Malformed> {
         let mut rest = Bytes(bytes);
         let (kind, number, word) = <(u32, u32, u64)>::take(&mut rest)?;
-        if rest.0.len() > 4 * MEMBERS {
+        if rest.0.len() > 4 * MAX_MEMBERS {
             return Err(Malformed);
         }
         let more: Vec<u32> = all(rest.0)?;
@@ -101,14 +101,14 @@ mod tests {
         }
 
         #[test]
-        fn what_is_said_is_understood(number: u32, word: u64, looks: u32, members in prop::collection::vec(any::<u32>(), 2..=MEMBERS)) {
+        fn what_is_said_is_understood(number: u32, word: u64, looks: u32, members in prop::collection::vec(any::<u32>(), 2..=MAX_MEMBERS)) {
             for probe in [
                 DeadlockProbe::Ask(number),
                 DeadlockProbe::State { number, word, looks },
                 DeadlockProbe::Circle { word, members: members.clone() },
             ] {
                 let bytes = probe.encode();
-                prop_assert!((LEAST..=MOST).contains(&bytes.len()));
+                prop_assert!((MIN_BYTES..=MAX_BYTES).contains(&bytes.len()));
                 prop_assert_eq!(DeadlockProbe::decode(&bytes), Ok(probe));
             }
         }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_circle_has_its_limit() {
-        let members = vec![1; MEMBERS + 1];
+        let members = vec![1; MAX_MEMBERS + 1];
         let bytes = DeadlockProbe::Circle { word: 1, members }.encode();
         assert_eq!(DeadlockProbe::decode(&bytes), Err(Malformed));
     }

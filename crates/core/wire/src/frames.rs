@@ -6,9 +6,9 @@
 use crate::Malformed;
 use crate::fields::Message;
 
-/// Longer frames are refused, by who would send them and by who reads them. The longest are a job's environment and
-/// arguments, which the kernel limits, and the addresses of 65536 tasks.
-pub const LONGEST: usize = 16 << 20;
+/// Maximum size of a frame, in bytes, enforced by sender and reader. The largest are a job's environment and arguments, which the
+/// kernel limits, and the addresses of 65536 tasks.
+pub const MAX_FRAME_BYTES: usize = 16 << 20;
 
 /// Bytes that have arrived, until the messages in them have been taken.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Frames {
 
     /// The next frame that has arrived as a whole, undecoded.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, Malformed> {
-        self.next_bytes_within(LONGEST)
+        self.next_bytes_within(MAX_FRAME_BYTES)
     }
 
     /// The next frame that has arrived as a whole, undecoded. One that is longer than this is refused before it comes.
@@ -62,7 +62,7 @@ impl Frames {
 
     /// The next message that has arrived as a whole.
     pub fn next_message<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
-        self.next_message_within(LONGEST)
+        self.next_message_within(MAX_FRAME_BYTES)
     }
 
     /// The next message that has arrived as a whole. One that is longer than this is refused before it comes.
@@ -80,7 +80,7 @@ pub fn put<M: Message>(message: &M, to: &mut Vec<u8>) -> Result<(), Malformed> {
     to.extend_from_slice(&[0; 4]);
     message.encode(to);
     let length = to.len() - before - 4;
-    if length > LONGEST {
+    if length > MAX_FRAME_BYTES {
         to.truncate(before);
         return Err(Malformed);
     }
@@ -90,7 +90,7 @@ pub fn put<M: Message>(message: &M, to: &mut Vec<u8>) -> Result<(), Malformed> {
 
 /// As [`put`], for a message that is encoded already.
 pub fn put_bytes(bytes: &[u8], to: &mut Vec<u8>) -> Result<(), Malformed> {
-    if bytes.len() > LONGEST {
+    if bytes.len() > MAX_FRAME_BYTES {
         return Err(Malformed);
     }
     to.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_too_long_is_refused_by_both_sides() {
-        assert!(put_bytes(&vec![0; LONGEST + 1], &mut Vec::new()).is_err());
+        assert!(put_bytes(&vec![0; MAX_FRAME_BYTES + 1], &mut Vec::new()).is_err());
         let mut frames = Frames::default();
-        frames.push(&(LONGEST as u32 + 1).to_le_bytes());
+        frames.push(&(MAX_FRAME_BYTES as u32 + 1).to_le_bytes());
         assert_eq!(frames.next_bytes(), Err(Malformed));
         let mut frames = Frames::default();
         frames.push(&3_u32.to_le_bytes());

@@ -128,7 +128,7 @@ impl Parcel {
             Parcel::Credit => length == 8,
             Parcel::Bypass => length as usize == bypass::OFFER,
             Parcel::DeadlockProbe => {
-                (deadlock_probe::LEAST..=deadlock_probe::MOST).contains(&(length as usize))
+                (deadlock_probe::MIN_BYTES..=deadlock_probe::MAX_BYTES).contains(&(length as usize))
             }
             _ => length == 0,
         }

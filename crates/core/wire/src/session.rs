@@ -39,12 +39,12 @@ pub const PROTOCOL: u32 = 2;
 pub const PREAMBLE: [u8; 8] = *b"\0regatta";
 /// Longest piece of a stream in one message of a channel.
 pub const PIECE: usize = 64 << 10;
-/// Longer messages of a channel are refused.
-pub const LONGEST: usize = PIECE + 64;
+/// Maximum size of a channel's message, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = PIECE + 64;
 /// The first byte of [`ChannelMessage::Closed`].
 const CLOSED: u8 = 6;
-/// Longer requests are refused.
-pub const LONGEST_REQUEST: usize = 1 << 20;
+/// Maximum size of a request, in bytes.
+pub const MAX_REQUEST_BYTES: usize = 1 << 20;
 
 messages! {
     /// From a process of a job to the daemon of its host.
@@ -231,7 +231,7 @@ pub fn whole_frames(bytes: &[u8]) -> WholeFrames {
     let mut whole = WholeFrames::default();
     while let Some(length) = bytes[whole.bytes..].first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
-        if length > LONGEST {
+        if length > MAX_MESSAGE_BYTES {
             whole.then_nonsense = true;
             break;
         }
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn frames_that_come_together_with_nonsense_are_counted() {
-        let nonsense = (LONGEST as u32 + 1).to_le_bytes();
+        let nonsense = (MAX_MESSAGE_BYTES as u32 + 1).to_le_bytes();
         let mut bytes = Vec::new();
         for count in 0..3 {
             let whole = WholeFrames {

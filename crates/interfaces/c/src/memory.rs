@@ -24,8 +24,8 @@ impl GroupHandle for RgGroup {
     }
 }
 
-/// No object is longer than this; a longer length is a negative number gone astray.
-const MOST: usize = isize::MAX as usize;
+/// Maximum size of an object, in bytes; a longer length is a negative number gone astray.
+const MAX_OBJECT_BYTES: usize = isize::MAX as usize;
 
 #[cold]
 fn absurd(len: usize) -> Error {
@@ -42,7 +42,7 @@ fn null(len: usize) -> Error {
 /// A block of the caller's memory. The caller of the C function vouches for it.
 #[inline(always)]
 pub(crate) fn block(base: *const c_void, len: usize) -> Result<Views> {
-    if len > MOST {
+    if len > MAX_OBJECT_BYTES {
         return Err(absurd(len));
     }
     if base.is_null() && len > 0 {
@@ -55,7 +55,7 @@ pub(crate) fn block(base: *const c_void, len: usize) -> Result<Views> {
 /// Is this a block that [`block`] accepts?
 #[inline(always)]
 pub(crate) fn is_block(base: *const c_void, len: usize) -> bool {
-    len <= MOST && !(base.is_null() && len > 0)
+    len <= MAX_OBJECT_BYTES && !(base.is_null() && len > 0)
 }
 
 /// A block for which [`is_block`] has said yes. For fast paths: no result to take apart, and no end, since a block owns nothing.
@@ -83,11 +83,11 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
         if view.base.is_null() && view.block > 0 && view.count > 0 {
             return Err(argument("a view's base is NULL"));
         }
-        if view.block > MOST
+        if view.block > MAX_OBJECT_BYTES
             || view
                 .block
                 .checked_mul(view.count)
-                .is_none_or(|all| all > MOST)
+                .is_none_or(|all| all > MAX_OBJECT_BYTES)
         {
             return Err(absurd(view.block.saturating_mul(view.count)));
         }
@@ -95,7 +95,7 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
         list.push(unsafe { View::new(view.base.cast(), view.block, view.count, view.stride) });
     }
     Views::strided(list)
-        .filter(|views| views.len() <= MOST)
+        .filter(|views| views.len() <= MAX_OBJECT_BYTES)
         .ok_or_else(|| argument("the views together are longer than memory"))
 }
 

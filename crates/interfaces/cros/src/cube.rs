@@ -2,13 +2,14 @@
 //!
 //! Channel `i` leads from a node to the one whose number differs in bit `i`; programs name channels by masks of these bits.
 
-/// As many dimensions as bits of a mask, but for the sign and the host's channel.
-const MOST: u32 = 30;
+/// Number of dimensions that no cube reaches: the bits of a mask, but for the sign and the host's channel.
+const DIMENSION_LIMIT: u32 = 30;
 
 /// The dimension of a cube of so many nodes.
 pub fn dimension(nodes: i32) -> Option<u32> {
     let nodes = u32::try_from(nodes).ok()?;
-    (nodes.is_power_of_two() && nodes.trailing_zeros() < MOST).then(|| nodes.trailing_zeros())
+    (nodes.is_power_of_two() && nodes.trailing_zeros() < DIMENSION_LIMIT)
+        .then(|| nodes.trailing_zeros())
 }
 
 /// The channels of a mask, the lowest first.

@@ -10,8 +10,8 @@ use crate::constants::NONODE;
 use crate::grid::{self, Grid};
 use crate::life::call;
 
-/// Dimensions that a grid may have.
-const MOST: c_int = 32;
+/// Maximum number of dimensions of a grid.
+const MAX_DIMENSIONS: c_int = 32;
 
 static GRID: Own<Option<Grid>> = Own::new(None);
 
@@ -22,9 +22,9 @@ fn grid<'a>() -> Result<&'a mut Grid, Fault> {
 
 fn dimensions(count: c_int) -> Result<usize, Fault> {
     match count {
-        1..=MOST => Ok(count as usize),
+        1..=MAX_DIMENSIONS => Ok(count as usize),
         _ => Err(Fault::says(format!(
-            "{count} dimensions are no grid; there may be 1 to {MOST}"
+            "{count} dimensions are no grid; there may be 1 to {MAX_DIMENSIONS}"
         ))),
     }
 }

@@ -15,8 +15,8 @@ use crate::look::expect_former_nodes;
 use crate::select::no_node;
 use crate::team;
 
-/// Most nodes of a program: more are a slip of the pen.
-const MOST: c_int = 1 << 20;
+/// Maximum number of nodes of a program: more are a slip of the pen.
+const MAX_NODES: c_int = 1 << 20;
 
 /// Nodes that a host program has asked for.
 struct Opened {
@@ -42,7 +42,7 @@ fn opened<'a>(handle: c_int) -> Result<&'a mut Opened, Fault> {
 #[unsafe(no_mangle)]
 extern "C" fn exopen(_device: *const c_char, nprocs: c_int, _first: c_int) -> c_int {
     call("exopen", || {
-        if !(1..=MOST).contains(&nprocs) {
+        if !(1..=MAX_NODES).contains(&nprocs) {
             return Err(Fault::says(format!("there are no {nprocs} nodes")));
         }
         if OPENED.get().is_some() {

@@ -12,8 +12,8 @@ use regatta_nodes::rg;
 use crate::look::look;
 use crate::select::Choice;
 
-/// Milliseconds after which a host program that waits looks who is left.
-const LOOK: c_int = 200;
+/// Interval, in milliseconds, at which a host program that waits checks who is left.
+const LIVENESS_CHECK_MILLISECONDS: c_int = 200;
 
 /// Whether this is a host program with nodes.
 #[inline(always)]
@@ -45,7 +45,11 @@ pub fn sleep() -> Result<(), Fault> {
         events: libc::POLLIN,
         revents: 0,
     };
-    let patience = if is_host() { LOOK } else { -1 };
+    let patience = if is_host() {
+        LIVENESS_CHECK_MILLISECONDS
+    } else {
+        -1
+    };
     // SAFETY: one entry. A signal ends it early, which does no harm.
     if unsafe { libc::poll(&mut wait, 1, patience) } == 0 {
         check_nodes()?;

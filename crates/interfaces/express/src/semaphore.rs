@@ -11,8 +11,8 @@ use regatta_nodes::rg;
 
 use crate::life::call;
 
-/// Most that is added at a time: each unit is an entry of the launcher's, and more are a slip of the pen.
-const MOST: c_int = 1 << 16;
+/// Maximum number of units added at a time: each is an entry of the launcher's, and more are a slip of the pen.
+const MAX_UNITS_PER_CHANGE: c_int = 1 << 16;
 
 /// The name of a semaphore of these nodes: others of the job, whose first task is another, have their own.
 fn name(semaphore: c_int) -> Result<CString, Fault> {
@@ -67,9 +67,9 @@ extern "C" fn exsemaphore(semaphore: c_int, change: c_int) -> c_int {
         match change {
             0 => count(&name),
             -1 => take(&name).map(|()| 0),
-            1..=MOST => (0..change).try_for_each(|_| put(&name)).map(|()| 0),
+            1..=MAX_UNITS_PER_CHANGE => (0..change).try_for_each(|_| put(&name)).map(|()| 0),
             _ if change > 0 => Err(Fault::says(format!(
-                "a change of {change}: to a semaphore {MOST} are added at a time at most"
+                "a change of {change}: to a semaphore {MAX_UNITS_PER_CHANGE} are added at a time at most"
             ))),
             _ => Err(Fault::says(format!(
                 "a change of {change}: from a semaphore one is taken at a time"

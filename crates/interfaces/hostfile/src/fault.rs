@@ -52,7 +52,11 @@ impl fmt::Display for Fault {
             }
             Fault::Twice(name) => write!(f, "the host {name:?} has been named before"),
             Fault::Quote(mark) => write!(f, "unmatched {mark}"),
-            Fault::Long => write!(f, "the line is longer than {} bytes", crate::line::LONGEST),
+            Fault::Long => write!(
+                f,
+                "the line is longer than {} bytes",
+                crate::line::MAX_LINE_BYTES
+            ),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::{Fault, Host, Options, Start};
 
-/// A line that is longer is a file of something else.
-pub(crate) const LONGEST: usize = 16 << 10;
+/// Maximum length of a line, in bytes; a longer one is in a file of something else.
+pub(crate) const MAX_LINE_BYTES: usize = 16 << 10;
 
 /// The words of a line: blanks part them, quotation marks keep blanks, and a splat at the beginning of a word ends the line.
 pub fn words(line: &str) -> Result<Vec<String>, Fault> {
-    if line.len() > LONGEST {
+    if line.len() > MAX_LINE_BYTES {
         return Err(Fault::Long);
     }
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);

@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::contact_line::ContactLine;
 
-/// Time for an agent to greet, once its host has taken the connection. Its host may be busy.
-const LIMIT: Duration = Duration::from_secs(5);
+/// Time an agent has to greet once its host, which may be busy, has accepted the connection.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A call of an agent that was started apart, under way.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Calling {
                     }
                 }
                 Stage::Greeting(call) if rustix::net::getpeername(&call).is_ok() => {
-                    Stage::Connected(call.limited_to(Instant::now() + LIMIT))
+                    Stage::Connected(call.limited_to(Instant::now() + GREETING_TIMEOUT))
                 }
                 Stage::Greeting(call) => match self.greet(call, Stage::Greeting) {
                     Some(called) => return called,

@@ -29,8 +29,8 @@ use rustix::time::Timespec;
 
 use crate::contact_line::ContactLine;
 
-/// For so long an agent waits for its launcher: a person may be the one who passes its line on. PVM's daemons wait as long.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Time an agent waits for its launcher, as long as PVM's daemons do: a person may be the one who passes its line on.
+const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often those are looked after who have come and said nothing.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -53,8 +53,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Longest command that all who start PVM's daemons have room for.
-const LONGEST: usize = 500;
+/// Maximum length of a command that all who start PVM's daemons have room for, in bytes.
+const MAX_COMMAND_BYTES: usize = 500;
 
 /// The command that starts an agent: a line for any login shell. The program is the one that the host's line names (`daemon`), or the
 /// first that may be started of those in the path and where it is `own` here.
@@ -73,7 +73,7 @@ pub(crate) fn command(own: &Path, daemon: Option<&str>) -> String {
     };
     let whole = line(&format!(" {}", quoted(&own.to_string_lossy())));
     // The kernel's link to this program leads to another one there.
-    match whole.len() <= LONGEST && !own.starts_with("/proc") {
+    match whole.len() <= MAX_COMMAND_BYTES && !own.starts_with("/proc") {
         true => whole,
         false => line(""),
     }
@@ -103,7 +103,9 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         .map_err(|error| failed("cannot say where it is", error))?;
     let listener = CallListener::new(listener.into());
     let listener = listener.map_err(|error| failed("cannot be called", error))?;
-    agent::serve_caller(crate::starter, || await_launcher(listener, &keys, PATIENCE))
+    agent::serve_caller(crate::starter, || {
+        await_launcher(listener, &keys, LAUNCHER_TIMEOUT)
+    })
 }
 
 /// The connection to whoever has the key; none: nobody has called in time.
@@ -146,12 +148,12 @@ mod tests {
             line.contains(";for r in regatta /opt/r/regatta;do "),
             "{line}"
         );
-        assert!(!line.contains('\n') && line.len() <= LONGEST);
+        assert!(!line.contains('\n') && line.len() <= MAX_COMMAND_BYTES);
         let far = format!("/{}", "x".repeat(400));
         let named = command(Path::new(&far), Some("r"));
         assert!(named.contains(";r agent --apart "), "{named}");
         assert!(
-            named.contains("in regatta;") && named.len() <= LONGEST,
+            named.contains("in regatta;") && named.len() <= MAX_COMMAND_BYTES,
             "{named}"
         );
     }

@@ -16,8 +16,8 @@ use regatta_wire::hello::WORD;
 
 /// The beginning of a line of PVM's daemons: the version of their protocol.
 const BEGIN: &str = "ddpro<2316>";
-/// Longest line that all who start daemons have room for.
-const LONGEST: usize = 250;
+/// Maximum length of a line that all who start daemons have room for, in bytes.
+const MAX_LINE_BYTES: usize = 250;
 /// Bytes of the key that are random: no more can be guessed than can be typed.
 const SECRET: usize = 16;
 
@@ -67,7 +67,7 @@ impl ContactLine {
         for address in &self.addresses {
             let comma = if addresses.is_empty() { "" } else { "," };
             let more = format!("{addresses}{comma}{address}");
-            if with(&more).len() <= LONGEST {
+            if with(&more).len() <= MAX_LINE_BYTES {
                 addresses = more;
             }
         }
@@ -77,7 +77,7 @@ impl ContactLine {
     /// Reads a line, if it is one. Further words in it are for others.
     pub(crate) fn read(line: &str) -> Option<ContactLine> {
         let line = line.trim();
-        if line.len() > LONGEST || !line.starts_with(BEGIN) {
+        if line.len() > MAX_LINE_BYTES || !line.starts_with(BEGIN) {
             return None;
         }
         let value = |name: &str| {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_line_is_never_too_long_for_those_who_read_it() {
         let long = contact_line(20);
-        assert!(long.text().len() <= LONGEST);
+        assert!(long.text().len() <= MAX_LINE_BYTES);
         let read = ContactLine::read(&long.text()).expect("a contact line");
         assert_eq!(read.key(), long.key());
         assert!(read.addresses.len() > 2 && long.addresses.starts_with(&read.addresses));

@@ -208,7 +208,10 @@ impl HostStarter for Starter {
         let until = |one: &Starting| match &one.step {
             Step::Asked(_) => None,
             // Somebody else asks at the terminal.
-            Step::ByHand(_) => self.person.is_none().then_some(persons::AGAIN),
+            Step::ByHand(_) => self
+                .person
+                .is_none()
+                .then_some(persons::TERMINAL_CHECK_INTERVAL),
             Step::Calling(calling) => {
                 Some(calling.until().saturating_duration_since(Instant::now()))
             }

@@ -27,10 +27,10 @@ use rustix::io::Errno;
 
 use crate::contact_line::ContactLine;
 
-/// So often it is looked whether a terminal is free.
-pub(crate) const AGAIN: Duration = Duration::from_millis(200);
-/// No line of an agent is longer.
-const LONGEST: usize = 1024;
+/// Interval at which it is checked whether a terminal is free.
+pub(crate) const TERMINAL_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+/// Maximum length of an agent's line, in bytes.
+const MAX_LINE_BYTES: usize = 1024;
 
 /// The contact line that a person has typed, or why there is none.
 pub(crate) type Answer = Result<ContactLine, String>;
@@ -107,12 +107,12 @@ impl Person {
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(format!("the terminal cannot be read: {errno}")),
             }
-            if self.typed.contains(&b'\n') || self.typed.len() > LONGEST {
+            if self.typed.contains(&b'\n') || self.typed.len() > MAX_LINE_BYTES {
                 break;
             }
         }
         let end = self.typed.iter().position(|&byte| byte == b'\n');
-        let end = end.or((self.typed.len() > LONGEST).then_some(LONGEST));
+        let end = end.or((self.typed.len() > MAX_LINE_BYTES).then_some(MAX_LINE_BYTES));
         Ok(end.map(|end| String::from_utf8_lossy(&self.typed[..end]).into_owned()))
     }
 

@@ -136,7 +136,7 @@ fn a_person_is_asked_at_a_terminal_only_and_only_for_a_task_that_lives() {
         "{refused:?}"
     );
     job.start(&requester("/dev/null"), hosts.clone());
-    assert_eq!(job.until(), Some(persons::AGAIN));
+    assert_eq!(job.until(), Some(persons::TERMINAL_CHECK_INTERVAL));
     let outcomes = job.poll(&|task| task != 5);
     assert!(matches!(
         outcomes[..],

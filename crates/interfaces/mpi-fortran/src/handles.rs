@@ -65,12 +65,12 @@ macro_rules! handles {
 // All kinds, made of the table.
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// Most handles of an array for which no memory is allocated.
-const FEW: usize = 64;
+/// Maximum number of handles of an array for which no memory is allocated.
+const INLINE_HANDLES: usize = 64;
 
 /// C's handles for an array of Fortran's.
 pub struct Handles<T> {
-    few: [MaybeUninit<T>; FEW],
+    few: [MaybeUninit<T>; INLINE_HANDLES],
     many: Vec<T>,
     count: usize,
 }
@@ -84,13 +84,13 @@ impl<T: Handle> Handles<T> {
     pub unsafe fn take(array: *const c_int, count: i64) -> Handles<T> {
         let count = count.max(0) as usize;
         let mut taken = Handles {
-            few: [MaybeUninit::uninit(); FEW],
+            few: [MaybeUninit::uninit(); INLINE_HANDLES],
             many: Vec::new(),
             count,
         };
         // SAFETY: the caller's array.
         let numbers = (0..count).map(|index| T::of(unsafe { *array.add(index) }));
-        if count > FEW {
+        if count > INLINE_HANDLES {
             taken.many.extend(numbers);
         } else {
             for (place, handle) in taken.few.iter_mut().zip(numbers) {
@@ -102,7 +102,7 @@ impl<T: Handle> Handles<T> {
 
     /// Where they are, for C.
     pub fn place(&mut self) -> *mut T {
-        match self.count > FEW {
+        match self.count > INLINE_HANDLES {
             true => self.many.as_mut_ptr(),
             false => self.few.as_mut_ptr().cast(),
         }

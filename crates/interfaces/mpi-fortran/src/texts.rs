@@ -38,8 +38,8 @@ fn of_bytes(bytes: &[u8]) -> CString {
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
-/// The longest text that C's functions give: MPI_MAX_LIBRARY_VERSION_STRING.
-const LONGEST: usize = 8192;
+/// Maximum length of a text that C's functions return, in bytes: MPI_MAX_LIBRARY_VERSION_STRING.
+const MAX_TEXT_BYTES: usize = 8192;
 
 /// Room for a text from C.
 pub struct Room(Vec<u8>);
@@ -47,7 +47,7 @@ pub struct Room(Vec<u8>);
 impl Room {
     /// Room for every text of the standard's.
     pub fn new() -> Room {
-        Room::of(LONGEST)
+        Room::of(MAX_TEXT_BYTES)
     }
 
     /// Room for a text of this length.

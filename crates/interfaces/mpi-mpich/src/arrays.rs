@@ -8,12 +8,12 @@ use regatta_mpi::abi;
 use crate::outer::{Handle, Status};
 use crate::places::{is_ignored, outward, unwritten};
 
-/// Longer arrays are allocated.
-const SHORT: usize = 32;
+/// Maximum number of elements of an array for which no memory is allocated.
+const INLINE_ELEMENTS: usize = 32;
 
 /// Room for an array, which is not written to before it is used, and never moved.
 pub struct Room<T> {
-    short: [MaybeUninit<T>; SHORT],
+    short: [MaybeUninit<T>; INLINE_ELEMENTS],
     long: Vec<T>,
 }
 
@@ -22,7 +22,7 @@ impl<T: Copy> Room<T> {
     #[inline(always)]
     pub const fn new() -> Room<T> {
         Room {
-            short: [const { MaybeUninit::uninit() }; SHORT],
+            short: [const { MaybeUninit::uninit() }; INLINE_ELEMENTS],
             long: Vec::new(),
         }
     }
@@ -30,7 +30,7 @@ impl<T: Copy> Room<T> {
     /// So many elements.
     #[inline(always)]
     fn fill(&mut self, length: usize, element: impl Fn(usize) -> T) -> &mut [T] {
-        if length > SHORT {
+        if length > INLINE_ELEMENTS {
             self.long.extend((0..length).map(element));
             return &mut self.long;
         }

@@ -25,8 +25,8 @@ const DYNAMIC: u32 = 1 << 31;
 /// The bit above all of a core's handle: no handle has it.
 const UNKNOWN: usize = 1 << 32;
 const PLACES: usize = 512;
-/// The standard ABI's predefined handles are below it.
-const MOST: usize = 0x300;
+/// Upper bound of the standard ABI's predefined handles, which are all below it.
+const PREDEFINED_END: usize = 0x300;
 
 /// A different place for every predefined handle of a kind: the two highest and the seven lowest bits.
 const fn place(value: u32) -> usize {
@@ -48,8 +48,8 @@ const fn inward(pairs: &[(u32, u16)]) -> [(u32, u16); PLACES] {
 }
 
 /// From the core's handles to MPICH's. Of two that the core takes for one the second is given.
-const fn outward(pairs: &[(u32, u16)]) -> [u32; MOST] {
-    let mut table = [0; MOST];
+const fn outward(pairs: &[(u32, u16)]) -> [u32; PREDEFINED_END] {
+    let mut table = [0; PREDEFINED_END];
     let mut at = 0;
     while at < pairs.len() {
         table[pairs[at].1 as usize] = pairs[at].0;
@@ -107,7 +107,7 @@ macro_rules! handles {
         /// MPICH's values of the core's predefined handles.
         #[allow(non_snake_case)]
         struct Outward {
-            $($name: [u32; MOST],)*
+            $($name: [u32; PREDEFINED_END],)*
         }
 
         static OUTWARD: Outward = Outward {

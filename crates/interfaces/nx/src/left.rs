@@ -11,8 +11,8 @@ use crate::receive::{Buffer, NO_STATUS, receive_within};
 use crate::rg;
 use crate::state::library;
 
-/// Seconds after which a host that waits looks who is left.
-const LOOK: f64 = 0.2;
+/// Interval, in seconds, at which a host that waits checks who is left.
+const LIVENESS_CHECK_SECONDS: f64 = 0.2;
 
 /// Takes notice of ends. Whether a process is left.
 fn somebody_is_left() -> Result<bool, Fault> {
@@ -29,7 +29,7 @@ pub fn receive(
     source: c_int,
     buffer: Buffer,
 ) -> Result<rg::Status, Fault> {
-    let mut seconds = LOOK;
+    let mut seconds = LIVENESS_CHECK_SECONDS;
     loop {
         match receive_within(tag, channel, source, buffer, seconds) {
             Err(fault) if fault.code == EQTIME && seconds == 0.0 => {
@@ -37,7 +37,11 @@ pub fn receive(
             }
             Err(fault) if fault.code == EQTIME => {
                 // The last messages of a process come before its end is told.
-                seconds = if somebody_is_left()? { LOOK } else { 0.0 };
+                seconds = if somebody_is_left()? {
+                    LIVENESS_CHECK_SECONDS
+                } else {
+                    0.0
+                };
             }
             done => return done,
         }
@@ -91,7 +95,8 @@ pub fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T,
             revents: 0,
         };
         // SAFETY: one descriptor.
-        if unsafe { libc::poll(&mut readable, 1, (LOOK * 1000.0) as c_int) } <= 0 {
+        if unsafe { libc::poll(&mut readable, 1, (LIVENESS_CHECK_SECONDS * 1000.0) as c_int) } <= 0
+        {
             alone = !somebody_is_left()?;
         }
     }

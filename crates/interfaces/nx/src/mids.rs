@@ -8,8 +8,8 @@ use std::ffi::{c_int, c_long};
 
 /// Bits of an id that are the place, counted from 1.
 const PLACE: u32 = 16;
-/// How many can have been begun at a time.
-pub const MOST: usize = (1 << PLACE) - 1;
+/// Maximum number of operations that can have been begun at a time.
+pub const MAX_MIDS: usize = (1 << PLACE) - 1;
 /// Uses of a place before its ids come again.
 const USES: u16 = 1 << 14;
 
@@ -37,12 +37,12 @@ impl<T> Table<T> {
 
     /// How many more it takes.
     pub fn room(&self) -> usize {
-        MOST - self.slots.len() + self.free.len() + self.resting.len()
+        MAX_MIDS - self.slots.len() + self.free.len() + self.resting.len()
     }
 
     /// Puts something in, under an id of its own. The table may be full.
     pub fn insert(&mut self, entry: T) -> Option<c_int> {
-        let is_full = self.slots.len() >= MOST;
+        let is_full = self.slots.len() >= MAX_MIDS;
         let free = match self.free.pop() {
             None if is_full => self.resting.pop_front(),
             free => free,
@@ -80,7 +80,7 @@ impl<T> Table<T> {
     }
 
     fn place(&self, mid: c_int) -> Option<usize> {
-        let at = (mid as usize & MOST).checked_sub(1)?;
+        let at = (mid as usize & MAX_MIDS).checked_sub(1)?;
         let slot = self.slots.get(at)?;
         (id(slot.uses, at as u16) == mid).then_some(at)
     }
@@ -133,8 +133,8 @@ mod tests {
             assert_ne!(next, old);
             table.remove(next);
         }
-        assert_eq!(table.room(), MOST);
-        let all: Vec<_> = (0..MOST).map(|_| table.insert(())).collect();
+        assert_eq!(table.room(), MAX_MIDS);
+        let all: Vec<_> = (0..MAX_MIDS).map(|_| table.insert(())).collect();
         assert!(
             all.iter().all(Option::is_some),
             "places that rest are taken at last"
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_full_table_takes_no_more() {
         let mut table = Table::new();
-        let all: Vec<_> = (0..MOST).map(|_| table.insert(())).collect();
+        let all: Vec<_> = (0..MAX_MIDS).map(|_| table.insert(())).collect();
         assert!(all.iter().all(Option::is_some));
         assert_eq!((table.room(), table.insert(())), (0, None));
         table.remove(all[7].expect("an id"));

@@ -33,7 +33,7 @@ unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>)
     let Some(mut function) = function else {
         return Err(Fault::plain(EQHND));
     };
-    if length > MOST {
+    if length > MAX_ELEMENT_BYTES {
         return Err(Fault::of(EQLEN, "length", count));
     }
     let mut op = rg::Op { id: 0 };
@@ -49,8 +49,8 @@ unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>)
     reduced.map(|()| 0)
 }
 
-/// The longest element of Regatta's.
-const MOST: usize = (c_int::MAX - rg::bytes(0)) as usize;
+/// Maximum size of an element in Regatta, in bytes.
+const MAX_ELEMENT_BYTES: usize = (c_int::MAX - rg::bytes(0)) as usize;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gopf(

@@ -16,8 +16,8 @@ use crate::types::{self, TypeSelect};
 
 /// As long as it takes.
 pub const FOR_EVER: f64 = -1.0;
-/// A message of up to so many bytes is sent before its sender looks whether the other side sends one, too.
-const SMALL: c_long = 8192;
+/// Maximum size of a message, in bytes, that is sent before its sender looks whether the other side sends one, too.
+const MAX_UNCHECKED_BYTES: c_long = 8192;
 
 pub const NO_STATUS: rg::Status = rg::Status {
     source: rg::NONE,
@@ -203,7 +203,7 @@ unsafe fn send_and_receive(
     // A fault of the receive is known before anything is sent.
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
     enrolled()?;
-    if length > SMALL {
+    if length > MAX_UNCHECKED_BYTES {
         // SAFETY: the caller's; both are over when `wait` returns.
         let mid =
             unsafe { started::exchange(kind, from, length, node, ptype, selector, memory, count) }?;

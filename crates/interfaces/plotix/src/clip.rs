@@ -38,10 +38,10 @@ pub fn runs(places: &[Place], margin: f64) -> Vec<Run> {
 
 /// A place that can be reckoned with; those of another node may be anything. Circles reach twice as far as places.
 fn near(place: Place) -> Place {
-    const MOST: f64 = 2.0 * FARTHEST;
+    const MAX_COORDINATE: f64 = 2.0 * FARTHEST;
     Place {
-        x: place.x.clamp(-MOST, MOST),
-        y: place.y.clamp(-MOST, MOST),
+        x: place.x.clamp(-MAX_COORDINATE, MAX_COORDINATE),
+        y: place.y.clamp(-MAX_COORDINATE, MAX_COORDINATE),
     }
 }
 

@@ -15,8 +15,8 @@ use crate::send::{destination, outcome};
 use crate::state::library;
 use crate::{handlers, rg};
 
-/// Up to so many bytes are gathered behind their head: cheaper than views.
-const FEW: usize = 4096;
+/// Maximum number of bytes that are copied behind their head, which is cheaper than views.
+const MAX_GATHERED_BYTES: usize = 4096;
 
 /// A program's memory.
 #[derive(Clone, Copy)]
@@ -125,8 +125,8 @@ unsafe extern "C" fn pvm_fsend(
         };
         let mut head = head.bytes();
         let bytes = memory.bytes();
-        if bytes <= FEW {
-            let mut block = [0_u8; HEAD + FEW];
+        if bytes <= MAX_GATHERED_BYTES {
+            let mut block = [0_u8; HEAD + MAX_GATHERED_BYTES];
             block[..HEAD].copy_from_slice(&head);
             // SAFETY: the C contract: the items are there; the block has room for them.
             return outcome(unsafe {

@@ -12,8 +12,8 @@ use std::ffi::c_int;
 
 use crate::rg::ANY;
 
-/// Up to so many messages are looked at one by one.
-const FEW: usize = 32;
+/// Number of messages up to which they are searched one by one.
+const MAX_SCANNED_MESSAGES: usize = 32;
 
 /// The label of a message, or a receive of the message it wants: context, task (or `ANY`) and tag (or `ANY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ impl Inbox {
         self.all.insert(place, (buffer, label));
         if self.listed {
             self.list(place, label);
-        } else if self.all.len() > FEW {
+        } else if self.all.len() > MAX_SCANNED_MESSAGES {
             self.list_all();
         }
     }
@@ -147,7 +147,7 @@ impl Inbox {
                 }
                 None => false,
             });
-        if self.all.len() > FEW {
+        if self.all.len() > MAX_SCANNED_MESSAGES {
             self.list_all();
         }
     }
@@ -203,7 +203,7 @@ impl Inbox {
         {
             list.places.pop_front();
         }
-        if list.places.len() > 2 * list.live + FEW {
+        if list.places.len() > 2 * list.live + MAX_SCANNED_MESSAGES {
             list.places.retain(|place| all.contains_key(place));
         }
     }
@@ -271,7 +271,10 @@ mod tests {
             inbox.remove(place);
         }
         let most = inbox.lists.values().map(|list| list.places.len()).max();
-        assert!(most <= Some(2 * 100 + FEW + 1), "{most:?} places");
+        assert!(
+            most <= Some(2 * 100 + MAX_SCANNED_MESSAGES + 1),
+            "{most:?} places"
+        );
     }
 
     #[test]

@@ -15,13 +15,14 @@ use crate::trace::{self, Value, calls, traced};
 /// The flags that Regatta knows; the bits above say which index is meant.
 const FLAGS: c_int = 63;
 const INDEX_SHIFT: u32 = 10;
-const MOST_FLAGS: c_int = (1 << INDEX_SHIFT) - 1;
+/// Bits of a program's flags that are flags; the index is above them.
+const FLAG_BITS: c_int = (1 << INDEX_SHIFT) - 1;
 /// Encoding, sender, tag, context and wait number, before the bytes.
 const BEFORE: usize = 20;
 /// Names of PVM's begin so, apart from those of other users of the job.
 pub const BEGINNING: &[u8] = b"pvm:";
-/// Longest entry, in bytes: a longer one does not get to the launcher.
-const LONGEST: usize = 16 << 20;
+/// Maximum size of an entry, in bytes: a longer one does not get to the launcher.
+const MAX_ENTRY_BYTES: usize = 16 << 20;
 /// The entries of tasks that a reset spares.
 pub const NO_RESET: &CStr = c"###_PVM_NO_RESET_###";
 
@@ -120,7 +121,7 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
         encoding: out.encoding,
         ..Info::default()
     };
-    let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
+    let direct = (flags & !FLAG_BITS) >> INDEX_SHIFT;
     let flags = flags & FLAGS;
     let value = entry(info, &bytes_of(&out));
     if direct == 0 && flags & rg::SEVERAL != 0 {
@@ -208,7 +209,7 @@ fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), 
     let name = place(name)?;
     let mut value: Vec<u8> = Vec::new();
     value
-        .try_reserve_exact(LONGEST)
+        .try_reserve_exact(MAX_ENTRY_BYTES)
         .map_err(|_| codes::NO_MEM)?;
     let (mut length, mut found) = (0, 0);
     // SAFETY: text, memory of that length and places for the answers.
@@ -218,7 +219,7 @@ fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), 
             index,
             flags,
             value.as_mut_ptr().cast(),
-            LONGEST,
+            MAX_ENTRY_BYTES,
             &mut length,
             &mut found,
         )
@@ -227,7 +228,7 @@ fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), 
         return Err(refused(code));
     }
     // SAFETY: so much has been written.
-    unsafe { value.set_len(length.min(LONGEST)) };
+    unsafe { value.set_len(length.min(MAX_ENTRY_BYTES)) };
     Ok((found, value))
 }
 

@@ -10,8 +10,8 @@ use crate::listing::{self, Class};
 use crate::mailbox::{self, NO_RESET};
 use crate::{rg, tasks, tid};
 
-/// How long those that have been told to end are waited for, if they have left something that is to go with them.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for the end of the tasks that were told to end, if they have left something that is to go with them.
+const TASKS_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where their ends are told: the channel of what tasks and daemons settle between them.
 const ENDS: Select = Select {
@@ -52,7 +52,7 @@ fn await_ends(of: &BTreeSet<c_int>) -> Result<(), i32> {
         let code = unsafe { rg::rg_notify(rg::TASK_EXIT, task, 0, ENDS.channel(), &mut watch) };
         left += usize::from(code == rg::OK);
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TASKS_END_TIMEOUT;
     while left > 0 {
         let patience = deadline.saturating_duration_since(Instant::now());
         match take_next(ENDS, patience.as_secs_f64())? {

@@ -14,8 +14,8 @@ use crate::state::library;
 use crate::trace::{self, Value, calls, ints, traced};
 use crate::{rg, sharing, system, tid};
 
-/// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
-const FEW: usize = 4096;
+/// Maximum number of bytes of `pvm_psend` that are copied behind their head, which is cheaper than two views.
+const MAX_GATHERED_BYTES: usize = 4096;
 
 /// The outcome of a send, as PVM has it: a message to a task that is gone is lost, and no error.
 #[inline(always)]
@@ -210,7 +210,7 @@ unsafe extern "C" fn pvm_psend(
             wid: 0,
             host: library().host,
         };
-        if bytes <= FEW {
+        if bytes <= MAX_GATHERED_BYTES {
             return send_few(data.cast(), bytes, head, to);
         }
         let mut head = head.bytes();
@@ -248,7 +248,7 @@ unsafe extern "C" fn pvm_psend(
 
 #[inline(always)]
 fn send_few(data: *const u8, bytes: usize, head: Head, to: Destination) -> Result<(), i32> {
-    let mut block = [std::mem::MaybeUninit::<u8>::uninit(); HEAD + FEW];
+    let mut block = [std::mem::MaybeUninit::<u8>::uninit(); HEAD + MAX_GATHERED_BYTES];
     let at = block.as_mut_ptr().cast::<u8>();
     // SAFETY: the block has room for the head and so many bytes, which are copied from the caller's.
     unsafe {

@@ -7,8 +7,8 @@ use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::trace::{self, Value, calls, traced};
 
-/// So many numbers a request has at most.
-const MOST: i32 = 10;
+/// Maximum number of numbers in a request.
+const MAX_NUMBERS: i32 = 10;
 
 /// The requests that are answered; of the others a daemon takes note at most.
 mod request {
@@ -47,7 +47,7 @@ unsafe extern "C" fn pvm_tickle(
     answers: *mut c_int,
 ) -> c_int {
     let tickled = || -> Result<(), i32> {
-        if !(1..=MOST).contains(&count) || numbers.is_null() {
+        if !(1..=MAX_NUMBERS).contains(&count) || numbers.is_null() {
             return Err(codes::BAD_PARAM);
         }
         enrol()?;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use regatta_record::{MAGIC, MOST_EVENTS, head, words};
+use regatta_record::{MAGIC, MAX_EVENTS, head, words};
 
 use crate::map::{self, Map, now, time};
 
@@ -34,7 +34,7 @@ impl Settings {
         let (events, period) = (number()?, number()?);
         let folder = CString::new(parts.next()?).ok()?;
         let events = usize::try_from(events).ok()?;
-        let events = events.clamp(1, MOST_EVENTS).next_power_of_two();
+        let events = events.clamp(1, MAX_EVENTS).next_power_of_two();
         Some(Settings {
             events,
             period,

@@ -14,13 +14,16 @@ use crate::{file, thread as own};
 
 /// A new name is entered by one thread at a time.
 static ENTERING: Mutex<()> = Mutex::new(());
-/// Bytes of a name.
-const MOST: usize = name::TEXT_WORDS * 8 - 1;
+/// Maximum length of a name, in bytes.
+const MAX_NAME_BYTES: usize = name::TEXT_WORDS * 8 - 1;
 
 /// The number of a name, which is entered if it is new.
 fn number(map: Map, text: &[u8]) -> Option<usize> {
     let mut words = [0u64; name::TEXT_WORDS];
-    for (word, bytes) in words.iter_mut().zip(text[..text.len().min(MOST)].chunks(8)) {
+    for (word, bytes) in words
+        .iter_mut()
+        .zip(text[..text.len().min(MAX_NAME_BYTES)].chunks(8))
+    {
         let mut whole = [0; 8];
         whole[..bytes.len()].copy_from_slice(bytes);
         *word = u64::from_le_bytes(whole);
@@ -41,7 +44,7 @@ fn number(map: Map, text: &[u8]) -> Option<usize> {
         map[head::NAMES_LOST].fetch_add(1, Relaxed);
         return None;
     };
-    file::write_text(map, NAMES_AT + number * name::WORDS, MOST, text);
+    file::write_text(map, NAMES_AT + number * name::WORDS, MAX_NAME_BYTES, text);
     Some(number)
 }
 

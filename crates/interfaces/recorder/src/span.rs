@@ -140,8 +140,8 @@ impl Span {
         if !self.nested {
             let time = ended.saturating_sub(self.began);
             add(&map[at + call::TIME], time);
-            if time > map[at + call::LONGEST].load(Relaxed) {
-                map[at + call::LONGEST].store(time, Relaxed);
+            if time > map[at + call::MAX_TIME].load(Relaxed) {
+                map[at + call::MAX_TIME].store(time, Relaxed);
             }
             map[part + thread::LAST].store(ended, Relaxed);
             map[head::LAST].store(ended, Relaxed);

@@ -161,7 +161,7 @@ pub fn output(message: &[u8]) -> Option<(u32, u32, &[u8])> {
 }
 
 /// Most bytes of a message with output.
-pub const OUTPUT: usize = process::output::HEAD + process::output::MOST;
+pub const OUTPUT: usize = process::output::HEAD + process::output::MAX_TEXT_BYTES;
 
 /// # Tasks that come and go
 ///

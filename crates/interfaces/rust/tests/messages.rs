@@ -227,7 +227,7 @@ fn what_a_panic_takes_back_is_not_sent_from_memory_that_is_gone() {
     let name = "what_a_panic_takes_back_is_not_sent_from_memory_that_is_gone";
     in_jobs(name, &[2], |task| {
         let world = task.world();
-        const MANY: u32 = 3000;
+        const MAX_MESSAGES: u32 = 3000;
         let len = |number: u32| [40, 1500, 9000][number as usize % 3];
         // Task 1 waits outside Regatta until all has been started and taken back.
         let name = |rank| {
@@ -238,7 +238,7 @@ fn what_a_panic_takes_back_is_not_sent_from_memory_that_is_gone() {
         world.barrier().expect("both sockets");
         if world.rank() == 0 {
             let of = |number| message(0, number as usize, len(number));
-            let mut messages: Vec<_> = (0..MANY).map(of).collect();
+            let mut messages: Vec<_> = (0..MAX_MESSAGES).map(of).collect();
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 world.scope(|s| -> regatta::Result<()> {
                     // More than there is room for: the rest waits in this memory.
@@ -251,19 +251,22 @@ fn what_a_panic_takes_back_is_not_sent_from_memory_that_is_gone() {
             assert!(panicked.is_err());
             messages.iter_mut().for_each(|message| message.fill(0xff));
             mine.send_to_addr(b"go on", &name(1)).expect("a word");
-            world.send(&[0u8; 0], 1, MANY).expect("the end");
+            world.send(&[0u8; 0], 1, MAX_MESSAGES).expect("the end");
         } else {
             mine.recv(&mut [0; 8]).expect("a word");
             let mut heard = 0;
             loop {
                 let (got, status) = world.recv_vec::<u8>(0, TagMatch::Any).expect("a message");
-                if status.tag == MANY {
+                if status.tag == MAX_MESSAGES {
                     break;
                 }
                 assert!(got == message(0, status.tag as usize, len(status.tag)));
                 heard += 1;
             }
-            assert!((1..MANY).contains(&heard), "there was room for {heard}");
+            assert!(
+                (1..MAX_MESSAGES).contains(&heard),
+                "there was room for {heard}"
+            );
         }
         world.barrier().expect("a barrier");
     });

@@ -14,17 +14,17 @@ use crate::daemon::{Daemon, Moment};
 use crate::talk::{Talk, Wire, wait};
 use crate::{everybody, sessions, shells, tasks, unreached};
 
-/// How long a conversation of a question and an answer may take.
-pub(crate) const LIMIT: Duration = Duration::from_secs(5);
-/// How long another daemon may take to try an address, on a busy host. That a firewall is between shows sooner.
-pub(crate) const TRIAL: Duration = Duration::from_secs(10);
+/// Time limit for a question and its answer.
+pub(crate) const TALK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time another daemon may take to try an address on a busy host. A firewall in between shows sooner.
+pub(crate) const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a caller that is turned away may take to say what it wants.
-const HASTE: Duration = Duration::from_secs(1);
+/// Time a caller that is turned away has to say what it wants.
+const REFUSED_CALLER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Tells a caller, when it has said what it wants, why it is not answered.
 pub(crate) fn turn_away(daemon: &Daemon, wire: Wire, caller: Option<Pid>, why: String) {
-    let mut talk = Talk::new(wire, HASTE);
+    let mut talk = Talk::new(wire, REFUSED_CALLER_TIMEOUT);
     let Ok(first) = talk.first_byte() else {
         return;
     };
@@ -41,7 +41,7 @@ pub(crate) fn turn_away(daemon: &Daemon, wire: Wire, caller: Option<Pid>, why: S
 
 /// Serves one conversation to its end. `caller` is the process of the user's that began it; `None`: it is a daemon.
 pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
-    let mut talk = Talk::new(wire, LIMIT);
+    let mut talk = Talk::new(wire, TALK_TIMEOUT);
     let Ok(first) = talk.first_byte() else {
         return;
     };
@@ -138,7 +138,7 @@ fn answer(daemon: &Arc<Daemon>, mut talk: Talk, opening: Opening) -> Option<Rest
         Ask::Tasks => Ok(everybody::tasks(daemon)),
         Ask::Kill { target, signal } => everybody::kill(daemon, &target, signal),
         Ask::Vouch => vouch(daemon),
-        Ask::Reach { at } => Talk::call(at, &daemon.keys, TRIAL)
+        Ask::Reach { at } => Talk::call(at, &daemon.keys, REACH_TIMEOUT)
             .map(|_| Reply::Done)
             .map_err(|error| Refusal::of_regatta(error.to_string())),
         Ask::TasksHere => Ok(Reply::Tasks {
@@ -149,7 +149,7 @@ fn answer(daemon: &Arc<Daemon>, mut talk: Talk, opening: Opening) -> Option<Rest
         Ask::KillHere { job, rank, signal } => tasks::kill(daemon, &job, rank, signal),
     };
     let reply = reply.unwrap_or_else(|refusal| Reply::Refused(refusal.sentence));
-    talk.limit(Some(LIMIT));
+    talk.limit(Some(TALK_TIMEOUT));
     let _ = talk.send_line(&reply);
     None
 }
@@ -172,7 +172,7 @@ fn depart(daemon: &Arc<Daemon>, mut talk: Talk, how: &Ask) {
         }
         _ => Reply::Done,
     };
-    talk.limit(Some(LIMIT));
+    talk.limit(Some(TALK_TIMEOUT));
     let _ = talk.send_line(&reply);
     let mut state = daemon.lock();
     state.mourners.push(talk);
@@ -212,13 +212,13 @@ pub(crate) fn watch(
     Box::new(move || {
         loop {
             let moment = daemon.lock().moment();
-            talk.limit(Some(LIMIT));
+            talk.limit(Some(TALK_TIMEOUT));
             if tell(&daemon, &mut talk).is_err() || !await_news(&daemon, &talk, moment) {
                 break;
             }
             if daemon.lock().over {
                 // The last word may be why the daemon ends.
-                talk.limit(Some(LIMIT));
+                talk.limit(Some(TALK_TIMEOUT));
                 let _ = tell(&daemon, &mut talk);
                 break;
             }
@@ -268,7 +268,7 @@ mod tests {
                 let wire = Wire::local(ours).expect("a wire");
                 serve(&serving, wire, None);
             });
-            let mut other = Talk::new(Wire::local(theirs).expect("a wire"), LIMIT);
+            let mut other = Talk::new(Wire::local(theirs).expect("a wire"), TALK_TIMEOUT);
             let opening = Opening {
                 identity: identity(),
                 from: Some(own.into()),
@@ -290,7 +290,7 @@ mod tests {
             let wire = Wire::local(ours).expect("a wire");
             serve(&serving, wire, Some(rustix::process::getpid()));
         });
-        let mut job = Talk::new(Wire::local(theirs).expect("a wire"), LIMIT);
+        let mut job = Talk::new(Wire::local(theirs).expect("a wire"), TALK_TIMEOUT);
         job.send(&PREAMBLE).expect("room");
         let hello = FromJob::Hello {
             protocol: PROTOCOL,

@@ -12,8 +12,8 @@ use regatta_segment::place::Key;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Longest line that is read from anybody: a report of ten thousand hosts.
-pub(crate) const LONGEST: usize = 8 << 20;
+/// Maximum size of a line, in bytes: room for a report of ten thousand hosts.
+pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// The first thing that is said on a connection to a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use regatta_launch::{Refusal, identity, in_parallel, limits};
 use regatta_membership::{Input, Standing};
 
-use crate::answer::{self, TRIAL};
+use crate::answer::{self, REACH_TIMEOUT};
 use crate::ask::{Ask, Birth, Charge, Opening, Reply};
 use crate::daemon::Daemon;
 use crate::drive;
@@ -32,13 +32,13 @@ use crate::spare::Spare;
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::{Claimed, Place};
 
-/// How long a daemon may take to belong to its machine. Beyond that, its datagrams do not come through.
-const JOINING: Duration = Duration::from_secs(8);
-/// How long a starter may take until it says that the daemon is to stay: it may wait for other hosts. That of a machine's first daemon is
-/// the command on the same host, whose end is noticed: it may take longer.
-const PROBATION: Duration = Duration::from_secs(60);
-/// So many hosts are tried in both directions: all in a machine of few, enough to find a firewall in one of many.
-const WITNESSES: usize = 4;
+/// Time a daemon may take to join its machine; beyond that, its datagrams do not come through.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(8);
+/// Time a starter may take to say that the daemon is to stay: it may wait for other hosts. It does not apply to a machine's first
+/// daemon, whose starter runs on the same host, so that its end is noticed.
+const KEEP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Number of hosts tried in both directions: all in a machine of few, enough to find a firewall in one of many.
+const MAX_WITNESSES: usize = 4;
 
 /// Starts a daemon in a process of its own; it has done what it is charged with, and leaves unless it is told to stay. With it comes
 /// a sentence that is worth telling, if there is one.
@@ -65,7 +65,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
     drop(command);
     let wire = Wire::local(ours).map_err(failed)?;
     // Its first work: it tries addresses, in both directions, and joins.
-    let mut talk = Talk::new(wire, JOINING * 2 + TRIAL * 3);
+    let mut talk = Talk::new(wire, JOIN_TIMEOUT * 2 + REACH_TIMEOUT * 3);
     let begun = talk
         .send_line(&Birth::Begin(charge.clone()))
         .and_then(|()| talk.receive::<Reply>());
@@ -81,7 +81,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
 
 /// Has the daemon stay.
 pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
-    talk.limit(Some(answer::LIMIT));
+    talk.limit(Some(answer::TALK_TIMEOUT));
     let kept = talk
         .send_line(&Birth::Keep)
         .and_then(|()| talk.receive::<Reply>());
@@ -123,7 +123,7 @@ pub fn live() -> Result<(), Refusal> {
     let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored).map_err(failed)?;
 
-    let mut talk = Talk::new(wire, answer::LIMIT);
+    let mut talk = Talk::new(wire, answer::TALK_TIMEOUT);
     let Ok(Birth::Begin(charge)) = talk.receive::<Birth>() else {
         return Err(Refusal::of_regatta("the daemon was not told what to do"));
     };
@@ -177,10 +177,10 @@ fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
 
 /// Joins, and waits for the word that it may stay. `done` is said when it has joined.
 fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
-    talk.limit(Some(answer::LIMIT));
+    talk.limit(Some(answer::TALK_TIMEOUT));
     let joined = join(daemon);
     let is_first = daemon.charge.contacts.is_empty();
-    talk.limit((!is_first).then_some(PROBATION));
+    talk.limit((!is_first).then_some(KEEP_TIMEOUT));
     let kept = match joined {
         Ok(()) => {
             let answered = talk.send_line(done);
@@ -215,7 +215,7 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
         daemon.found();
         return Ok(());
     }
-    let witnesses = contacts.iter().take(WITNESSES);
+    let witnesses = contacts.iter().take(MAX_WITNESSES);
     let refusals = in_parallel(witnesses, |(name, address)| {
         meet(daemon, name, *address).err()
     });
@@ -225,7 +225,7 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
     for (_, address) in contacts {
         daemon.notify(Input::Join { address: *address });
     }
-    let until = Instant::now() + JOINING;
+    let until = Instant::now() + JOIN_TIMEOUT;
     let mut state = daemon.lock();
     while state.membership.standing() != Standing::Majority {
         match daemon.await_change(state, until) {
@@ -248,8 +248,8 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
 fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<(), Refusal> {
     let here = &daemon.charge.name;
     let own = daemon.lock().membership.own();
-    let asked = Talk::call(address, &daemon.keys, TRIAL).and_then(|mut talk| {
-        talk.limit(Some(TRIAL * 2));
+    let asked = Talk::call(address, &daemon.keys, REACH_TIMEOUT).and_then(|mut talk| {
+        talk.limit(Some(REACH_TIMEOUT * 2));
         talk.send_line(&Opening {
             identity: identity(),
             from: Some(own.into()),

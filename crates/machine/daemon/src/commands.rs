@@ -10,9 +10,11 @@ use regatta_launch::channel_keeper::Channels;
 use regatta_launch::hosts::Host;
 use regatta_launch::{Across, Choice, Refusal, identity, no_daemon};
 use regatta_segment::place::Key;
-use regatta_wire::session::{ChannelEnd, FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
+use regatta_wire::session::{
+    ChannelEnd, FromDaemon, FromJob, MAX_REQUEST_BYTES, PREAMBLE, PROTOCOL,
+};
 
-use crate::answer::LIMIT;
+use crate::answer::TALK_TIMEOUT;
 use crate::ask::{self, Ask, Birth, Charge, JoinConfig, Leader, Opening, Reply, Report, Task};
 use crate::birth;
 use crate::leftover;
@@ -153,7 +155,7 @@ fn add_with(
                 Ask::Move {
                     address: address_of(here),
                 },
-                LIMIT,
+                TALK_TIMEOUT,
             )?)?;
             config = join_config(place)?;
         }
@@ -163,7 +165,7 @@ fn add_with(
         tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
         keep_on(bootstrap, across)?;
         let silence = Duration::from_millis(config.silence_ms);
-        await_names(bootstrap, place, &across.hosts, silence * 2 + LIMIT);
+        await_names(bootstrap, place, &across.hosts, silence * 2 + TALK_TIMEOUT);
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -319,7 +321,7 @@ fn expect_done(reply: Reply) -> Result<Option<String>, Refusal> {
 }
 
 fn join_config(place: &Place) -> Result<JoinConfig, Refusal> {
-    match ask_here(place, Ask::JoinConfig, LIMIT)? {
+    match ask_here(place, Ask::JoinConfig, TALK_TIMEOUT)? {
         Reply::JoinConfig(config) => Ok(*config),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
             Refusal::of_regatta("the daemon answers something else than it was asked")
@@ -351,21 +353,23 @@ fn end(place: &Place, what: Ask, limit: Duration) -> Result<Option<String>, Refu
     let daemon = OwnDaemon::of(&talk);
     ask_on(&mut talk, what)?;
     let note = expect_done(talk.receive().map_err(|error| lost(&error))?)?;
-    own_daemon::await_end(talk, daemon, own_daemon::END).map_err(|refusal| match &note {
-        Some(note) => Refusal::of_regatta(format!("{}. {note}", refusal.sentence)),
-        None => refusal,
-    })?;
+    own_daemon::await_end(talk, daemon, own_daemon::EXIT_TIMEOUT).map_err(
+        |refusal| match &note {
+            Some(note) => Refusal::of_regatta(format!("{}. {note}", refusal.sentence)),
+            None => refusal,
+        },
+    )?;
     Ok(note)
 }
 
 /// Says that the hosts which do not answer are dead.
 pub fn vouch(place: &Place) -> Result<Option<String>, Refusal> {
-    expect_done(ask_here(place, Ask::Vouch, LIMIT)?)
+    expect_done(ask_here(place, Ask::Vouch, TALK_TIMEOUT)?)
 }
 
 /// The machine, as this host sees it.
 pub fn hosts(place: &Place) -> Result<Report, Refusal> {
-    report(ask_here(place, Ask::Hosts { watch: false }, LIMIT)?)
+    report(ask_here(place, Ask::Hosts { watch: false }, TALK_TIMEOUT)?)
 }
 
 fn report(reply: Reply) -> Result<Report, Refusal> {
@@ -379,7 +383,7 @@ fn report(reply: Reply) -> Result<Report, Refusal> {
 
 /// The machine, again whenever something has happened, until `tell` says that nobody listens or the daemon has ended.
 pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), Refusal> {
-    let mut talk = open(place, Ask::Hosts { watch: true }, LIMIT)?;
+    let mut talk = open(place, Ask::Hosts { watch: true }, TALK_TIMEOUT)?;
     loop {
         match talk.receive::<Reply>() {
             Ok(reply) => {
@@ -407,7 +411,7 @@ pub struct Running {
 
 /// The tasks that run in the machine, on all hosts.
 pub fn tasks(place: &Place) -> Result<Running, Refusal> {
-    match ask_here(place, Ask::Tasks, LIMIT)? {
+    match ask_here(place, Ask::Tasks, TALK_TIMEOUT)? {
         Reply::Tasks {
             tasks,
             leaders,
@@ -429,12 +433,12 @@ pub fn kill(place: &Place, target: &str, signal: i32) -> Result<(), Refusal> {
         target: target.to_owned(),
         signal,
     };
-    expect_done(ask_here(place, what, LIMIT * 2)?).map(|_| ())
+    expect_done(ask_here(place, what, TALK_TIMEOUT * 2)?).map(|_| ())
 }
 
 /// A shell on a host, on standard input and output, as ssh would be; returns its status. It ends with this host.
 pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
-    let mut talk = connect(place, LIMIT * 3)?;
+    let mut talk = connect(place, TALK_TIMEOUT * 3)?;
     let open = FromJob::Open {
         host: host.to_owned(),
         job: job.to_owned(),
@@ -450,7 +454,7 @@ pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
         .and_then(|()| talk.send_message(&open));
     asked.map_err(|error| lost(&error))?;
     loop {
-        let answer = talk.receive_message(LONGEST_REQUEST);
+        let answer = talk.receive_message(MAX_REQUEST_BYTES);
         match answer.map_err(|error| lost(&error))? {
             FromDaemon::Hello { .. } => {}
             FromDaemon::Opened { .. } => break,

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 use crate::talk::{Wire, wait};
 
-/// Waits on its way to the daemon, at most about that much.
-const FULL: usize = 256 << 10;
+/// Backlog on its way to the daemon, in bytes, from which on no more input is read.
+const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
 
 /// Carries the shell on `host` until its end, and returns its status.
 pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
@@ -37,7 +37,7 @@ pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refu
         if !out.is_empty() {
             fds[0] = PollFd::new(&wire, PollFlags::IN | PollFlags::OUT);
         }
-        if open && out.len() < FULL {
+        if open && out.len() < BACKLOG_LIMIT_BYTES {
             fds.push(PollFd::new(&input, PollFlags::IN));
         }
         wait(&mut fds, None);
@@ -73,7 +73,7 @@ fn deliver(
 ) -> Result<Option<u8>, Refusal> {
     let nonsense = || Refusal::of_regatta("the daemon says what is not understood");
     loop {
-        let next = arrived.next_message_within(session::LONGEST);
+        let next = arrived.next_message_within(session::MAX_MESSAGE_BYTES);
         match next.map_err(|_| nonsense())? {
             None => return Ok(None),
             Some(ChannelMessage::Data { bytes }) => write_all(output, &bytes)?,

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::talk::Wire;
 
-/// Longer than any kernel waits between two attempts on a connection that lives (two minutes).
-const PATIENCE: Duration = Duration::from_secs(180);
-/// Time between two looks.
-const LOOK: Duration = Duration::from_secs(10);
+/// Time without acknowledgement after which a connection to a live host counts as dead: longer than any kernel waits between two
+/// retransmissions (two minutes).
+const UNANSWERED_TIMEOUT: Duration = Duration::from_secs(180);
+/// Interval between two checks of a silent connection.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Looks now and then at a connection on which nothing comes.
 pub(crate) struct DeathWatch {
@@ -30,8 +31,8 @@ impl DeathWatch {
         DeathWatch {
             is_silent: Wire::is_unanswered,
             answers: Box::new(answers),
-            patience: PATIENCE,
-            pause: LOOK,
+            patience: UNANSWERED_TIMEOUT,
+            pause: CHECK_INTERVAL,
             since: None,
             next: None,
         }

@@ -18,16 +18,16 @@ use crate::spare::Spare;
 use crate::talk::{Wire, wait};
 use regatta_launch::place::Claimed;
 
-/// Datagrams and visitors that are taken before something else is looked at.
-const TURN: usize = 64;
-/// Longer datagrams are not ours.
-const LONGEST: usize = 2048;
-/// Strangers that have called are sent away in time.
+/// Maximum number of datagrams, or of callers, taken before the loop looks at something else.
+const MAX_BATCH: usize = 64;
+/// Size of the receive buffer, in bytes: longer datagrams are not ours.
+const MAX_DATAGRAM_BYTES: usize = 2048;
+/// Maximum sleep while strangers are connected, while the daemon ends, or while no caller can be let in.
 const TICK: Duration = Duration::from_millis(250);
-/// How long tasks that end with this daemon may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long those who asked for the end may take to hear that it comes.
-const MANNERS: Duration = Duration::from_secs(1);
+/// Time limit for the end of the tasks that end with this daemon.
+const TASKS_END_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time within which those who asked for the end are told that it comes.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Drives until the daemon has to end; `ends` can be read from when the user or the system wants that.
 pub(crate) fn run(
@@ -51,7 +51,7 @@ pub(crate) fn run(
             if state.over {
                 over_since.get_or_insert_with(Instant::now);
             }
-            let rude = over_since.is_some_and(|since: Instant| since.elapsed() > MANNERS);
+            let rude = over_since.is_some_and(|since: Instant| since.elapsed() > FAREWELL_TIMEOUT);
             let owes = state.answers_due > 0 || state.watchers > 0;
             let over = state.over && (!owes || rude);
             (state.membership.deadline(), over)
@@ -103,8 +103,8 @@ fn await_input(
 }
 
 fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
-    let mut datagram = [0; LONGEST];
-    for _ in 0..TURN {
+    let mut datagram = [0; MAX_DATAGRAM_BYTES];
+    for _ in 0..MAX_BATCH {
         let Ok((count, from)) = sockets.datagrams.recv_from(&mut datagram) else {
             return;
         };
@@ -116,7 +116,7 @@ fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
 
 /// Whether all who came could be let in.
 fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool {
-    for _ in 0..TURN {
+    for _ in 0..MAX_BATCH {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) => return error.kind() == ErrorKind::WouldBlock,
@@ -137,7 +137,7 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool 
 
 /// Ends everything that runs here for the machine, and leaves nothing.
 fn end(daemon: &Arc<Daemon>, claimed: Claimed) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TASKS_END_TIMEOUT;
     let mut state = daemon.lock();
     state.channels.let_go("the daemon of this host ends");
     while state.channels.all().next().is_some() {

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use regatta_launch::{Refusal, identity, in_parallel};
 use regatta_membership::{HostId, Standing};
 
-use crate::answer::LIMIT;
+use crate::answer::TALK_TIMEOUT;
 use crate::ask::{Ask, Opening, Reply, Task, Unreached};
 use crate::daemon::Daemon;
 use crate::talk::{self, Talk};
 use crate::{tasks, unreached};
 
-/// How long a host may take to end what runs there.
-const END: Duration = Duration::from_secs(15);
-/// How long a host may take to say what runs there.
-const GLANCE: Duration = Duration::from_secs(2);
+/// Time a host may take to end what runs there.
+const HOST_END_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time a host may take to say what runs there.
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An answer, and the conversation it came in.
 type Answer = (Reply, Talk);
@@ -80,7 +80,7 @@ pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal>
         )));
     }
     let found = daemon.lock().find(host).map_err(Refusal::of_regatta)?;
-    let (_, talk) = answer_of(daemon, found, host, Ask::Leave, LIMIT)?;
+    let (_, talk) = answer_of(daemon, found, host, Ask::Leave, TALK_TIMEOUT)?;
     await_end(host, talk)?;
     await_departure(daemon, found);
     Ok(Reply::Done)
@@ -89,7 +89,7 @@ pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal>
 /// Waits until this daemon knows that a host has left, whose daemon has ended: the next command may add it again. If its last
 /// word was lost, the machine finds that out by its silence.
 fn await_departure(daemon: &Daemon, host: HostId) {
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + TALK_TIMEOUT;
     let mut state = daemon.lock();
     while state.membership.hosts().any(|(one, _)| one == host) {
         match daemon.await_change(state, until) {
@@ -101,11 +101,11 @@ fn await_departure(daemon: &Daemon, host: HostId) {
 
 /// Waits for the end of a daemon that has said it will come.
 fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
-    talk.limit(Some(END));
+    talk.limit(Some(HOST_END_TIMEOUT));
     match talk.receive::<Reply>() {
         Err(error) if error.kind() == ErrorKind::TimedOut => Err(Refusal::of_regatta(format!(
             "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
-            END.as_secs()
+            HOST_END_TIMEOUT.as_secs()
         ))),
         _ => Ok(()),
     }
@@ -148,10 +148,10 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
 /// was declared dead gets little time, as it rarely answers.
 fn end(daemon: &Daemon, host: HostId, name: &str, is_lost: bool) -> Result<Option<Talk>, Refusal> {
     if !is_lost {
-        return answer_of(daemon, host, name, Ask::End, LIMIT).map(|(_, talk)| Some(talk));
+        return answer_of(daemon, host, name, Ask::End, TALK_TIMEOUT).map(|(_, talk)| Some(talk));
     }
     let own = daemon.lock().membership.own();
-    match ask(daemon, own, host, Ask::End, GLANCE) {
+    match ask(daemon, own, host, Ask::End, ASK_TIMEOUT) {
         Ok((_, talk)) => Ok(Some(talk)),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
         Err(error) => Err(talk::explain(name, &error)),
@@ -163,7 +163,7 @@ pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
     let mut tasks = tasks::here(daemon);
     let mut leaders = tasks::leaders(daemon);
     let mut silent = Vec::new();
-    for (name, answer) in ask_all(daemon, &Ask::TasksHere, GLANCE) {
+    for (name, answer) in ask_all(daemon, &Ask::TasksHere, ASK_TIMEOUT) {
         match answer {
             Ok((
                 Reply::Tasks {
@@ -190,9 +190,9 @@ pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
 
 /// Tells the others which tasks cannot reach each other, as the launchers of this host say it.
 pub(crate) fn pass_on(daemon: &Daemon, said: Vec<Unreached>) {
-    if others(daemon).len() < unreached::FEW {
+    if others(daemon).len() < unreached::MAX_RELAYING_HOSTS {
         // One that does not hear it now may be told something else later.
-        ask_all(daemon, &Ask::UnreachedThere { said }, GLANCE);
+        ask_all(daemon, &Ask::UnreachedThere { said }, ASK_TIMEOUT);
     }
 }
 
@@ -223,5 +223,5 @@ pub(crate) fn kill(daemon: &Arc<Daemon>, target: &str, signal: i32) -> Result<Re
     }
     let found = daemon.lock().find(&host).map_err(Refusal::of_regatta)?;
     let what = Ask::KillHere { job, rank, signal };
-    answer_of(daemon, found, &host, what, LIMIT).map(|(reply, _)| reply)
+    answer_of(daemon, found, &host, what, TALK_TIMEOUT).map(|(reply, _)| reply)
 }

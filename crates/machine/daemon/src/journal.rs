@@ -9,8 +9,8 @@ use regatta_wire::session::ChannelEnd;
 
 use crate::ask::{Happening, Host};
 
-/// Kept of what has happened, and of the hosts that are gone.
-const MOST: usize = 256;
+/// Maximum number of events kept, and of hosts that are gone.
+const MAX_ENTRIES: usize = 256;
 
 /// A host that is gone.
 struct Gone {
@@ -62,7 +62,7 @@ impl Journal {
 
     pub(crate) fn note(&mut self, now: Duration, what: String) {
         self.entries.push_back((now, what));
-        if self.entries.len() > MOST {
+        if self.entries.len() > MAX_ENTRIES {
             self.entries.pop_front();
             self.dropped += 1;
         }
@@ -110,7 +110,7 @@ impl Journal {
             silent,
             at,
         });
-        self.gone.truncate(MOST);
+        self.gone.truncate(MAX_ENTRIES);
     }
 
     fn sentence(&self, event: &Event) -> Option<String> {

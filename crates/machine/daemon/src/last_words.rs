@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags};
 use crate::budget::Share;
 use crate::talk::{Wire, wait};
 
-/// How long a channel that has ended counts as one for a launcher that does not read. A daemon that ends waits for its channels.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time a channel that has ended waits for a launcher that does not read: a daemon that ends waits for its channels.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bytes for the other end of a channel that is over, and the reason at their end.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl LastWords {
 
     /// Sends them, for a short time only.
     pub(crate) fn try_deliver(&mut self) {
-        self.deliver_until(Some(Instant::now() + PATIENCE));
+        self.deliver_until(Some(Instant::now() + DELIVERY_TIMEOUT));
     }
 
     /// Sends them as long as the other side lives.

@@ -13,8 +13,8 @@ use regatta_launch::place::Place;
 use crate::ask::Report;
 use crate::commands;
 
-/// How long such a daemon may take to end what it once ran.
-const END: Duration = Duration::from_secs(15);
+/// Time a leftover daemon may take to end what it once ran.
+const END_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether the daemon of this place is left over.
 pub(crate) fn is_there(place: &Place) -> bool {
@@ -26,7 +26,7 @@ pub(crate) fn end(place: &Place, host: &str) -> Result<Option<String>, Refusal> 
     if !is_there(place) {
         return Ok(None);
     }
-    commands::leave(place, END)?;
+    commands::leave(place, END_TIMEOUT)?;
     Ok(Some(format!(
         "on {host} a daemon of an earlier virtual machine {} was left, cut off from all other hosts of that machine: it has been ended",
         place.machine()

@@ -12,8 +12,8 @@ use rustix::process::{Pid, PidfdFlags};
 use crate::ask::Reply;
 use crate::talk::{Talk, wait};
 
-/// How long the process may take after its last answer: longer than a daemon waits for jobs that end with it, and for a locked directory.
-pub(crate) const END: Duration = Duration::from_secs(20);
+/// Time the process may take after its last answer: longer than a daemon waits for jobs that end with it, and for a locked directory.
+pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The process of the daemon at the other end of a talk.
 pub(crate) struct OwnDaemon {
@@ -88,7 +88,7 @@ mod tests {
     /// A talk that the other side has ended.
     fn ended_talk() -> Talk {
         let (ours, _) = UnixStream::pair().expect("sockets");
-        Talk::new(Wire::local(ours).expect("a wire"), END)
+        Talk::new(Wire::local(ours).expect("a wire"), EXIT_TIMEOUT)
     }
 
     #[test]
@@ -104,16 +104,16 @@ mod tests {
         assert!(sentence.contains(&named), "{sentence}");
         let daemon = OwnDaemon::numbered(Pid::from_child(&child));
         drop(input);
-        await_end(ended_talk(), daemon, END).expect("its end");
+        await_end(ended_talk(), daemon, EXIT_TIMEOUT).expect("its end");
         let status = child.try_wait().expect("a child");
         assert!(status.is_some(), "it lives");
     }
 
     #[test]
     fn a_daemon_that_is_not_seen_from_here_has_ended_when_it_hangs_up() {
-        await_end(ended_talk(), None, END).expect("its end");
+        await_end(ended_talk(), None, EXIT_TIMEOUT).expect("its end");
         let (ours, _theirs) = UnixStream::pair().expect("sockets");
-        let talk = Talk::new(Wire::local(ours).expect("a wire"), END);
+        let talk = Talk::new(Wire::local(ours).expect("a wire"), EXIT_TIMEOUT);
         let refused = await_end(talk, None, Duration::ZERO);
         assert!(refused.is_err());
     }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_process_at_the_other_end_of_a_talk_is_known() {
         let (ours, _theirs) = UnixStream::pair().expect("sockets");
-        let talk = Talk::new(Wire::local(ours).expect("a wire"), END);
+        let talk = Talk::new(Wire::local(ours).expect("a wire"), EXIT_TIMEOUT);
         let daemon = OwnDaemon::of(&talk).expect("this process");
         assert_eq!(daemon.pid, rustix::process::getpid());
     }

@@ -38,7 +38,7 @@ struct Sent {
 ///
 /// Panics if the system gives no random numbers.
 pub fn seals(bytes: &[u8]) {
-    const MOST: usize = 300;
+    const MAX_DATAGRAMS: usize = 300;
     let key = Key::taken(&mut [7; 32]);
     let (here, there): (SocketAddr, SocketAddr) =
         (([10, 0, 0, 1], 9).into(), ([10, 0, 0, 1], 10).into());
@@ -49,7 +49,7 @@ pub fn seals(bytes: &[u8]) {
     let mut input = bytes.iter().copied();
     while let Some(step) = input.next() {
         let which = input.next().unwrap_or(0);
-        if step % 5 == 0 && sent.len() < MOST {
+        if step % 5 == 0 && sent.len() < MAX_DATAGRAMS {
             let by = usize::from(which & 1);
             let body: Vec<u8> = input.by_ref().take(usize::from(which >> 1)).collect();
             counts[by] += 1;

@@ -14,16 +14,16 @@ use crate::last_words::LastWords;
 use crate::talk::{self, Wire, wait};
 use crate::witness;
 
-/// Waits in each direction, at most about that much. Whole frames fit.
-const FULL: usize = 256 << 10;
-/// More than kernels keep of one connection that has ended.
-const MOST: usize = 16 << 20;
-/// Read at once.
+/// Backlog per direction, in bytes, from which on no more is read; whole frames fit.
+const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
+/// Maximum number of bytes read from a connection that has ended: more than kernels keep of one.
+const MAX_DRAIN_BYTES: usize = 16 << 20;
+/// Size of one read, in bytes.
 const PIECE: usize = 32 << 10;
-/// How long the other daemon may take nothing of what is left, or take to hang up after the last word.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it may take until it is known why a daemon that lives has hung up: it may have declared this host dead.
-const VERDICT: Duration = Duration::from_secs(2);
+/// Time the other daemon may take nothing of what is left, or may take to hang up after the last word.
+const DRAIN_STALL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limit for learning why a live daemon has hung up: it may have declared this host dead.
+const VERDICT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Moves bytes until either side ends, or the channel is cut. `arrived` is what has come of each side already. Returns the last words
 /// for a launcher that is to be told why, which it may not have taken yet.
@@ -103,7 +103,7 @@ fn why_hung_up(near: &Wire, down: &Way, (host, peer): (&str, HostId), cut: &Cut)
     let is_unknown = !down.closed && cut.why().is_none();
     let ended = is_unknown && witness::is_daemon_gone(peer);
     if is_unknown && !ended {
-        let until = Instant::now() + VERDICT;
+        let until = Instant::now() + VERDICT_TIMEOUT;
         let near = PollFd::from_borrowed_fd(near.as_fd(), PollFlags::empty());
         wait(&mut [PollFd::new(cut, PollFlags::IN), near], Some(until));
     }
@@ -153,7 +153,7 @@ impl Way {
     }
 
     fn reads(&self) -> PollFlags {
-        match self.waiting.len() < FULL {
+        match self.waiting.len() < BACKLOG_LIMIT_BYTES {
             true => PollFlags::IN,
             false => PollFlags::empty(),
         }
@@ -167,13 +167,13 @@ impl Way {
     }
 
     fn pull(&mut self, from: &mut Wire) {
-        while self.waiting.len() < FULL && self.pull_some(from) > 0 {}
+        while self.waiting.len() < BACKLOG_LIMIT_BYTES && self.pull_some(from) > 0 {}
     }
 
     /// Takes all that has come on a connection that is over, although the launcher has not read what came before. All channels together
     /// keep so much of it and no more.
     fn pull_rest(&mut self, from: &mut Wire) {
-        while self.waiting.len() < MOST && self.rest.grow(PIECE) {
+        while self.waiting.len() < MAX_DRAIN_BYTES && self.rest.grow(PIECE) {
             let count = self.pull_some(from);
             self.rest.shrink(PIECE - count);
             if count == 0 {
@@ -240,12 +240,12 @@ impl Way {
         loop {
             self.pull(from);
             let before = self.waiting.len();
-            if self.push(to).is_err() || self.whole == 0 && before < FULL {
+            if self.push(to).is_err() || self.whole == 0 && before < BACKLOG_LIMIT_BYTES {
                 return;
             }
             // Nobody wants what comes the other way, but it must not hold up this one.
             let _ = to.recv(&mut piece);
-            let until = Instant::now() + PATIENCE;
+            let until = Instant::now() + DRAIN_STALL_TIMEOUT;
             if self.waiting.len() == before
                 && !wait(&mut [PollFd::new(to, PollFlags::OUT)], Some(until))
             {
@@ -260,7 +260,7 @@ impl Way {
         self.waiting.truncate(self.whole);
         session::put(&ChannelMessage::EndOfInput {}, &mut self.waiting);
         self.whole = self.waiting.len();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + DRAIN_STALL_TIMEOUT;
         let mut piece = [0; PIECE];
         while Instant::now() < until {
             if self.push(to).is_err() {
@@ -319,8 +319,8 @@ mod tests {
         frames
     }
 
-    /// More than a socket and either direction take.
-    const MUCH: usize = 4 << 20;
+    /// More than a socket and either direction hold.
+    const OVERFLOWING_BYTES: usize = 4 << 20;
 
     /// Hears a channel to its last message, if there is one: how many bytes of data came before it.
     fn hear(mut from: UnixStream) -> (usize, Option<ChannelMessage>) {
@@ -345,7 +345,13 @@ mod tests {
         let end = ChannelEnd::HostLost { cause };
         cut.cut(&end);
         drop(shell);
-        let last = run(near, far, [Vec::new(), frames(MUCH)], beta(), &cut);
+        let last = run(
+            near,
+            far,
+            [Vec::new(), frames(OVERFLOWING_BYTES)],
+            beta(),
+            &cut,
+        );
         let launcher = std::thread::spawn(|| hear(launcher));
         last.expect("last words").deliver();
         let heard = launcher.join().expect("a launcher");
@@ -415,9 +421,15 @@ mod tests {
         launcher.write_all(&said).expect("room");
         drop(launcher);
         let shell = std::thread::spawn(|| hear(shell));
-        run(near, far, [frames(MUCH), Vec::new()], beta(), &cut);
+        run(
+            near,
+            far,
+            [frames(OVERFLOWING_BYTES), Vec::new()],
+            beta(),
+            &cut,
+        );
         let heard = shell.join().expect("a shell");
-        let all = MUCH + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::PIECE;
         assert_eq!(heard, (all, Some(ChannelMessage::EndOfInput {})));
     }
 
@@ -426,7 +438,7 @@ mod tests {
         let ((near, launcher), (far, shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
         let end = ChannelEnd::ShellEnded { status: 3 };
-        let mut said = frames(MUCH);
+        let mut said = frames(OVERFLOWING_BYTES);
         session::put(&ChannelMessage::Closed { end: end.clone() }, &mut said);
         cut.cut(&ChannelEnd::Cut {
             sentence: "the end".to_owned(),
@@ -436,7 +448,10 @@ mod tests {
         let launcher = std::thread::spawn(|| hear(launcher));
         last.expect("last words").deliver();
         let heard = launcher.join().expect("a launcher");
-        assert_eq!(heard, (MUCH, Some(ChannelMessage::Closed { end })));
+        assert_eq!(
+            heard,
+            (OVERFLOWING_BYTES, Some(ChannelMessage::Closed { end }))
+        );
     }
 
     /// A channel whose launcher has read nothing of much, when more has come of the other side, which has hung up then; and what the
@@ -453,7 +468,13 @@ mod tests {
         shell.write_all(&said).expect("room");
         drop(shell);
         before(&mut launcher, &cut);
-        let last = run(near, far, [Vec::new(), frames(MUCH)], beta(), &cut);
+        let last = run(
+            near,
+            far,
+            [Vec::new(), frames(OVERFLOWING_BYTES)],
+            beta(),
+            &cut,
+        );
         let launcher = std::thread::spawn(|| hear(launcher));
         last.expect("last words").deliver();
         launcher.join().expect("a launcher")
@@ -467,7 +488,7 @@ mod tests {
         let heard = hear_after_hang_up(None, say);
         let sentence = "the host beta has hung up: its daemon has ended".to_owned();
         let end = ChannelEnd::HostGone { sentence };
-        let all = MUCH + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::PIECE;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
@@ -478,7 +499,7 @@ mod tests {
         };
         let end = ChannelEnd::ShellEnded { status: 3 };
         let heard = hear_after_hang_up(Some(end.clone()), say);
-        let all = MUCH + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::PIECE;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
@@ -487,7 +508,7 @@ mod tests {
         let cause = "it has been silent".to_owned();
         let end = ChannelEnd::HostLost { cause };
         let heard = hear_after_hang_up(None, |_, cut| cut.cut(&end));
-        let all = MUCH + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::PIECE;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
@@ -524,7 +545,7 @@ mod tests {
         let ((mut near, _launcher), (far, shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
         let way = |waiting| Way::new(waiting, &OVER);
-        let (up, mut down) = (way(Vec::new()), way(frames(MUCH)));
+        let (up, mut down) = (way(Vec::new()), way(frames(OVERFLOWING_BYTES)));
         assert_eq!(down.push(&mut near), Ok(()));
         drop(shell);
         let mut fds = polls(&cut, (&near, &up), (&far, &down));

@@ -9,7 +9,7 @@
 //! often they start. To whom a datagram is addressed is sealed in: sent to somebody else it does not open.
 //!
 //! A datagram that was opened once does not open again, as long as the sender is remembered, and one that comes more than [`WINDOW`]
-//! numbers late does not open at all. Senders forgotten are the ones heard least recently out of [`MOST`]. Replays
+//! numbers late does not open at all. Senders forgotten are the ones heard least recently out of [`MAX_SENDERS`]. Replays
 //! that get through all the same change nothing: the membership takes doubled and late datagrams for what they are.
 //!
 //! Pure; opening takes any bytes.
@@ -29,8 +29,8 @@ const HEAD: usize = 4 + SALT + 8;
 pub(crate) const ADDED: usize = HEAD + 16;
 /// How late a datagram may come, counted in datagrams of its sender.
 pub(crate) const WINDOW: u64 = 128;
-/// Senders that are remembered; each takes less than a hundred bytes, and only who knows the key becomes one.
-const MOST: usize = 1 << 16;
+/// Maximum number of senders that are remembered; each takes less than a hundred bytes, and needs the key to become one.
+const MAX_SENDERS: usize = 1 << 16;
 
 type Salt = [u8; SALT];
 
@@ -191,7 +191,7 @@ impl Opener {
 
     /// Forgets the half heard least recently when there are too many; seldom, so it may take its time.
     fn make_room(&mut self) {
-        if self.senders.len() < MOST {
+        if self.senders.len() < MAX_SENDERS {
             return;
         }
         let mut heard: Vec<u64> = self.senders.values().map(|sender| sender.heard).collect();

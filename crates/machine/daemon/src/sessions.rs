@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use regatta_launch::identity;
-use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, PREAMBLE, PROTOCOL};
+use regatta_wire::session::{FromDaemon, FromJob, MAX_REQUEST_BYTES, PREAMBLE, PROTOCOL};
 use rustix::process::Pid;
 
 use crate::answer::{self, Rest};
@@ -67,7 +67,7 @@ pub(crate) fn greet(daemon: &Daemon, talk: &mut Talk) -> Option<FromJob> {
     if talk.exactly(PREAMBLE.len()).ok()? != PREAMBLE {
         return None;
     }
-    let hello = talk.receive_message::<FromJob>(LONGEST_REQUEST).ok()?;
+    let hello = talk.receive_message::<FromJob>(MAX_REQUEST_BYTES).ok()?;
     let FromJob::Hello {
         protocol,
         identity: theirs,
@@ -84,7 +84,7 @@ pub(crate) fn greet(daemon: &Daemon, talk: &mut Talk) -> Option<FromJob> {
         refuse(talk, answer::other_version(daemon, &theirs));
         return None;
     }
-    talk.receive_message(LONGEST_REQUEST).ok()
+    talk.receive_message(MAX_REQUEST_BYTES).ok()
 }
 
 pub(crate) fn refuse(talk: &mut Talk, sentence: String) {
@@ -108,7 +108,7 @@ fn hear_agent(
     while let Ok(FromJob::OwnerLost {
         session: same,
         successors,
-    }) = talk.receive_message(LONGEST_REQUEST)
+    }) = talk.receive_message(MAX_REQUEST_BYTES)
     {
         if same != number {
             break;

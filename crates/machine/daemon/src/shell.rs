@@ -23,16 +23,16 @@ use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
 use crate::tasks;
 
-/// Waits on its way to either side, at most about that much.
-const FULL: usize = 256 << 10;
-/// How long a shell whose channel has ended may take to end what it started.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// Read at once.
+/// Backlog per direction, in bytes, from which on no more is read; exceeded by one piece at most.
+const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
+/// Time a shell whose channel has ended has to end what it started, before it is killed.
+const SHELL_END_TIMEOUT: Duration = Duration::from_secs(8);
+/// Size of one read, in bytes.
 const PIECE: usize = 32 << 10;
-/// More than kernels keep of one connection that has ended.
-const MOST: usize = 16 << 20;
-/// How long a shell may read nothing of what its launcher said before it ended.
-const REST: Duration = Duration::from_secs(2);
+/// Maximum number of bytes read from a connection that has ended: more than kernels keep of one.
+const MAX_DRAIN_BYTES: usize = 16 << 20;
+/// Time a shell may read nothing of its remaining input before the rest is dropped.
+const DRAIN_STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A shell that runs.
 pub(crate) struct Shell {
@@ -122,7 +122,7 @@ impl Shell {
         let now = Instant::now();
         last.iter_mut()
             .for_each(|last| last.deliver_until(Some(now)));
-        if !self.await_end(PATIENCE) {
+        if !self.await_end(SHELL_END_TIMEOUT) {
             let _ = self.child.kill();
         }
         self.status();
@@ -313,7 +313,7 @@ impl Claim {
     fn word(&mut self) -> Word {
         let mut piece = [0; 4096];
         loop {
-            match self.arrived.next_message_within(session::LONGEST) {
+            match self.arrived.next_message_within(session::MAX_MESSAGE_BYTES) {
                 Ok(Some(ChannelMessage::Lead { run })) => return Word::Leads(run),
                 Ok(Some(ChannelMessage::GiveUp { run })) => return Word::GivesUp(run),
                 Ok(None) => {}
@@ -372,7 +372,7 @@ impl Pump {
 
     /// Whether there is room for more of what the launcher says.
     fn has_room(&self) -> bool {
-        self.input.len() + self.arrived.unread().len() < FULL
+        self.input.len() + self.arrived.unread().len() < BACKLOG_LIMIT_BYTES
     }
 
     fn is_local(&self) -> bool {
@@ -388,7 +388,7 @@ impl Pump {
     /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
     fn has_said_end(&mut self) -> bool {
         let mut piece = [0; PIECE];
-        while self.input.len() < MOST
+        while self.input.len() < MAX_DRAIN_BYTES
             && self.rest.grow(PIECE)
             && let Ok(Some(count)) = self.wire.recv(&mut piece)
         {
@@ -403,7 +403,7 @@ impl Pump {
 
     /// Gives the shell what its launcher said before it ended, as long as it takes some of it.
     fn feed_rest(&mut self, shell: &mut Shell, cut: &Cut) {
-        let mut until = Instant::now() + REST;
+        let mut until = Instant::now() + DRAIN_STALL_TIMEOUT;
         loop {
             let before = self.input.len();
             self.feed(shell);
@@ -413,7 +413,7 @@ impl Pump {
                 return;
             };
             if self.input.len() < before {
-                until = Instant::now() + REST;
+                until = Instant::now() + DRAIN_STALL_TIMEOUT;
             }
             let mut fds = vec![
                 PollFd::new(cut, PollFlags::IN),
@@ -443,7 +443,10 @@ impl Pump {
         self.unpack()?;
         self.feed(shell);
         for (stream, kind) in shell.output.iter_mut().zip([Stream::Data, Stream::Errors]) {
-            while let Some(fd) = stream.as_ref().filter(|_| self.out.len() < FULL) {
+            while let Some(fd) = stream
+                .as_ref()
+                .filter(|_| self.out.len() < BACKLOG_LIMIT_BYTES)
+            {
                 match rustix::io::read(fd, &mut piece) {
                     Ok(0) => *stream = None,
                     Ok(count) => _ = session::put_piece(kind, &piece[..count], &mut self.out),
@@ -460,7 +463,7 @@ impl Pump {
     fn unpack(&mut self) -> std::io::Result<()> {
         let nonsense = || std::io::Error::from(std::io::ErrorKind::InvalidData);
         loop {
-            let next = self.arrived.next_message_within(session::LONGEST);
+            let next = self.arrived.next_message_within(session::MAX_MESSAGE_BYTES);
             match next.map_err(|_| nonsense())? {
                 None => return Ok(()),
                 Some(ChannelMessage::EndOfInput {}) => self.ended = true,
@@ -514,7 +517,7 @@ impl Pump {
             PollFd::new(cut, PollFlags::IN),
         ];
         fds.extend(session.map(|session| PollFd::new(session, PollFlags::IN)));
-        if self.out.len() < FULL {
+        if self.out.len() < BACKLOG_LIMIT_BYTES {
             let open = shell.output.iter().flatten();
             fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));
         }

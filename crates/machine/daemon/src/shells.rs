@@ -9,7 +9,7 @@ use regatta_membership::HostId;
 use regatta_wire::session::{ChannelEnd, FromDaemon};
 use rustix::process::Pid;
 
-use crate::answer::{LIMIT, Rest};
+use crate::answer::{Rest, TALK_TIMEOUT};
 use crate::ask::{Ask, Opening, Reply};
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
@@ -21,8 +21,8 @@ use crate::shell::Shell;
 use crate::talk::{self, Talk};
 use crate::{relay, witness};
 
-/// How long a shell whose channel has broken waits at least for word of its launcher's host.
-const VERDICT: Duration = Duration::from_secs(30);
+/// Minimum time a shell whose channel has broken waits for word of its launcher's host.
+const MIN_VERDICT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The shell that a launcher asks for.
 pub(crate) enum Wanted {
@@ -176,7 +176,7 @@ impl WayThere {
             },
         };
         let (address, cut) = (self.peer.address(), self.cut.as_fd());
-        let called = Talk::call_unless(address, &daemon.keys, LIMIT, Some(cut));
+        let called = Talk::call_unless(address, &daemon.keys, TALK_TIMEOUT, Some(cut));
         let far = called.and_then(|mut far| {
             far.send_line(&opening)?;
             Ok((far.receive_unless::<Reply>(cut)?, far))
@@ -240,7 +240,9 @@ impl Started {
         let cut = Cut::new().map_err(failed)?;
         let silence = Duration::from_millis(daemon.charge.silence_ms);
         let session = match detachable {
-            true => Some(DetachedSession::new(VERDICT.max(silence * 3)).map_err(failed)?),
+            true => {
+                Some(DetachedSession::new(MIN_VERDICT_TIMEOUT.max(silence * 3)).map_err(failed)?)
+            }
             false => None,
         };
         let connection = format!("{} 0 {} 0", peer.address().ip(), own.address().ip());
@@ -391,7 +393,7 @@ mod tests {
             });
             let began = Instant::now();
             let refused = way.open(&daemon, "beta", wanted).err();
-            assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+            assert!(began.elapsed() < TALK_TIMEOUT / 2, "{:?}", began.elapsed());
             assert_eq!(refused, Some(NotOpened::Ended(lost())));
             assert_eq!(daemon.lock().channels.all().count(), 0);
             verdict.join().expect("a verdict");
@@ -406,7 +408,7 @@ mod tests {
         let began = Instant::now();
         let wanted = Wanted::New { detachable: true };
         let refused = way.open(&daemon, "beta", wanted).err();
-        assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+        assert!(began.elapsed() < TALK_TIMEOUT / 2, "{:?}", began.elapsed());
         let sentence = "the virtual machine ends".to_owned();
         let end = ChannelEnd::Cut { sentence };
         assert_eq!(refused, Some(NotOpened::Ended(end)));

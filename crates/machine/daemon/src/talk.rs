@@ -20,12 +20,13 @@ use serde::de::DeserializeOwned;
 
 use crate::ask;
 
-/// Time for a host's kernel to take a connection. It does so however busy its processes are, so beyond that nothing gets through.
-const CONNECTION: Duration = Duration::from_millis(1800);
-/// A daemon that hangs up before it has greeted does so at once when it refuses a caller. One that hangs up after this time has not
-/// heard the caller's words in time, because one of the two hosts is busy; a new call begins anew.
-const BUSY: Duration = Duration::from_secs(1);
-/// Read at once.
+/// Time limit for a host's kernel to accept a connection. It does so however busy its processes are, so beyond that nothing gets
+/// through.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(1800);
+/// Time within which a daemon that refuses a caller hangs up. One that hangs up later without a greeting has not heard the caller in
+/// time, because one of the two hosts is busy, so the call is made again.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
+/// Size of one read, in bytes.
 const PIECE: usize = 16 << 10;
 /// Bytes of a message's length, before the message.
 const HEAD: usize = 4;
@@ -182,7 +183,7 @@ impl Talk {
                 // Just after a network has come back the kernel may still be finding out that a host was away before. The next
                 // attempt makes it ask anew.
                 Err(ErrorKind::HostUnreachable) => !std::mem::replace(&mut was_unreachable, true),
-                Err(ErrorKind::ConnectionRefused) => begun.elapsed() > BUSY,
+                Err(ErrorKind::ConnectionRefused) => begun.elapsed() > REFUSAL_TIME,
                 _ => false,
             };
             if !again || Instant::now() >= until {
@@ -198,7 +199,7 @@ impl Talk {
         other: Option<BorrowedFd<'_>>,
     ) -> io::Result<Wire> {
         let mut call = Call::to(address)?.limited_to(until);
-        let connected = until.min(Instant::now() + CONNECTION);
+        let connected = until.min(Instant::now() + CONNECT_TIMEOUT);
         loop {
             let flags = PollFlags::IN | PollFlags::OUT;
             // A connected socket can be written at once, so this waits for the connection only.
@@ -258,7 +259,7 @@ impl Talk {
 
     /// Hears something.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
-        let line = self.line(ask::LONGEST)?;
+        let line = self.line(ask::MAX_LINE_BYTES)?;
         ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
     }
 
@@ -267,7 +268,7 @@ impl Talk {
         &mut self,
         other: BorrowedFd<'_>,
     ) -> io::Result<T> {
-        let line = self.line_unless(ask::LONGEST, Some(other))?;
+        let line = self.line_unless(ask::MAX_LINE_BYTES, Some(other))?;
         ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
     }
 

@@ -2,10 +2,10 @@
 //!
 //! A launcher says it to the daemon of its host, which passes it on to the other daemons, so that it is told on every host. It
 //! counts until the launcher says something else or ends, or until the host that has passed it on is lost. In machines of more than
-//! [`FEW`] hosts only the launcher's host tells.
+//! [`MAX_RELAYING_HOSTS`] hosts only the launcher's host tells.
 //!
-//! A daemon may be out of reach just when it is told that all is well again. So what lasts is told again in each [`RENEWAL`], and what
-//! another daemon has not told for [`LASTS`] does not count any more.
+//! A daemon may be out of reach just when it is told that all is well again. So what lasts is told again in each [`RENEWAL_INTERVAL`], and what
+//! another daemon has not told for [`REPORT_LIFETIME`] does not count any more.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -13,19 +13,19 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use regatta_membership::HostId;
-use regatta_wire::session::{FromJob, LONGEST_REQUEST, UnreachablePair};
+use regatta_wire::session::{FromJob, MAX_REQUEST_BYTES, UnreachablePair};
 
 use crate::ask::Unreached;
 use crate::daemon::Daemon;
 use crate::everybody;
 use crate::talk::Talk;
 
-/// Machines of up to so many hosts pass on what a launcher says.
-pub(crate) const FEW: usize = 256;
-/// The other daemons are told again after this time.
-const RENEWAL: Duration = Duration::from_secs(2);
-/// A report of another daemon counts for so long. Telling them all may take a renewal and the time of one that does not answer.
-const LASTS: Duration = Duration::from_secs(8);
+/// Machines of more hosts than this do not pass on what a launcher reports.
+pub(crate) const MAX_RELAYING_HOSTS: usize = 256;
+/// Interval after which the other daemons are told again.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(2);
+/// Time for which a report of another daemon counts: telling them all may take a renewal and the timeout of one that does not answer.
+const REPORT_LIFETIME: Duration = Duration::from_secs(8);
 
 /// From whom it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,8 @@ impl Remarks {
     pub(crate) fn expire(&mut self, now: Instant) {
         let before = self.said.len();
         self.said.retain(|source, (at, _)| {
-            matches!(source, Source::Launcher(_)) || now.saturating_duration_since(*at) < LASTS
+            matches!(source, Source::Launcher(_))
+                || now.saturating_duration_since(*at) < REPORT_LIFETIME
         });
         self.changes += (before - self.said.len()) as u64;
     }
@@ -103,8 +104,8 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk, first: Vec<Unreached>
     put(daemon, source, first);
     loop {
         pass_on(daemon);
-        talk.limit(lasts.then_some(RENEWAL));
-        match talk.receive_message(LONGEST_REQUEST) {
+        talk.limit(lasts.then_some(RENEWAL_INTERVAL));
+        match talk.receive_message(MAX_REQUEST_BYTES) {
             Ok(FromJob::Unreachable { job, pairs }) => {
                 lasts = !pairs.is_empty();
                 put(daemon, source, of_job(&job, pairs));
@@ -207,11 +208,15 @@ mod tests {
         let now = Instant::now();
         remarks.put(Source::Launcher(1), vec![unreached(1)], now);
         remarks.put(Source::Daemon(host), vec![unreached(2)], now);
-        remarks.put(Source::Daemon(host), vec![unreached(2)], now + LASTS);
-        remarks.expire(now + LASTS);
+        remarks.put(
+            Source::Daemon(host),
+            vec![unreached(2)],
+            now + REPORT_LIFETIME,
+        );
+        remarks.expire(now + REPORT_LIFETIME);
         assert_eq!(remarks.all().len(), 2);
         let before = remarks.changes();
-        remarks.expire(now + LASTS * 2);
+        remarks.expire(now + REPORT_LIFETIME * 2);
         assert_ne!(remarks.changes(), before);
         let left: Vec<u32> = remarks.all().iter().map(|one| one.task).collect();
         assert_eq!(left, [1]);

@@ -9,8 +9,8 @@ use regatta_membership::{HostId, Input};
 
 use crate::daemon::Daemon;
 
-/// A host in the same network answers within this, or not at all.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// Time limit for a connection attempt: a host in the same network answers within this, or not at all.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Looks, in a thread of its own; a verdict goes to the membership.
 pub(crate) fn examine(daemon: &Arc<Daemon>, host: HostId) {
@@ -23,15 +23,15 @@ pub(crate) fn examine(daemon: &Arc<Daemon>, host: HostId) {
     });
 }
 
-/// Whether the host answers and nobody listens at its daemon's port any more. Takes up to [`PATIENCE`].
+/// Whether the host answers and nobody listens at its daemon's port any more. Takes up to [`CONNECT_TIMEOUT`].
 pub(crate) fn is_daemon_gone(host: HostId) -> bool {
-    let tried = TcpStream::connect_timeout(&host.address(), PATIENCE);
+    let tried = TcpStream::connect_timeout(&host.address(), CONNECT_TIMEOUT);
     tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// Whether the host answers a call, its daemon or its kernel alone. Takes up to [`PATIENCE`].
+/// Whether the host answers a call, its daemon or its kernel alone. Takes up to [`CONNECT_TIMEOUT`].
 pub(crate) fn answers(host: HostId) -> bool {
-    match TcpStream::connect_timeout(&host.address(), PATIENCE) {
+    match TcpStream::connect_timeout(&host.address(), CONNECT_TIMEOUT) {
         Ok(_) => true,
         Err(error) => error.kind() == ErrorKind::ConnectionRefused,
     }

@@ -2,7 +2,7 @@
 //!
 //! * *Time.* A caller has a limit for all that it says, counted from when it was let in, however it spreads its bytes.
 //! * *Places.* So many are heard at a time. When one more comes, the one that came first goes: it had the most time.
-//! * *Memory.* All together hold [`HELD`] bytes. When that is not enough, the one that has sent the most goes.
+//! * *Memory.* All together hold [`MAX_UNPROVED_BYTES`] bytes. When that is not enough, the one that has sent the most goes.
 //!
 //! One thread reads from all of them. Checking a proof can take long, so a few others do that.
 
@@ -21,14 +21,14 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-/// Bytes that all callers together may have sent before they have proved anything.
-const HELD: usize = 32 << 20;
+/// Maximum number of bytes held of all callers together that have not proved anything yet.
+const MAX_UNPROVED_BYTES: usize = 32 << 20;
 /// Read at once from one caller.
 const PIECE: usize = 64 << 10;
-/// Threads that check proofs.
-const CHECKERS: usize = 4;
-/// How long nobody is let in when no descriptor is to be had.
-const CLOSED: Duration = Duration::from_millis(50);
+/// Number of threads that check proofs.
+const CHECKER_THREADS: usize = 4;
+/// Pause before the next accept after no descriptor was to be had.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Greets a caller that is let in, before it has said anything: tells it a number that its proof must fit, drawn for it alone. None: it
 /// cannot be let in.
@@ -93,7 +93,7 @@ pub(crate) fn listen<T: Send + 'static>(
     let (claims, claimed) = mpsc::sync_channel(bounds.places);
     let held = Arc::new(AtomicUsize::new(0));
     let (claimed, prove) = (Arc::new(Mutex::new(claimed)), Arc::new(prove));
-    for _ in 0..CHECKERS {
+    for _ in 0..CHECKER_THREADS {
         let (claimed, prove) = (claimed.clone(), prove.clone());
         let (sender, held) = (sender.clone(), held.clone());
         Builder::new().spawn(move || check(&claimed, &held, &*prove, &sender))?;
@@ -216,7 +216,7 @@ impl Porch {
             Some(Errno::INVAL | Errno::BADF) => false,
             // No descriptors or no memory, or an error of the network that belongs to one connection (accept(2)).
             _ => {
-                self.closed = Some(Instant::now() + CLOSED);
+                self.closed = Some(Instant::now() + ACCEPT_PAUSE);
                 true
             }
         }
@@ -225,7 +225,7 @@ impl Porch {
     fn make_room(&mut self) {
         loop {
             let said: usize = self.callers.iter().map(|caller| caller.said.len()).sum();
-            if said + self.held.load(Ordering::Relaxed) <= HELD {
+            if said + self.held.load(Ordering::Relaxed) <= MAX_UNPROVED_BYTES {
                 return;
             }
             let most = (0..self.callers.len()).max_by_key(|&at| self.callers[at].said.len());
@@ -287,7 +287,7 @@ mod tests {
 
     /// Five bytes are a proof if they are these.
     const PROOF: &[u8] = b"proof";
-    const FAR: Duration = Duration::from_secs(600);
+    const NO_LIMIT: Duration = Duration::from_secs(600);
 
     fn five(said: &[u8]) -> Option<usize> {
         PROOF.len().checked_sub(said.len())
@@ -311,7 +311,7 @@ mod tests {
             listener: Arc::new(listener),
             bounds: Bounds {
                 places: 8,
-                limit: FAR,
+                limit: NO_LIMIT,
             },
             challenge: no_challenge,
             need: five,
@@ -340,7 +340,7 @@ mod tests {
     fn callers_who_dribble_keep_nobody_out() {
         let bounds = Bounds {
             places: 8,
-            limit: FAR,
+            limit: NO_LIMIT,
         };
         let (callers, address) = at_a_socket(bounds, five);
         let dribbling: Vec<TcpStream> = (0..8).map(|_| call(address, b"p")).collect();
@@ -378,7 +378,7 @@ mod tests {
         }
         let bounds = Bounds {
             places: 8,
-            limit: FAR,
+            limit: NO_LIMIT,
         };
         let (callers, address) = at_a_socket(bounds, endless);
         let mut stream = call(address, b"x");
@@ -386,7 +386,7 @@ mod tests {
         let mut sent = 0;
         while stream.write_all(&piece).is_ok() {
             sent += PIECE;
-            assert!(sent < 4 * HELD, "all of it is kept");
+            assert!(sent < 4 * MAX_UNPROVED_BYTES, "all of it is kept");
         }
         let _known = call(address, PROOF);
         let heard = callers.heard.recv_timeout(Duration::from_secs(60));
@@ -430,7 +430,10 @@ mod tests {
         let _known = call(address, PROOF);
         // Nothing wakes it before the pause is over, though somebody waits outside.
         assert_eq!(porch.wait(), (false, Vec::new()));
-        assert!(waits.elapsed() >= CLOSED / 2, "a loop that never sleeps");
+        assert!(
+            waits.elapsed() >= ACCEPT_PAUSE / 2,
+            "a loop that never sleeps"
+        );
         std::thread::spawn(move || porch.serve());
         let heard = claimed.recv_timeout(Duration::from_secs(60));
         assert_eq!(heard.expect("who waited").said, PROOF);
@@ -440,7 +443,7 @@ mod tests {
     fn the_socket_closes_with_its_owner() {
         let bounds = Bounds {
             places: 8,
-            limit: FAR,
+            limit: NO_LIMIT,
         };
         let (callers, address) = at_a_socket(bounds, five);
         let waiting = call(address, b"p");

@@ -24,17 +24,18 @@ use crate::{OURS, Refusal, node};
 
 /// The ports on which the first node may be found: below those that systems give out, above those that services have.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
-/// So many of them are tried.
-const TRIES: u32 = 4;
-/// A connection is made, and a letter read, within this, or not at all.
-const PROMPT: Duration = Duration::from_secs(5);
-/// Between two calls at a node that does not listen yet: the shortest time, and the longest.
-const PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
-/// So many strangers may call at once, besides those who are expected.
-const STRANGERS: usize = 64;
-/// No letter of a node is longer, and no answer to it.
-const LONGEST_LETTER: usize = 1 << 20;
-const LONGEST_ANSWER: usize = 4 << 20;
+/// Number of ports in [`PORTS`] that are tried.
+const PORTS_TRIED: u32 = 4;
+/// Time limit for connecting to a node, and for reading or writing one letter.
+const LETTER_TIMEOUT: Duration = Duration::from_secs(5);
+/// First and maximum pause between two calls at a node that does not listen yet; it doubles in between.
+const RETRY_PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
+/// Maximum number of unexpected callers held at a time, beside the nodes that are expected.
+const MAX_STRANGERS: usize = 64;
+/// Maximum size of a node's letter, in bytes.
+const MAX_LETTER_BYTES: usize = 1 << 20;
+/// Maximum size of the answer to a letter, in bytes.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// How every letter begins: a credential of munge.
 const SEAL: &[u8] = b"MUNGE:";
 
@@ -76,7 +77,7 @@ fn no_socket(error: &std::io::Error) -> Refusal {
 
 /// A connection to an address; none: it does not answer.
 fn connect(address: &SocketAddr) -> Result<Option<TcpStream>, Refusal> {
-    match TcpStream::connect_timeout(address, PROMPT) {
+    match TcpStream::connect_timeout(address, LETTER_TIMEOUT) {
         Err(error) if is_shortage(&error) => Err(no_socket(&error)),
         called => Ok(called.ok()),
     }
@@ -99,8 +100,8 @@ fn secret() -> Result<Secret, Refusal> {
 /// How many may call at the socket of a guardian, and for how long, before they have proved who they are.
 fn bounds(step: &Step) -> Bounds {
     Bounds {
-        places: step.nodes.len() + STRANGERS,
-        limit: PROMPT,
+        places: step.nodes.len() + MAX_STRANGERS,
+        limit: LETTER_TIMEOUT,
     }
 }
 
@@ -112,7 +113,7 @@ fn ports(step: &Step, user: u32) -> impl Iterator<Item = u16> {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });
     let count = PORTS.end - PORTS.start;
-    (0..TRIES).map(move |n| (PORTS.start + (hash.wrapping_add(n * 2_999)) % count) as u16)
+    (0..PORTS_TRIED).map(move |n| (PORTS.start + (hash.wrapping_add(n * 2_999)) % count) as u16)
 }
 
 /// Writes a letter as it travels, its length and its text, if the other end takes all of it in time.
@@ -144,7 +145,7 @@ fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
     let mut whole = Vec::new();
     let mut piece = vec![0; 64 << 10];
     loop {
-        let more = rest_of_letter(&whole, LONGEST_ANSWER)?;
+        let more = rest_of_letter(&whole, MAX_ANSWER_BYTES)?;
         if more == 0 {
             return String::from_utf8(whole.split_off(4)).ok();
         }
@@ -174,7 +175,7 @@ fn rest_of_call(whole: &[u8]) -> Option<usize> {
     let text = whole.get(4..).unwrap_or_default();
     let seal = &SEAL[..text.len().min(SEAL.len())];
     text.starts_with(seal).then_some(())?;
-    let more = rest_of_letter(whole, LONGEST_LETTER)?;
+    let more = rest_of_letter(whole, MAX_LETTER_BYTES)?;
     // An empty one is not worth asking munge about.
     (more > 0 || text.len() > SEAL.len()).then_some(more)
 }
@@ -292,7 +293,7 @@ fn lead(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, Re
         let sealed = credential::seal(&reply, user).map_err(|why| no_munge(step, &why))?;
         erase(&mut reply);
         // A node that is gone by now is found lost by all.
-        let _ = write_letter(&stream, &sealed, Instant::now() + PROMPT);
+        let _ = write_letter(&stream, &sealed, Instant::now() + LETTER_TIMEOUT);
         mesh.others(Other::new(&places.key, (0, node), &letter.nonce, stream))?;
         mesh.beat();
     }
@@ -335,7 +336,7 @@ fn send_refusals(letters: &Letters, refusal: &Refusal, user: u32) {
             sentence: refusal.sentence.clone(),
         };
         if let Ok(sealed) = credential::seal(&reply.encode(), user) {
-            let _ = write_letter(stream, &sealed, Instant::now() + PROMPT);
+            let _ = write_letter(stream, &sealed, Instant::now() + LETTER_TIMEOUT);
         }
     }
 }
@@ -348,7 +349,12 @@ fn receive(claim: Claim, step: &str, user: u32) -> Option<(Letter, TcpStream)> {
     let letter = Letter::decode(&bytes)?;
     (letter.step == step).then_some(())?;
     // This is the place: the answer comes when all are here.
-    write_letter(&stream, &here(&letter.nonce), Instant::now() + PROMPT).ok()?;
+    write_letter(
+        &stream,
+        &here(&letter.nonce),
+        Instant::now() + LETTER_TIMEOUT,
+    )
+    .ok()?;
     Some((letter, stream))
 }
 
@@ -420,7 +426,7 @@ fn follow(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, 
     // A task that cannot seal a letter need not look for its receiver.
     credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
     let first = node_address(&step.nodes[0]).map_err(Refusal::new)?;
-    let mut pause = PAUSE[0];
+    let mut pause = RETRY_PAUSE[0];
     while Instant::now() < until {
         for port in ports(step, user) {
             for &address in &first {
@@ -431,7 +437,7 @@ fn follow(step: &Step, user: u32, trusted: bool, until: Instant) -> Result<Met, 
             }
         }
         std::thread::sleep(pause);
-        pause = (pause * 2).min(PAUSE[1]);
+        pause = (pause * 2).min(RETRY_PAUSE[1]);
     }
     let first: Vec<String> = first.iter().map(IpAddr::to_string).collect();
     Err(Refusal::new(format!(
@@ -471,12 +477,12 @@ fn call(
         ranks,
     };
     let sealed = credential::seal(&letter.encode(), user).map_err(|why| no_munge(step, &why))?;
-    let prompt = Instant::now() + PROMPT;
+    let prompt = Instant::now() + LETTER_TIMEOUT;
     if write_letter(&stream, &sealed, prompt).is_err() || !is_the_place(&stream, &nonce, prompt) {
         return Ok(None);
     }
     // The first node gives up at about the same time; its reasons are the better ones.
-    let Some(sealed) = read_letter(&stream, until + PROMPT) else {
+    let Some(sealed) = read_letter(&stream, until + LETTER_TIMEOUT) else {
         return Ok(None);
     };
     let mut bytes = credential::open(&sealed, user).map_err(|why| no_munge(step, &why))?;
@@ -561,7 +567,7 @@ fn join_mesh(
     let calls = Other::listen(key.clone(), me, listener, bounds(step));
     let calls = calls.map_err(|error| no_socket(&error))?;
     // A guardian that is called may be slow, and has as long as all have to come.
-    let until = until.max(Instant::now() + PROMPT);
+    let until = until.max(Instant::now() + LETTER_TIMEOUT);
     let mut expected = Expected {
         nodes: (me + 1..step.nodes.len() as u32).collect(),
         calls,
@@ -574,7 +580,7 @@ fn join_mesh(
         });
         mesh.others(Some(other.ok_or_else(|| unreached(step, node))?))?;
     }
-    let until = until.max(Instant::now() + PROMPT);
+    let until = until.max(Instant::now() + LETTER_TIMEOUT);
     while let Some(&next) = expected.nodes.first() {
         match expected.calls.heard.recv_timeout(BEAT) {
             Ok(other) => expected.take_in(other, &mut mesh),
@@ -630,7 +636,7 @@ mod tests {
             let address = listener.local_addr().expect("an address");
             let caller = TcpStream::connect(address).expect("a listener");
             let (stranger, _) = listener.accept().expect("a caller");
-            let until = Instant::now() + PROMPT;
+            let until = Instant::now() + LETTER_TIMEOUT;
             write_letter(&stranger, &word, until).expect("room");
             assert_eq!(is_the_place(&caller, &nonce, until), is_believed, "{word}");
         }
@@ -716,7 +722,7 @@ mod tests {
     #[test]
     fn a_guardian_that_waits_for_one_goes_on_to_say_to_those_that_have_called_that_it_is_there() {
         const KEY: Secret = [9; 32];
-        const FAR: Duration = Duration::from_secs(60);
+        const TEST_TIMEOUT: Duration = Duration::from_secs(60);
         let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let at = |listener: &TcpListener| listener.local_addr().expect("an address");
         let (slow, own, first) = (listen(), listen(), listen());
@@ -735,7 +741,7 @@ mod tests {
             nodes: (1..5).map(|node| format!("n{node}")).collect(),
             ..step("7.0")
         };
-        let until = Instant::now() + FAR;
+        let until = Instant::now() + TEST_TIMEOUT;
         let joining = std::thread::spawn(move || {
             join_mesh(&step, false, table, to_first, own, vec![], until).map(|met| met.mesh)
         });

@@ -29,10 +29,10 @@ use crate::callers::{self, Bounds, Callers, Claim};
 
 /// How often each says that it is there.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
-/// A node whose guardian is silent for so long is lost.
-const SILENCE: Duration = Duration::from_secs(5);
-/// How long the last words may travel.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Silence after which a node's guardian counts as lost: ten missed beats.
+const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for delivering the last words before connections are closed.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
 const PROOF: usize = 32;
 const WHOLE: usize = RECORD + PROOF;
@@ -194,7 +194,7 @@ impl Other {
                 Err(_) => self.lost = true,
             }
         }
-        self.lost |= self.heard.elapsed() >= SILENCE;
+        self.lost |= self.heard.elapsed() >= GUARDIAN_TIMEOUT;
     }
 
     fn take(&mut self, news: &mut Vec<News>) {
@@ -284,7 +284,7 @@ impl Mesh {
 
     /// Ends all connections when what was said last has arrived: closing one that has unread bytes would throw that away.
     pub(crate) fn finish(mut self) {
-        let until = Instant::now() + FAREWELL;
+        let until = Instant::now() + FAREWELL_TIMEOUT;
         for other in &self.others {
             let _ = other.stream.shutdown(Shutdown::Write);
         }
@@ -304,7 +304,7 @@ mod tests {
 
     const KEY: Secret = [7; 32];
     const NONCE: Secret = [8; 32];
-    const FAR: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn proofs() -> (Proofs, Proofs) {
         let proofs = || Proofs::new(&KEY, (0, 1), &NONCE);
@@ -343,7 +343,7 @@ mod tests {
         let address = listener.local_addr().expect("its address");
         let bounds = Bounds {
             places: 8,
-            limit: FAR,
+            limit: TEST_TIMEOUT,
         };
         (
             Other::listen(Key::taken(&mut { KEY }), 1, listener, bounds).expect("threads"),
@@ -355,9 +355,12 @@ mod tests {
     fn who_has_the_key_is_heard_and_both_go_on() {
         let (callers, address) = listens();
         let stream = TcpStream::connect(address).expect("a listener");
-        let until = Instant::now() + FAR;
+        let until = Instant::now() + TEST_TIMEOUT;
         let mut caller = Other::call(&KEY, (2, 1), stream, until, || {}).expect("a nonce");
-        let mut callee = callers.heard.recv_timeout(FAR).expect("who has the key");
+        let mut callee = callers
+            .heard
+            .recv_timeout(TEST_TIMEOUT)
+            .expect("who has the key");
         assert_eq!((caller.node(), callee.node()), (1, 2));
         caller.send(Record::Left(3));
         callee.send(Record::Dead(4));
@@ -365,7 +368,7 @@ mod tests {
             (&mut callee, Record::Left(3)),
             (&mut caller, Record::Dead(4)),
         ] {
-            let until = Instant::now() + FAR;
+            let until = Instant::now() + TEST_TIMEOUT;
             assert!(regatta_connection::local_socket::readable(
                 other.stream.as_fd(),
                 until
@@ -383,7 +386,7 @@ mod tests {
         let caller = TcpStream::connect(address).expect("a listener");
         let (mut slow, _) = listener.accept().expect("a call");
         let mut beats = 0;
-        let nonce = read_nonce(&caller, Instant::now() + FAR, || {
+        let nonce = read_nonce(&caller, Instant::now() + TEST_TIMEOUT, || {
             beats += 1;
             if beats == 2 {
                 slow.write_all(&NONCE).expect("room");
@@ -404,7 +407,7 @@ mod tests {
     #[test]
     fn a_call_that_was_recorded_is_not_heard_again() {
         let (callers, address) = listens();
-        let until = Instant::now() + FAR;
+        let until = Instant::now() + TEST_TIMEOUT;
         let connect = || {
             let stream = TcpStream::connect(address).expect("a listener");
             let nonce = read_nonce(&stream, until, || {}).expect("a nonce");
@@ -413,11 +416,18 @@ mod tests {
         let (mut first, nonce) = connect();
         let call = Proofs::new(&KEY, (2, 1), &nonce).sign(Record::Node(2));
         first.write_all(&call).expect("room");
-        assert_eq!(callers.heard.recv_timeout(FAR).expect("fresh").node(), 2);
+        assert_eq!(
+            callers
+                .heard
+                .recv_timeout(TEST_TIMEOUT)
+                .expect("fresh")
+                .node(),
+            2
+        );
         let (mut again, another) = connect();
         assert_ne!(nonce, another);
         again.write_all(&call).expect("room");
-        again.set_read_timeout(Some(FAR)).expect("a limit");
+        again.set_read_timeout(Some(TEST_TIMEOUT)).expect("a limit");
         assert_eq!(again.read(&mut [0]).expect("its end"), 0, "it is sent away");
         assert!(callers.heard.try_recv().is_err(), "it was heard again");
     }

@@ -79,10 +79,10 @@ fn end_with(
     Ok(())
 }
 
-/// How long nobody is let in when no file is to be had.
-const CLOSED: Duration = Duration::from_millis(50);
-/// Processes of this user that call and say nothing; when there are more, the one that came first goes.
-const VISITORS: usize = 64;
+/// Pause before the next accept after no descriptor was to be had.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum number of this user's processes that call and say nothing; beyond that the oldest one is dropped.
+const MAX_SILENT_CALLERS: usize = 64;
 
 /// Waits until all tasks of this node have said hello.
 fn gather(
@@ -125,7 +125,7 @@ fn gather(
             let ours = caller
                 .ok()
                 .filter(|caller| local_socket::check_user(caller).is_ok());
-            if ours.is_some() && callers.len() >= step.here.len() + VISITORS {
+            if ours.is_some() && callers.len() >= step.here.len() + MAX_SILENT_CALLERS {
                 callers.remove(0);
             }
             callers.extend(ours);
@@ -143,7 +143,7 @@ fn gather(
 /// No file is to be had for another caller: the one that came first gives way, or all wait for a while.
 fn give_way(callers: &mut Vec<OwnedFd>) {
     match callers.is_empty() {
-        true => std::thread::sleep(CLOSED),
+        true => std::thread::sleep(ACCEPT_PAUSE),
         false => drop(callers.remove(0)),
     }
 }
@@ -257,8 +257,8 @@ fn send_refusal(task: &Task, refusal: &Refusal) {
     task.line.iter().for_each(|line| answer(line, refusal));
 }
 
-/// A task that is refused says hello at once.
-const HELLO: Duration = Duration::from_secs(1);
+/// Time limit for the hello of a task that is refused: tasks send it at once.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Tells all tasks of this node, those too that are still to come, that there will be no job.
 fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
@@ -274,7 +274,7 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
             continue;
         }
         // Its hello is read first: a socket that is closed with something unread resets what was said to it.
-        let soon = until.min(Instant::now() + HELLO);
+        let soon = until.min(Instant::now() + HELLO_TIMEOUT);
         if local_socket::readable(line.as_fd(), soon)
             && rustix::net::recv(&line, &mut [0_u8; 64][..], RecvFlags::DONTWAIT).is_ok()
         {
@@ -413,7 +413,7 @@ mod tests {
 
     use super::*;
 
-    const FAR: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn socket() -> OwnedFd {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
@@ -449,7 +449,13 @@ mod tests {
             nodes: vec!["n1".to_owned()],
             here: vec![0, 1],
         };
-        gather(listener, &step, &mut Vec::new(), FAR, Instant::now() + FAR)
+        gather(
+            listener,
+            &step,
+            &mut Vec::new(),
+            TEST_TIMEOUT,
+            Instant::now() + TEST_TIMEOUT,
+        )
     }
 
     #[test]

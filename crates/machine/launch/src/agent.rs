@@ -53,10 +53,10 @@ mod reports;
 
 pub use called::serve_caller;
 
-/// How long the launcher may be silent before it has said how long it may be.
-const AT_FIRST: Duration = Duration::from_secs(60);
-/// How long is tried to end what is left.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Silence allowed to the launcher before it has said how long it may be silent.
+const FIRST_SILENCE: Duration = Duration::from_secs(60);
+/// Time limit for ending what the job has left.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job. Should this agent become the
 /// launcher, hosts are started by `starter`.
@@ -99,7 +99,7 @@ fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
                 .and_then(|()| Agent::new(link, signals, owner)?.serve());
             let lead = |resources| succession::lead::lead(resources, starter);
             let ended = served.and_then(|resources| resources.map_or(Ok(()), lead));
-            tree::kill_all(PATIENCE);
+            tree::kill_all(KILL_TIMEOUT);
             if let Err(refusal) = ended {
                 crate::warn(&refusal.sentence);
                 std::process::exit(1);
@@ -125,7 +125,7 @@ fn guard(inner: Pid, signals: &Signals, leash: OwnedFd) -> u8 {
         }
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid == inner {
-                tree::kill_all(PATIENCE);
+                tree::kill_all(KILL_TIMEOUT);
                 return status.exit_status().unwrap_or(1) as u8;
             }
         }
@@ -180,7 +180,7 @@ impl Agent {
             told_strays: false,
             settled: false,
             called: false,
-            silence: AT_FIRST,
+            silence: FIRST_SILENCE,
             heard: Instant::now(),
             spoken: Instant::now(),
             wakes: Wakes::new(),

@@ -15,8 +15,8 @@ use crate::refusal::Refusal;
 use crate::remote::BEAT;
 use crate::{gather, rsh};
 
-/// A bootstrap that has been silent for so long is gone.
-const SILENCE: Duration = Duration::from_secs(30);
+/// Silence after which a bootstrap counts as gone.
+const BOOTSTRAP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The starter of a daemon, and its channel to the bootstrap.
 pub struct BootstrapPeer {
@@ -95,7 +95,9 @@ impl BootstrapPeer {
                 Word::Charge(bytes)
             }
             Ok(Some(Order::Beat {})) => Word::Nothing,
-            Ok(None) if !self.link.is_ended() && self.heard.elapsed() < SILENCE => Word::Nothing,
+            Ok(None) if !self.link.is_ended() && self.heard.elapsed() < BOOTSTRAP_TIMEOUT => {
+                Word::Nothing
+            }
             _ => Word::End,
         }
     }

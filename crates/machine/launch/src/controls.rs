@@ -14,11 +14,11 @@ use crate::limits;
 use crate::refusal::Refusal;
 use regatta_wire::frames::{self, Frames};
 
-const EVENTS: usize = 64;
-/// Read at once.
+const MAX_EVENTS: usize = 64;
+/// Size of one read, in bytes.
 const PIECE: usize = 64 << 10;
-/// A task that leaves so much unread has lost interest.
-const UNREAD: usize = 64 << 20;
+/// Unread backlog of a task, in bytes, at which it counts as one that has lost interest.
+const MAX_UNREAD_BYTES: usize = 64 << 20;
 
 /// One task's socket.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Controls {
                 flags: EventFlags::empty(),
                 data: EventData::new_u64(0),
             }
-        }; EVENTS];
+        }; MAX_EVENTS];
         let now = rustix::time::Timespec::default();
         let ready = epoll::wait(&self.epoll, &mut events[..], Some(&now)).unwrap_or(0);
         let mut ended = std::mem::take(&mut self.ended);
@@ -141,7 +141,7 @@ impl Controls {
             return;
         };
         let fits = frames::put_bytes(bytes, &mut line.unsent).is_ok();
-        if !fits || !line.flush(&self.epoll, task) || line.unsent.len() > UNREAD {
+        if !fits || !line.flush(&self.epoll, task) || line.unsent.len() > MAX_UNREAD_BYTES {
             self.close(task);
             self.ended.push(task);
         }

@@ -15,10 +15,10 @@ const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-/// Larger tables are none.
-const LARGEST_SECTION: usize = 1 << 20;
-/// A longer string is not read to its end.
-const LONGEST_STRING: usize = 4096;
+/// Maximum size of a table, in bytes; larger ones are not taken for one.
+const MAX_SECTION_BYTES: usize = 1 << 20;
+/// Number of bytes after which a string is cut.
+const MAX_STRING_BYTES: usize = 4096;
 
 /// The libraries that the loader is to load with a program or library, and where.
 #[derive(Debug, Default)]
@@ -39,12 +39,15 @@ pub(crate) fn needed(path: &Path) -> Option<Vec<String>> {
     linked(path).map(|linked| linked.needed)
 }
 
-/// Larger files are not searched for words: the answer is not worth it.
-const LARGEST: u64 = 256 << 20;
+/// Maximum size of a file that is searched for words, in bytes: beyond that the answer is not worth it.
+const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 
 /// Does the program's file contain all of these?
 pub(crate) fn contains(path: &Path, words: &[&[u8]]) -> bool {
-    if path.metadata().is_ok_and(|it| it.len() > LARGEST) {
+    if path
+        .metadata()
+        .is_ok_and(|it| it.len() > MAX_SEARCHED_BYTES)
+    {
         return false;
     }
     let file = std::fs::read(path).unwrap_or_default();
@@ -104,7 +107,7 @@ fn parse(file: &(impl Bytes + ?Sized)) -> Option<Linked> {
     let Some(dynamic) = segments.iter().find(|segment| segment.kind == PT_DYNAMIC) else {
         return Some(Linked::default());
     };
-    let bytes = file.exactly(dynamic.offset, dynamic.size.min(LARGEST_SECTION))?;
+    let bytes = file.exactly(dynamic.offset, dynamic.size.min(MAX_SECTION_BYTES))?;
     let entries: Vec<(u64, u64)> = bytes
         .chunks_exact(16)
         .filter_map(|entry| Some((u64_at(entry, 0)?, u64_at(entry, 8)?)))
@@ -139,7 +142,7 @@ fn segments(file: &(impl Bytes + ?Sized)) -> Option<Vec<Segment>> {
     let table = usize::try_from(u64_at(&head, 32)?).ok()?;
     let size = usize::from(u16_at(&head, 54)?);
     let count = usize::from(u16_at(&head, 56)?);
-    let length = Some(count * size).filter(|&length| length <= LARGEST_SECTION)?;
+    let length = Some(count * size).filter(|&length| length <= MAX_SECTION_BYTES)?;
     let headers = file.exactly(table, length)?;
     (0..count)
         .map(|index| {
@@ -155,7 +158,7 @@ fn segments(file: &(impl Bytes + ?Sized)) -> Option<Vec<Segment>> {
 }
 
 fn string(file: &(impl Bytes + ?Sized), at: usize) -> Option<String> {
-    let bytes = file.up_to(at, LONGEST_STRING)?;
+    let bytes = file.up_to(at, MAX_STRING_BYTES)?;
     let bytes = bytes.split(|&byte| byte == 0).next()?;
     Some(String::from_utf8_lossy(bytes).into_owned())
 }

@@ -27,7 +27,7 @@ use crate::tasks::{Recipe, Tasks, ranks_on};
 use crate::{
     cores, environment, foreign_mpi, gather, hosts, limits, profiled, program, python, words,
 };
-use regatta_segment::job::{Job, MOST_TASKS};
+use regatta_segment::job::{Job, MAX_TASKS};
 use regatta_segment::place::Key;
 
 /// Descriptors for each channel: both its directions, what its command says, and one to await its end.
@@ -177,9 +177,9 @@ fn assemble_across(
             .iter()
             .fold(0, |sum: u32, &slots| sum.saturating_add(slots))
     });
-    if size > MOST_TASKS {
+    if size > MAX_TASKS {
         return Err(Refusal::of_regatta(format!(
-            "a job of {size} tasks is more than Regatta can hold: ask for {MOST_TASKS} at most"
+            "a job of {size} tasks is more than Regatta can hold: ask for {MAX_TASKS} at most"
         )));
     }
     check_most(plan, size)?;

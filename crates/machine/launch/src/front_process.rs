@@ -38,8 +38,8 @@ use crate::signals::Signals;
 use crate::supervise;
 use crate::{sys, tree, words};
 
-/// How long the front tries to end what a dead supervisor left.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for ending what a dead supervisor has left.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a job to its end and returns the status to exit with.
 ///
@@ -125,7 +125,7 @@ fn watch(worker: Pid, named: Option<&str>) -> ! {
             Err(_) => std::process::exit(i32::from(STATUS_REFUSED)),
         }
     };
-    tree::kill_all(PATIENCE);
+    tree::kill_all(KILL_TIMEOUT);
     let signal = status.terminating_signal();
     if let (Some(signal), Some(named)) = (signal, named) {
         report_killed(named, worker, signal);
@@ -181,7 +181,7 @@ fn end_of(supervisor: Pid) -> Option<WaitStatus> {
 fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool) -> Conclusion {
     // A supervisor that ended in good order has left nothing. Other processes here belong to a program that this process was before.
     if end.terminating_signal().is_some() {
-        tree::kill_all(PATIENCE);
+        tree::kill_all(KILL_TIMEOUT);
     }
     let conclusion = Conclusion::of(end.exit_status(), end.terminating_signal(), interrupted);
     if let Some(signal) = conclusion.killed_by {

@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// A process that becomes its program takes milliseconds.
-const LIMIT: Timespec = Timespec {
+/// Time limit for a process to become its program, which takes milliseconds.
+const EXEC_TIMEOUT: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
@@ -15,7 +15,10 @@ const LIMIT: Timespec = Timespec {
 pub(crate) fn await_hang_up(end: impl AsFd) {
     // Hang-ups and errors are told though nobody asks for them. A signal of another test may interrupt the wait.
     let told = loop {
-        match poll(&mut [PollFd::new(&end, PollFlags::empty())], Some(&LIMIT)) {
+        match poll(
+            &mut [PollFd::new(&end, PollFlags::empty())],
+            Some(&EXEC_TIMEOUT),
+        ) {
             Err(Errno::INTR) => {}
             told => break told,
         }

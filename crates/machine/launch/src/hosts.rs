@@ -113,7 +113,7 @@ fn parse(text: &str) -> Result<Host, String> {
 fn slots(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
-        .filter(|&slots| (1..=regatta_segment::job::MOST_TASKS).contains(&slots))
+        .filter(|&slots| (1..=regatta_segment::job::MAX_TASKS).contains(&slots))
         .ok_or_else(|| {
             format!("`{text}` is not a number of tasks; write alpha:4 for four tasks on alpha")
         })

@@ -2,7 +2,7 @@
 //!
 //! A process may join if it can reach the socket, which lies in a directory of its user's own, and if it belongs to that
 //! user, as the kernel tells. Nobody waits here: a caller that says nothing is kept until it hangs up, or until
-//! its place or its file is wanted for another one. Where no file is to be had at all, nobody is accepted for [`PAUSE`].
+//! its place or its file is wanted for another one. Where no file is to be had at all, nobody is accepted for [`ACCEPT_PAUSE`].
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
@@ -24,15 +24,16 @@ use crate::place::{Claimed, Place};
 
 /// The end of a join socket's name, behind the name of the job.
 const SUFFIX: &str = ".job.socket";
-/// Longest request, in bytes. A caller that sends more does not mean us.
-const MOST_SAID: usize = 64 << 10;
-/// Callers that have not said yet what they want; no more than a quarter of the files that may be open. A task needs several.
-const MOST_CALLERS: usize = 256;
-/// How long nobody is accepted when no file is to be had. Processes that want to join wait meanwhile, and must not wake us all
+/// Maximum size of a request, in bytes; a caller that sends more does not mean us.
+const MAX_REQUEST_BYTES: usize = 64 << 10;
+/// Maximum number of callers that have not said yet what they want; no more than a quarter of the files that may be open, because a
+/// task needs several.
+const MAX_CALLERS: usize = 256;
+/// Pause before the next accept after no descriptor was to be had: processes that want to join wait meanwhile, and must not wake us all
 /// the time.
-const PAUSE: Duration = Duration::from_millis(100);
-/// That no file is to be had is not said again before this time is over.
-const QUIET: Duration = Duration::from_secs(60);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Minimum interval between two warnings that no descriptor is to be had.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The listening socket of a job that stays, and the processes that have called there.
 pub(crate) struct JoinSocket {
@@ -72,7 +73,7 @@ impl JoinSocket {
         Ok(JoinSocket {
             claimed,
             callers: Vec::new(),
-            most: (files / 4).clamp(1, MOST_CALLERS),
+            most: (files / 4).clamp(1, MAX_CALLERS),
             paused: None,
             said: None,
             mishap: None,
@@ -168,8 +169,8 @@ impl JoinSocket {
 
     fn pause(&mut self, error: &std::io::Error) {
         let now = Instant::now();
-        self.paused = Some(now + PAUSE);
-        if self.said.is_none_or(|said| now - said >= QUIET) {
+        self.paused = Some(now + ACCEPT_PAUSE);
+        if self.said.is_none_or(|said| now - said >= WARNING_INTERVAL) {
             self.said = Some(now);
             self.mishap = Some(format!(
                 "processes that want to become tasks have to wait, because their connections cannot be accepted here: {error}. They \
@@ -237,7 +238,7 @@ impl Caller {
             }
             // A caller that waits until the job can be joined finds the connection closed.
             Ok(Some(JoinRequest::Await {})) => Heard::Nonsense,
-            Ok(None) if self.said < MOST_SAID => Heard::Nothing,
+            Ok(None) if self.said < MAX_REQUEST_BYTES => Heard::Nothing,
             _ => Heard::Nonsense,
         }
     }
@@ -368,7 +369,7 @@ mod tests {
     #[test]
     fn the_oldest_of_too_many_silent_callers_gives_way() {
         let (mut socket, place) = join_socket("many");
-        assert!((1..=MOST_CALLERS).contains(&socket.most));
+        assert!((1..=MAX_CALLERS).contains(&socket.most));
         socket.most = 3;
         let callers: Vec<UnixStream> = (0..4)
             .map(|_| {

@@ -79,7 +79,7 @@ pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
-pub use regatta_segment::job::MOST_TASKS;
+pub use regatta_segment::job::MAX_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, command as host_shell, identity, reach_command};
 pub use session::{SESSION, hand, no_daemon};
 pub use sys::{io_uring_allowed, packet_socket_allowed, user_namespace_allowed};

@@ -6,14 +6,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::cgroup;
 use crate::refusal::Refusal;
 
-/// Below this many tasks no limit is looked up before starting: reading them costs more than it tells.
-const SMALL: u32 = 64;
+/// Number of tasks from which on limits are looked up before starting: for fewer, reading them costs more than it tells.
+const MIN_CHECKED_TASKS: u32 = 64;
 /// Descriptors that the launcher needs beside those of the tasks' output.
 const SPARE_FILES: u64 = 64;
 
 /// Refuses a job that this host cannot hold, before anything is started.
 pub(crate) fn check(tasks: u32) -> Result<(), Refusal> {
-    if tasks < SMALL {
+    if tasks < MIN_CHECKED_TASKS {
         return Ok(());
     }
     check_by(tasks, &process_limits())

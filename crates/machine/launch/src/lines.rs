@@ -1,7 +1,7 @@
 //! Cutting a task's output into whole lines.
 
-/// A longer line is cut, so that a task that never ends its line cannot fill our memory.
-const LONGEST: usize = 1 << 20;
+/// Length at which a line is cut, in bytes, so that a task that never ends its line cannot fill our memory.
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// The beginning of a line whose end has not been written yet.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ impl Lines {
             bytes = after;
         }
         self.begun.extend_from_slice(bytes);
-        while self.begun.len() > LONGEST {
-            line(&self.begun[..LONGEST]);
-            self.begun.drain(..LONGEST);
+        while self.begun.len() > MAX_LINE_BYTES {
+            line(&self.begun[..MAX_LINE_BYTES]);
+            self.begun.drain(..MAX_LINE_BYTES);
         }
     }
 
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_cut() {
-        let long = "x".repeat(2 * LONGEST + 7);
+        let long = "x".repeat(2 * MAX_LINE_BYTES + 7);
         let lengths: Vec<usize> = cut(&[&long]).iter().map(String::len).collect();
-        assert_eq!(lengths, [LONGEST, LONGEST, 7]);
+        assert_eq!(lengths, [MAX_LINE_BYTES, MAX_LINE_BYTES, 7]);
     }
 }

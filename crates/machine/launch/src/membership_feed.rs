@@ -1,11 +1,11 @@
 //! Reports of the daemon of this host about the hosts of the virtual machine, while a job runs in it.
 //!
-//! Each report has all hosts; the last one counts. A connection that ends is made anew: at once, then no more often than once in [`AGAIN`],
-//! and after longer and longer pauses (up to [`LONGEST_PAUSE`]) while it ends without a report or cannot be made at all: the daemon may have
+//! Each report has all hosts; the last one counts. A connection that ends is made anew: at once, then no more often than once in [`RECONNECT_INTERVAL`],
+//! and after longer and longer pauses (up to [`MAX_RECONNECT_INTERVAL`]) while it ends without a report or cannot be made at all: the daemon may have
 //! no thread for it at the moment. It is over only when there is no daemon any more, or the last report says so.
 //!
 //! Tasks that cannot reach each other are told to the daemon on a connection beside it. When that one ends alone, all of it is to be said
-//! again after [`AGAIN`], on a new one.
+//! again after [`RECONNECT_INTERVAL`], on a new one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,22 +13,23 @@ use std::time::{Duration, Instant};
 
 use regatta_job::failover::{HostState, MembershipView};
 use regatta_wire::fields::{Message, bytes_of};
-use regatta_wire::session::{FromDaemon, FromJob, LONGEST_REQUEST, Membership, UnreachablePair};
+use regatta_wire::session::{FromDaemon, FromJob, MAX_REQUEST_BYTES, Membership, UnreachablePair};
 use rustix::event::PollFd;
 
 use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::session::{NoSession, Session};
 
-/// From one time that the connection is made anew to the next.
-const AGAIN: Duration = Duration::from_secs(1);
-/// The longest pause, after many attempts without a report: a host that is cut off has to hear of it before a verdict is long past.
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// Minimum interval between two attempts to connect.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum interval between attempts, after many without a report: a host that is cut off has to hear of it before a verdict is long
+/// past.
+const MAX_RECONNECT_INTERVAL: Duration = Duration::from_secs(4);
 
-/// How long after another connection a daemon that has died may take to end this one: the kernel ends all of them at once.
-const VERDICT: Duration = Duration::from_secs(1);
-/// How long a daemon that tells nothing may be a dead one: longer than it takes to connect to it twice.
-const UNSURE: Duration = Duration::from_secs(5);
+/// Time between the ends of two connections to a daemon that has died: the kernel ends all of them at once.
+const HANG_UP_DELAY: Duration = Duration::from_secs(1);
+/// The same for a daemon that has reported nothing, which may be a dead one: longer than it takes to connect to it twice.
+const HANG_UP_DELAY_UNHEARD: Duration = Duration::from_secs(5);
 
 /// A host that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +183,9 @@ impl MembershipFeed {
         }
         match self.session {
             None => Some(self.pause()),
-            Some(_) => self.unheard.map(|at| AGAIN.saturating_sub(at.elapsed())),
+            Some(_) => self
+                .unheard
+                .map(|at| RECONNECT_INTERVAL.saturating_sub(at.elapsed())),
         }
     }
 
@@ -196,13 +199,13 @@ impl MembershipFeed {
                 (self.unreachable, self.unheard) = (None, Some(Instant::now()));
             }
         }
-        let is_due = |at: &mut Instant| at.elapsed() >= AGAIN;
+        let is_due = |at: &mut Instant| at.elapsed() >= RECONNECT_INTERVAL;
         self.unheard.take_if(is_due).is_some()
     }
 
     fn pause(&self) -> Duration {
         let doublings = self.failures.saturating_sub(1).min(8);
-        let whole = (AGAIN * (1 << doublings)).min(LONGEST_PAUSE);
+        let whole = (RECONNECT_INTERVAL * (1 << doublings)).min(MAX_RECONNECT_INTERVAL);
         let pause = |began: Instant| whole.saturating_sub(began.elapsed());
         self.began.map_or(Duration::ZERO, pause)
     }
@@ -248,7 +251,12 @@ impl MembershipFeed {
     /// seen.
     pub(crate) fn has_daemon_ended(&self, since: Duration) -> Option<bool> {
         let tells = self.session.is_some() && self.has_reported;
-        let lives = since >= if tells { VERDICT } else { UNSURE };
+        let lives = since
+            >= if tells {
+                HANG_UP_DELAY
+            } else {
+                HANG_UP_DELAY_UNHEARD
+            };
         (self.over || lives).then_some(self.over)
     }
 
@@ -277,7 +285,7 @@ fn fitting(job: &str, mut pairs: Vec<UnreachablePair>) -> Vec<UnreachablePair> {
     let mut length = empty.len();
     let fits = |pair: &&UnreachablePair| {
         length += bytes_of(*pair).len();
-        length <= LONGEST_REQUEST
+        length <= MAX_REQUEST_BYTES
     };
     let count = pairs.iter().take_while(fits).count();
     pairs.truncate(count);
@@ -481,8 +489,11 @@ mod tests {
         drop(accept());
         assert_eq!(feed.next(), None);
         assert!(!feed.take_renewed() && !feed.send_unreachable("alpha:1", Vec::new()));
-        assert!(feed.until_renewal().is_some_and(|pause| pause <= AGAIN));
-        feed.unheard = Instant::now().checked_sub(AGAIN);
+        assert!(
+            feed.until_renewal()
+                .is_some_and(|pause| pause <= RECONNECT_INTERVAL)
+        );
+        feed.unheard = Instant::now().checked_sub(RECONNECT_INTERVAL);
         assert_eq!(feed.until_renewal(), Some(Duration::ZERO));
         assert_eq!(feed.next(), None);
         assert!(feed.take_renewed() && feed.send_unreachable("alpha:1", Vec::new()));
@@ -512,7 +523,9 @@ mod tests {
         };
         let told = fitting("alpha:1", all.clone());
         assert_eq!(told, all[..told.len()]);
-        assert!(length(told.len()) <= LONGEST_REQUEST && length(told.len() + 1) > LONGEST_REQUEST);
+        assert!(
+            length(told.len()) <= MAX_REQUEST_BYTES && length(told.len() + 1) > MAX_REQUEST_BYTES
+        );
         assert_eq!(fitting("alpha:1", all[..64].to_vec()), all[..64]);
     }
 
@@ -538,11 +551,15 @@ mod tests {
         tell(&mut daemon, &membership(vec![host("alpha", 1)]));
         assert!(feed.next().is_some());
         assert_eq!(feed.has_daemon_ended(Duration::ZERO), None);
-        assert_eq!(feed.has_daemon_ended(VERDICT), Some(false));
+        assert_eq!(feed.has_daemon_ended(HANG_UP_DELAY), Some(false));
         drop(daemon);
         assert_eq!(feed.next(), None);
-        assert_eq!(feed.has_daemon_ended(VERDICT), None, "it is asked again");
-        assert_eq!(feed.has_daemon_ended(UNSURE), Some(false));
+        assert_eq!(
+            feed.has_daemon_ended(HANG_UP_DELAY),
+            None,
+            "it is asked again"
+        );
+        assert_eq!(feed.has_daemon_ended(HANG_UP_DELAY_UNHEARD), Some(false));
         assert_eq!(feed.next(), None);
         assert_eq!(feed.has_daemon_ended(Duration::ZERO), Some(true));
     }

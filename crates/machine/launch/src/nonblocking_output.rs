@@ -11,8 +11,8 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-/// With more than this waiting, no more is read from the tasks.
-const FULL: usize = 1 << 20;
+/// Backlog, in bytes, beyond which no more is read from the tasks.
+const BACKLOG_LIMIT_BYTES: usize = 1 << 20;
 
 /// One of our two outputs.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Sink {
         if self.written == self.waiting.len() {
             self.waiting.clear();
             self.written = 0;
-        } else if self.written > FULL {
+        } else if self.written > BACKLOG_LIMIT_BYTES {
             self.waiting.drain(..self.written);
             self.written = 0;
         }
@@ -95,7 +95,7 @@ impl Sink {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() - self.written > FULL
+        self.waiting.len() - self.written > BACKLOG_LIMIT_BYTES
     }
 
     /// Whether nobody will read what we write.
@@ -122,16 +122,19 @@ mod tests {
     use crate::hang_up::await_hang_up;
 
     /// More than a pipe holds.
-    const MUCH: usize = 300 << 10;
+    const OVERFLOWING_BYTES: usize = 300 << 10;
 
     #[test]
     fn bytes_that_the_reader_does_not_take_wait_and_come_in_their_order() {
         let (mut reader, writer) = std::io::pipe().expect("a pipe");
         let mut sink = Sink::new(writer.as_fd()).expect("a sink");
-        let all: Vec<u8> = (0..MUCH).map(|at| (at / 256) as u8).collect();
+        let all: Vec<u8> = (0..OVERFLOWING_BYTES).map(|at| (at / 256) as u8).collect();
         sink.push(&[&all[..9], &all[9..]]);
         sink.flush();
-        assert!(!sink.is_empty(), "a pipe has taken {MUCH} bytes");
+        assert!(
+            !sink.is_empty(),
+            "a pipe has taken {OVERFLOWING_BYTES} bytes"
+        );
         let (mut read, mut piece) = (Vec::new(), [0; 4096]);
         while read.len() < all.len() {
             let count = reader.read(&mut piece).expect("bytes");
@@ -175,7 +178,7 @@ mod tests {
     fn the_tasks_are_not_read_further_only_while_much_waits() {
         let (_reader, writer) = std::io::pipe().expect("a pipe");
         let mut sink = Sink::new(writer.as_fd()).expect("a sink");
-        sink.push(&[&vec![0; FULL]]);
+        sink.push(&[&vec![0; BACKLOG_LIMIT_BYTES]]);
         assert!(!sink.is_full());
         sink.push(&[b"x"]);
         assert!(sink.is_full());

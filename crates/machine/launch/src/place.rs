@@ -26,10 +26,11 @@ mod lock;
 pub const DEFAULT: &str = "default";
 /// Behind the names of jobs that stay.
 const JOB: &str = ".job";
-/// How long another process may keep the lock, which each needs for a moment. A host that is asked for a job's join socket may be silent for longer.
-const LOCKED: Duration = Duration::from_secs(5);
-/// Longest name of a machine.
-const LONGEST: usize = 64;
+/// Time limit for the lock, which each process needs for a moment. A host that is asked for a job's join socket may be silent for
+/// longer.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum length of a machine's name, in bytes.
+const MAX_NAME_BYTES: usize = 64;
 
 /// The place of one machine's daemon on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +43,11 @@ impl Place {
     /// Where the machine of this name is, for this user and in this environment.
     pub fn of(machine: &str) -> Result<Place, Refusal> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        let sound = !machine.is_empty() && machine.len() <= LONGEST && !machine.starts_with('.');
+        let sound =
+            !machine.is_empty() && machine.len() <= MAX_NAME_BYTES && !machine.starts_with('.');
         if !sound || !machine.chars().all(plain) {
             return Err(Refusal::usage(format!(
-                "`{machine}` is not the name of a virtual machine: use up to {LONGEST} letters, digits, `.`, `-` and `_`"
+                "`{machine}` is not the name of a virtual machine: use up to {MAX_NAME_BYTES} letters, digits, `.`, `-` and `_`"
             )));
         }
         Ok(Place {
@@ -154,12 +156,12 @@ impl Place {
             let Some(directory) = self.open()? else {
                 continue;
             };
-            let taken = lock::take(directory.as_fd(), LOCKED);
+            let taken = lock::take(directory.as_fd(), LOCK_TIMEOUT);
             if !taken.map_err(|error| refused("nobody can lock", error))? {
                 return Err(Refusal::of_regatta(format!(
                     "the directory {} for the daemon's socket has been locked for {} s by {}, and try again",
                     self.directory.display(),
-                    LOCKED.as_secs(),
+                    LOCK_TIMEOUT.as_secs(),
                     lock::holder(directory.as_fd())
                 )));
             }
@@ -220,7 +222,7 @@ impl Drop for Claimed {
     fn drop(&mut self) {
         // Another process that makes a socket there now must find the directory until it is there. Dropping the directory ends the
         // lock. A socket that stays because somebody keeps the lock is replaced by the next daemon.
-        let locked = lock::take(self.directory.as_fd(), LOCKED).unwrap_or_default();
+        let locked = lock::take(self.directory.as_fd(), LOCK_TIMEOUT).unwrap_or_default();
         if !locked || !self.directory.is_at_its_path() {
             return;
         }

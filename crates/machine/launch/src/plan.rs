@@ -9,7 +9,7 @@ use crate::hosts::{Host, Map};
 use crate::reach::Choice;
 pub use regatta_job::OnFailure;
 use regatta_job::Policy;
-use regatta_segment::job::MOST_TASKS;
+use regatta_segment::job::MAX_TASKS;
 
 /// Where tasks run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -177,7 +177,7 @@ impl Plan {
             timeout: None,
             on_failure: OnFailure::Stop,
             grace: Duration::from_secs(10),
-            most_tasks: MOST_TASKS,
+            most_tasks: MAX_TASKS,
             stays: false,
         }
     }

@@ -20,11 +20,11 @@ use crate::sys;
 pub use regatta_job::hosts::Choice;
 pub(crate) use regatta_job::hosts::{Interface, chosen};
 
-/// How long an attempt to reach an address may take. Two retransmissions of a lost packet are within it.
-const PATIENCE: Duration = Duration::from_millis(3500);
+/// Time limit for an attempt to reach an address, long enough for two retransmissions of a lost packet.
+const REACH_TIMEOUT: Duration = Duration::from_millis(3500);
 
-/// How long nobody is answered when no file is to be had.
-const CLOSED: Timespec = Timespec {
+/// Pause before the next accept after no descriptor was to be had.
+const ACCEPT_PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
@@ -77,7 +77,7 @@ fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
         ];
         // A caller waits while no file is to be had, and must not wake this thread all the time.
         let (count, limit) = match closed {
-            true => (1, Some(CLOSED)),
+            true => (1, Some(ACCEPT_PAUSE)),
             false => (2, None),
         };
         let _ = regatta_connection::ready::poll(&mut fds[..count], limit.as_ref());
@@ -113,8 +113,8 @@ pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
 }
 
 fn read_token(address: SocketAddr) -> std::io::Result<Token> {
-    let until = Instant::now() + PATIENCE;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let until = Instant::now() + REACH_TIMEOUT;
+    let mut stream = TcpStream::connect_timeout(&address, REACH_TIMEOUT)?;
     let mut token = Token::default();
     let mut have = 0;
     // Somebody else may listen there, and say a byte now and then.

@@ -25,14 +25,14 @@ use crate::{rsh, sys};
 
 /// How often either side of a channel says that it is there.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
-/// How long the commands that carried the channels have to end.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the command of a channel that has ended may take to end, and to say why.
-const LAST_WORD: Duration = Duration::from_secs(1);
+/// Time the commands that carried the channels have to end.
+const COMMAND_END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time the command of a channel that has ended has to end, and to say why.
+const LAST_WORD_TIMEOUT: Duration = Duration::from_secs(1);
 /// The reason to give up a host whose reports answer nothing.
 pub(crate) const UNASKED: &str = "its agent says what nobody asked for";
-/// Kept of what the command of a channel says.
-const SAID: usize = 4096;
+/// Size of the tail of a channel command's output that is kept for error messages, in bytes.
+const STDERR_TAIL_BYTES: usize = 4096;
 
 /// One host, and the channel to its agent.
 #[derive(Debug)]
@@ -316,7 +316,7 @@ impl Remote {
                 Err(_) => self.errors = None,
             }
         }
-        let excess = self.said.len().saturating_sub(SAID);
+        let excess = self.said.len().saturating_sub(STDERR_TAIL_BYTES);
         let cut = (excess..self.said.len()).find(|&at| self.said.is_char_boundary(at));
         self.said.drain(..cut.unwrap_or_default());
     }
@@ -382,7 +382,7 @@ impl Remote {
             None if self.called => return Some(ChannelEnd::HungUp),
             None => {
                 let since = *self.ended.get_or_insert_with(Instant::now);
-                if !self.has_ended() && since.elapsed() < LAST_WORD {
+                if !self.has_ended() && since.elapsed() < LAST_WORD_TIMEOUT {
                     return None;
                 }
                 self.status
@@ -429,7 +429,7 @@ impl Remote {
     /// Until nothing more is expected of a channel that has ended.
     pub(crate) fn until_concluded(&self) -> Option<Duration> {
         let since = self.ended.filter(|_| !self.lost)?;
-        Some(LAST_WORD.saturating_sub(since.elapsed()))
+        Some(LAST_WORD_TIMEOUT.saturating_sub(since.elapsed()))
     }
 
     /// Gives the host up: nothing is said to it, and its command is ended.
@@ -490,7 +490,7 @@ pub(crate) enum Loss {
 
 /// Ends all channels, and with them whatever their agents still hold; returns when their commands have ended.
 pub(crate) fn part(remotes: &mut [Remote]) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + COMMAND_END_TIMEOUT;
     for remote in remotes.iter_mut() {
         // An agent ends with its channel; what never became one may not look at it.
         if remote.hello.is_some() {
@@ -506,7 +506,7 @@ pub(crate) fn part(remotes: &mut [Remote]) {
         remote.await_end(until);
         if !remote.has_ended() {
             remote.lose();
-            remote.await_end(Instant::now() + PATIENCE);
+            remote.await_end(Instant::now() + COMMAND_END_TIMEOUT);
         }
     }
 }
@@ -686,14 +686,17 @@ mod tests {
         await_end_of_channel(&mut remote, Remote::read_errors);
         let before = Instant::now();
         assert_eq!(remote.end(), None);
-        assert!(before.elapsed() < LAST_WORD / 2, "it was waited for");
+        assert!(
+            before.elapsed() < LAST_WORD_TIMEOUT / 2,
+            "it was waited for"
+        );
         assert!(
             remote
                 .until_concluded()
-                .is_some_and(|left| left <= LAST_WORD)
+                .is_some_and(|left| left <= LAST_WORD_TIMEOUT)
         );
         remote.link.close();
-        remote.await_end(Instant::now() + PATIENCE);
+        remote.await_end(Instant::now() + COMMAND_END_TIMEOUT);
         let end = remote.end();
         assert!(
             matches!(

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use regatta_job::credits::HOST_WINDOW;
-use regatta_segment::job::{Job, MOST_TASKS};
+use regatta_segment::job::{Job, MAX_TASKS};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitOptions};
@@ -307,7 +307,7 @@ fn ground(
         bind: Bind::Free,
         share: Share::default(),
         window: HOST_WINDOW,
-        most: MOST_TASKS,
+        most: MAX_TASKS,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),
         join_name: job.to_owned(),

@@ -10,18 +10,18 @@ use crate::foreign_mpi::is_mpich;
 use crate::{elf, program, python, words};
 use regatta_job::{End, Lifecycle};
 
-/// Names shown of a longer list.
-const FEW: usize = 4;
+/// Number of names shown of a longer list.
+const MAX_NAMES: usize = 4;
 
 /// "sleep (pid 7), cat (pid 8) and 3 more".
 pub(crate) fn few(names: &[String]) -> String {
     let shown = names
         .iter()
-        .take(FEW)
+        .take(MAX_NAMES)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    match names.len().saturating_sub(FEW) {
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -38,7 +38,7 @@ use crate::worker::Worker;
 use crate::{fleet, front_process, program, summary, tree, words};
 use growing::Growing;
 use history::History;
-use regatta_segment::job::{Cause, MOST_TASKS, TaskState};
+use regatta_segment::job::{Cause, MAX_TASKS, TaskState};
 use starters::{Awaited, Starter};
 
 mod barriers;
@@ -61,7 +61,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
             "a job needs at least one task: -n 1 or more",
         ));
     }
-    if plan.across.is_none() && plan.tasks.is_none_or(|tasks| tasks <= MOST_TASKS) {
+    if plan.across.is_none() && plan.tasks.is_none_or(|tasks| tasks <= MAX_TASKS) {
         fleet::check_most(plan, fleet::tasks_here(plan))?;
     }
     if plan.across.is_none() {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::remote::BEAT;
 
-/// A pause that is worth a word: a machine with much to do makes shorter ones.
-const LONG: Duration = Duration::from_secs(1);
-/// So long after a pause, it is a likely cause of what is found.
-const LATELY: Duration = Duration::from_secs(5);
+/// Minimum length of a pause that is reported: a machine with much to do makes shorter ones.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+/// Time after a pause during which it is a likely cause of what is found.
+const PAUSE_RELEVANCE: Duration = Duration::from_secs(5);
 
 /// The turns of a loop that sleeps for a beat at most.
 #[derive(Debug)]
@@ -30,7 +30,9 @@ impl Wakes {
 
     /// The length of a long pause that ended a moment ago, if there was one.
     pub(crate) fn paused_lately(&self) -> Option<Duration> {
-        let pause = self.pause.filter(|(end, _)| end.elapsed() < LATELY);
+        let pause = self
+            .pause
+            .filter(|(end, _)| end.elapsed() < PAUSE_RELEVANCE);
         pause.map(|(_, length)| length)
     }
 
@@ -40,7 +42,7 @@ impl Wakes {
         let now = Instant::now();
         let turn = now - std::mem::replace(&mut self.last, now);
         let away = turn.saturating_sub(2 * BEAT);
-        if away >= LONG {
+        if away >= MIN_PAUSE {
             self.pause = Some((now, turn));
         }
         away

@@ -17,12 +17,12 @@ use rustix::process::Pid;
 use crate::tasks::{Started, Tasks};
 use crate::tree;
 
-/// Time that a task has to join before the first look at it. Each further look comes after twice the time.
-const FIRST: Duration = Duration::from_secs(2);
-/// So many tasks are looked at before the loop looks at what else happened.
-const BATCH: usize = 16;
-/// There is no look after a longer time than this: a program that takes so long to load its libraries is none of PVM's.
-const LAST: Duration = Duration::from_secs(64);
+/// Time a task has to join before it is checked first; the delay doubles with each further check.
+const FIRST_CHECK_DELAY: Duration = Duration::from_secs(2);
+/// Number of tasks checked before the loop looks at what else has happened.
+const MAX_BATCH: usize = 16;
+/// Delay of the last check: a program that takes longer to load its libraries is none of PVM's.
+const MAX_CHECK_DELAY: Duration = Duration::from_secs(64);
 
 /// The tasks that are still to be looked at.
 #[derive(Debug, Default)]
@@ -34,7 +34,8 @@ pub(crate) struct Unjoined {
 impl Unjoined {
     /// A task has been started.
     pub(crate) fn started(&mut self, rank: u32, pid: Pid, now: Instant) {
-        self.looks.insert((now + FIRST, rank), (pid, FIRST));
+        self.looks
+            .insert((now + FIRST_CHECK_DELAY, rank), (pid, FIRST_CHECK_DELAY));
     }
 
     /// The time until the next look; none, if there is none.
@@ -56,7 +57,7 @@ impl Unjoined {
     /// It had nothing of PVM's yet.
     fn look_again(&mut self, rank: u32, pid: Pid, waited: Duration, now: Instant) {
         let waited = waited * 2;
-        if waited <= LAST {
+        if waited <= MAX_CHECK_DELAY {
             self.looks.insert((now + waited, rank), (pid, waited));
         }
     }
@@ -79,7 +80,7 @@ impl Tasks {
     pub(crate) fn pump_caught(&mut self, hear: &mut impl FnMut(Piece)) {
         self.caught.pump(hear);
         let now = Instant::now();
-        for _ in 0..BATCH {
+        for _ in 0..MAX_BATCH {
             let Some((rank, pid, waited)) = self.unjoined.due(now) else {
                 break;
             };

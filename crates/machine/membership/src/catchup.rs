@@ -16,8 +16,8 @@ use crate::roll::{Change, Roll};
 /// So many pages are sent at one question.
 const WINDOW: usize = 8;
 
-/// After so many questions without an answer somebody else is asked.
-const VAIN: u32 = 8;
+/// Number of unanswered questions after which somebody else is asked.
+const MAX_UNANSWERED_QUESTIONS: u32 = 8;
 
 /// Head, kind and the fixed words of a page.
 const PAGE_HEAD: usize = HEAD + 1 + 17;
@@ -235,11 +235,9 @@ impl Membership {
     /// Also once a period, should pages have been lost. The sender may have died, or gone on to another roll: then
     /// this one is dropped, and the next datagram of anybody leads to a new question.
     pub(crate) fn ask_for_missing_pages(&mut self) {
-        if self
-            .loading
-            .as_ref()
-            .is_some_and(|loading| self.is_outdated(loading) || loading.in_vain >= VAIN)
-        {
+        if self.loading.as_ref().is_some_and(|loading| {
+            self.is_outdated(loading) || loading.in_vain >= MAX_UNANSWERED_QUESTIONS
+        }) {
             self.loading = None;
         }
         if let Some(loading) = &mut self.loading {

@@ -15,8 +15,8 @@ use crate::roll::Change;
 /// Changes kept for those who are a little behind.
 const HISTORY: usize = 64;
 
-/// A vote that takes longer than so many periods is called again under a higher ballot.
-const PATIENCE: u32 = 12;
+/// Periods after which an undecided vote is called again under a higher ballot.
+const VOTE_TIMEOUT_PERIODS: u32 = 12;
 
 /// Whether those who can vote are enough to decide.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,9 @@ impl Membership {
         let leader = self.view.leader(&self.roll);
         self.resolve_doubt(leader);
         if self.voting.proposal.is_some() {
-            if self.now.saturating_sub(self.voting.begun) > self.settings.period() * PATIENCE {
+            if self.now.saturating_sub(self.voting.begun)
+                > self.settings.period() * VOTE_TIMEOUT_PERIODS
+            {
                 self.give_up(None);
             } else if self.ticks.is_multiple_of(2) {
                 self.ask_voters();
@@ -109,8 +111,14 @@ impl Membership {
 
     /// The dead out, the new in.
     fn wanted(&self) -> Change {
-        let removed: Vec<HostId> = self.view.away.iter().take(Change::MOST).copied().collect();
-        let room = Change::MOST - removed.len();
+        let removed: Vec<HostId> = self
+            .view
+            .away
+            .iter()
+            .take(Change::MAX_HOSTS)
+            .copied()
+            .collect();
+        let room = Change::MAX_HOSTS - removed.len();
         let answering = self
             .view
             .fresh

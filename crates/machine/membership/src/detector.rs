@@ -37,8 +37,8 @@ pub(crate) const GONE: u16 = u16::MAX - 1;
 /// Where in foca's bytes the kind of message stands.
 pub(crate) const KIND: usize = 2 * HostId::BYTES + 2;
 
-/// In machines of up to so many hosts, counting suspects is soon done.
-const FEW: usize = 4;
+/// Number of other members from which on random probes tell a cut-off host; with fewer, suspecting one after the other is soon done.
+const MIN_MEMBERS_TO_SAMPLE: usize = 4;
 
 /// The answer of the rest of this host about a suspect, when a suspicion has run out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -249,7 +249,7 @@ impl Detector {
     /// Whether hardly any of the last six probes, each of a host picked at random, was answered: then most of the hosts are
     /// out of reach. A host cut off from thousands would take minutes to suspect one after the other until it had counted half.
     pub fn is_cut_off(&self) -> bool {
-        self.foca.num_members() >= FEW && (self.answers & 0x3f).count_ones() <= 1
+        self.foca.num_members() >= MIN_MEMBERS_TO_SAMPLE && (self.answers & 0x3f).count_ones() <= 1
     }
 
     pub fn is_alone(&self) -> bool {

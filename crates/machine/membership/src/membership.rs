@@ -20,8 +20,8 @@ use crate::roll::{Change, Roll};
 use crate::settings::Settings;
 use crate::view::View;
 
-/// From so many suspects on, it may be more than single deaths.
-pub(crate) const MANY: usize = 8;
+/// Number of suspects that may still be single deaths; with more of them the network may have split.
+pub(crate) const MAX_SINGLE_DEATHS: usize = 8;
 
 /// One host's part in keeping a machine together. See the crate's documentation for the contract.
 pub struct Membership {
@@ -221,7 +221,7 @@ impl Membership {
     fn verdicts(&self) -> Verdicts {
         if !self.is_in_majority() {
             Verdicts::Hold
-        } else if self.view.suspects.len() > MANY.max(self.roll.len() / 8) {
+        } else if self.view.suspects.len() > MAX_SINGLE_DEATHS.max(self.roll.len() / 8) {
             Verdicts::PutOff
         } else {
             Verdicts::Pass

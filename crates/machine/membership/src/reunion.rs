@@ -38,8 +38,8 @@ use crate::membership::Membership;
 use crate::roll::Roll;
 use crate::view::View;
 
-/// So many addresses of hosts that are out of sight are kept.
-const PARTED: usize = 64;
+/// Maximum number of addresses kept of hosts that are out of sight.
+const MAX_PARTED_HOSTS: usize = 64;
 
 impl Membership {
     /// Whether a datagram comes from the same lineage. A newcomer belongs to the first lineage it hears of.
@@ -193,7 +193,7 @@ impl Membership {
         if !self.parted.contains(&place) {
             self.parted.push_back(place);
         }
-        if self.parted.len() > PARTED {
+        if self.parted.len() > MAX_PARTED_HOSTS {
             self.parted.pop_front();
         }
     }

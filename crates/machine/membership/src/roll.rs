@@ -38,8 +38,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// Most hosts one change names, so that it fits a datagram with room to spare.
-    pub const MOST: usize = 40;
+    /// Maximum number of hosts one change names, so that it fits a datagram with room to spare.
+    pub const MAX_HOSTS: usize = 40;
 
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
@@ -58,7 +58,7 @@ impl Field for Change {
 
     fn take(from: &mut Bytes) -> Result<Change, Malformed> {
         let [removed, added] = <[u8; 2]>::take(from)?.map(usize::from);
-        if removed + added > Change::MOST {
+        if removed + added > Change::MAX_HOSTS {
             return Err(Malformed);
         }
         let mut hosts = |count: usize| -> Result<Vec<_>, Malformed> {

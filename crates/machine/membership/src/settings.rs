@@ -26,8 +26,8 @@ impl Default for Settings {
     }
 }
 
-/// A vote on the largest change, or the suspects that are compared at once, take so many bytes.
-const SHORTEST: usize = 1100;
+/// Minimum datagram size, in bytes: room for a vote on the largest change, and for the suspects that are compared at once.
+const MIN_DATAGRAM_BYTES: usize = 1100;
 
 impl Settings {
     /// These, with what cannot be put right.
@@ -35,7 +35,7 @@ impl Settings {
         let silence = self.silence.max(Duration::from_millis(100));
         Settings {
             silence,
-            datagram: self.datagram.max(SHORTEST),
+            datagram: self.datagram.max(MIN_DATAGRAM_BYTES),
             ..self
         }
     }

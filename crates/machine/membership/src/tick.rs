@@ -9,7 +9,7 @@ use regatta_wire::fields::Short;
 use crate::datagram::Body;
 use crate::event::{Event, Standing};
 use crate::host::HostId;
-use crate::membership::{MANY, Membership};
+use crate::membership::{MAX_SINGLE_DEATHS, Membership};
 use crate::roll::Change;
 
 /// All hosts together remind a suspect about so many times in a period.
@@ -113,7 +113,7 @@ impl Membership {
     /// So hosts that suspect many tell each other whom.
     fn compare_suspects(&mut self) {
         let count = self.view.suspects.len();
-        if count <= MANY {
+        if count <= MAX_SINGLE_DEATHS {
             return;
         }
         let skip = self.rng.random_range(0..count);
@@ -123,7 +123,7 @@ impl Membership {
             .iter()
             .cycle()
             .skip(skip)
-            .take(count.min(Change::MOST));
+            .take(count.min(Change::MAX_HOSTS));
         let some = Short(some.map(|(host, at)| (*host, *at)).collect());
         let answering: Vec<HostId> = self
             .hosts()

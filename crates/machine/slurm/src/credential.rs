@@ -7,8 +7,8 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// No letter of ours is longer.
-const MOST: usize = 1 << 20;
+/// Maximum size of a sealed credential, in bytes, so that a peer cannot have us pass arbitrary amounts to munge.
+const MAX_CREDENTIAL_BYTES: usize = 1 << 20;
 
 /// Seals bytes for processes of the user `uid`.
 pub fn seal(bytes: &[u8], uid: u32) -> Result<String, String> {
@@ -24,7 +24,7 @@ pub fn seal(bytes: &[u8], uid: u32) -> Result<String, String> {
 
 /// Opens a letter that a process of the user `uid` has sealed for that user.
 pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
-    if letter.len() > MOST {
+    if letter.len() > MAX_CREDENTIAL_BYTES {
         return Err("a credential is too long".to_owned());
     }
     // The report about the letter, and after an empty line its content.

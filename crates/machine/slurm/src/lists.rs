@@ -1,7 +1,7 @@
 //! Slurm's short forms of long lists.
 
-/// No machine has more nodes, and no list of ours more entries.
-const MOST: usize = 1 << 17;
+/// Maximum number of entries a list expands to, more than any machine has nodes.
+const MAX_LIST_ENTRIES: usize = 1 << 17;
 
 /// The names in `rack[0-1]node[08-10,12],login`: every bracket is a list of numbers, with the zeros they were written with.
 pub fn names(text: &str) -> Result<Vec<String>, String> {
@@ -13,7 +13,7 @@ pub fn names(text: &str) -> Result<Vec<String>, String> {
         while let Some((before, inner)) = rest.split_once('[') {
             let (inside, after) = inner.split_once(']').ok_or_else(wrong)?;
             let endings = range_list(inside).ok_or_else(wrong)?;
-            if grown.len().saturating_mul(endings.len()) > MOST {
+            if grown.len().saturating_mul(endings.len()) > MAX_LIST_ENTRIES {
                 return Err(wrong());
             }
             grown = grown
@@ -35,7 +35,7 @@ pub fn names(text: &str) -> Result<Vec<String>, String> {
             return Err(wrong());
         }
         all.append(&mut grown);
-        if all.len() > MOST {
+        if all.len() > MAX_LIST_ENTRIES {
             return Err(wrong());
         }
     }
@@ -75,7 +75,7 @@ fn range_list(text: &str) -> Option<Vec<String>> {
                 .and_then(|_| text.parse::<usize>().ok())
         };
         let (from, to) = (digits(first)?, digits(last)?);
-        if from > to || all.len() + (to - from) >= MOST {
+        if from > to || all.len() + (to - from) >= MAX_LIST_ENTRIES {
             return None;
         }
         let width = first.len();
@@ -95,7 +95,7 @@ pub fn counts(text: &str) -> Result<Vec<u32>, String> {
         };
         let count: u32 = count.parse().map_err(|_| wrong())?;
         let times: usize = times.parse().map_err(|_| wrong())?;
-        if times > MOST - all.len() {
+        if times > MAX_LIST_ENTRIES - all.len() {
             return Err(wrong());
         }
         all.extend(std::iter::repeat_n(count, times));
@@ -158,7 +158,7 @@ mod tests {
         #[test]
         fn no_list_is_too_strange(text in "[a-c0-9\\[\\]\\-,(x)é]{0,40}") {
             if let Ok(names) = names(&text) {
-                prop_assert!(names.len() <= MOST);
+                prop_assert!(names.len() <= MAX_LIST_ENTRIES);
             }
             let _ = counts(&text);
             let _ = numbers(&text);

@@ -11,8 +11,6 @@ use regatta_wire::{Malformed, choices, fields};
 
 /// Version of these messages.
 pub const VERSION: u32 = 3;
-/// No message is longer.
-pub const LONGEST: usize = 8 << 20;
 /// So many bytes has a [`Record`].
 pub const RECORD: usize = 5;
 

@@ -15,8 +15,8 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use regatta_launch::ASK_AT;
 
-/// Longest answer.
-const LONGEST: usize = 1024;
+/// Maximum length of an answer, in bytes.
+const MAX_ANSWER_BYTES: usize = 1024;
 
 /// Asks, if it is for that that the command was called.
 pub fn if_asked() -> Option<ExitCode> {
@@ -54,7 +54,7 @@ fn ask(terminal: &File, question: &str) -> Option<Vec<u8>> {
 
 fn read(terminal: &File, asker: &impl std::os::fd::AsFd) -> Option<Vec<u8>> {
     let mut answer = Vec::new();
-    while !answer.contains(&b'\n') && answer.len() < LONGEST {
+    while !answer.contains(&b'\n') && answer.len() < MAX_ANSWER_BYTES {
         let mut fds = [
             PollFd::new(terminal, PollFlags::IN),
             PollFd::new(asker, PollFlags::IN),

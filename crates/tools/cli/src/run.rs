@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use regatta_launch::{Bind, Form, MOST_TASKS, OnFailure, Plan, Refusal, cores};
+use regatta_launch::{Bind, Form, MAX_TASKS, OnFailure, Plan, Refusal, cores};
 
 use crate::hosts;
 
@@ -120,7 +120,7 @@ pub fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
             Others::Continue => OnFailure::Continue,
         },
         grace: arguments.grace,
-        most_tasks: arguments.most_tasks.unwrap_or(MOST_TASKS),
+        most_tasks: arguments.most_tasks.unwrap_or(MAX_TASKS),
         ..Plan::new(command.next().unwrap_or_default(), 1)
     })
 }
@@ -136,15 +136,15 @@ pub fn tasks(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Longer times are no times that somebody waits for, and end where clocks do.
-const LONGEST: f64 = 1e9;
+/// Maximum time that can be given, in seconds: nobody waits longer, and clocks end there.
+const MAX_SECONDS: f64 = 1e9;
 
 /// A time, which may be none at all.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok();
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let time = time.ok_or_else(|| "give a number of seconds, like 30 or 0.5".to_owned())?;
-    match time.as_secs_f64() > LONGEST {
+    match time.as_secs_f64() > MAX_SECONDS {
         false => Ok(time),
         true => Err("that is more than thirty years: give a number of seconds, like 30".to_owned()),
     }
@@ -162,7 +162,7 @@ pub fn some_seconds(text: &str) -> Result<Duration, String> {
 /// How long a host may be silent: not shorter than hosts in good health are now and then.
 pub fn silence(text: &str) -> Result<Duration, String> {
     let time = some_seconds(text)?;
-    match time < SHORTEST_SILENCE {
+    match time < MIN_SILENCE {
         false => Ok(time),
         true => Err(
             "a host in good health is silent for as long now and then: give 0.1 or more".to_owned(),
@@ -170,13 +170,13 @@ pub fn silence(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Shortest silence by which a host may be called lost.
-const SHORTEST_SILENCE: Duration = Duration::from_millis(100);
+/// Minimum silence after which a host may be called lost.
+const MIN_SILENCE: Duration = Duration::from_millis(100);
 
 fn most_tasks(text: &str) -> Result<u32, String> {
     match tasks(text)? {
-        number @ 0..=MOST_TASKS => Ok(number),
-        _ => Err(format!("no job can have more than {MOST_TASKS} tasks")),
+        number @ 0..=MAX_TASKS => Ok(number),
+        _ => Err(format!("no job can have more than {MAX_TASKS} tasks")),
     }
 }
 

@@ -23,8 +23,8 @@ const ARRAY: i32 = 0x80;
 
 /// The part of an event that says whose it is.
 const TASK: &str = "TID";
-/// More than any array of an event has.
-const MOST: i32 = 1 << 16;
+/// Maximum number of elements of an event's array, more than any has.
+const MAX_ARRAY_LENGTH: i32 = 1 << 16;
 
 /// A source that is read piece by piece.
 pub trait Pieces {
@@ -89,7 +89,7 @@ pub struct Reader {
 
 fn text(from: &mut impl Pieces) -> Answer<String> {
     let length = from.number()?;
-    if !(0..=MOST).contains(&length) {
+    if !(0..=MAX_ARRAY_LENGTH).contains(&length) {
         return Err(Code::BAD_MESSAGE);
     }
     let mut bytes = from.bytes(length as usize)?;
@@ -99,7 +99,7 @@ fn text(from: &mut impl Pieces) -> Answer<String> {
 }
 
 fn value(kind: i32, count: i32, from: &mut impl Pieces) -> Answer<Value> {
-    if !(0..=MOST).contains(&count) {
+    if !(0..=MAX_ARRAY_LENGTH).contains(&count) {
         return Err(Code::BAD_MESSAGE);
     }
     Ok(match kind {

@@ -94,17 +94,17 @@ impl Verb {
 
     /// How few and how many words may follow.
     pub fn takes(self) -> (usize, usize) {
-        const MANY: usize = usize::MAX;
+        const UNLIMITED: usize = usize::MAX;
         match self {
             Verb::Conf | Verb::Halt | Verb::Id | Verb::Quit | Verb::Version => (0, 0),
             Verb::Getopt | Verb::Help | Verb::Idump | Verb::Names | Verb::Ps => (0, 1),
             Verb::Setopt => (2, 2),
             Verb::Put => (3, 3),
-            Verb::Add | Verb::Delete | Verb::Kill | Verb::Mstat | Verb::Pstat => (1, MANY),
-            Verb::Spawn | Verb::Tickle | Verb::Unalias => (1, MANY),
-            Verb::Sig => (2, MANY),
-            Verb::Alias | Verb::Echo | Verb::Export | Verb::Jobs | Verb::Reset => (0, MANY),
-            Verb::Setenv | Verb::Trace | Verb::Unexport => (0, MANY),
+            Verb::Add | Verb::Delete | Verb::Kill | Verb::Mstat | Verb::Pstat => (1, UNLIMITED),
+            Verb::Spawn | Verb::Tickle | Verb::Unalias => (1, UNLIMITED),
+            Verb::Sig => (2, UNLIMITED),
+            Verb::Alias | Verb::Echo | Verb::Export | Verb::Jobs | Verb::Reset => (0, UNLIMITED),
+            Verb::Setenv | Verb::Trace | Verb::Unexport => (0, UNLIMITED),
         }
     }
 }

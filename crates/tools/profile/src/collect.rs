@@ -9,16 +9,16 @@ use std::time::Duration;
 use regatta_launch::bootstrap::is_here;
 use regatta_launch::{Across, host_shell, in_parallel};
 
-use crate::folder::{Files, LARGEST, is_name};
+use crate::folder::{Files, MAX_RECORD_BYTES, is_name};
 
-/// How long a host may say nothing.
-const SILENCE: Duration = Duration::from_secs(20);
+/// Silence after which a host is given up.
+const HOST_TIMEOUT: Duration = Duration::from_secs(20);
 /// The line before the records.
 const BEGIN: &str = "regatta-records";
 /// The line behind them.
 const END: &str = "regatta-records-end";
-/// Most bytes that one host may send.
-const MOST: u64 = 8 << 30;
+/// Maximum number of bytes that one host may send.
+const MAX_HOST_BYTES: u64 = 8 << 30;
 
 /// Adds the records of all other hosts. Records that two hosts share are there once.
 pub(crate) fn from_hosts(
@@ -103,7 +103,7 @@ fn fetch(mut input: ChildStdin, output: ChildStdout, folder: &Path) -> Result<Fi
         piece: Vec::new(),
         at: 0,
     };
-    let files = parse(&mut BufReader::new(stream).take(MOST))?;
+    let files = parse(&mut BufReader::new(stream).take(MAX_HOST_BYTES))?;
     // Without an answer the records stay there.
     let _ = input.write_all(b"received\n");
     Ok(files)
@@ -120,7 +120,7 @@ impl Read for Stream {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if self.at == self.piece.len() {
             self.at = 0;
-            self.piece = match self.receiver.recv_timeout(SILENCE) {
+            self.piece = match self.receiver.recv_timeout(HOST_TIMEOUT) {
                 Ok(piece) => piece,
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) => {
@@ -159,7 +159,7 @@ pub(crate) fn parse(from: &mut impl BufRead) -> Result<Files, String> {
             .trim()
             .parse::<u64>()
             .ok()
-            .filter(|&size| size <= LARGEST);
+            .filter(|&size| size <= MAX_RECORD_BYTES);
         let (true, Some(size)) = (is_name(name), size) else {
             return Err("it sent something else".to_owned());
         };

@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use regatta_record::{MOST_EVENTS, words};
+use regatta_record::{MAX_EVENTS, words};
 
 /// Files by their names, which no two processes share.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// The largest record there can be.
-pub(crate) const LARGEST: u64 = words(MOST_EVENTS) as u64 * 8;
+/// Maximum size of a record, in bytes.
+pub(crate) const MAX_RECORD_BYTES: u64 = words(MAX_EVENTS) as u64 * 8;
 /// The end of a record's name.
 const ENDING: &str = ".record";
 
@@ -77,11 +77,11 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
         .custom_flags(flags.bits() as i32)
         .open(path)?;
     let known = file.metadata()?;
-    if !known.is_file() || known.len() > LARGEST {
+    if !known.is_file() || known.len() > MAX_RECORD_BYTES {
         return Err(std::io::Error::other("it is no file of a record's size"));
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes)?;
+    file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

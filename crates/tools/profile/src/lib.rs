@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regatta_launch::Across;
-use regatta_record::MOST_EVENTS;
+use regatta_record::MAX_EVENTS;
 
 use folder::Folder;
 use profile::{Began, Profile};
@@ -85,7 +85,7 @@ impl Session {
 
     /// The variable that has the tasks record.
     pub fn variable(&self) -> (OsString, OsString) {
-        let events = (self.options.events as usize).clamp(1, MOST_EVENTS);
+        let events = (self.options.events as usize).clamp(1, MAX_EVENTS);
         let events = events.next_power_of_two();
         let second = Duration::from_secs(1).as_nanos() as u64;
         let period = second.checked_div(self.options.rate.into()).unwrap_or(0);

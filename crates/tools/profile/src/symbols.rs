@@ -7,8 +7,8 @@ use std::path::Path;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-/// Larger files are not read.
-const LARGEST: u64 = 2 << 30;
+/// Maximum size of a file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 2 << 30;
 
 /// The functions of files that were asked for.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Symbols {
 impl Table {
     fn of(path: &Path) -> Option<Table> {
         let known = std::fs::metadata(path).ok()?;
-        if !known.is_file() || known.len() > LARGEST {
+        if !known.is_file() || known.len() > MAX_FILE_BYTES {
             return None;
         }
         Table::read(&std::fs::read(path).ok()?)

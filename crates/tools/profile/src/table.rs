@@ -9,8 +9,8 @@ use crate::messages::Messages;
 use crate::profile::{Profile, Task};
 use crate::units::{bytes, count, plain, share, time};
 
-/// Rows of a table that are shown; the page has all of them.
-const MOST: usize = 20;
+/// Maximum number of rows of a table that are shown; the page has all of them.
+const MAX_ROWS: usize = 20;
 
 /// A table: a title for each column, and rows of as many cells. The first columns are text, the others numbers.
 struct Table {
@@ -169,7 +169,7 @@ fn calls(profile: &Profile) -> String {
     let mut table = Table::new(2, &titles);
     table.rows = calls
         .iter()
-        .take(MOST)
+        .take(MAX_ROWS)
         .map(|call| {
             vec![
                 call.call.name().to_owned(),
@@ -196,14 +196,14 @@ fn pairs(profile: &Profile) -> String {
     let mut table = Table::new(0, &["from", "to", "messages", "bytes"]);
     table.rows = pairs
         .iter()
-        .take(MOST)
+        .take(MAX_ROWS)
         .map(|((from, to), (number, of))| {
             vec![from.to_string(), to.to_string(), count(*number), bytes(*of)]
         })
         .collect();
     let more = match all {
-        0..=MOST => String::new(),
-        _ => format!(" (the {MOST} with the most bytes of {all})"),
+        0..=MAX_ROWS => String::new(),
+        _ => format!(" (the {MAX_ROWS} with the most bytes of {all})"),
     };
     format!("Messages between tasks{more}\n{}", table.text())
 }
@@ -236,7 +236,7 @@ fn of_functions(functions: &Functions) -> String {
     let mut table = Table::new(0, &["share", "time", "function"]);
     table.texts = 0;
     let mut lines = String::new();
-    for row in functions.rows.iter().take(MOST) {
+    for row in functions.rows.iter().take(MAX_ROWS) {
         let file = match row.file.is_empty() {
             true => "  (a call of Regatta's)".to_owned(),
             false => format!("  ({})", plain(&row.file)),

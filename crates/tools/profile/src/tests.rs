@@ -12,8 +12,8 @@ use crate::profile::{Began, Profile};
 use crate::{collect, folder, functions, json, messages, page, table};
 
 const ROOM: usize = 8;
-/// Nanoseconds that the jobs here have taken at most.
-const LONGEST: u64 = 1_000_000;
+/// Maximum duration of a job in these tests, in nanoseconds.
+const MAX_JOB_NANOSECONDS: u64 = 1_000_000;
 
 /// The record of a task in which these words stand as well.
 fn record(task: u64, written: &[(usize, u64)]) -> Vec<u8> {
@@ -50,7 +50,7 @@ fn began(tasks: usize) -> Began {
         tasks: Some(tasks as u32),
         status: 0,
         folder: "/tmp/records".into(),
-        longest: LONGEST,
+        longest: MAX_JOB_NANOSECONDS,
     }
 }
 
@@ -339,7 +339,7 @@ proptest! {
         let value = json::value(&of, &functions, &messages, None);
         prop_assert_eq!(&value["event"], "profile");
         let seconds = value["seconds"].as_f64().expect("a time");
-        prop_assert!(seconds <= LONGEST as f64 / 1e9);
+        prop_assert!(seconds <= MAX_JOB_NANOSECONDS as f64 / 1e9);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::folder::Files;
 
-/// Processes that are named in a sentence.
-const NAMED: usize = 5;
+/// Number of processes named in a sentence.
+const MAX_NAMED_PROCESSES: usize = 5;
 
 /// Their numbers, by host and the system's error.
 #[derive(Debug, Default)]
@@ -38,9 +38,9 @@ impl Unrecorded {
     /// A sentence for each host and error.
     pub(crate) fn problems(&self, folder: &Path) -> Vec<String> {
         let sentence = |((host, error), pids): (&(String, i32), &Vec<u32>)| {
-            let shown = pids.iter().take(NAMED).map(u32::to_string);
+            let shown = pids.iter().take(MAX_NAMED_PROCESSES).map(u32::to_string);
             let shown = shown.collect::<Vec<_>>().join(", ");
-            let more = match pids.len().saturating_sub(NAMED) {
+            let more = match pids.len().saturating_sub(MAX_NAMED_PROCESSES) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };

@@ -14,8 +14,8 @@ use crate::network::Network;
 use crate::operations::{self, Application};
 use crate::process::Supervisor;
 
-/// How long a compiler may take.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Time limit for a compiler.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Arguments of compilers by which a loop takes as long wherever the code before it ends. The same text with another library is other code: a loop that two lines of the
 /// instruction cache share took a quarter longer (Gaussian elimination, one task, Zen 4).
@@ -98,10 +98,10 @@ impl Sources {
             .envs(variables.map(|(name, value)| (name, value)));
         let compiler = competitor.compiler.display();
         let finished = supervisor
-            .run(&mut command, LIMIT)
+            .run(&mut command, COMPILE_TIMEOUT)
             .with_context(|| format!("cannot run {compiler}"))?;
         if finished.timed_out {
-            let seconds = LIMIT.as_secs_f64();
+            let seconds = COMPILE_TIMEOUT.as_secs_f64();
             bail!("{compiler} did not end within {seconds:.0} s");
         }
         if !finished.success {
@@ -142,7 +142,7 @@ pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competit
             .map(|(name, value)| (name, value)),
     );
     let text = supervisor
-        .run(&mut command, LIMIT)
+        .run(&mut command, COMPILE_TIMEOUT)
         .map(|finished| finished.stdout)
         .unwrap_or_default();
     let wanted = competitor.peer.facts().libraries;
@@ -177,7 +177,7 @@ mod tests {
         let mut command = Command::new(program);
         command.args(["--budget", "1", "put-flush=8", "barrier=0", "one-to-one=8"]);
         command.env("RACE_TASKS", "3");
-        let finished = supervisor.run(&mut command, LIMIT).unwrap();
+        let finished = supervisor.run(&mut command, COMPILE_TIMEOUT).unwrap();
         fs::remove_dir_all(&work).unwrap();
         let output = crate::output::parse(&finished.stdout);
         let cannot = output

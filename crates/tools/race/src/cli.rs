@@ -105,7 +105,7 @@ struct Options {
     #[arg(long, value_name = "NAME", default_value = "local")]
     network: Network,
     /// Number of hosts, unless the network is `local`
-    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=i64::from(hosts::MOST)))]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=i64::from(hosts::MAX_HOSTS)))]
     hosts: u32,
     /// At most four and a half minutes; applications and papers at most a quarter of an hour
     #[arg(long, conflicts_with = "full")]

@@ -17,8 +17,8 @@ use crate::suites::PRIMITIVES;
 
 /// A machine this far from the race's median is another machine.
 pub const UNSTEADY: f64 = 0.25;
-/// Launches of a point that must be left when unsteady ones are left out.
-pub const ENOUGH: usize = 3;
+/// Minimum number of launches of a point that must be left when unsteady ones are left out.
+pub const MIN_STEADY_LAUNCHES: usize = 3;
 
 /// Which point: index of the group (environment, suite, tasks), operation, bytes, metric.
 type Key = (usize, String, u64, Metric);
@@ -244,7 +244,7 @@ struct Context<'a> {
 impl Context<'_> {
     fn row(&self, (_, operation, bytes, metric): &Key, shares: &[Share]) -> Row {
         let calm: Vec<&Share> = shares.iter().filter(|share| share.steady).collect();
-        let used: Vec<&Share> = if calm.len() >= ENOUGH {
+        let used: Vec<&Share> = if calm.len() >= MIN_STEADY_LAUNCHES {
             calm
         } else {
             shares.iter().collect()
@@ -340,7 +340,7 @@ impl Context<'_> {
             };
             flags.push(why.to_owned());
         }
-        if used.len() < stats::FEW_LAUNCHES {
+        if used.len() < stats::MIN_LAUNCHES_FOR_RANKS {
             flags.push("few-launches".to_owned());
         }
         if used.iter().any(|share| !share.steady) {

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::stop::{Stop, Woken};
-use crate::tree::{self, GRACE, HASTE, Tree};
+use crate::tree::{self, STOP_TIMEOUT, TERM_TIMEOUT, Tree};
 
-/// The most that is kept of a program's output, in bytes: it may print without end.
-const MOST: u64 = 64 << 20;
-/// The last bytes of its errors that are kept.
-const LAST_WORDS: usize = 1 << 20;
-/// How long a line is awaited between two looks whether the race is to stop.
-const LOOK: Duration = Duration::from_millis(50);
+/// Maximum size of a program's output that is kept, in bytes: it may print without end.
+const MAX_OUTPUT_BYTES: u64 = 64 << 20;
+/// Size of the tail of its standard error that is kept, in bytes.
+const STDERR_TAIL_BYTES: usize = 1 << 20;
+/// Interval at which a wait for a line checks whether the race is to stop.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Starts the programs of a race: marks them, so that all of them can be found, and knows when the race is to stop.
 pub struct Supervisor {
@@ -72,7 +72,11 @@ impl Supervisor {
 
     /// Ends what programs have left behind that have ended long ago.
     pub fn end_leftovers(&self) {
-        let patience = if self.stop.is_asked() { HASTE } else { GRACE };
+        let patience = if self.stop.is_asked() {
+            STOP_TIMEOUT
+        } else {
+            TERM_TIMEOUT
+        };
         tree::end_leftovers(&self.beginning, patience);
     }
 
@@ -116,7 +120,7 @@ impl Running {
         let stderr = tree.child().stderr.take().context("no pipe")?;
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            let mut first = BufReader::new(stdout.take(MOST));
+            let mut first = BufReader::new(stdout.take(MAX_OUTPUT_BYTES));
             for line in first.by_ref().split(b'\n').map_while(Result::ok) {
                 if sender
                     .send(String::from_utf8_lossy(&line).into_owned())
@@ -149,10 +153,11 @@ impl Running {
         let deadline = Instant::now() + limit;
         loop {
             let rest = deadline.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(rest.min(LOOK)) {
+            match self.lines.recv_timeout(rest.min(STOP_CHECK_INTERVAL)) {
                 Ok(line) if line == wanted => return true,
                 Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) if rest > LOOK && !self.stop().is_asked() => {}
+                Err(RecvTimeoutError::Timeout)
+                    if rest > STOP_CHECK_INTERVAL && !self.stop().is_asked() => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
             }
         }
@@ -210,11 +215,15 @@ impl Running {
     fn finished(&mut self, woken: Woken, seconds: f64) -> Finished {
         let status = self.tree.child().try_wait().ok().flatten();
         let mut stdout = String::new();
-        let patience = if self.stop().is_asked() { HASTE } else { GRACE };
+        let patience = if self.stop().is_asked() {
+            STOP_TIMEOUT
+        } else {
+            TERM_TIMEOUT
+        };
         if !self.hear(&mut stdout, patience) {
             // A process that has outlived the program keeps a pipe open.
             self.tree.end_rest();
-            self.hear(&mut stdout, HASTE);
+            self.hear(&mut stdout, STOP_TIMEOUT);
         }
         let stderr = self.last_words.lock().map(|text| text.clone());
         Finished {
@@ -251,7 +260,7 @@ impl Running {
     }
 }
 
-/// Reads to the end and keeps the last [`LAST_WORDS`] bytes, or some more.
+/// Reads to the end and keeps the last [`STDERR_TAIL_BYTES`] bytes, or some more.
 fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut piece = [0; 4096];
     loop {
@@ -264,8 +273,8 @@ fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
             return;
         };
         kept.extend_from_slice(&piece[..bytes]);
-        if kept.len() > 2 * LAST_WORDS {
-            let surplus = kept.len() - LAST_WORDS;
+        if kept.len() > 2 * STDERR_TAIL_BYTES {
+            let surplus = kept.len() - STDERR_TAIL_BYTES;
             kept.drain(..surplus);
         }
     }
@@ -314,7 +323,7 @@ mod tests {
     use super::*;
     use crate::tree::{adopt_orphans, parent_of};
 
-    const LONG: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -392,20 +401,20 @@ mod tests {
         let (one, other) = (shell(deaf), shell(deaf));
         let all = [one, other].map(|mut command| supervisor.start(&mut command).unwrap());
         for one in &all {
-            assert!(one.await_line("up", LONG));
+            assert!(one.await_line("up", TEST_TIMEOUT));
         }
         let began = Instant::now();
         supervisor.stop().ask(2);
         assert!(
-            !all[0].await_line("more", LONG),
+            !all[0].await_line("more", TEST_TIMEOUT),
             "a wait for a line goes on"
         );
         let [first, second] = all;
-        let finished = first.finish_within(LONG).unwrap();
+        let finished = first.finish_within(TEST_TIMEOUT).unwrap();
         assert!(finished.interrupted && !finished.timed_out && !finished.success);
         let finished = Running::finish_together(vec![second], Duration::from_millis(1));
         assert!(finished[0].interrupted);
-        assert!(began.elapsed() < LONG / 4, "{:?}", began.elapsed());
+        assert!(began.elapsed() < TEST_TIMEOUT / 4, "{:?}", began.elapsed());
         assert!(supervisor.processes().is_empty());
     }
 
@@ -415,8 +424,8 @@ mod tests {
         let began = Instant::now();
         let supervisor = supervisor();
         let mut command = shell("echo whole; echo words >&2; setsid sleep 1000 &");
-        let finished = supervisor.run(&mut command, LONG).unwrap();
-        assert!(finished.success && began.elapsed() < LONG / 2);
+        let finished = supervisor.run(&mut command, TEST_TIMEOUT).unwrap();
+        assert!(finished.success && began.elapsed() < TEST_TIMEOUT / 2);
         let said = (finished.stdout.as_str(), finished.stderr.as_str());
         assert_eq!(said, ("whole\n", "words\n"));
         assert!(supervisor.processes().is_empty());
@@ -424,10 +433,10 @@ mod tests {
 
     #[test]
     fn errors_without_end_are_kept_by_their_last_words() {
-        let long = std::iter::repeat_n(b'x', 5 * LAST_WORDS).chain(*b"the reason");
+        let long = std::iter::repeat_n(b'x', 5 * STDERR_TAIL_BYTES).chain(*b"the reason");
         let kept = Mutex::new(Vec::new());
         keep_last(&long.collect::<Vec<u8>>()[..], &kept);
         let kept = kept.into_inner().unwrap();
-        assert!(kept.len() <= 2 * LAST_WORDS && kept.ends_with(b"xthe reason"));
+        assert!(kept.len() <= 2 * STDERR_TAIL_BYTES && kept.ends_with(b"xthe reason"));
     }
 }

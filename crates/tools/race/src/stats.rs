@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::duet::ratio::judge;
 use crate::results::{Metric, Row};
 
-/// With fewer launches than this an interval of ranks says little, so it is widened.
-pub const FEW_LAUNCHES: usize = 5;
+/// Number of launches below which an interval of ranks says little, so that it is widened.
+pub const MIN_LAUNCHES_FOR_RANKS: usize = 5;
 
 /// The median; the mean of the middle two for an even number. NaN of nothing.
 pub fn median(values: &[f64]) -> f64 {
@@ -46,7 +46,7 @@ pub fn interval(values: &[f64]) -> [f64; 2] {
     }
     let sorted = sorted(values);
     let (first, last) = (sorted[0], sorted[n - 1]);
-    if n < FEW_LAUNCHES {
+    if n < MIN_LAUNCHES_FOR_RANKS {
         let spread = if n == 1 {
             first.abs() * 0.25
         } else {

@@ -135,20 +135,20 @@ pub fn poll_until(
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(100);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(100);
 
     #[test]
     fn a_request_ends_a_wait_and_every_later_one() {
         let stop = Stop::new().unwrap();
         let began = Instant::now();
         let waiting = Arc::clone(&stop);
-        let wait = std::thread::spawn(move || waiting.wait(LONG));
+        let wait = std::thread::spawn(move || waiting.wait(TEST_TIMEOUT));
         assert_eq!(stop.asked(), None);
         stop.ask(SIGTERM);
         assert!(wait.join().unwrap());
-        assert!(stop.wait(LONG));
+        assert!(stop.wait(TEST_TIMEOUT));
         assert_eq!(stop.asked(), Some(SIGTERM));
-        assert!(began.elapsed() < LONG / 2);
+        assert!(began.elapsed() < TEST_TIMEOUT / 2);
     }
 
     #[test]
@@ -159,8 +159,8 @@ mod tests {
         let woken = |time| stop.await_ready(&fds, Instant::now() + time).unwrap();
         assert_eq!(woken(Duration::ZERO), Woken::Late);
         other.write_all(b"x").unwrap();
-        assert_eq!(woken(LONG), Woken::Ready(0));
+        assert_eq!(woken(TEST_TIMEOUT), Woken::Ready(0));
         stop.ask(SIGINT);
-        assert_eq!(woken(LONG), Woken::Stopped);
+        assert_eq!(woken(TEST_TIMEOUT), Woken::Stopped);
     }
 }

@@ -21,14 +21,14 @@ use crate::stop::{Stop, Woken, poll_until};
 
 /// The variable that carries the mark.
 pub const MARK: &str = "RACE_MARK";
-/// How long a launcher may take to end its tasks after SIGTERM,
-pub const GRACE: Duration = Duration::from_secs(2);
-/// and when the race is to stop.
-pub const HASTE: Duration = Duration::from_millis(500);
-/// How long the kernel may take to end a process that was killed.
-const KILLED: Duration = Duration::from_millis(200);
-/// How long a mark is looked for until nobody has it.
-const LOOKING: Duration = Duration::from_secs(1);
+/// Time a launcher has to end its tasks after SIGTERM.
+pub const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same when the race is to stop.
+pub const STOP_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time the kernel may take to end a process that was killed.
+const KILL_TIMEOUT: Duration = Duration::from_millis(200);
+/// Time limit for the search for processes with a mark, until nobody has it.
+const MARK_SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A command under way, with all it has started.
 pub struct Tree {
@@ -105,7 +105,7 @@ impl Drop for Tree {
 
 /// Ends several commands with all they have started, in the time of one.
 pub fn end_together(trees: &mut [&mut Tree]) {
-    let mut patience = Patience::of(GRACE);
+    let mut patience = Patience::of(TERM_TIMEOUT);
     let mut below = BTreeSet::new();
     let mut running = Vec::new();
     for tree in &mut *trees {
@@ -124,7 +124,7 @@ pub fn end_together(trees: &mut [&mut Tree]) {
             let _ = pidfd_send_signal(&process, Signal::KILL);
         }
         // Once it is reaped its children are this process's.
-        if ends_by(&process, Instant::now() + KILLED) {
+        if ends_by(&process, Instant::now() + KILL_TIMEOUT) {
             let _ = tree.child.try_wait();
         }
     }
@@ -140,7 +140,7 @@ pub fn end_adopted(pid: Pid, grace: Duration, stop: &Stop) {
     if !Patience::of(grace).await_end(&process, stop) {
         let _ = pidfd_send_signal(&process, Signal::KILL);
     }
-    if ends_by(&process, Instant::now() + KILLED) {
+    if ends_by(&process, Instant::now() + KILL_TIMEOUT) {
         reap(pid);
     }
 }
@@ -168,7 +168,7 @@ impl Patience {
                 .is_ok_and(|woken| woken == Woken::Stopped)
         {
             self.hasty = true;
-            self.deadline = self.deadline.min(Instant::now() + HASTE);
+            self.deadline = self.deadline.min(Instant::now() + STOP_TIMEOUT);
         }
         ends_by(process, self.deadline)
     }
@@ -215,7 +215,7 @@ fn marked(wanted: &dyn Fn(&str) -> bool) -> Vec<Marked> {
 
 /// Kills all that have one of these marks, and those that they start meanwhile.
 fn end_marked(wanted: &dyn Fn(&str) -> bool) {
-    let late = Instant::now() + LOOKING;
+    let late = Instant::now() + MARK_SEARCH_TIMEOUT;
     while Instant::now() < late {
         let found = marked(wanted);
         if found.is_empty() {
@@ -224,7 +224,7 @@ fn end_marked(wanted: &dyn Fn(&str) -> bool) {
         for one in &found {
             let _ = pidfd_send_signal(&one.process, Signal::KILL);
         }
-        let deadline = Instant::now() + KILLED;
+        let deadline = Instant::now() + KILL_TIMEOUT;
         for one in &found {
             if ends_by(&one.process, deadline) {
                 reap(one.pid);
@@ -276,7 +276,7 @@ pub fn end_all(pids: &BTreeSet<i32>) {
             killed.push(Marked { pid, process });
         }
     }
-    let deadline = Instant::now() + KILLED;
+    let deadline = Instant::now() + KILL_TIMEOUT;
     for one in killed {
         if ends_by(&one.process, deadline) {
             reap(one.pid);

@@ -54,7 +54,7 @@ mod tests {
     use crate::process::Supervisor;
     use crate::stop::Stop;
 
-    const LONG: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
     fn programs_that_ignore_a_signal_end_when_the_race_is_killed() {
@@ -67,9 +67,9 @@ mod tests {
         let script = "trap '' TERM; (setsid setsid sleep 1000 &); echo up; sleep 1000; sleep 1000";
         command.args(["-c", script]);
         let running = supervisor.start(&mut command).unwrap();
-        assert!(running.await_line("up", LONG));
+        assert!(running.await_line("up", TEST_TIMEOUT));
         drop(watchdog.pipe.take());
-        let finished = running.finish_within(LONG).unwrap();
+        let finished = running.finish_within(TEST_TIMEOUT).unwrap();
         assert!(!finished.timed_out && !finished.success);
         assert!(watchdog.shell.wait().unwrap().success());
         assert!(!folder.exists(), "the race's folder is left");

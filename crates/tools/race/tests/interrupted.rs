@@ -22,8 +22,8 @@ use regatta_race::stop::Stop;
 use regatta_race::{race, speed};
 
 const SIGINT: i32 = 2;
-/// An interrupted race takes about two seconds; a busy machine may take its time.
-const SOON: Duration = Duration::from_secs(12);
+/// Time limit for the end of an interrupted race, which takes about two seconds on a machine at rest.
+const STOP_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// A folder for a test's scripts and what they write, removed at the end.
 struct Folder(PathBuf);
@@ -125,7 +125,7 @@ fn interrupted(race: race::Race, until: impl FnOnce()) -> Result<Results, String
     stop.ask(SIGINT);
     let results = racing.join().expect("no panic");
     let took = asked.elapsed();
-    assert!(took < SOON, "{took:?} from the request to the end");
+    assert!(took < STOP_TIMEOUT, "{took:?} from the request to the end");
     results
 }
 

@@ -36,10 +36,10 @@ use regatta_slurm::rendezvous::{self, Answer, Hello, Versions};
 use crate::join::{Joined, join_error};
 use node_socket::NodeSocket;
 
-/// How long all tasks of a step may take to come, in seconds, unless the user says otherwise.
-const PATIENCE: u64 = 60;
-/// So much longer a task waits for the guardian's word on it.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time all tasks of a step have to come, in seconds, unless the user says otherwise.
+const DEFAULT_JOIN_TIMEOUT_SECONDS: u64 = 60;
+/// Time beyond that which a task waits for the guardian's word on it.
+const GUARDIAN_GRACE: Duration = Duration::from_secs(5);
 
 /// The versions of this program.
 const OURS: Versions = Versions {
@@ -63,7 +63,7 @@ pub(crate) fn step() -> Result<Option<Step>> {
 /// Becomes a task of the job that all tasks of the step are.
 pub(crate) fn join(step: &Step) -> Result<Joined> {
     let patience = patience()?;
-    let until = Instant::now() + patience + GRACE;
+    let until = Instant::now() + patience + GUARDIAN_GRACE;
     let name = node_socket::name(step);
     while Instant::now() < until {
         let socket = node_socket::open(&name);
@@ -101,7 +101,7 @@ pub(crate) fn join(step: &Step) -> Result<Joined> {
 
 fn patience() -> Result<Duration> {
     match std::env::var("REGATTA_JOIN_TIMEOUT") {
-        Err(_) => Ok(Duration::from_secs(PATIENCE)),
+        Err(_) => Ok(Duration::from_secs(DEFAULT_JOIN_TIMEOUT_SECONDS)),
         Ok(text) => text
             .parse()
             .ok()

@@ -14,10 +14,10 @@ use rustix::net::{
     SocketFlags, SocketType,
 };
 
-/// No answer is longer: sentences are short.
-const LONGEST: usize = 4096;
-/// How long a task that leaves waits for its guardian's nod.
-const NOD: Duration = Duration::from_secs(1);
+/// Maximum size of an answer, in bytes: sentences are short.
+const MAX_ANSWER_BYTES: usize = 4096;
+/// Time a task that leaves waits for its guardian's nod.
+const NOD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The node socket, as a task finds it.
 pub(super) enum NodeSocket {
@@ -71,7 +71,7 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
     if !readable(line.as_fd(), until) {
         return None;
     }
-    let mut bytes = [0_u8; LONGEST];
+    let mut bytes = [0_u8; MAX_ANSWER_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = rustix::io::retry_on_intr(|| {
@@ -97,6 +97,6 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
 /// Says that this end is done, and waits a moment for the other to have taken note.
 pub(super) fn part(line: &OwnedFd) {
     if rustix::net::shutdown(line, Shutdown::Write).is_ok() {
-        readable(line.as_fd(), Instant::now() + NOD);
+        readable(line.as_fd(), Instant::now() + NOD_TIMEOUT);
     }
 }

@@ -16,8 +16,8 @@ use regatta_slurm::rendezvous::{STARTED, Versions};
 use super::OURS;
 use crate::launcher_on_demand::program;
 
-/// The most that is read of what the command says.
-const LONGEST: u64 = 4096;
+/// Maximum number of bytes that are read of the command's output.
+const MAX_OUTPUT_BYTES: u64 = 4096;
 
 /// Starts the guardian that listens at this node socket. Tasks have to come there within `patience`.
 pub(super) fn start(listener: OwnedFd, patience: Duration) -> Result<()> {
@@ -42,7 +42,7 @@ fn run(command: &Path, listener: OwnedFd, patience: Duration) -> io::Result<Stri
     // It has the ends that are written to.
     drop(guardian);
     let mut said = Vec::new();
-    let read = reader.take(LONGEST).read_to_end(&mut said);
+    let read = reader.take(MAX_OUTPUT_BYTES).read_to_end(&mut said);
     // A program that ignores its children, or waits for all of them, has done that already.
     let _ = child.wait();
     read?;

@@ -252,7 +252,7 @@ fn memory_beyond_what_is_kept_goes_back_to_the_system() {
     let mut loans = LoanBlocks::default();
     let blocks = || rustix::fs::fstat(world.segment.fd()).unwrap().st_blocks;
     world.of(0, |around| {
-        let size = MOST_KEPT / 4;
+        let size = MAX_KEPT_BYTES / 4;
         let places: Vec<u64> = (0..8)
             .map(|_| loans.lend(around, size - LINE).unwrap().0)
             .collect();

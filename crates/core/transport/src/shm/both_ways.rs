@@ -16,24 +16,26 @@ use rustc_hash::FxHashMap;
 
 use crate::footprint::Footprint;
 
-/// So many messages in a row that get no answer go one way alone.
-const ALONE: u32 = 8;
-/// Where in a message's route its footprint is said: 0 is not said.
-const SAID: usize = 8;
-/// Where in a route it is said whether the message is one of the long ones, those that do not fit into a narrow pipe: something else may be best for them.
-const LONG: usize = 9;
+/// Number of unanswered messages in a row after which they count as going one way.
+const MAX_UNANSWERED_MESSAGES: u32 = 8;
+/// Index of a message's footprint in its route; 0 there says nothing.
+const FOOTPRINT_AT: usize = 8;
+/// Index in a route of whether the message does not fit into a narrow pipe: something else may be best for such messages.
+const IS_LONG_AT: usize = 9;
 
 /// Says in a message's route which footprint it has.
 pub(super) fn say(route: &mut Route, footprint: Footprint, long: bool) {
-    route[SAID] = 1 + footprint as u8;
-    route[LONG] = long as u8;
+    route[FOOTPRINT_AT] = 1 + footprint as u8;
+    route[IS_LONG_AT] = long as u8;
 }
 
 /// The footprint in a message's route, if there is one; the other task may have written what it likes.
 fn said(route: &Route) -> Option<(Footprint, bool)> {
     let all = [Footprint::Narrow, Footprint::Wide, Footprint::NonTemporal];
-    let footprint = all.into_iter().find(|&one| 1 + one as u8 == route[SAID])?;
-    Some((footprint, route[LONG] == 1))
+    let footprint = all
+        .into_iter()
+        .find(|&one| 1 + one as u8 == route[FOOTPRINT_AT])?;
+    Some((footprint, route[IS_LONG_AT] == 1))
 }
 
 /// The footprints of messages that came from tasks with lower numbers, of short ones and of long ones.
@@ -71,7 +73,7 @@ impl BothWays {
     pub(super) fn goes(&mut self, to: Peer, long: bool) {
         if let Entry::Occupied(mut came) = self.0.entry((to, long)) {
             came.get_mut().since += 1;
-            if came.get().since == ALONE {
+            if came.get().since == MAX_UNANSWERED_MESSAGES {
                 came.remove();
             }
         }
@@ -108,7 +110,7 @@ mod tests {
     fn messages_that_get_no_answer_have_a_footprint_of_their_own() {
         let mut both = BothWays::default();
         both.came(1, 0, &route(Footprint::Wide, false));
-        for _ in 0..ALONE {
+        for _ in 0..MAX_UNANSWERED_MESSAGES {
             assert_eq!(both.of_next(0, false), Some(Footprint::Wide));
             both.goes(0, false);
         }
@@ -122,7 +124,7 @@ mod tests {
         let mut both = BothWays::default();
         for code in [0, 4, 255] {
             let mut route = Route::default();
-            route[SAID] = code;
+            route[FOOTPRINT_AT] = code;
             both.came(1, 0, &route);
             assert_eq!(both.of_next(0, false), None);
         }

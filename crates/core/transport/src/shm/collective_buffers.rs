@@ -16,13 +16,15 @@ use regatta_segment::collective_buffer::{self, CollectiveBuffer};
 // The engine knows how many rounds a collective buffer keeps.
 const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);
 
-/// Contributions of fewer bytes are stored in the ordinary way: what that costs is not seen, since a core need not wait for so few stores.
-const LEARNED_FROM: usize = 3 << 10;
+/// Minimum size of a contribution whose stores are timed, in bytes: what smaller ones cost is not seen, since a core need not wait for
+/// so few stores.
+const MIN_LEARNED_BYTES: usize = 3 << 10;
 /// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
 const READ_OF_NON_TEMPORAL: u64 = 150;
 
-/// Wide areas that a task makes, of 2 MiB each: as many as it has wide rings at most. Groups that are quicker by them must not take the memory that others need.
-const MOST_AREAS: u32 = 7;
+/// Maximum number of wide areas of 2 MiB that a task makes, as many as it has wide rings at most: groups that are quicker by them must
+/// not take the memory that others need.
+const MAX_WIDE_AREAS: u32 = 7;
 
 /// A collective buffer as one member uses it: with how it stores its contributions.
 #[derive(Debug)]
@@ -45,8 +47,11 @@ struct Stores {
 impl Shm {
     /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
     fn buffer(&self, memory: CollectiveBuffer) -> MemberBuffer {
-        let mut learners =
-            ByLength::new(footprint::SHORT, [collective_buffer::WIDE; 2], self.policy);
+        let mut learners = ByLength::new(
+            footprint::MAX_SHORT_BYTES,
+            [collective_buffer::WIDE; 2],
+            self.policy,
+        );
         if memory.members() != 2 || self.crowded || self.job.geometry().wide == 0 {
             learners.stay_narrow();
         }
@@ -101,7 +106,7 @@ impl Stores {
         len: usize,
     ) -> Option<u64> {
         if self.area.is_none() && !self.refused {
-            let found = memory.wide_area(index, areas.get() < MOST_AREAS);
+            let found = memory.wide_area(index, areas.get() < MAX_WIDE_AREAS);
             let made = found.is_some_and(|(_, made)| made);
             areas.set(areas.get() + made as u32);
             self.area = found.map(|(area, _)| area);
@@ -174,7 +179,7 @@ impl CollectiveBuffers for Shm {
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        match from.len() >= LEARNED_FROM && !self.crowded {
+        match from.len() >= MIN_LEARNED_BYTES && !self.crowded {
             true => buffer.contribute(&self.areas, index, round, from),
             false => buffer.memory.contribute(index, round, from, None, false),
         }

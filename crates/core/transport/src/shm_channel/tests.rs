@@ -164,7 +164,7 @@ proptest! {
                 out.widen(true);
             }
             // The choice for payloads that fit into both may change at any time.
-            out.learners = ByLength::new(footprint::SHORT, [WIDE; 2], Policy::Learn);
+            out.learners = ByLength::new(footprint::MAX_SHORT_BYTES, [WIDE; 2], Policy::Learn);
             if kind != 0 && out.wide.is_some() {
                 out.learners.short.keep_wide();
                 out.learners.long.keep_wide();

@@ -15,14 +15,14 @@
 //! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
 //! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
 //! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
-//! short and something long in turn. So after a run of fewer than [`RUN`] frames by the bypass the next [`SHY`] that go by the connection come before any goes ahead.
+//! short and something long in turn. So after a run of fewer than [`MIN_RUN_FRAMES`] frames by the bypass the next [`HOLD_BACK_FRAMES`] that go by the connection come before any goes ahead.
 //!
 //! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; the oldest that is
 //! not confirmed was so at the last tick of the progress thread, 5 to 10 ms ago; the bypass refuses a frame; the task goes to sleep, or leaves. After a
 //! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
 //! never answers, so it is not used, and costs four frames a second. Tasks that sleep between their messages, or are away, hardly use it.
 //!
-//! *Opening.* After [`SOON`] frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`]); the other one
+//! *Opening.* After [`FRAMES_BEFORE_OFFER`] frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`]); the other one
 //! offers in return if it can. A question each way must be answered on the bypass before it is used. That takes the right to open such sockets, an
 //! address on the same segment, and tasks that have cores of their own; nothing is said when it comes to nothing. The bypass goes
 //! with its connection: frames that have come by it are still taken until there is another one.
@@ -39,36 +39,36 @@ use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
 use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::early::{AHEAD, Early};
-use super::link::{LONGEST, Link, Trouble};
+use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
 use super::phase::Phase;
 
-/// Frames that have come on a connection before a bypass is offered.
-pub(super) const SOON: u32 = 32;
-/// Frames without an answer.
+/// Number of frames that must have come on a connection before a bypass is offered.
+pub(super) const FRAMES_BEFORE_OFFER: u32 = 32;
+/// Maximum number of frames without an answer.
 pub(super) const WINDOW: u64 = 16;
-/// Words that may be without an answer beside them.
+/// Maximum number of words without an answer, beside the frames.
 pub(super) const WORDS: u64 = 4;
-/// So many frames that were taken are confirmed, if nothing else goes back.
-const OWED: u32 = 8;
-/// Of so many looks while frames come by the bypass one is at the connection.
-const LOOKS: u32 = 64;
-/// Microseconds after which a look includes the connection again. Programs that look rarely always include it.
-pub(super) const MAX_UNLOOKED: u64 = 20;
-/// Most reads of the connection between two confirmations of them.
-const GAP: u32 = 64;
-/// Questions without an answer, a tick apart.
-const QUESTIONS: u32 = 3;
-/// After a frame that had to be repeated without being lost, because one of the tasks was away or slept, so many do not go by the bypass: it
-/// saves such tasks nothing.
-const REST: u32 = 32;
+/// Number of frames taken after which they are confirmed, if nothing else goes back.
+const FRAMES_PER_CONFIRMATION: u32 = 8;
+/// Number of polls, while frames come by the bypass, of which one includes the connection.
+const CONNECTION_CHECK_INTERVAL_POLLS: u32 = 64;
+/// Microseconds after which a poll includes the connection in any case. Programs that poll rarely always include it.
+pub(super) const CONNECTION_CHECK_INTERVAL_MICROSECONDS: u64 = 20;
+/// Maximum number of reads of the connection between two confirmations of them.
+const MAX_READS_PER_CONFIRMATION: u32 = 64;
+/// Maximum number of questions without an answer, a tick apart.
+const MAX_UNANSWERED_QUESTIONS: u32 = 3;
+/// Number of frames that do not go by the bypass after one that had to be repeated without being lost, because one of the tasks was
+/// away or slept: it saves such tasks nothing.
+const REST_FRAMES: u32 = 32;
 /// A new key has not been told of yet.
 const UNTOLD: u64 = u64::MAX;
-/// A run of fewer frames by the bypass than this makes the sender shy.
-const RUN: u32 = 8;
-/// Frames of a shy sender that go by the connection before one goes ahead of it.
-const SHY: u32 = 128;
-/// Bytes of the longest frame, and more.
-const ROOM: usize = 2048;
+/// Minimum number of frames in a run by the bypass; after a shorter one the sender holds back.
+const MIN_RUN_FRAMES: u32 = 8;
+/// Number of frames that go by the connection, after a short run, before one goes ahead of it.
+const HOLD_BACK_FRAMES: u32 = 128;
+/// Size of the buffers, in bytes: the longest frame fits.
+const BUFFER_BYTES: usize = 2048;
 const TAG: usize = regatta_secure::TAG;
 
 /// One end of a bypass.
@@ -82,8 +82,8 @@ pub(crate) struct Bypass {
     pub(super) slot: u8,
     /// The other side has offered as well.
     met: bool,
-    plain: Box<[u8; ROOM]>,
-    out: Box<[u8; ROOM]>,
+    plain: Box<[u8; BUFFER_BYTES]>,
+    out: Box<[u8; BUFFER_BYTES]>,
     /// Bytes of the longest parcel.
     most: usize,
     /// Behind the last frame that has come; and what the other side has said of ours.
@@ -117,7 +117,7 @@ pub(crate) struct Bypass {
     looks: u32,
     /// When the connection was looked at, in ticks.
     looked: u64,
-    /// [`MAX_UNLOOKED`], in ticks.
+    /// [`CONNECTION_CHECK_INTERVAL_MICROSECONDS`], in ticks.
     max_unlooked: u64,
 }
 
@@ -149,8 +149,8 @@ impl Bypass {
             mtu,
             slot,
             met: false,
-            plain: Box::new([0; ROOM]),
-            out: Box::new([0; ROOM]),
+            plain: Box::new([0; BUFFER_BYTES]),
+            out: Box::new([0; BUFFER_BYTES]),
             most: 0,
             got: 0,
             peer_got: 0,
@@ -171,7 +171,7 @@ impl Bypass {
             lately: false,
             looks: 0,
             looked: 0,
-            max_unlooked: ticks_of(MAX_UNLOOKED),
+            max_unlooked: ticks_of(CONNECTION_CHECK_INTERVAL_MICROSECONDS),
         }
     }
 
@@ -179,7 +179,9 @@ impl Bypass {
     fn meet(&mut self, offer: &Offer) {
         let packet = usize::from(offer.mtu.min(self.mtu));
         let around = FRONT - regatta_wire::bypass::ETHERNET + WORD + TAG;
-        self.most = packet.min(ROOM / 2 + ROOM / 4).saturating_sub(around);
+        self.most = packet
+            .min(BUFFER_BYTES / 2 + BUFFER_BYTES / 4)
+            .saturating_sub(around);
         self.out[..FRONT].copy_from_slice(&offer.front(&self.mac));
         self.met = true;
     }
@@ -240,7 +242,7 @@ impl Bypass {
         match gone {
             true => self.owed = 0,
             // A queue that is full, or an interface that is down: it may take frames later.
-            false => self.rest = REST,
+            false => self.rest = REST_FRAMES,
         }
         gone
     }
@@ -268,7 +270,7 @@ impl Bypass {
         self.looks = self.looks.wrapping_add(1);
         let now = ticks();
         let is_soon = now.wrapping_sub(self.looked) < self.max_unlooked;
-        let spares = !self.looks.is_multiple_of(LOOKS) && is_soon;
+        let spares = !self.looks.is_multiple_of(CONNECTION_CHECK_INTERVAL_POLLS) && is_soon;
         if !spares {
             self.looked = now;
         }
@@ -308,7 +310,7 @@ impl Link {
         if let Some(bypass) = &mut self.bypass {
             bypass.said_at = self.heard_bytes;
             bypass.shy = match std::mem::take(&mut bypass.run) {
-                1..RUN => SHY,
+                1..MIN_RUN_FRAMES => HOLD_BACK_FRAMES,
                 _ => bypass.shy.saturating_sub(1),
             };
             self.change_bypass_key();
@@ -449,7 +451,9 @@ impl Link {
             .as_deref_mut()
             .filter(|bypass| bypass.slot == slot);
         let length = sealed.len().checked_sub(TAG);
-        let (Some(bypass), Some(length)) = (bypass, length.filter(|&length| length <= ROOM)) else {
+        let (Some(bypass), Some(length)) =
+            (bypass, length.filter(|&length| length <= BUFFER_BYTES))
+        else {
             return Ok(());
         };
         if !bypass
@@ -564,7 +568,7 @@ impl Link {
     /// Confirms many frames that were taken, if nothing else has done so.
     #[inline]
     fn confirm_many(&mut self) {
-        let owes = |bypass: &Bypass| bypass.owed >= OWED;
+        let owes = |bypass: &Bypass| bypass.owed >= FRAMES_PER_CONFIRMATION;
         if self.bypass.as_deref().is_some_and(owes) {
             self.confirm_by_bypass();
         }
@@ -579,7 +583,7 @@ impl Link {
         bypass.lately = false;
         bypass.read += 1;
         if bypass.read >= bypass.gap && bypass.met {
-            (bypass.read, bypass.gap) = (0, (bypass.gap * 2).min(GAP));
+            (bypass.read, bypass.gap) = (0, (bypass.gap * 2).min(MAX_READS_PER_CONFIRMATION));
             self.confirm_by_bypass();
         }
     }
@@ -595,7 +599,7 @@ impl Link {
     pub(super) fn repeat_by_connection(&mut self) {
         if self.outbox.is_unsure() && self.is_open() {
             if let Some(bypass) = &mut self.bypass {
-                (bypass.rest, bypass.run) = (REST, 0);
+                (bypass.rest, bypass.run) = (REST_FRAMES, 0);
             }
             self.outbox.repeat_unsure();
             self.pump(0);
@@ -619,7 +623,7 @@ impl Link {
             self.ask_by_bypass();
             return true;
         }
-        let asks = bypass.is_in_doubt() && bypass.questions < QUESTIONS;
+        let asks = bypass.is_in_doubt() && bypass.questions < MAX_UNANSWERED_QUESTIONS;
         if asks {
             bypass.questions += 1;
             self.say_by_bypass(true);
@@ -647,7 +651,7 @@ fn sound_frame(parcel: &[u8]) -> Result<Head, Trouble> {
         Some(Ok(head))
             if matches!(head.parcel, Parcel::Frame(_))
                 && head.size() == parcel.len()
-                && head.length as usize <= LONGEST =>
+                && head.length as usize <= MAX_PAYLOAD_BYTES =>
         {
             Ok(head)
         }

@@ -14,7 +14,7 @@ use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::bypass::{MAX_UNLOOKED, WINDOW};
+use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, WINDOW};
 use super::early::AHEAD;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
@@ -832,7 +832,7 @@ fn only_looks_in_quick_succession_spare_the_connection() {
     );
     for _ in 0..3 {
         let start = ticks();
-        while ticks().wrapping_sub(start) <= ticks_of(MAX_UNLOOKED) {}
+        while ticks().wrapping_sub(start) <= ticks_of(CONNECTION_CHECK_INTERVAL_MICROSECONDS) {}
         assert!(!bypass.spares_look(), "the last look was long ago");
     }
 }

@@ -17,10 +17,10 @@ use super::link::Link;
 use super::phase::Phase;
 use super::{BYPASSES, Tcp};
 
-/// Bypasses at a time.
-const MOST: usize = FRAMES / (WINDOW + WORDS) as usize;
-/// Frames taken in one look.
-const TURN: usize = 32;
+/// Maximum number of bypasses at a time.
+const MAX_BYPASSES: usize = FRAMES / (WINDOW + WORDS) as usize;
+/// Maximum number of frames taken in one poll.
+const FRAMES_PER_POLL: usize = 32;
 
 /// The bypasses of a task.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Bypasses {
     socket: Option<PacketSocket>,
     /// Why there is none: the last attempt failed so.
     refused: Option<ErrorKind>,
-    peers: [Option<Peer>; MOST],
+    peers: [Option<Peer>; MAX_BYPASSES],
     /// The progress thread ticks.
     ticks: bool,
 }
@@ -43,7 +43,7 @@ impl Bypasses {
             crowded: false,
             socket: None,
             refused: None,
-            peers: [None; MOST],
+            peers: [None; MAX_BYPASSES],
             ticks: false,
         }
     }
@@ -80,7 +80,7 @@ impl Tcp {
         let Some(socket) = &mut bypasses.socket else {
             return;
         };
-        for _ in 0..TURN {
+        for _ in 0..FRAMES_PER_POLL {
             let Some(frame) = socket.front() else {
                 return;
             };
@@ -107,7 +107,7 @@ impl Tcp {
     /// All frames that are in the ring: something is about to end.
     #[cold]
     pub(super) fn take_all_frames(&mut self) {
-        for _ in 0..FRAMES.div_ceil(TURN) {
+        for _ in 0..FRAMES.div_ceil(FRAMES_PER_POLL) {
             self.look_at_bypasses();
         }
     }
@@ -224,7 +224,7 @@ impl Tcp {
             let bypass = link.and_then(|link| link.bypass.as_ref());
             bypass.is_none_or(|bypass| usize::from(bypass.slot) != *slot)
         };
-        Some((0..MOST).find(is_free)? as u8)
+        Some((0..MAX_BYPASSES).find(is_free)? as u8)
     }
 
     /// Makes the socket, on the Ethernet segment on which a peer is; `None`: there can be none, or the task has one on another segment.

@@ -12,11 +12,11 @@ use regatta_wire::{Frame, Kind};
 use super::Tcp;
 use super::phase::Phase;
 use regatta_connection::dial;
-use regatta_segment::job::{Job, MOST_TASKS};
+use regatta_segment::job::{Job, MAX_TASKS};
 use regatta_segment::place::{Key, Places, listen_at};
 
 pub(super) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) const WORD: Frame = Frame {
     kind: Kind::Eager,
     context: 0,
@@ -33,7 +33,7 @@ pub(super) fn task_on(me: u32, listeners: &[TcpListener; 2], trusted: bool) -> T
         host_of: vec![0, 1],
         key: Key::taken(&mut [3; 32]),
         trusted,
-        most: MOST_TASKS,
+        most: MAX_TASKS,
     };
     let job = Job::create_across(&places).unwrap();
     for (rank, listener) in (0..).zip(listeners) {
@@ -47,7 +47,7 @@ pub(super) fn task_on(me: u32, listeners: &[TcpListener; 2], trusted: bool) -> T
 pub(super) fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
     let start = Instant::now();
     while !is_so(task) {
-        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(start.elapsed() < AWAIT_TIMEOUT, "not in time: {what}");
         task.poll();
     }
 }

@@ -7,7 +7,7 @@ use std::mem::discriminant;
 use std::sync::atomic::Ordering;
 
 use regatta_engine::Peer;
-use regatta_wire::deadlock_probe::{DeadlockProbe, MEMBERS};
+use regatta_wire::deadlock_probe::{DeadlockProbe, MAX_MEMBERS};
 
 use super::Tcp;
 
@@ -82,7 +82,7 @@ impl Tcp {
     /// Tell a peer that the wait it has shown with `word` is part of a circle. False: not now.
     pub(crate) fn send_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
         let members = members.to_vec();
-        let link = self.link(peer).filter(|_| members.len() <= MEMBERS);
+        let link = self.link(peer).filter(|_| members.len() <= MAX_MEMBERS);
         link.is_some_and(|link| link.send_probe(&DeadlockProbe::Circle { word, members }))
     }
 

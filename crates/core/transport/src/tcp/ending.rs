@@ -8,8 +8,8 @@
 //! * The end of its connection has been *read*, with everything in front of it. A hang-up that the kernel reports is not
 //!   that: it is reported as soon as it has come, however much is still unread.
 //! * There is no connection, so nothing is on its way.
-//! * Nothing has come for [`GRACE`]: the end does not come from a host that has been cut off.
-//! * [`MOST`] has passed. A task that lives, and that the table calls dead because its host was cut off from the launcher,
+//! * Nothing has come for [`DRAIN_IDLE_TIMEOUT`]: the end does not come from a host that has been cut off.
+//! * [`MAX_DRAIN_TIME`] has passed. A task that lives, and that the table calls dead because its host was cut off from the launcher,
 //!   could go on sending.
 //!
 //! Reading never has to wait for the engine: an inbox has room for every frame that an honest peer sends before it hears that
@@ -25,13 +25,13 @@ use super::link::Link;
 use super::phase::Phase;
 use regatta_segment::job::TaskState;
 
-/// A peer that is gone, and whose connection has not ended, gets so long for the next bytes.
-const GRACE: Duration = Duration::from_millis(200);
-/// And so long in all.
-const MOST: Duration = Duration::from_secs(2);
+/// Time without new bytes after which the connection of a peer that is gone is not waited for any more.
+const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_millis(200);
+/// Maximum time for which more is awaited from such a peer.
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// Looks at a connection in one go, each for up to 64 KiB: more than the kernel holds. A peer that lives sends on meanwhile.
-const LOOKS: usize = 256;
+/// Maximum number of reads in one go, each of up to 64 KiB: more than the kernel holds. A peer that lives sends on meanwhile.
+const MAX_DRAIN_READS: usize = 256;
 
 /// How long more may come from a peer that the table calls gone.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Farewell {
 impl Link {
     /// Receives everything that is there, also what the drain of a stream would take.
     pub(crate) fn read_out(&mut self) {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_DRAIN_READS {
             match self.try_receive() {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -63,12 +63,12 @@ impl Link {
         }
         let heard = self.heard_bytes;
         let farewell = self.farewell.get_or_insert(Farewell {
-            quiet: now + GRACE,
-            over: now + MOST,
+            quiet: now + DRAIN_IDLE_TIMEOUT,
+            over: now + MAX_DRAIN_TIME,
             heard,
         });
         if farewell.heard != heard {
-            (farewell.quiet, farewell.heard) = (now + GRACE, heard);
+            (farewell.quiet, farewell.heard) = (now + DRAIN_IDLE_TIMEOUT, heard);
         }
         now < farewell.quiet.min(farewell.over)
     }
@@ -162,7 +162,7 @@ mod tests {
         link.phase = Phase::Open(Channel::plain(OwnedFd::from(ours)));
         let word = Head::bare(Parcel::Taken, 0, 0).encode();
         let start = Instant::now();
-        let tick = GRACE * 3 / 4;
+        let tick = DRAIN_IDLE_TIMEOUT * 3 / 4;
         let (mut now, mut ticks) = (start, 0);
         while link.may_receive_more(now) {
             theirs.write_all(&word).unwrap();
@@ -170,9 +170,15 @@ mod tests {
             link.receive();
             (now, ticks) = (now + tick, ticks + 1);
         }
-        assert!(now >= start + MOST && now < start + MOST + tick, "{ticks}");
+        assert!(
+            now >= start + MAX_DRAIN_TIME && now < start + MAX_DRAIN_TIME + tick,
+            "{ticks}"
+        );
         link.farewell = None;
         assert!(link.may_receive_more(now) && link.may_receive_more(now + tick));
-        assert!(!link.may_receive_more(now + GRACE), "nothing came");
+        assert!(
+            !link.may_receive_more(now + DRAIN_IDLE_TIMEOUT),
+            "nothing came"
+        );
     }
 }

@@ -84,11 +84,11 @@ mod tests {
 
     use super::*;
     use crate::tcp::engine_streams::route;
-    use regatta_segment::job::{Cause, Job, MOST_TASKS};
+    use regatta_segment::job::{Cause, Job, MAX_TASKS};
     use regatta_segment::place::{Key, Places};
 
-    const PATIENCE: Duration = Duration::from_secs(20);
-    const MANY: u32 = 20;
+    const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
+    const PEERS: u32 = 20;
     const WORD: Frame = Frame {
         kind: Kind::Eager,
         context: 0,
@@ -97,14 +97,14 @@ mod tests {
 
     /// Task 0 on a host of its own, all others on another one.
     fn task(me: u32, listener: &TcpListener) -> Tcp {
-        let mut host_of = vec![1; 1 + MANY as usize];
+        let mut host_of = vec![1; 1 + PEERS as usize];
         host_of[0] = 0;
         let places = Places {
             here: u32::from(me != 0),
             host_of,
             key: Key::taken(&mut [3; 32]),
             trusted: true,
-            most: MOST_TASKS,
+            most: MAX_TASKS,
         };
         let job = Job::create_across(&places).unwrap();
         job.set_address(0, listener.local_addr().unwrap());
@@ -118,7 +118,7 @@ mod tests {
     fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
         let start = Instant::now();
         while !is_so(task) {
-            assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+            assert!(start.elapsed() < AWAIT_TIMEOUT, "not in time: {what}");
             task.poll();
         }
     }
@@ -145,7 +145,7 @@ mod tests {
     fn links_of_peers_that_are_gone_are_freed_when_all_that_they_sent_has_been_taken() {
         let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
         let mut task = task(0, &listener);
-        for peer in 1..=MANY {
+        for peer in 1..=PEERS {
             comes_and_goes(&mut task, peer, &listener);
             task.part(peer);
             for _ in 0..2 {

@@ -12,10 +12,10 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::outbox::{RETAIN, SPARE};
 
-/// An honest peer keeps at most this much that has not been taken.
-const MOST: usize = RETAIN + SPARE;
-/// Bytes asked for at a time.
-const LOOK: usize = 64 << 10;
+/// Maximum number of bytes that an honest peer keeps and that have not been taken.
+const MAX_UNTAKEN_BYTES: usize = RETAIN + SPARE;
+/// Size of one read, in bytes.
+const READ_BYTES: usize = 64 << 10;
 /// Kind of a head that stands for a hole.
 const HOLE: u8 = 0;
 
@@ -35,7 +35,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new() -> Inbox {
         Inbox {
-            bytes: vec![0; 2 * MOST + LOOK].into_boxed_slice(),
+            bytes: vec![0; 2 * MAX_UNTAKEN_BYTES + READ_BYTES].into_boxed_slice(),
             start: 0,
             scanned: 0,
             end: 0,
@@ -55,13 +55,13 @@ impl Inbox {
         if self.start == self.end {
             (self.start, self.scanned, self.end) = (0, 0, 0);
         }
-        if self.bytes.len() - self.end < LOOK {
+        if self.bytes.len() - self.end < READ_BYTES {
             self.compact();
-            if self.scanned > MOST || self.bytes.len() - self.end < LOOK {
+            if self.scanned > MAX_UNTAKEN_BYTES || self.bytes.len() - self.end < READ_BYTES {
                 return None;
             }
         }
-        Some(&mut self.bytes[self.end..self.end + LOOK])
+        Some(&mut self.bytes[self.end..self.end + READ_BYTES])
     }
 
     /// Has nothing come of a parcel that is not here as a whole?

@@ -11,27 +11,27 @@ use regatta_wire::bypass::Offer;
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::bypass::{Bypass, SOON};
+use super::bypass::{Bypass, FRAMES_BEFORE_OFFER};
 use super::deadlock_probe::{self, Heard};
 use super::ending::Farewell;
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
 use super::stall::Stall;
-use super::stream::{self, InStream, MOST, OutStream};
+use super::stream::{self, InStream, MAX_OUT_STREAMS, OutStream};
 use super::stream_limit::{Noticed, Opened};
 use chunks::InChunk;
 use regatta_connection::channel::Channel;
 
-/// Longest payload of a frame.
-pub(crate) const LONGEST: usize = 16 << 10;
-/// Bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
-const TAIL: usize = 4 << 10;
-/// Bytes asked for of an encrypted connection where nothing is known of what comes: any frame, and of a large message behind its offer little,
-/// as that would have to be copied once more.
-const SIP: usize = HEAD + LONGEST;
-/// Looks for a frame, while a chunk that somebody drains is in front of it, before it is put aside.
-const PATIENCE: u32 = 64;
+/// Maximum size of a frame's payload, in bytes.
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 16 << 10;
+/// Number of bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
+const TAIL_BYTES: usize = 4 << 10;
+/// Size of a read of an encrypted connection where nothing is known of what comes, in bytes: room for any frame, and for little of a
+/// large message behind its offer, as that would have to be copied once more.
+const SMALL_READ_BYTES: usize = HEAD + MAX_PAYLOAD_BYTES;
+/// Number of polls for a frame, while a chunk that somebody drains is in front of it, after which the chunk is put aside.
+const MAX_CHUNK_POLLS: u32 = 64;
 
 /// The reason of a peer that says [`Parcel::Closed`].
 pub(crate) const CLOSED: &str =
@@ -501,7 +501,7 @@ impl Link {
 
     pub(super) fn try_receive(&mut self) -> Result<bool, Trouble> {
         let sips = !self.gushes && self.comes_in_pieces();
-        self.receive_some(if sips { SIP } else { usize::MAX })
+        self.receive_some(if sips { SMALL_READ_BYTES } else { usize::MAX })
     }
 
     /// Are small pieces received as cheaply as large ones? An encrypted connection holds what it has received; of another one
@@ -532,7 +532,7 @@ impl Link {
         if self.has_early() {
             self.go_on_with_early()?;
         }
-        self.gushes = n == asked && n >= SIP && self.chunk.is_none();
+        self.gushes = n == asked && n >= SMALL_READ_BYTES && self.chunk.is_none();
         if !self.hint {
             self.has_read();
         }
@@ -569,7 +569,7 @@ impl Link {
                 answer = true;
                 continue;
             }
-            if matches!(head.parcel, Parcel::Frame(_)) && head.length as usize > LONGEST {
+            if matches!(head.parcel, Parcel::Frame(_)) && head.length as usize > MAX_PAYLOAD_BYTES {
                 return Err("a frame is longer than frames may be".into());
             }
             if there < head.length as usize {
@@ -648,7 +648,7 @@ impl Link {
     #[inline]
     fn count_frame(&mut self) {
         self.frames = self.frames.wrapping_add(1);
-        self.wants_bypass |= self.frames == SOON;
+        self.wants_bypass |= self.frames == FRAMES_BEFORE_OFFER;
     }
 
     fn deadlock_probe(&mut self, head: &Head) -> Result<bool, Trouble> {
@@ -727,7 +727,7 @@ impl Link {
     /// Open a stream for a message to the peer.
     pub(crate) fn open_out(&mut self, message: &Views) -> Option<u32> {
         let open = self.outs.iter().filter(|stream| stream.is_counted());
-        if open.count() >= MOST || !self.opened.may_open() || !self.outbox.has_room(0) {
+        if open.count() >= MAX_OUT_STREAMS || !self.opened.may_open() || !self.outbox.has_room(0) {
             return None;
         }
         self.opened.open();

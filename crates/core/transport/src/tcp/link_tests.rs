@@ -10,10 +10,10 @@ use regatta_memory::views::Views;
 use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::link::{LONGEST, Link, Trouble};
+use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
 use super::outbox::RETAIN;
 use super::phase::Phase;
-use super::stream_limit::MOST_HELD;
+use super::stream_limit::MAX_HELD_STREAMS;
 use regatta_connection::channel::Channel;
 
 const EMPTY: Frame = Frame {
@@ -105,7 +105,7 @@ fn what_breaks_the_protocol_is_a_fault() {
         (bare(Parcel::Closed).to_vec(), "made no sense to it"),
         (vec![0; HEAD], "a head that makes no sense"),
         (
-            frame(LONGEST + 1, 0).encode().to_vec(),
+            frame(MAX_PAYLOAD_BYTES + 1, 0).encode().to_vec(),
             "longer than frames",
         ),
         (
@@ -183,10 +183,10 @@ fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
             told.push(id);
             exchange(&mut links);
             links[0].outs.retain(|stream| !stream.complete);
-            assert!(told.len() as u64 <= MOST_HELD);
+            assert!(told.len() as u64 <= MAX_HELD_STREAMS);
         }
         assert!(links[0].outs.is_empty(), "a short stream needs no receive");
-        assert_eq!(told.len() as u64, MOST_HELD);
+        assert_eq!(told.len() as u64, MAX_HELD_STREAMS);
         for id in told.drain(..) {
             links[1].attach_in(id).unwrap();
             assert_eq!(
@@ -203,7 +203,7 @@ fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
 #[test]
 fn streams_of_this_side_are_none_of_the_peers() {
     let (mut link, mut theirs) = open();
-    (0..4 * MOST_HELD).for_each(|_| {
+    (0..4 * MAX_HELD_STREAMS).for_each(|_| {
         link.open_in();
     });
     feed(&mut link, &mut theirs, &chunk(2, 0, 1));
@@ -334,7 +334,11 @@ fn a_connection_that_takes_nothing_more_comes_to_its_end() {
 #[test]
 fn who_only_sends_is_held_up() {
     let (mut link, mut theirs) = open();
-    let one = [&frame(LONGEST, 0).encode()[..], &vec![7; LONGEST]].concat();
+    let one = [
+        &frame(MAX_PAYLOAD_BYTES, 0).encode()[..],
+        &vec![7; MAX_PAYLOAD_BYTES],
+    ]
+    .concat();
     let mut sent = 0usize;
     for _ in 0..1000 {
         // Nobody takes the frames.
@@ -367,7 +371,11 @@ fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
     for _ in 0..100 {
         link.open_in();
     }
-    let one = [&frame(LONGEST, 0).encode()[..], &vec![7; LONGEST]].concat();
+    let one = [
+        &frame(MAX_PAYLOAD_BYTES, 0).encode()[..],
+        &vec![7; MAX_PAYLOAD_BYTES],
+    ]
+    .concat();
     let many = 1000;
     for _ in 0..many {
         feed(&mut link, &mut theirs, &one);

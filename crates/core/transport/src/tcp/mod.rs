@@ -107,7 +107,7 @@ pub(crate) struct Tcp {
 
 impl Tcp {
     /// Longest payload of a frame.
-    pub(crate) const EAGER: usize = link::LONGEST;
+    pub(crate) const EAGER: usize = link::MAX_PAYLOAD_BYTES;
 
     /// For task `me`, which is called at `listener`.
     pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {

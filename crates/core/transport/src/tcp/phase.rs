@@ -115,7 +115,7 @@ impl Link {
 
 /// How long to rest after so many attempts in vain.
 pub(crate) fn rest(attempts: u32) -> Duration {
-    const FIRST: Duration = Duration::from_millis(10);
-    const LONGEST: Duration = Duration::from_millis(500);
-    (FIRST * (1 << attempts.min(6))).min(LONGEST)
+    const MIN_REST: Duration = Duration::from_millis(10);
+    const MAX_REST: Duration = Duration::from_millis(500);
+    (MIN_REST * (1 << attempts.min(6))).min(MAX_REST)
 }

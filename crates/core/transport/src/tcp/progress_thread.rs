@@ -1,7 +1,7 @@
 //! A thread that gets out what a task has said and left behind.
 //!
 //! A call may be over while its words are still here: the connection they are for is being made, or its socket takes no more
-//! just now. The task's next call goes on with that. When none comes within [`PATIENCE`], because the task computes or waits
+//! just now. The task's next call goes on with that. When none comes within [`TAKEOVER_DELAY`], because the task computes or waits
 //! for something else than messages, this thread does it in its place; otherwise whoever waits for those words would wait
 //! as long as the task stays away.
 //!
@@ -20,13 +20,15 @@ use std::time::{Duration, Instant};
 
 use regatta_connection::library_thread;
 
-/// A task that makes calls gets so long for the next one.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// In its place there is a look this often, for so many looks; then the other side is away too.
-const LOOK: Duration = Duration::from_millis(5);
-const LOOKS: u32 = 40;
-const RARE_LOOK: Duration = Duration::from_millis(100);
-/// Between two ticks of the watch.
+/// Time a task that makes calls has for the next one before this thread acts in its place.
+const TAKEOVER_DELAY: Duration = Duration::from_millis(20);
+/// Interval at which the thread makes progress in the task's place.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(5);
+/// Number of such rounds after which the other side counts as away, too.
+const MAX_FREQUENT_PROGRESS: u32 = 40;
+/// Interval between rounds from then on.
+const RARE_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Interval between two ticks of the watch.
 const TICK: Duration = Duration::from_millis(250);
 /// Between two ticks of bypasses.
 const BYPASS_TICK: Duration = Duration::from_millis(5);
@@ -168,7 +170,7 @@ impl ProgressThread {
 fn finish(shared: &Shared, go_on: fn()) {
     while !shared.await_work() {
         let mut seen = shared.turns.load(Ordering::Relaxed);
-        let (mut patience, mut looks, mut calm) = (PATIENCE, 0, seen);
+        let (mut patience, mut looks, mut calm) = (TAKEOVER_DELAY, 0, seen);
         let mut tick = Instant::now() + TICK;
         while shared.has_work() {
             let left = tick.saturating_duration_since(Instant::now());
@@ -199,13 +201,17 @@ fn finish(shared: &Shared, go_on: fn()) {
             let turns = shared.turns.load(Ordering::Relaxed);
             if turns != seen {
                 // The task is there.
-                (seen, patience, looks) = (turns, PATIENCE, 0);
+                (seen, patience, looks) = (turns, TAKEOVER_DELAY, 0);
                 continue;
             }
             go_on();
             seen = shared.turns.load(Ordering::Relaxed);
             looks += 1;
-            patience = if looks < LOOKS { LOOK } else { RARE_LOOK };
+            patience = if looks < MAX_FREQUENT_PROGRESS {
+                PROGRESS_INTERVAL
+            } else {
+                RARE_PROGRESS_INTERVAL
+            };
         }
     }
 }

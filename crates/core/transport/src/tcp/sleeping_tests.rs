@@ -8,7 +8,7 @@ use regatta_memory::views::Scratch;
 use rustix::event::epoll;
 use rustix::net::sockopt;
 
-use super::calling_tests::{HERE, PATIENCE, WORD, task_on, until};
+use super::calling_tests::{AWAIT_TIMEOUT, HERE, WORD, task_on, until};
 use super::phase::Phase;
 
 #[test]
@@ -44,8 +44,9 @@ fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
     assert_eq!(receiver.next_ready(&mut 0), None);
     receiver.arm();
     let (job, start) = (receiver.job.clone(), Instant::now());
-    job.bell(1).sleep(job.fencing(), Some(PATIENCE), || false);
-    assert!(start.elapsed() < PATIENCE / 2, "it slept");
+    job.bell(1)
+        .sleep(job.fencing(), Some(AWAIT_TIMEOUT), || false);
+    assert!(start.elapsed() < AWAIT_TIMEOUT / 2, "it slept");
     until(&mut receiver, "the word is there", |receiver| {
         receiver.next_ready(&mut 0) == Some(0)
     });
@@ -68,7 +69,7 @@ fn a_caller_that_cannot_be_let_in_wakes_nobody_until_it_can() {
             .0
             .len()
     };
-    assert_eq!(events(&task, PATIENCE.as_secs()), 1);
+    assert_eq!(events(&task, AWAIT_TIMEOUT.as_secs()), 1);
     task.accept_guests();
     assert_eq!(events(&task, 0), 0);
     until(&mut task, "the pause is over", |task| {

@@ -3,7 +3,7 @@
 //! *When.* A watch (a tick of the progress thread, see [`super::progress_thread`]) runs only while something that was written is
 //! perhaps not acknowledged, or a connection is being made; a send pays one look at a flag for it. At each tick the
 //! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
-//! is noticed is the network. After [`SILENCE`] without progress, with at least one attempt repeated, the peer is out of reach.
+//! is noticed is the network. After [`UNREACHABLE_TIMEOUT`] without progress, with at least one attempt repeated, the peer is out of reach.
 //!
 //! A connection that is being made is asked for by the kernel each second ([`regatta_connection::dial::ask_now_and_then`]), so that a call which
 //! waits in the queue of a task that computes is told from one to a host that has been cut off. Once a question is left without an
@@ -12,7 +12,7 @@
 //! *Saying it.* That is a [`Reach`], and so is the end of it. The process passes them on to its launcher, who tells the user.
 //!
 //! *Getting through.* The kernel's own next attempt may be long in coming (Linux before 6.15 doubles the time between them). So
-//! the peer is called on a fresh connection every [`REST`], the link's *spare*, while the old one stays as it is. The spare takes the old
+//! the peer is called on a fresh connection every [`CALL_INTERVAL`], the link's *spare*, while the old one stays as it is. The spare takes the old
 //! one's place as soon as both ends have met on it, exactly as after a broken connection: nothing is lost or doubled. If both
 //! ends call at once, the lower rank's call stands, once it has reached the other kernel.
 //!
@@ -31,23 +31,23 @@ use regatta_connection::channel::Channel;
 use regatta_connection::dial;
 use regatta_connection::handshake::{End, Shake};
 
-/// A peer whose kernel acknowledges nothing for so long, is out of reach. That is three ticks after the first that finds it so, or four
-/// where the kernel need not have repeated anything: the last may seem a little early, because the first was late.
-const SILENCE: Duration = Duration::from_millis(900);
-/// The kernel repeats nothing sooner than this after the last acknowledgement. So the tick that finds something repeated is later.
-const REPEATS: Duration = Duration::from_millis(200);
-/// The kernel asks on a connection that is being made only when nothing has come for a second. So when a tick finds it without an
-/// answer, the peer has been silent for longer than this, and is out of reach two ticks and two more questions later.
-const UNASKED: Duration = Duration::from_millis(450);
-/// A call may take so long to get through before another one is made. A little less than two ticks.
-const REST: Duration = Duration::from_millis(450);
-/// A first call may take so long: no connection has shown yet how far away the peer is. A little less than four ticks.
-const FIRST_REST: Duration = Duration::from_millis(950);
-/// On a slow network a silence is so much longer than a round trip: an answer to the second question still counts.
-const ASKED_TWICE: Duration = Duration::from_millis(700);
-/// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then, and a launcher gives
-/// nobody up without a report that is new. A little less than four ticks.
-const AGAIN: Duration = Duration::from_millis(900);
+/// Time without acknowledgement after which a peer is out of reach: three ticks after the first that finds it so, or four where the
+/// kernel need not have repeated anything; the last may seem a little early, because the first was late.
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_millis(900);
+/// Minimum time between the last acknowledgement and the kernel's first retransmission, so that the tick that finds one is later.
+const MIN_RETRANSMISSION_DELAY: Duration = Duration::from_millis(200);
+/// Minimum silence of a peer that a tick finds without an answer on a connection that is being made: the kernel asks only when nothing
+/// has come for a second. Such a peer is out of reach two ticks and two more questions later.
+const MIN_UNANSWERED_TIME: Duration = Duration::from_millis(450);
+/// Time a call has to get through before another one is made, a little less than two ticks.
+const CALL_INTERVAL: Duration = Duration::from_millis(450);
+/// The same for a first call, a little less than four ticks: no connection has shown yet how far away the peer is.
+const FIRST_CALL_INTERVAL: Duration = Duration::from_millis(950);
+/// Time by which, on a slow network, the timeout is longer than a round trip: an answer to the second question still counts.
+const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_millis(700);
+/// Interval at which a peer that stays out of reach is reported again, a little less than four ticks: somebody else may be the launcher
+/// by then, and a launcher gives nobody up without a report that is new.
+const REPORT_INTERVAL: Duration = Duration::from_millis(900);
 /// Tokens of spare connections: this and the peer's number.
 pub(super) const SPARE: u64 = 1 << 31;
 
@@ -99,7 +99,9 @@ impl Stall {
     fn note(&mut self, found: &Found, now: Instant) -> Duration {
         // A process that was stopped has tried nothing meanwhile, and its kernel may have tried last long ago. It reports only what
         // it finds after attempts of its own.
-        let away = self.looked.is_some_and(|looked| now - looked >= AGAIN * 2);
+        let away = self
+            .looked
+            .is_some_and(|looked| now - looked >= REPORT_INTERVAL * 2);
         self.looked = Some(now);
         if away && self.told.is_some() {
             self.told = Some(now);
@@ -110,7 +112,7 @@ impl Stall {
                 now - *self.since.get_or_insert(now)
             }
             Found::Unanswered => {
-                let began = now.checked_sub(UNASKED).unwrap_or(now);
+                let began = now.checked_sub(MIN_UNANSWERED_TIME).unwrap_or(now);
                 now - *self.since.get_or_insert(began)
             }
             Found::Silent(position) => {
@@ -119,7 +121,7 @@ impl Stall {
                 let before = if position == 0 {
                     Duration::ZERO
                 } else {
-                    REPEATS
+                    MIN_RETRANSMISSION_DELAY
                 };
                 let began = now.checked_sub(before).unwrap_or(now);
                 self.since = Some(began);
@@ -135,9 +137,9 @@ impl Stall {
     /// Whether the peer is to be called anew now.
     fn may_call(&mut self, now: Instant) -> bool {
         // A call that is given up before its answer can be there never gets through.
-        let rest = self
-            .round_trip
-            .map_or(FIRST_REST, |trip| REST.max(trip + trip / 4));
+        let rest = self.round_trip.map_or(FIRST_CALL_INTERVAL, |trip| {
+            CALL_INTERVAL.max(trip + trip / 4)
+        });
         let may = self.called.is_none_or(|called| now - called >= rest);
         if may {
             self.called = Some(now);
@@ -147,12 +149,13 @@ impl Stall {
 
     /// So long nothing is acknowledged when the peer is out of reach.
     fn silence(&self) -> Duration {
-        SILENCE.max(ASKED_TWICE + self.round_trip.unwrap_or_default())
+        UNREACHABLE_TIMEOUT.max(ROUND_TRIP_ALLOWANCE + self.round_trip.unwrap_or_default())
     }
 
     /// Whether a silence of this length is to be reported now.
     fn is_due(&mut self, silent: Duration, now: Instant) -> bool {
-        let due = silent >= self.silence() && self.told.is_none_or(|told| now - told >= AGAIN);
+        let due =
+            silent >= self.silence() && self.told.is_none_or(|told| now - told >= REPORT_INTERVAL);
         if due {
             self.told = Some(now);
         }

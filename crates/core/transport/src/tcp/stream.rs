@@ -21,8 +21,8 @@ fn first_window(id: u32) -> u64 {
     }
 }
 
-/// Streams of its own that a sender fills at a time; more would only share the same connection.
-pub(crate) const MOST: usize = 16;
+/// Maximum number of streams that a sender fills at a time; more would only share the same connection.
+pub(crate) const MAX_OUT_STREAMS: usize = 16;
 
 /// The sender's end.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 //! for its receive. So both sides count *held* streams, from the same words:
 //!
 //! ```text
-//! sender    opened  - released, as last told   is at most MOST_HELD
-//! receiver  noticed - released, as last told   is at most MOST_HELD, or the peer broke the protocol
+//! sender    opened  - released, as last told   is at most MAX_HELD_STREAMS
+//! receiver  noticed - released, as last told   is at most MAX_HELD_STREAMS, or the peer broke the protocol
 //! ```
 //!
 //! The receiver tells with `Parcel::Released` how many streams of the sender it has released since the link began. The count
@@ -15,10 +15,10 @@
 //! receiver checks. A sender that has used up its streams offers messages without one; their receiver opens it then, and
 //! such streams are not counted here.
 
-/// Streams of one sender that its receiver may hold.
-pub(crate) const MOST_HELD: u64 = 64;
+/// Maximum number of a sender's streams that its receiver holds.
+pub(crate) const MAX_HELD_STREAMS: u64 = 64;
 /// Released streams of which the sender need not be told yet.
-const UNTOLD: u64 = MOST_HELD / 4;
+const UNTOLD: u64 = MAX_HELD_STREAMS / 4;
 
 /// The streams that this task has opened to a peer.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct Opened {
 impl Opened {
     /// Whether one more may be opened.
     pub(crate) fn may_open(&self) -> bool {
-        self.opened - self.released < MOST_HELD
+        self.opened - self.released < MAX_HELD_STREAMS
     }
 
     /// Counts one more.
@@ -61,7 +61,7 @@ pub(crate) struct Noticed {
 impl Noticed {
     /// Counts one more, if the peer may have opened it.
     pub(crate) fn notice(&mut self) -> Result<(), &'static str> {
-        if self.noticed - self.told >= MOST_HELD {
+        if self.noticed - self.told >= MAX_HELD_STREAMS {
             return Err("a peer opens more streams than it may");
         }
         self.noticed += 1;
@@ -129,7 +129,7 @@ mod tests {
                     }
                     _ => {}
                 }
-                prop_assert!(on_the_way + held <= MOST_HELD);
+                prop_assert!(on_the_way + held <= MAX_HELD_STREAMS);
             }
             // Once all has come and been released, all may be used again.
             (0..on_the_way).for_each(|_| theirs.notice().unwrap());
@@ -154,6 +154,6 @@ mod tests {
         assert!(theirs.is_due());
         assert_eq!(ours.told(theirs.take_count()), Ok(()));
         assert!(ours.may_open() && theirs.notice().is_ok());
-        assert!(ours.told(MOST_HELD + 1).is_err());
+        assert!(ours.told(MAX_HELD_STREAMS + 1).is_err());
     }
 }

@@ -74,7 +74,7 @@ pub fn any_interleaving_is_a_queue_each_way<T: Frames>(make: impl Fn() -> World<
         }
         Ok(())
     };
-    // A case that fails waits for as long as `PATIENCE`: to make it shorter a thousand times would take hours.
+    // A case that fails waits for as long as `AWAIT_TIMEOUT`: to make it shorter a thousand times would take hours.
     let config = Config {
         max_shrink_iters: 4,
         ..Config::default()

@@ -46,8 +46,8 @@ fn send<T: Frames>(task: &mut T, to: Peer, n: u32, len: usize) -> bool {
         .unwrap()
 }
 
-/// Looks given to a transport before what it was to bring counts as lost: seconds of them.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time for which a transport is polled before what it was to bring counts as lost.
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Give both tasks turns until `found` finds something: a transport may need both sides for what one of them sends.
 fn soon<T: Frames, R>(
@@ -63,7 +63,7 @@ fn soon<T: Frames, R>(
             let mut cursor = 0;
             while task.next_ready(&mut cursor).is_some() {}
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > AWAIT_TIMEOUT {
             return None;
         }
     }

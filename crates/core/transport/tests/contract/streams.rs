@@ -8,8 +8,8 @@ use regatta_wire::Route;
 
 use super::{World, block, pattern, soon};
 
-/// Longer than any transport's buffer between the two.
-const LONG: usize = (1 << 20) + 13;
+/// Size of a message longer than any transport's buffer between the two, in bytes.
+const LONG_BYTES: usize = (1 << 20) + 13;
 
 /// Turns of both sides until both have finished. Stops when nothing moves for long.
 fn flow<T: Streams + Frames>(
@@ -37,7 +37,7 @@ fn flow<T: Streams + Frames>(
 
 pub fn either_side_opens_a_stream<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
-    for (n, len) in [1, 8193, 262_143, 262_144, 262_145, LONG]
+    for (n, len) in [1, 8193, 262_143, 262_144, 262_145, LONG_BYTES]
         .into_iter()
         .enumerate()
     {
@@ -62,11 +62,13 @@ pub fn either_side_opens_a_stream<T: Streams + Frames>(make: impl Fn() -> World<
 pub fn a_sender_may_attach_late<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for n in 0..2 {
-        let (mut from, mut to) = (pattern(LONG, n), vec![0; LONG]);
+        let (mut from, mut to) = (pattern(LONG_BYTES, n), vec![0; LONG_BYTES]);
         let (message, into) = (block(&mut from), block(&mut to));
         let (mut stream, route) = tasks[1].open_for(0).unwrap();
         for _ in 0..2000 {
-            tasks[1].drain(0, &mut stream, &into, LONG as u64).unwrap();
+            tasks[1]
+                .drain(0, &mut stream, &into, LONG_BYTES as u64)
+                .unwrap();
             for task in &mut tasks {
                 let mut cursor = 0;
                 while task.next_ready(&mut cursor).is_some() {}
@@ -139,8 +141,8 @@ pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn()
 
 pub fn streams_do_not_hold_each_other_up<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
-    let mut froms = [pattern(LONG, 1), pattern(LONG, 2)];
-    let mut tos = [vec![0; LONG], vec![0; LONG]];
+    let mut froms = [pattern(LONG_BYTES, 1), pattern(LONG_BYTES, 2)];
+    let mut tos = [vec![0; LONG_BYTES], vec![0; LONG_BYTES]];
     let messages = froms.each_mut().map(|bytes| block(bytes));
     let intos = tos.each_mut().map(|bytes| block(bytes));
     let [a, b] = &mut tasks;
@@ -158,8 +160,8 @@ pub fn streams_do_not_hold_each_other_up<T: Streams + Frames>(make: impl Fn() ->
 
 pub fn bytes_beyond_the_buffer_are_dropped<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
-    for keep in [0, 1, 100_000, LONG - 1] {
-        let (mut from, mut to) = (pattern(LONG, 4), vec![0; LONG]);
+    for keep in [0, 1, 100_000, LONG_BYTES - 1] {
+        let (mut from, mut to) = (pattern(LONG_BYTES, 4), vec![0; LONG_BYTES]);
         let (message, into) = (block(&mut from), block(&mut to[..keep]));
         let [a, b] = &mut tasks;
         let (out, route) = a.open(1, &message).unwrap().unwrap();
@@ -173,7 +175,7 @@ pub fn bytes_beyond_the_buffer_are_dropped<T: Streams + Frames>(make: impl Fn() 
 /// That a message was taken back is for the engine to say: until then its receiver has it neither whole nor damaged.
 pub fn what_its_sender_gives_up_is_waited_for<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
-    let (mut from, mut to) = (pattern(LONG, 6), vec![0; LONG]);
+    let (mut from, mut to) = (pattern(LONG_BYTES, 6), vec![0; LONG_BYTES]);
     let (message, into) = (block(&mut from), block(&mut to));
     for turns in [0, 1, 3] {
         let [a, b] = &mut tasks;
@@ -182,13 +184,13 @@ pub fn what_its_sender_gives_up_is_waited_for<T: Streams + Frames>(make: impl Fn
         for _ in 0..turns {
             assert_ne!(a.fill(1, &mut out, &message).unwrap(), Flow::Finished);
             assert_ne!(
-                b.drain(0, &mut inn, &into, LONG as u64).unwrap(),
+                b.drain(0, &mut inn, &into, LONG_BYTES as u64).unwrap(),
                 Flow::Finished
             );
         }
         a.abandon(out);
         for _ in 0..2000 {
-            let flow = b.drain(0, &mut inn, &into, LONG as u64).unwrap();
+            let flow = b.drain(0, &mut inn, &into, LONG_BYTES as u64).unwrap();
             assert_ne!(flow, Flow::Finished, "given up after {turns} turns");
             for task in [&mut *a, &mut *b] {
                 let mut cursor = 0;

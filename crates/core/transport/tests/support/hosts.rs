@@ -32,7 +32,7 @@ impl Hosts {
                 host_of: vec![0, 1],
                 key: key.clone(),
                 trusted,
-                most: regatta_segment::job::MOST_TASKS,
+                most: regatta_segment::job::MAX_TASKS,
             };
             let job = Job::create_across(&places).unwrap();
             for (rank, address) in (0..).zip(addresses) {

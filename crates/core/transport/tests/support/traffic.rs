@@ -15,8 +15,8 @@ use regatta_segment::ring_memory::WIDE_EAGER;
 use regatta_transport::footprint::Policy;
 use regatta_transport::shm::Shm;
 
-/// Looks in vain before a task sleeps.
-const LOOKS: u32 = 500;
+/// Number of polls in vain before a task sleeps.
+const POLLS_BEFORE_SLEEP: u32 = 500;
 /// Strided messages: bytes of a block, and bytes between two blocks.
 const BLOCK: usize = 24;
 const GAP: usize = 8;
@@ -221,7 +221,7 @@ impl Traffic {
         let mut idle = 0;
         while !until(self) {
             idle = if self.turn() { 0 } else { idle + 1 };
-            if idle < LOOKS {
+            if idle < POLLS_BEFORE_SLEEP {
                 std::hint::spin_loop();
                 continue;
             }

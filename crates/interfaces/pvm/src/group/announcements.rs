@@ -105,22 +105,21 @@ pub fn receive_all(groups: &mut Groups) -> Result<(), i32> {
     Ok(())
 }
 
-/// How often the processor is left to others before we sleep: those who are still to come must run first,
-/// and each of them would wake us.
-const TURNS: u32 = 64;
-/// No longer than this without a look whether those still live from whom news must come.
-const MOMENT: f64 = 1.0;
+/// Number of yields before the task sleeps: those who are still to come must run first, and each of them would wake it.
+const YIELDS_BEFORE_SLEEP: u32 = 64;
+/// Maximum sleep, in seconds, before it is checked whether those still live from whom news must come.
+const LIVENESS_CHECK_SECONDS: f64 = 1.0;
 
 /// Wait for news. Whether there were any, in a moment.
 pub fn receive_next(all: &mut [Group]) -> Result<bool, i32> {
-    for _ in 0..TURNS {
+    for _ in 0..YIELDS_BEFORE_SLEEP {
         if let Some((from, news)) = receive(0.0)? {
             take(all, from, news);
             return Ok(true);
         }
         std::thread::yield_now();
     }
-    let heard = receive(MOMENT)?;
+    let heard = receive(LIVENESS_CHECK_SECONDS)?;
     if let Some((from, news)) = heard {
         take(all, from, news);
     }

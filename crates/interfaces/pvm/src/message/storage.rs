@@ -20,12 +20,13 @@ pub const HEAD: usize = 16;
 pub const STANDARD: usize = 4096 - HEAD;
 
 const ALIGNMENT: usize = 16;
-/// Blocks of the standard size that are kept for later.
-const MOST_STANDARD: usize = 64;
-/// Larger blocks that are kept for later, and how much of them. Memory that the kernel has to hand out
-/// anew costs more than what is done with it.
-const MOST_LARGE: usize = 8;
-const MOST_LARGE_BYTES: usize = 64 << 20;
+/// Maximum number of blocks of the standard size that are kept for later.
+const MAX_SPARE_STANDARD: usize = 64;
+/// Maximum number of larger blocks that are kept for later: memory that the kernel has to hand out anew costs more than what is done
+/// with it.
+const MAX_SPARE_LARGE: usize = 8;
+/// Maximum size of these larger blocks together, in bytes.
+const MAX_SPARE_LARGE_BYTES: usize = 64 << 20;
 
 /// Messages from this length on are packed into memory that others can read.
 pub const SHARED_FROM: usize = 64 << 10;
@@ -253,7 +254,7 @@ impl Shelf {
             return drop(storage);
         }
         if storage.capacity == STANDARD {
-            if self.standard.len() < MOST_STANDARD {
+            if self.standard.len() < MAX_SPARE_STANDARD {
                 self.standard.push(storage);
             }
         } else if storage.capacity > 0 {
@@ -263,7 +264,8 @@ impl Shelf {
 
     #[cold]
     fn put_large(&mut self, storage: Storage) {
-        if self.large.len() < MOST_LARGE && self.large_bytes + storage.capacity <= MOST_LARGE_BYTES
+        if self.large.len() < MAX_SPARE_LARGE
+            && self.large_bytes + storage.capacity <= MAX_SPARE_LARGE_BYTES
         {
             self.large_bytes += storage.capacity;
             self.large.push(storage);
@@ -347,12 +349,12 @@ mod tests {
     #[test]
     fn the_shelf_does_not_keep_everything() {
         let mut shelf = Shelf::new();
-        let many: Vec<_> = (0..MOST_STANDARD + 5)
+        let many: Vec<_> = (0..MAX_SPARE_STANDARD + 5)
             .map(|_| shelf.take(1).unwrap())
             .collect();
         many.into_iter().for_each(|storage| shelf.put(storage));
-        assert_eq!(shelf.standard.len(), MOST_STANDARD);
-        shelf.put(Storage::new(MOST_LARGE_BYTES + 1).unwrap());
+        assert_eq!(shelf.standard.len(), MAX_SPARE_STANDARD);
+        shelf.put(Storage::new(MAX_SPARE_LARGE_BYTES + 1).unwrap());
         assert_eq!(shelf.large_bytes, 0);
     }
 }

@@ -65,9 +65,9 @@ number! {
     Double, u64, u64
 }
 
-/// Elements from which on it pays to look for wider instructions.
+/// Number of elements from which on it pays to look for wider instructions.
 #[cfg(target_arch = "x86_64")]
-const MANY: usize = 16;
+const MIN_VECTOR_ELEMENTS: usize = 16;
 
 /// Encode `count` numbers that lie `step` bytes apart.
 ///
@@ -77,7 +77,7 @@ const MANY: usize = 16;
 pub unsafe fn encode<N: Number>(from: *const u8, count: usize, step: isize, to: *mut u8) {
     if step == N::HERE as isize {
         #[cfg(target_arch = "x86_64")]
-        if count >= MANY && std::is_x86_feature_detected!("avx2") {
+        if count >= MIN_VECTOR_ELEMENTS && std::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has it; for the rest the caller's.
             return unsafe { encode_row_wide::<N>(from, count, to) };
         }
@@ -100,7 +100,7 @@ pub unsafe fn encode<N: Number>(from: *const u8, count: usize, step: isize, to: 
 pub unsafe fn decode<N: Number>(from: *const u8, count: usize, step: isize, to: *mut u8) {
     if step == N::HERE as isize {
         #[cfg(target_arch = "x86_64")]
-        if count >= MANY && std::is_x86_feature_detected!("avx2") {
+        if count >= MIN_VECTOR_ELEMENTS && std::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has it; for the rest the caller's.
             return unsafe { decode_row_wide::<N>(from, count, to) };
         }

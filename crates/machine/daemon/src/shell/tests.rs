@@ -11,8 +11,8 @@ use super::*;
 use crate::dead_connection::tests::watch;
 use crate::talk::Talk;
 
-/// More than a socket and a pump take.
-const MUCH: usize = 4 << 20;
+/// More than a socket and a pump hold.
+const OVERFLOWING_BYTES: usize = 4 << 20;
 
 /// A wire, and the launcher's end of it.
 fn wire() -> (Wire, UnixStream) {
@@ -90,7 +90,7 @@ fn reader(command: &str) -> Shell {
 fn a_launcher_that_reads_late_hears_all_and_how_its_shell_has_ended() {
     let (wire, mut launcher) = wire();
     let mut pump = Pump::new(wire, Vec::new());
-    pump.out = frames(MUCH);
+    pump.out = frames(OVERFLOWING_BYTES);
     let end = ChannelEnd::ShellEnded { status: 3 };
     let cut = Cut::new().expect("a cut");
     let last = pump.finish(end.clone(), &cut, None, &mut unwatched());
@@ -100,7 +100,7 @@ fn a_launcher_that_reads_late_hears_all_and_how_its_shell_has_ended() {
     });
     last.expect("last words").deliver();
     let heard = launcher.join().expect("a launcher").expect("bytes");
-    let mut said = frames(MUCH);
+    let mut said = frames(OVERFLOWING_BYTES);
     session::put(&ChannelMessage::Closed { end }, &mut said);
     assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
 }
@@ -129,25 +129,30 @@ fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
     drop(launcher);
     let mut shell = reader("wc");
     let mut count = shell.child.stdout.take().expect("its output");
-    let last = shell.serve((wire, frames(MUCH)), &cut, None, &mut unwatched());
+    let last = shell.serve(
+        (wire, frames(OVERFLOWING_BYTES)),
+        &cut,
+        None,
+        &mut unwatched(),
+    );
     assert!(last.is_none());
     let mut counted = String::new();
     count.read_to_string(&mut counted).expect("a count");
     let bytes = counted.split_whitespace().last();
-    let all = (MUCH + session::PIECE).to_string();
+    let all = (OVERFLOWING_BYTES + session::PIECE).to_string();
     assert_eq!(bytes, Some(all.as_str()));
 }
 
 #[test]
 fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has_ended() {
-    const SOME: usize = 3 * session::PIECE;
+    const BUFFERED_BYTES: usize = 3 * session::PIECE;
     let (ours, mut theirs) = far_wire();
     // So that the kernel takes all of it at once.
-    sockopt::set_socket_send_buffer_size(ours.as_fd(), 2 * SOME).expect("a buffer");
+    sockopt::set_socket_send_buffer_size(ours.as_fd(), 2 * BUFFERED_BYTES).expect("a buffer");
     let mut pump = Pump::new(ours, Vec::new());
-    pump.out = frames(SOME);
+    pump.out = frames(BUFFERED_BYTES);
     let end = ChannelEnd::ShellEnded { status: 3 };
-    let mut said = frames(SOME);
+    let mut said = frames(BUFFERED_BYTES);
     session::put(&ChannelMessage::Closed { end: end.clone() }, &mut said);
     theirs.send(b"a beat that nobody reads").expect("room");
     let finished = std::thread::spawn(move || {
@@ -180,7 +185,7 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
         let (ours, theirs) = far_wire();
         let mut pump = Pump::new(ours, Vec::new());
         // More than kernels keep of a connection.
-        pump.out = frames(4 * MUCH);
+        pump.out = frames(4 * OVERFLOWING_BYTES);
         let cut = Cut::new().expect("a cut");
         let session = DetachedSession::new(Duration::ZERO).expect("a session");
         let (began, (tell, told)) = (Instant::now(), std::sync::mpsc::channel());
@@ -194,7 +199,11 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
             told.recv().expect("it begins");
             give_up(cut, session);
         });
-        assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < SHELL_END_TIMEOUT / 2,
+            "{:?}",
+            began.elapsed()
+        );
         drop(theirs);
     }
 }

@@ -3,15 +3,16 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use regatta_wire::session::{
-    ChannelEnd as Closed, ChannelMessage, FromDaemon, FromJob, LONGEST, PIECE, Stream, put_piece,
+    ChannelEnd as Closed, ChannelMessage, FromDaemon, FromJob, MAX_MESSAGE_BYTES, PIECE, Stream,
+    put_piece,
 };
 
 use super::end::ChannelEnd;
 use crate::refusal::Refusal;
 use crate::session::{NoSession, Session};
 
-/// Kept of what the other side says to its standard error, until it is looked at.
-const ERRORS: usize = 64 << 10;
+/// Size of the tail of the other side's standard error that is kept until it is looked at, in bytes.
+const STDERR_TAIL_BYTES: usize = 64 << 10;
 
 /// A channel through the daemons of the virtual machine.
 #[derive(Debug)]
@@ -101,12 +102,12 @@ impl DaemonChannel {
                 Some(_) => Err(strange()),
             };
         }
-        match session.next_other(LONGEST)? {
+        match session.next_other(MAX_MESSAGE_BYTES)? {
             None => return Ok(false),
             Some(ChannelMessage::Data { mut bytes }) => self.ready.append(&mut bytes),
             Some(ChannelMessage::Errors { mut bytes }) => {
                 self.errors.append(&mut bytes);
-                let excess = self.errors.len().saturating_sub(ERRORS);
+                let excess = self.errors.len().saturating_sub(STDERR_TAIL_BYTES);
                 self.errors.drain(..excess);
             }
             Some(ChannelMessage::Closed { end }) => self.end = Some(end.into()),

@@ -19,14 +19,14 @@ use daemon_channel::DaemonChannel;
 use messages::Message;
 use regatta_connection::calls::Conversation;
 use regatta_wire::Malformed;
-use regatta_wire::frames::{self, Frames, LONGEST};
+use regatta_wire::frames::{self, Frames, MAX_FRAME_BYTES};
 
 /// Raised when a message changes: launcher and agent must agree.
 pub(crate) const VERSION: u32 = 14;
-/// Read at once.
+/// Size of one read, in bytes.
 const PIECE: usize = 64 << 10;
-/// Longest text before the greeting: what a shell says when it starts.
-const NOISE: usize = 256 << 10;
+/// Maximum size of the text before the greeting, in bytes: what a shell says when it starts.
+const MAX_NOISE_BYTES: usize = 256 << 10;
 
 /// One end of a channel.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Link {
                 return Ok(Some(line));
             }
         }
-        match self.arrived.unread().len() > NOISE {
+        match self.arrived.unread().len() > MAX_NOISE_BYTES {
             true => Err(Malformed),
             false => Ok(None),
         }
@@ -153,7 +153,7 @@ impl Link {
         if self.written == self.waiting.len() {
             self.waiting.clear();
             self.written = 0;
-        } else if self.written > LONGEST {
+        } else if self.written > MAX_FRAME_BYTES {
             self.waiting.drain(..self.written);
             self.written = 0;
         }

@@ -73,7 +73,7 @@ fn noise_before_the_greeting_is_skipped_and_what_follows_is_kept() {
 #[test]
 fn endless_noise_is_refused() {
     let (mut here, mut there) = channel();
-    here.send_raw(&vec![b'x'; 2 * NOISE]);
+    here.send_raw(&vec![b'x'; 2 * MAX_NOISE_BYTES]);
     let ended = std::iter::from_fn(|| {
         here.flush();
         there.read();
@@ -86,9 +86,9 @@ fn endless_noise_is_refused() {
 #[test]
 fn a_frame_that_is_too_long_is_refused_by_both_sides() {
     let (mut here, mut there) = channel();
-    let bytes = vec![0; LONGEST];
+    let bytes = vec![0; MAX_FRAME_BYTES];
     assert_eq!(here.send(&output(&bytes)), Err(Malformed));
-    here.send_raw(&(LONGEST as u32 + 1).to_le_bytes());
+    here.send_raw(&(MAX_FRAME_BYTES as u32 + 1).to_le_bytes());
     there.read();
     assert_eq!(there.next::<Order>(), Err(Malformed));
 }

@@ -14,8 +14,8 @@ use crate::membership_feed::{MembershipFeed, Report};
 use crate::remote::BEAT;
 use crate::session::{SESSION, Session};
 
-/// A connection to the daemon that has ended is made anew after this time at the earliest.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Minimum interval between two connections to the daemon.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A follower, and its connections.
 #[derive(Debug)]
@@ -158,5 +158,5 @@ impl Following {
 }
 
 fn is_due(opened: Option<Instant>) -> bool {
-    opened.is_none_or(|opened| opened.elapsed() >= AGAIN)
+    opened.is_none_or(|opened| opened.elapsed() >= RECONNECT_INTERVAL)
 }

@@ -26,10 +26,10 @@ use crate::time_asleep::Wakes;
 /// Why a host leaves a job to others whose agents it could not claim.
 const FOLLOW_ANOTHER: &str =
     "most of the hosts of the job do not let this one lead, and may follow another one";
-/// The channels of a host that gives up have so long to carry that.
-const WITHDRAWAL: Duration = Duration::from_secs(3);
-/// How often channels are looked after at least.
-const TURN: Duration = Duration::from_millis(100);
+/// Time limit for delivering the word of a host that gives up.
+const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum sleep between two checks of the channels.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// An agent that has come.
 pub(crate) struct Found {
@@ -224,7 +224,7 @@ impl Seeker<'_> {
     /// Leaves the job to others. Agents that wait for this host hear so before: while its daemon is there, and they are in reach.
     fn leave(mut self, why: Obstacle, candidates: &[Candidate]) -> Refusal {
         if let Obstacle::GivenUp(_) | Obstacle::TooFew = why {
-            let until = Instant::now() + WITHDRAWAL;
+            let until = Instant::now() + WITHDRAWAL_TIMEOUT;
             let parted = self.channels.parted.iter_mut();
             parted.for_each(|remote| remote.await_end(until));
         }
@@ -282,7 +282,7 @@ impl Seeker<'_> {
         fds.extend(self.tether.polls());
         let channels = self.channels.open.values();
         fds.extend(channels.flat_map(|channel| channel.remote.polls()));
-        let timeout = Timespec::try_from(TURN).ok();
+        let timeout = Timespec::try_from(MAX_SLEEP).ok();
         let _ = regatta_connection::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
@@ -391,7 +391,7 @@ mod tests {
     use crate::{gather, sys};
 
     /// Longer than an agent may be silent.
-    const PATIENCE: Duration = Duration::from_secs(15);
+    const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
     /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which nothing leads.
     struct Bench {
@@ -486,7 +486,7 @@ mod tests {
         let began = Instant::now();
         let beta = bench.beta.clone();
         let refused = bench.seeker().rally(&[beta]).err();
-        assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
+        assert!(began.elapsed() < SILENCE_LIMIT / 3, "{:?}", began.elapsed());
         let why = refused.expect("a reason").sentence;
         assert!(why.starts_with(&ChannelEnd::OwnDaemon.cause()), "{why}");
     }
@@ -497,10 +497,10 @@ mod tests {
         let mut bench = Bench::new();
         let (link, theirs) = channel();
         let mut remote = Remote::without_command("beta", 1, link);
-        let long_ago = Instant::now().checked_sub(PATIENCE);
+        let long_ago = Instant::now().checked_sub(SILENCE_LIMIT);
         remote.heard = long_ago.expect("a clock that runs");
         let agent = std::thread::spawn(move || File::from(theirs).write_all(&[0; 1 << 20]));
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + SILENCE_LIMIT;
         let mut seeker = bench.seeker();
         let next = Next::Job(answer());
         seeker.channels.open.insert(1, Channel { remote, next });
@@ -511,6 +511,6 @@ mod tests {
         }
         agent.join().expect("a thread").expect("a reader");
         let found = &mut seeker.found(BTreeMap::new()).found[0];
-        assert!(!found.remote.is_silent(PATIENCE));
+        assert!(!found.remote.is_silent(SILENCE_LIMIT));
     }
 }

@@ -10,8 +10,8 @@ use super::finding::{Finding, State};
 const STATE: usize = 9;
 const NAME: usize = 22;
 const MARGIN: usize = 2;
-const NARROWEST: usize = 60;
-const WIDEST: usize = 120;
+const MIN_COLUMNS: usize = 60;
+const MAX_COLUMNS: usize = 120;
 
 /// How the report is shown.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ impl Look {
         let width = if columns == 0 {
             100
         } else {
-            columns.clamp(NARROWEST, WIDEST)
+            columns.clamp(MIN_COLUMNS, MAX_COLUMNS)
         };
         Self {
             width,

@@ -7,8 +7,8 @@ use super::finding::Finding;
 use super::{bytes, file};
 
 const AREA: &str = "limits";
-/// Below this, big jobs meet the limit.
-const FEW_PROCESSES: u64 = 1024;
+/// Limit on processes below which big jobs meet it.
+const MIN_PROCESSES: u64 = 1024;
 
 pub fn findings() -> Vec<Finding> {
     let mut findings = vec![memory()];
@@ -107,7 +107,7 @@ fn processes() -> Finding {
         .filter_map(|(limit, name, next)| Some((limit?, name, next)))
         .min();
     match strictest {
-        Some((limit, name, next)) if limit < FEW_PROCESSES => {
+        Some((limit, name, next)) if limit < MIN_PROCESSES => {
             Finding::slow(AREA, "processes", format!("at most {limit}, by {name}")).next(next)
         }
         Some((limit, name, _)) => {

@@ -23,8 +23,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::time::Timespec;
 
-/// How long a test waits for something that takes milliseconds, before it fails.
-const PATIENCE: Timespec = Timespec {
+/// Time limit for something that takes milliseconds, after which a test fails.
+const AWAIT_TIMEOUT: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
@@ -244,7 +244,7 @@ pub fn await_ends(processes: &[Process]) {
     for process in processes {
         let ready = poll(
             &mut [PollFd::new(&process.fd, PollFlags::IN)],
-            Some(&PATIENCE),
+            Some(&AWAIT_TIMEOUT),
         )
         .expect("poll");
         assert_eq!(ready, 1, "{process:?} has outlived its job");

@@ -243,11 +243,11 @@ impl Calls {
         count: c_int,
     ) -> Answer<Vec<Answer<c_int>>> {
         /// More tasks than any machine has room for.
-        const MOST: c_int = 1 << 18;
+        const MAX_TASKS: c_int = 1 << 18;
         let (program, arguments) = words.split_first().ok_or(Code(-2))?;
         let (program, place, mut arguments) =
             (text(program)?, text(place)?, Texts::new(arguments)?);
-        let mut tids = vec![0; count.clamp(0, MOST) as usize];
+        let mut tids = vec![0; count.clamp(0, MAX_TASKS) as usize];
         // SAFETY: texts that are only read, the list of them with its end, and room for as many tids as are asked for.
         checked(unsafe {
             (self.symbols.pvm_spawn)(

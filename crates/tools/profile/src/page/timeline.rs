@@ -7,8 +7,8 @@ use crate::messages::Messages;
 use crate::profile::{Profile, Task};
 use crate::units::count;
 
-/// Events on the page: a browser still moves so many.
-const MOST: usize = 120_000;
+/// Maximum number of events on the page: a browser still moves so many.
+const MAX_EVENTS: usize = 120_000;
 
 /// The data, and a line that says how much of it there is; empty: there is none.
 pub(super) fn data(profile: &Profile, messages: &Messages) -> (Value, String) {
@@ -96,14 +96,14 @@ fn text(task: &Task, number: usize) -> &str {
 
 /// The moment from which on there are not too many events, and before which those of some tasks were overwritten.
 fn first_shown(profile: &Profile, all: usize) -> u64 {
-    if all <= MOST {
+    if all <= MAX_EVENTS {
         return 0;
     }
     let events = profile.tasks.iter();
     let mut ends: Vec<u64> = events
         .flat_map(|task| task.record.events.iter().map(|event| task.at(event.ended)))
         .collect();
-    let at = ends.len() - MOST;
+    let at = ends.len() - MAX_EVENTS;
     *ends.select_nth_unstable(at).1
 }
 

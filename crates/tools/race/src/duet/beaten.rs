@@ -3,8 +3,8 @@
 use crate::results::Ratio;
 use crate::stats::Verdict;
 
-/// So many of them are named.
-const NAMED: usize = 6;
+/// Number of them that are named.
+const MAX_NAMED: usize = 6;
 
 /// A note of the rows in which an environment for which `limit` is true was beaten with certainty, the worst first.
 pub fn note(ratios: &[Ratio], limit: impl Fn(&str) -> bool) -> Option<String> {
@@ -19,9 +19,9 @@ pub fn note(ratios: &[Ratio], limit: impl Fn(&str) -> bool) -> Option<String> {
             ratio.median
         )
     };
-    let named: Vec<String> = beaten.iter().take(NAMED).map(name).collect();
-    let rest = match last >= NAMED {
-        true => format!("; and {} more", last + 1 - NAMED),
+    let named: Vec<String> = beaten.iter().take(MAX_NAMED).map(name).collect();
+    let rest = match last >= MAX_NAMED {
+        true => format!("; and {} more", last + 1 - MAX_NAMED),
         false => String::new(),
     };
     Some(format!(

@@ -84,8 +84,8 @@ enum Wanted {
     Open,
 }
 
-/// A point that is asked for first has turns of so many operations at least, so that the median of its parts can pass over some.
-const FEWEST_OPERATIONS: u64 = 5;
+/// Minimum number of operations in a turn of a point that is asked for first, so that the median of its parts can pass over some.
+const MIN_OPERATIONS: u64 = 5;
 /// Peers whose times lie so near the fastest one's, as a share of them, may turn out to be the fastest.
 const NEAR: f64 = 0.9;
 
@@ -126,7 +126,7 @@ impl Record {
         };
         let calm = self.heats.iter().filter(|(number, _)| is_calm(*number));
         let calm: Vec<&Rounds> = calm.map(|(_, rounds)| rounds).collect();
-        match calm.len() >= collect::ENOUGH {
+        match calm.len() >= collect::MIN_STEADY_LAUNCHES {
             true => calm,
             false => self.heats.iter().map(|(_, rounds)| rounds).collect(),
         }
@@ -189,8 +189,8 @@ fn asked_first(heats: &[Heat]) -> BTreeSet<Place> {
     places().filter(is_first).collect()
 }
 
-/// An environment that has failed so often takes part no more.
-const MOST_FAILURES: u32 = 2;
+/// Number of failures after which an environment takes part no more.
+const FAILURES_BEFORE_EXCLUSION: u32 = 2;
 
 impl<'a> Duet<'a> {
     /// A duet of these groups, or of some of them.
@@ -383,7 +383,9 @@ impl<'a> Duet<'a> {
             .members()
             .iter()
             .copied()
-            .filter(|group| self.failures.get(group).copied().unwrap_or(0) < MOST_FAILURES)
+            .filter(|group| {
+                self.failures.get(group).copied().unwrap_or(0) < FAILURES_BEFORE_EXCLUSION
+            })
             .collect();
         let mut stage = heat::Stage::start(
             self.runner,
@@ -418,7 +420,7 @@ impl<'a> Duet<'a> {
         let started = Instant::now();
         let [usual, of_many, asked] = self.pace.rounds;
         let (number, fewest) = match self.asked_first.contains(place) {
-            true => (asked, FEWEST_OPERATIONS),
+            true => (asked, MIN_OPERATIONS),
             false if place.tasks > 2 => (of_many, 1),
             false => (usual, 1),
         };
@@ -527,7 +529,7 @@ mod tests {
             let runner = runner(stop);
             let mut duet = Duet::new(&runner, &groups, &wishes, 1);
             // Its program would not start: points are gone through without it.
-            duet.failures.insert(0, MOST_FAILURES);
+            duet.failures.insert(0, FAILURES_BEFORE_EXCLUSION);
             let mut progress = Progress::new(0, true);
             duet.run(heat, heat.points(), 0, &mut progress);
             duet.records.len()

@@ -17,8 +17,8 @@ use crate::process::{Finished, Running, Supervisor};
 use crate::stats::median;
 use crate::stop::Woken;
 
-/// How long the tasks of all jobs may take to leave once the race is to stop.
-const LEAVE: Duration = Duration::from_millis(200);
+/// Time the tasks of all jobs have to leave once the race is to stop.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A point as the program names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,7 +193,7 @@ impl Player {
     pub fn leave_together(mut players: Vec<Player>) -> Vec<Finished> {
         players.iter_mut().for_each(Player::say_end);
         let all = players.iter_mut().filter_map(|one| one.running.take());
-        Running::finish_together(all.collect(), LEAVE)
+        Running::finish_together(all.collect(), LEAVE_TIMEOUT)
     }
 }
 

@@ -12,8 +12,8 @@ use rustix::event::PollFlags;
 
 use crate::stop::{Stop, Woken};
 
-/// The longest line of a task, in bytes.
-const LONGEST: usize = 512;
+/// Maximum length of a task's line, in bytes.
+const MAX_LINE_BYTES: usize = 512;
 
 /// A task's connection.
 pub(super) struct Task {
@@ -60,11 +60,11 @@ impl Task {
                 let line: Vec<u8> = self.ahead.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            if self.ahead.len() > LONGEST {
+            if self.ahead.len() > MAX_LINE_BYTES {
                 bail!("a task said a line without end");
             }
             self.await_flag(PollFlags::IN, deadline, stop)?;
-            let mut piece = [0; LONGEST];
+            let mut piece = [0; MAX_LINE_BYTES];
             match self.stream.read(&mut piece) {
                 Ok(0) => bail!("a task has ended"),
                 Ok(bytes) => self.ahead.extend_from_slice(&piece[..bytes]),
@@ -113,7 +113,7 @@ mod tests {
         let stop = Stop::new().unwrap();
         let (mine, mut theirs) = UnixStream::pair().unwrap();
         let mut task = Task::new(mine).unwrap();
-        theirs.write_all(&[b'x'; 3 * LONGEST]).unwrap();
+        theirs.write_all(&[b'x'; 3 * MAX_LINE_BYTES]).unwrap();
         let error = task.line(soon(), &stop).unwrap_err();
         assert!(error.to_string().contains("without end"), "{error}");
     }

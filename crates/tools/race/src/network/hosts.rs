@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use super::Network;
 use crate::speed;
 
-/// The most that take part.
-pub const MOST: u32 = 8;
-const NAMES: [&str; MOST as usize] = [
+/// Maximum number of hosts that take part.
+pub const MAX_HOSTS: u32 = 8;
+const NAMES: [&str; MAX_HOSTS as usize] = [
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta",
 ];
 const SCRIPT: &str = include_str!("hosts.sh");
@@ -57,7 +57,7 @@ impl Passed {
 
 /// So many hosts, each with a share of `processors`; some share one where there are too few.
 fn plan(network: Network, number: u32, processors: &[usize]) -> Vec<Host> {
-    let number = number.clamp(1, MOST) as usize;
+    let number = number.clamp(1, MAX_HOSTS) as usize;
     let share = (processors.len() / number).max(1);
     let host = |index: usize| Host {
         name: NAMES[index],

@@ -54,8 +54,8 @@ pub const SIZES: &[u64] = &[
     4 << 20,
     16 << 20,
 ];
-/// Blocks for all tasks together may not be larger than this in one task.
-const LARGEST_BUFFER: u64 = 64 << 20;
+/// Maximum size of one task's blocks for all tasks together, in bytes.
+const MAX_BUFFER_BYTES: u64 = 64 << 20;
 /// Messages of one window of `message-rate`, as in `programs/primitives/measure.h`.
 const MESSAGES_PER_WINDOW: u64 = 64;
 /// Numbers of tasks that operations between tasks of one launch take.
@@ -323,7 +323,7 @@ impl Operation {
                 number * MESSAGES_PER_WINDOW,
             ),
         };
-        let most = LARGEST_BUFFER.min(largest.saturating_mul(blocks) / in_flight);
+        let most = MAX_BUFFER_BYTES.min(largest.saturating_mul(blocks) / in_flight);
         let fitting = sizes
             .iter()
             .map(|bytes| bytes / self.unit * self.unit)

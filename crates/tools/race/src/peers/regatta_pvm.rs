@@ -35,10 +35,10 @@ const NAMES: [&str; 4] = ["libpvm3.so", "libpvm3.so.3", "libgpvm3.so", "libgpvm3
 /// The folder of links by which the loader takes Regatta's libraries, not PVM's.
 const LINKS: &str = "pvm-lib";
 const HEADER: &str = include_str!("../../../../interfaces/pvm/include/pvm3.h");
-/// How long the machine may take to begin,
-const BEGIN: Duration = Duration::from_secs(30);
-/// and to end its tasks.
-const GRACE: Duration = Duration::from_secs(10);
+/// Time the machine has to begin.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time the machine has to end its tasks.
+const TASKS_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// PVM's program on Regatta.
 #[derive(Debug)]
@@ -173,7 +173,7 @@ impl Machine {
         let leash = starter.child().stdin.take();
         let said = || fs::read_to_string(&log).unwrap_or_default();
         // It returns when the machine can be entered, which then is ours: an orphan.
-        match starter.await_end(Instant::now() + BEGIN)? {
+        match starter.await_end(Instant::now() + START_TIMEOUT)? {
             Woken::Ready(_) => {}
             woken => {
                 drop(leash);
@@ -221,7 +221,7 @@ impl Drop for Machine {
     fn drop(&mut self) {
         let tasks = tree::descendants(self.job.as_raw_nonzero().get());
         drop(self.leash.take());
-        tree::end_adopted(self.job, GRACE, self.tree.stop());
+        tree::end_adopted(self.job, TASKS_END_TIMEOUT, self.tree.stop());
         tree::end_all(&tasks);
         self.tree.end_rest();
     }

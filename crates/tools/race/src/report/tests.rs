@@ -54,7 +54,7 @@ fn data(html: &str) -> serde_json::Value {
 fn the_page_of_a_race_of_all_suites_stays_below_two_megabytes() {
     let mut results = sample::results();
     let rows = results.rows.clone();
-    for number in 0..MANY {
+    for number in 0..COPIES {
         results.rows.extend(rows.iter().map(|row| Row {
             suite: format!("suite-{number}"),
             operation: format!("{}-{number}", row.operation),
@@ -68,8 +68,8 @@ fn the_page_of_a_race_of_all_suites_stays_below_two_megabytes() {
     assert!(usual.len() < 250_000, "{} bytes", usual.len());
 }
 
-/// How often the rows of the sample stand in a race of all suites.
-const MANY: usize = 24;
+/// Number of times the rows of the sample stand in a race of all suites.
+const COPIES: usize = 24;
 
 #[test]
 fn the_first_screen_answers_the_reader_s_question() {

@@ -7,10 +7,10 @@ use super::text::{count, digits, html, size};
 use crate::collect::{CANNOT, INTERRUPTED};
 use crate::results::{Results, Row};
 
-/// The cache line may vary by this factor before the machine counts as unsteady.
-const STEADY: f64 = 1.5;
-/// So many points are named for each flag; the table has them all.
-const NAMED: usize = 6;
+/// Factor by which the time of a cache line may vary before the machine counts as unsteady.
+const MAX_LINE_RATIO: f64 = 1.5;
+/// Number of points named for each flag; the table has them all.
+const MAX_NAMED_POINTS: usize = 6;
 
 const FEW: &str = "few-launches";
 const LEFT_OUT: &str = "unsteady-launches-left-out";
@@ -114,7 +114,7 @@ fn unsteady(results: &Results) -> Option<String> {
             digits(high)
         )
     };
-    (low > 0.0 && high > low * STEADY).then(text)
+    (low > 0.0 && high > low * MAX_LINE_RATIO).then(text)
 }
 
 fn flagged(flag: &str, rows: &[&Row]) -> String {
@@ -124,7 +124,7 @@ fn flagged(flag: &str, rows: &[&Row]) -> String {
         .map_or(String::new(), |m| format!(" ({})", m.1));
     let named: Vec<String> = rows
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_POINTS)
         .map(|row| {
             format!(
                 "{} {}, {}, {}",
@@ -135,8 +135,8 @@ fn flagged(flag: &str, rows: &[&Row]) -> String {
             )
         })
         .collect();
-    let more = if rows.len() > NAMED {
-        format!("; and {} more in the table", rows.len() - NAMED)
+    let more = if rows.len() > MAX_NAMED_POINTS {
+        format!("; and {} more in the table", rows.len() - MAX_NAMED_POINTS)
     } else {
         String::new()
     };

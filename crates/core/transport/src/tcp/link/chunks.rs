@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 use regatta_memory::views::Views;
 use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::{Link, PATIENCE, TAIL, Trouble};
+use super::{Link, MAX_CHUNK_POLLS, TAIL_BYTES, Trouble};
 use crate::tcp::phase::Phase;
 
 /// The chunk at the head of the connection, of which some bytes are still to come.
@@ -27,7 +27,7 @@ impl Link {
         let stream = self.ins.iter().find(|stream| stream.id == chunk.stream);
         let wanted = stream.is_some_and(|stream| stream.attached && !stream.discarded);
         self.waited += 1;
-        wanted && self.waited < PATIENCE
+        wanted && self.waited < MAX_CHUNK_POLLS
     }
 
     /// A chunk begins.
@@ -122,7 +122,7 @@ impl Link {
         };
         // SAFETY: inside the memory of a message being received, which is nobody else's until it is.
         let place = unsafe { std::slice::from_raw_parts_mut(base.add(at), chunk.left) };
-        let tail = TAIL.min(room.len());
+        let tail = TAIL_BYTES.min(room.len());
         let parts = &mut [IoSliceMut::new(place), IoSliceMut::new(&mut room[..tail])];
         let Some(n) = channel.recv(parts)? else {
             self.hint = false;
