@@ -17,7 +17,7 @@ const MARK: &str = "---- done";
 /// The words before a command on the first host. Each host has a folder for the socket of its daemon, since all have the same files.
 pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
-const PATIENCE: Duration = Duration::from_secs(300);
+const FLEET_END_TIMEOUT: Duration = Duration::from_secs(300);
 /// The name that a worker gives to its process when it is up (`tests/programs/chaos_worker.c`).
 const UP: &str = "chaos-up";
 
@@ -106,7 +106,7 @@ impl Network {
 
     /// Its status, and all it said.
     pub(crate) fn outcome(&mut self) -> (i32, String) {
-        let over = self.is_over(Instant::now() + PATIENCE);
+        let over = self.is_over(Instant::now() + FLEET_END_TIMEOUT);
         let said = self.order("cat /run/said");
         assert!(
             over,

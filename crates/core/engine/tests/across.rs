@@ -15,7 +15,7 @@ use support::world::{memory, names, room};
 
 const CONTEXT: u32 = 2;
 /// Turns after which nobody will ever move.
-const PATIENCE: usize = 20_000;
+const MAX_ROUNDS: usize = 20_000;
 
 /// Where a member is in the present collective.
 enum At {
@@ -190,7 +190,7 @@ fn run(
     let size = peers.len() as u32;
     let over = |member: &Member| member.round == rounds || member.ended.is_some();
     let mut lost = None;
-    let turns = order.iter().copied().chain(0..PATIENCE * peers.len());
+    let turns = order.iter().copied().chain(0..MAX_ROUNDS * peers.len());
     for (turn, at) in turns.enumerate() {
         if let Some((victim, how, when)) = loss
             && lost.is_none()
@@ -284,7 +284,7 @@ fn an_error_that_ends_a_collective_has_the_same_class_for_all_members() {
                 .map(|rank| member(&net, &peers, rank))
                 .collect();
             members.rotate_left(culprit);
-            for _ in 0..PATIENCE {
+            for _ in 0..MAX_ROUNDS {
                 for (at, member) in members.iter_mut().enumerate() {
                     if member.ended.is_some() {
                         member.engine.progress();

@@ -12,7 +12,7 @@ use support::net::{End, Net, Sizes};
 use support::world::room;
 
 /// Rounds after which a test says that nothing will ever move.
-const PATIENCE: usize = 6000;
+const MAX_ROUNDS: usize = 6000;
 
 /// The result of one call.
 type Agreed = (i32, Option<Error>);
@@ -118,7 +118,7 @@ impl Fleet {
 
     /// Everybody goes on until all that live have made all calls.
     fn run(&mut self, order: &[Peer], story: &str) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             order.iter().for_each(|&peer| self.turn(peer));
             let calls = self.flags.len();
             let is_through = |&peer: &Peer| self.agreed[peer as usize].len() == calls;
@@ -216,7 +216,7 @@ fn a_death_is_an_error_until_all_have_acknowledged_it() {
     fleet.net.lose(1, Presence::Dead);
     let order = [0, 2, 3];
     let call = |fleet: &mut Fleet, calls: usize| {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             for peer in order {
                 if fleet.agreed[peer as usize].len() < calls {
                     fleet.turn(peer);
@@ -280,7 +280,7 @@ fn time_to_begin(kept: usize) -> f64 {
             under_way.push((peer, agreed.expect("a group")));
         }
     }
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_ROUNDS {
         for engine in &mut fleet.engines {
             engine.progress();
         }

@@ -12,7 +12,7 @@ use support::world::{content, memory, names, room};
 
 const CONTEXT: u32 = 2;
 /// Turns without any movement after which nobody will ever move.
-const PATIENCE: usize = 200_000;
+const MAX_ROUNDS: usize = 200_000;
 
 /// A collective, with what all its members know.
 #[derive(Clone, Debug)]
@@ -390,7 +390,7 @@ impl Crew {
     fn finish(&mut self) {
         let mut still = 0;
         while still < 3 {
-            assert!(still < PATIENCE);
+            assert!(still < MAX_ROUNDS);
             let mut moved = false;
             for at in 0..self.members.len() {
                 moved |= self.turn(at, true);

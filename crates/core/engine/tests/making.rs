@@ -12,7 +12,7 @@ use support::net::{End, Net, Sizes};
 use support::world::names;
 
 /// Rounds after which a test says that nothing will ever move.
-const PATIENCE: usize = 3000;
+const MAX_ROUNDS: usize = 3000;
 /// A second group of all tasks.
 const OTHER: u32 = 2;
 
@@ -133,7 +133,7 @@ impl Fleet {
     /// All go on until nobody can.
     fn settle(&mut self) {
         let tasks = self.engines.len() as Peer;
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             let moved: Vec<bool> = (0..tasks).map(|peer| self.turn(peer)).collect();
             if !moved.contains(&true) {
                 return;
@@ -434,7 +434,7 @@ fn a_forgotten_group_is_made_for_the_others() {
     let (group, handle) = fleet.started.remove(&(0, 1)).expect("started");
     fleet.engines[1].forget(handle);
     fleet.start(0, 0);
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_ROUNDS {
         fleet.turn(0);
         fleet.engines[1].progress();
     }
@@ -587,7 +587,7 @@ proptest! {
         if when >= course.len() {
             lose(&fleet);
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             let moved: Vec<bool> = (0..tasks).map(|peer| go_on(&mut fleet, peer)).collect();
             if !moved.contains(&true) {
                 break;
@@ -710,7 +710,7 @@ fn begin(engine: &mut Engine<End>, old: GroupId, members: &[Peer]) -> (GroupId, 
 
 /// All of these go on, in this order, until it is so.
 fn until(engines: &mut [Engine<End>], order: [usize; 4], is_so: impl Fn(&[Engine<End>]) -> bool) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_ROUNDS {
         for peer in order {
             engines[peer].progress();
         }

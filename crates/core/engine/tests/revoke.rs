@@ -11,7 +11,7 @@ use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
 
 /// Rounds after which a test says that nothing will ever move.
-const PATIENCE: usize = 150;
+const MAX_ROUNDS: usize = 150;
 /// The context of a second group of all tasks.
 const OTHER: u32 = 2;
 
@@ -158,7 +158,7 @@ impl Fleet {
 
     /// Everybody goes on. If a task that lives knows, all come to know, and nothing is left under way.
     fn end(&mut self, story: &str) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             self.progress();
         }
         let living = self.net.living();
@@ -232,7 +232,7 @@ impl Fleet {
         let sent = self
             .engine(last)
             .start_send(first, 0, 5, memory(&[1; 4]), Mode::Synchronous);
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             self.progress();
         }
         if self.net.living() != living {

@@ -9,7 +9,7 @@ use support::net::{End, Net, Sizes};
 use support::world::memory;
 
 /// Rounds after which a test says that nothing will ever move.
-const PATIENCE: usize = 3000;
+const MAX_ROUNDS: usize = 3000;
 
 struct Fleet {
     net: Net,
@@ -67,7 +67,7 @@ impl Fleet {
 
     /// Everybody goes on until all that live have the group; then it is looked at.
     fn agree(&mut self, order: &[Peer], story: &str) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             for &peer in order {
                 self.turn(peer);
             }
@@ -82,7 +82,7 @@ impl Fleet {
 
     /// Everybody goes on until all that live know what came of it, though some have given each other up.
     fn end(&mut self, order: &[Peer], story: &str) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             order.iter().for_each(|&peer| self.turn(peer));
             let knows = |&peer: &Peer| {
                 let at = peer as usize;

@@ -13,7 +13,7 @@ use regatta_connection::signal_mask::Blocked;
 use regatta_engine::{Error, ReceiptCredit, Result};
 use regatta_memory::uncancelled::Uncancelled;
 use regatta_transport::paths::Shortage;
-use regatta_wire::control::{Ask, Event, LONGEST, Tell};
+use regatta_wire::control::{Ask, Event, MAX_REQUEST_BYTES, Tell};
 use regatta_wire::fields::Message;
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
@@ -378,10 +378,12 @@ fn send_request(
     }
     let mut request = Vec::new();
     question(id).encode(&mut request);
-    if request.len() > LONGEST || frames::put_bytes(&request, &mut control.unsent).is_err() {
+    if request.len() > MAX_REQUEST_BYTES
+        || frames::put_bytes(&request, &mut control.unsent).is_err()
+    {
         control.watches.remove(&id);
         return Err(Error::Argument(format!(
-            "the request is longer than {LONGEST} bytes, which is the most that can be sent to the launcher"
+            "the request is longer than {MAX_REQUEST_BYTES} bytes, which is the most that can be sent to the launcher"
         )));
     }
     control.flush();

@@ -185,7 +185,7 @@ pub fn abort_frame(status: u32) -> [u8; 13] {
 
 /// The longest request of a task, and the longest message to one, in bytes: both also have to fit a frame between launcher and agent, with the
 /// task's number.
-pub const LONGEST: usize = crate::frames::MAX_FRAME_BYTES - 64;
+pub const MAX_REQUEST_BYTES: usize = crate::frames::MAX_FRAME_BYTES - 64;
 
 impl Ask {
     /// The number of the question; none: it is not answered.

@@ -38,7 +38,7 @@ pub const KIND_SHIFT: u32 = INDEX + GENERATION;
 /// The first value that is no predefined handle.
 pub const FIRST: usize = 0x1000;
 /// Most objects of a kind at a time.
-pub const MOST: usize = 1 << INDEX;
+pub const MAX_OBJECTS: usize = 1 << INDEX;
 
 /// The handle of the object of a kind in this place.
 pub const fn handle(kind: Kind, generation: u32, index: usize) -> usize {
@@ -49,7 +49,7 @@ pub const fn handle(kind: Kind, generation: u32, index: usize) -> usize {
 /// The place that a handle of this kind names, if it is one.
 #[inline(always)]
 pub fn index(kind: Kind, handle: usize) -> Option<usize> {
-    (handle >> KIND_SHIFT == kind as usize).then_some(handle & (MOST - 1))
+    (handle >> KIND_SHIFT == kind as usize).then_some(handle & (MAX_OBJECTS - 1))
 }
 
 /// The places of a table, and their generations.
@@ -130,7 +130,7 @@ impl<T: ?Sized> Table<T> {
         Table {
             kind,
             entries: RwLock::new(Entries {
-                places: Places::new(MOST),
+                places: Places::new(MAX_OBJECTS),
                 slots: Vec::new(),
             }),
         }
@@ -167,7 +167,7 @@ impl<T: ?Sized> Table<T> {
     pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         entries.find(self.kind, handle)?;
-        let index = handle & (MOST - 1);
+        let index = handle & (MAX_OBJECTS - 1);
         let object = entries.slots[index].object.take();
         entries.places.give_back(index);
         object

@@ -35,7 +35,7 @@ use crate::communicator::{Communicator, internal_messages};
 use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Result};
 use crate::info::Hints;
-use crate::objects::{self, Kind, MOST, Table};
+use crate::objects::{self, Kind, MAX_OBJECTS, Table};
 use crate::process;
 
 /// A window.
@@ -91,8 +91,8 @@ const CHUNK: usize = 256;
 /// The windows again, to be found without a lock; null where there is none. The first of them, which is all that most programs
 /// have, are a step nearer.
 static NEAR: [AtomicPtr<Window>; CHUNK] = [const { AtomicPtr::new(null_mut()) }; CHUNK];
-static PLACES: [OnceLock<Box<[AtomicPtr<Window>]>>; MOST / CHUNK] =
-    [const { OnceLock::new() }; MOST / CHUNK];
+static PLACES: [OnceLock<Box<[AtomicPtr<Window>]>>; MAX_OBJECTS / CHUNK] =
+    [const { OnceLock::new() }; MAX_OBJECTS / CHUNK];
 
 #[inline(always)]
 fn place(win: Win) -> Option<&'static AtomicPtr<Window>> {

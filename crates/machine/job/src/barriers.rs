@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_wire::control::Ask;
 
-/// Larger groups get no shared barrier.
-const MOST: usize = 1 << 12;
+/// Limit on the members of a group with a shared barrier.
+const MAX_BARRIER_MEMBERS: usize = 1 << 12;
 
 /// A shared barrier that is lent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct Barriers {
 impl Barriers {
     /// Whether a group gets a shared barrier; `is_here` says whether a task runs on the launcher's host.
     pub fn may_share(members: &[u32], is_here: impl Fn(u32) -> bool) -> bool {
-        members.len() <= MOST && members.iter().all(|&task| is_here(task))
+        members.len() <= MAX_BARRIER_MEMBERS && members.iter().all(|&task| is_here(task))
     }
 
     /// The barrier to lend to so many members: one that nobody looks at any more, or one that `make` makes for this many.
@@ -212,7 +212,10 @@ mod tests {
     fn members_on_one_host_share_a_barrier() {
         assert!(Barriers::may_share(&[0, 1], |_| true));
         assert!(!Barriers::may_share(&[0, 1], |task| task == 0));
-        assert!(!Barriers::may_share(&vec![0; MOST + 1], |_| true));
+        assert!(!Barriers::may_share(
+            &vec![0; MAX_BARRIER_MEMBERS + 1],
+            |_| true
+        ));
     }
 
     #[test]

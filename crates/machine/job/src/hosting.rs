@@ -4,8 +4,8 @@ use regatta_wire::control::{Tell, Why};
 
 use crate::registry::Refused;
 
-/// A request for more hosts than this is a mistake.
-const MOST: usize = 4096;
+/// Limit on the hosts of one request; a request for more is an error.
+const MAX_HOSTS_PER_REQUEST: usize = 4096;
 
 /// One host of a request: the place of its outcome in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl HostRequests {
         (by, id): (u32, u32),
         count: usize,
     ) -> Result<impl Iterator<Item = HostPlace> + use<>, Refused> {
-        if count > MOST {
+        if count > MAX_HOSTS_PER_REQUEST {
             return Err((Why::Argument, format!("{count} hosts are too many at once")));
         }
         while self.open.iter().any(|one| one.number == self.next) {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_request_for_no_host_is_answered_at_once_and_one_for_too_many_is_refused() {
         let mut requests = HostRequests::default();
-        assert!(requests.begin((3, 9), MOST + 1).is_err());
+        assert!(requests.begin((3, 9), MAX_HOSTS_PER_REQUEST + 1).is_err());
         assert!(requests.begin((3, 9), 0).is_ok());
         assert_eq!(requests.take_answers().len(), 1);
     }

@@ -29,7 +29,7 @@ mod watches;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ending, Event, LONGEST, Route, Tell, Why};
+use regatta_wire::control::{Ending, Event, MAX_REQUEST_BYTES, Route, Tell, Why};
 use regatta_wire::fields::Message;
 
 use crate::end::End;
@@ -361,7 +361,7 @@ fn that_fits(mut message: Tell) -> Tell {
     };
     let mut bytes = Vec::new();
     message.encode(&mut bytes);
-    match bytes.len() > LONGEST {
+    match bytes.len() > MAX_REQUEST_BYTES {
         true => reply(
             id,
             Err(too_long("the list that answers this request", bytes.len())),
@@ -372,7 +372,7 @@ fn that_fits(mut message: Tell) -> Tell {
 
 /// Why something is refused that does not fit a message.
 pub fn too_long(what: &str, bytes: usize) -> Refused {
-    let sentence = format!("{what} has {bytes} bytes, and a message may have {LONGEST}");
+    let sentence = format!("{what} has {bytes} bytes, and a message may have {MAX_REQUEST_BYTES}");
     (Why::Memory, sentence)
 }
 

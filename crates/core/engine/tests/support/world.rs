@@ -13,7 +13,7 @@ use super::oracle::{Message, Oracle};
 /// Context of a second group, of all tasks.
 pub const OTHER: u32 = 2;
 /// Rounds of progress after which a test says that nothing will ever move.
-const PATIENCE: usize = 10_000;
+const MAX_ROUNDS: usize = 10_000;
 
 struct Sent {
     number: usize,
@@ -416,7 +416,7 @@ impl World {
 
     /// Everybody makes progress until nobody can.
     pub fn settle(&mut self) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             let mut moved = false;
             for peer in self.living() {
                 moved |= self.progress(peer);
@@ -442,7 +442,7 @@ impl World {
                 self.engine(peer).acknowledge(id).expect("a group");
             }
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ROUNDS {
             let open = self.still_to_come();
             if open.is_empty() {
                 break;

@@ -46,12 +46,12 @@ pub unsafe fn close_port(port_name: *const c_char) -> Result {
 }
 
 /// Seconds that a process waits to be accepted, if a hint says nothing else.
-const PATIENCE: f64 = 180.0;
+const DEFAULT_CONNECT_TIMEOUT_SECONDS: f64 = 180.0;
 
 /// The seconds that a process waits to be accepted.
 fn limit(hints: &Hints) -> Result<f64> {
     let Some(said) = hints.get(c"timeout") else {
-        return Ok(PATIENCE);
+        return Ok(DEFAULT_CONNECT_TIMEOUT_SECONDS);
     };
     let seconds = said
         .to_str()

@@ -7,7 +7,7 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::{Communicator, routes};
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::objects::{self, Kind, MOST, Places};
+use crate::objects::{self, Kind, MAX_OBJECTS, Places};
 use crate::requests;
 
 struct Registry {
@@ -18,7 +18,7 @@ struct Registry {
 
 static REGISTRY: RwLock<Registry> = RwLock::new(Registry {
     slots: Vec::new(),
-    places: Places::new(MOST - PREDEFINED),
+    places: Places::new(MAX_OBJECTS - PREDEFINED),
 });
 
 fn read() -> RwLockReadGuard<'static, Registry> {

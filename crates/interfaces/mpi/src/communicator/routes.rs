@@ -12,7 +12,7 @@ use regatta_sys as rg;
 use super::Communicator;
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::objects::{self, Kind, MOST};
+use crate::objects::{self, Kind, MAX_OBJECTS};
 use crate::process;
 
 /// The route of a communicator.
@@ -31,7 +31,8 @@ pub struct Route {
 
 const CHUNK: usize = 1024;
 
-static ROUTES: [OnceLock<Box<[Route]>>; MOST / CHUNK] = [const { OnceLock::new() }; MOST / CHUNK];
+static ROUTES: [OnceLock<Box<[Route]>>; MAX_OBJECTS / CHUNK] =
+    [const { OnceLock::new() }; MAX_OBJECTS / CHUNK];
 
 impl Route {
     /// The group of the engine's for the program's messages.

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Type, builtin, no_type};
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::objects::{self, Kind, MOST, Table};
+use crate::objects::{self, Kind, MAX_OBJECTS, Table};
 
 /// Facts of a type that messages need.
 #[derive(Default)]
@@ -31,8 +31,8 @@ const DENSE: u8 = 2;
 const CHUNK: usize = 1024;
 
 static TYPES: Table<Type> = Table::new(Kind::Datatype);
-static MESSAGE_FACTS: [OnceLock<Box<[MessageFacts]>>; MOST / CHUNK] =
-    [const { OnceLock::new() }; MOST / CHUNK];
+static MESSAGE_FACTS: [OnceLock<Box<[MessageFacts]>>; MAX_OBJECTS / CHUNK] =
+    [const { OnceLock::new() }; MAX_OBJECTS / CHUNK];
 
 fn facts(handle: usize) -> Option<&'static MessageFacts> {
     let index = objects::index(Kind::Datatype, handle)?;

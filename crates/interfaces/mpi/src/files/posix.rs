@@ -14,7 +14,7 @@ pub struct Posix {
 }
 
 /// Most bytes of one call: the system takes no more than a few less than 2 GiB.
-const MOST: usize = 1 << 30;
+const MAX_TRANSFER_BYTES: usize = 1 << 30;
 
 /// The number of the system's last error in this thread.
 fn last() -> c_int {
@@ -166,7 +166,10 @@ impl Posix {
     pub unsafe fn read(&self, to: *mut u8, length: usize, offset: i64) -> Outcome<usize> {
         let mut done = 0;
         while done < length {
-            let (to, rest) = (to.wrapping_add(done), (length - done).min(MOST));
+            let (to, rest) = (
+                to.wrapping_add(done),
+                (length - done).min(MAX_TRANSFER_BYTES),
+            );
             let at = offset.checked_add(done as i64).ok_or(libc::EINVAL)?;
             // SAFETY: the caller's promise.
             let call = || unsafe { libc::pread(self.fd(), to.cast(), rest, at) };
@@ -186,7 +189,10 @@ impl Posix {
         let end = offset.checked_add(length as i64).ok_or(libc::EFBIG)?;
         let mut done = 0;
         while done < length {
-            let (from, rest) = (from.wrapping_add(done), (length - done).min(MOST));
+            let (from, rest) = (
+                from.wrapping_add(done),
+                (length - done).min(MAX_TRANSFER_BYTES),
+            );
             let at = offset + done as i64;
             // SAFETY: the caller's promise.
             let write = || unsafe { libc::pwrite(self.fd(), from.cast(), rest, at) };

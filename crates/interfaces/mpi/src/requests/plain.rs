@@ -11,7 +11,7 @@ use regatta_sys as rg;
 
 use super::slots::FIRST_PLAIN;
 use crate::abi::*;
-use crate::objects::{self, Kind, MOST};
+use crate::objects::{self, Kind, MAX_OBJECTS};
 use crate::process;
 
 /// The slot of a plain request.
@@ -24,18 +24,18 @@ struct PlainSlot {
 }
 
 const CHUNK: usize = 1024;
-const CHUNKS: usize = (MOST - FIRST_PLAIN) / CHUNK;
+const CHUNKS: usize = (MAX_OBJECTS - FIRST_PLAIN) / CHUNK;
 
 static SLOTS: [OnceLock<Box<[PlainSlot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
 /// All operations that were complete when they were started have this request: it costs nothing, and nobody has to give it back.
-pub const COMPLETE: Request = Request(objects::handle(Kind::Request, 0, MOST - 1));
+pub const COMPLETE: Request = Request(objects::handle(Kind::Request, 0, MAX_OBJECTS - 1));
 
 /// The slot that a request of the engine's has. The last one is that of `COMPLETE`.
 #[inline(always)]
 fn index_of(request: rg::Request) -> Option<usize> {
     let index = (request.id as u32).wrapping_sub(1) as usize;
-    (index < MOST - FIRST_PLAIN - 1).then_some(index)
+    (index < MAX_OBJECTS - FIRST_PLAIN - 1).then_some(index)
 }
 
 #[inline(always)]

@@ -10,7 +10,7 @@ use regatta_sys as rg;
 use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::objects::{self, GENERATIONS, Kind, MIN_RESTING, MOST};
+use crate::objects::{self, GENERATIONS, Kind, MAX_OBJECTS, MIN_RESTING};
 
 /// An operation, while there is one.
 type Held = Mutex<Option<Box<dyn Operation>>>;
@@ -93,7 +93,7 @@ struct OperationSlot {
 }
 
 /// The first slot of plain requests: those of operations come before it.
-pub const FIRST_PLAIN: usize = MOST / 2;
+pub const FIRST_PLAIN: usize = MAX_OBJECTS / 2;
 const CHUNK: usize = 1024;
 const CHUNKS: usize = FIRST_PLAIN / CHUNK;
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 /// A number has fewer prime factors than this: all further dimensions are 1.
-const MOST: usize = 31;
+const MAX_PRIME_FACTORS: usize = 31;
 
 /// So many factors of `nodes`, the largest first, as close to each other as they can be: the difference between the largest
 /// and the smallest is as small as possible. Of several such lists it is the one whose smallest factor is the largest, then
@@ -12,8 +12,8 @@ pub fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
     if count == 0 {
         return Vec::new();
     }
-    if count > MOST {
-        let mut dims = balanced(nodes, MOST);
+    if count > MAX_PRIME_FACTORS {
+        let mut dims = balanced(nodes, MAX_PRIME_FACTORS);
         dims.resize(count, 1);
         return dims;
     }

@@ -33,8 +33,8 @@ use std::time::Duration;
 use super::{Absence, Candidate, MembershipView};
 use crate::Registry;
 
-/// An agent whose claim is open for so long, or that has not answered the word for so long, never will.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Time after which an open claim of an agent, or an answer that has not come, is given up.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(15);
 /// A host that may not lead goes on for so long with the claims that are open, to say so to those agents, too: they may wait for it.
 const WITHDRAWAL: Duration = Duration::from_secs(3);
 /// From the end of a channel to the next claim for it.
@@ -226,7 +226,7 @@ impl Claims {
             _ => None,
         });
         let withdrawal = self.unnamed.map(|(_, since)| since + WITHDRAWAL);
-        let late = self.began + PATIENCE;
+        let late = self.began + CLAIM_TIMEOUT;
         claims.chain(withdrawal).chain([late]).min()
     }
 
@@ -323,7 +323,7 @@ impl Claims {
     }
 
     fn lose_hosts(&mut self, now: Duration) {
-        let is_late = now >= self.began + PATIENCE;
+        let is_late = now >= self.began + CLAIM_TIMEOUT;
         let loss = |host: &Host| {
             let run = &host.candidate.run;
             match &host.step {

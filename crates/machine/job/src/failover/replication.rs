@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// At most so many hosts hold a replica.
-const MOST: usize = 8;
+/// Limit on hosts that hold a replica.
+const MAX_REPLICAS: usize = 8;
 
 /// A message that waits.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Replication {
 impl Replication {
     /// How many of so many hosts hold replicas.
     pub fn count(hosts: usize) -> usize {
-        (hosts / 2).clamp(2, MOST)
+        (hosts / 2).clamp(2, MAX_REPLICAS)
     }
 
     /// These hosts are to hold replicas; a host that holds one goes on to do so. The hosts that need a snapshot now.

@@ -5,7 +5,7 @@ use super::*;
 
 mod random;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 const START: Duration = Duration::ZERO;
 
@@ -135,7 +135,10 @@ fn look(arrivals: &mut Arrivals, sees: impl Fn(u32, IpAddr) -> bool) -> usize {
 #[test]
 fn a_host_that_comes_alone_is_prepared_at_its_address_and_joins_under_the_next_number() {
     let mut arrivals = arrivals();
-    let id = arrivals.expect(START, expected("a", Admission::told(PATIENCE, ip(2))));
+    let id = arrivals.expect(
+        START,
+        expected("a", Admission::told(ARRIVAL_TIMEOUT, ip(2))),
+    );
     arrivals.tick(START);
     feed(
         &mut arrivals,
@@ -164,13 +167,13 @@ fn a_host_that_comes_alone_is_prepared_at_its_address_and_joins_under_the_next_n
 fn a_host_that_was_told_of_is_opened_again_while_it_may_not_know_us_and_a_requested_one_is_not() {
     let no_shell = || Input::Closed("no shell".to_owned());
     let trouble = || Input::Line(format!("{TROUBLE} it is full"));
-    let told = Admission::told(PATIENCE, ip(1));
+    let told = Admission::told(ARRIVAL_TIMEOUT, ip(1));
     for (admission, since, why, again) in [
         (told, START, no_shell(), true),
         (told, START + 3 * SECOND, no_shell(), false),
         (told, START, trouble(), false),
         (
-            Admission::requested(PATIENCE, false),
+            Admission::requested(ARRIVAL_TIMEOUT, false),
             START,
             no_shell(),
             false,
@@ -199,7 +202,10 @@ fn a_host_that_was_told_of_is_opened_again_while_it_may_not_know_us_and_a_reques
 
 #[test]
 fn the_first_host_that_fails_ends_all_that_begin_with_it_unless_all_are_to_be_heard() {
-    for admission in [Admission::begin(PATIENCE), Admission::survey(PATIENCE)] {
+    for admission in [
+        Admission::begin(ARRIVAL_TIMEOUT),
+        Admission::survey(ARRIVAL_TIMEOUT),
+    ] {
         let mut arrivals = begun(admission, [&[1], &[2], &[3]]);
         arrivals.prepare(START, &[0, 0, 1]);
         arrivals.handle(START, 1, Input::Refused(2, "no such program".to_owned()));
@@ -229,7 +235,7 @@ fn the_first_host_that_fails_ends_all_that_begin_with_it_unless_all_are_to_be_he
 #[test]
 fn a_host_that_says_where_other_tasks_listen_than_its_own_makes_no_sense() {
     for ranks in [&[0][..], &[0, 1, 2], &[0, 0], &[0, 2]] {
-        let mut arrivals = begun(Admission::begin(PATIENCE), [&[1], &[2], &[3]]);
+        let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), [&[1], &[2], &[3]]);
         arrivals.prepare(START, &[0, 0, 1]);
         let addresses = ranks
             .iter()
@@ -244,10 +250,10 @@ fn a_host_that_says_where_other_tasks_listen_than_its_own_makes_no_sense() {
 fn a_search_goes_on_when_the_last_host_that_was_waited_for_is_lost() {
     let addresses: [&[u8]; 3] = [&[1, 11], &[2, 12], &[3, 13]];
     for (admission, is_silent, again) in [
-        (Admission::survey(PATIENCE), false, &[0, 2][..]),
-        (Admission::survey(PATIENCE), true, &[0, 2]),
+        (Admission::survey(ARRIVAL_TIMEOUT), false, &[0, 2][..]),
+        (Admission::survey(ARRIVAL_TIMEOUT), true, &[0, 2]),
         // Nothing is begun with the hosts that are left, this one.
-        (Admission::begin(PATIENCE), true, &[]),
+        (Admission::begin(ARRIVAL_TIMEOUT), true, &[]),
     ] {
         let mut arrivals = begun(admission, addresses);
         arrivals.look(START);
@@ -258,7 +264,7 @@ fn a_search_goes_on_when_the_last_host_that_was_waited_for_is_lost() {
         }
         assert_eq!(effects(&mut arrivals), []);
         match is_silent {
-            true => arrivals.tick(START + PATIENCE),
+            true => arrivals.tick(START + ARRIVAL_TIMEOUT),
             false => arrivals.handle(START, 1, Input::Closed("it ended".to_owned())),
         }
         let asked = effects(&mut arrivals).into_iter();
@@ -275,7 +281,7 @@ fn a_search_goes_on_when_the_last_host_that_was_waited_for_is_lost() {
 
 #[test]
 fn an_interrupt_of_a_search_begins_nothing() {
-    let mut arrivals = begun(Admission::survey(PATIENCE), [&[1, 11], &[2], &[3]]);
+    let mut arrivals = begun(Admission::survey(ARRIVAL_TIMEOUT), [&[1, 11], &[2], &[3]]);
     arrivals.look(START);
     assert_eq!(effects(&mut arrivals).len(), 3);
     for id in [0, 2] {
@@ -292,7 +298,7 @@ fn an_interrupt_of_a_search_begins_nothing() {
 #[test]
 fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_do_not_do() {
     let addresses: [&[u8]; 3] = [&[1, 11], &[2, 12], &[3, 13]];
-    let mut arrivals = begun(Admission::begin(PATIENCE), addresses);
+    let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), addresses);
     arrivals.look(START);
     assert_eq!(look(&mut arrivals, |_, _| true), 3);
     assert!(arrivals.is_settled() && effects(&mut arrivals).is_empty());
@@ -302,7 +308,7 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
     );
 
     // The second host does not see the first one where it was tried first.
-    let mut arrivals = begun(Admission::begin(PATIENCE), addresses);
+    let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), addresses);
     arrivals.look(START);
     let sees = |by, address| (by, address) != (1, ip(1));
     assert_eq!(
@@ -316,7 +322,7 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
     assert_eq!(arrivals.found()[0], (0, Ok(ip(11))));
 
     // It sees it nowhere.
-    let mut arrivals = begun(Admission::begin(PATIENCE), addresses);
+    let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), addresses);
     arrivals.look(START);
     let sees = |by, address| by != 1 || ![ip(1), ip(11)].contains(&address);
     look(&mut arrivals, sees);
@@ -332,7 +338,7 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
 
 #[test]
 fn this_host_prefers_the_addresses_under_which_the_others_see_it() {
-    let mut arrivals = begun(Admission::begin(PATIENCE), [&[1], &[2], &[3, 4, 5]]);
+    let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), [&[1], &[2], &[3, 4, 5]]);
     for (id, last) in [(0, 5), (1, 4)] {
         let host = arrivals.hosts.get_mut(&id);
         let hello = host.and_then(|host| host.hello.as_mut());
@@ -382,7 +388,7 @@ fn a_host_is_reached_where_the_membership_or_its_name_says_if_it_is_there() {
 #[test]
 fn a_silent_host_is_given_up_but_not_for_time_in_which_this_process_did_not_run() {
     let mut arrivals = arrivals();
-    let requested = |is_typed| expected("a", Admission::requested(PATIENCE, is_typed));
+    let requested = |is_typed| expected("a", Admission::requested(ARRIVAL_TIMEOUT, is_typed));
     let called = Expected {
         is_called: true,
         ..requested(false)
@@ -393,16 +399,16 @@ fn a_silent_host_is_given_up_but_not_for_time_in_which_this_process_did_not_run(
     for id in [shell, typing] {
         arrivals.handle(START, id, Input::Opened);
     }
-    arrivals.tick(PATIENCE - SECOND);
-    arrivals.handle(PATIENCE - SECOND, shell, Input::Heard);
+    arrivals.tick(ARRIVAL_TIMEOUT - SECOND);
+    arrivals.handle(ARRIVAL_TIMEOUT - SECOND, shell, Input::Heard);
     arrivals.slept(SECOND);
-    arrivals.tick(2 * PATIENCE - SECOND);
+    arrivals.tick(2 * ARRIVAL_TIMEOUT - SECOND);
     assert_eq!(
         effects(&mut arrivals),
         [Effect::Open(shell), Effect::Open(typing)]
     );
-    assert_eq!(arrivals.deadline(), Some(2 * PATIENCE));
-    arrivals.tick(2 * PATIENCE);
+    assert_eq!(arrivals.deadline(), Some(2 * ARRIVAL_TIMEOUT));
+    arrivals.tick(2 * ARRIVAL_TIMEOUT);
     let lost = effects(&mut arrivals);
     assert_eq!(lost[0], Effect::Close(shell));
     let sentence = cause(&lost, shell).sentence("a");
@@ -411,11 +417,11 @@ fn a_silent_host_is_given_up_but_not_for_time_in_which_this_process_did_not_run(
         "{sentence}"
     );
     // An agent that others have started says nothing, either.
-    arrivals.handle(2 * PATIENCE, called, Input::Opened);
-    arrivals.tick(3 * PATIENCE);
+    arrivals.handle(2 * ARRIVAL_TIMEOUT, called, Input::Opened);
+    arrivals.tick(3 * ARRIVAL_TIMEOUT);
     assert_eq!(
         cause(&effects(&mut arrivals), called),
-        Departure::Silent(PATIENCE, None)
+        Departure::Silent(ARRIVAL_TIMEOUT, None)
     );
 }
 
@@ -433,7 +439,7 @@ fn the_program_is_sent_to_a_machine_of_its_kind_and_others_are_refused() {
         ),
     ] {
         let mut arrivals = arrivals();
-        let id = arrivals.expect(START, expected("a", Admission::begin(PATIENCE)));
+        let id = arrivals.expect(START, expected("a", Admission::begin(ARRIVAL_TIMEOUT)));
         arrivals.tick(START);
         feed(
             &mut arrivals,
@@ -460,7 +466,7 @@ fn the_program_is_sent_to_a_machine_of_its_kind_and_others_are_refused() {
 
 #[test]
 fn a_host_comes_under_one_name_only() {
-    let mut arrivals = begun(Admission::begin(PATIENCE), [&[1], &[2], &[3]]);
+    let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), [&[1], &[2], &[3]]);
     assert_eq!(arrivals.two_names(), None);
     arrivals.hosts.get_mut(&1).expect("b").hello = Some(hello("a", &[2]));
     assert_eq!(
@@ -475,7 +481,10 @@ fn a_host_comes_under_one_name_only() {
         ("b", "y", None),
         ("c", "y", Some("b")),
     ] {
-        let id = arrivals.expect(START, expected(name, Admission::requested(PATIENCE, false)));
+        let id = arrivals.expect(
+            START,
+            expected(name, Admission::requested(ARRIVAL_TIMEOUT, false)),
+        );
         arrivals.tick(START);
         feed(
             &mut arrivals,

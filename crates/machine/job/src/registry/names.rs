@@ -8,8 +8,8 @@ use regatta_wire::{Malformed, fields};
 
 use super::Refused;
 
-/// The most bytes that all entries together may have.
-const MOST: usize = 256 << 20;
+/// Limit on the size of all entries together, in bytes.
+const MAX_ENTRIES_BYTES: usize = 256 << 20;
 /// Bytes counted for an entry besides those of its name and value.
 const OVERHEAD: usize = 128;
 
@@ -122,10 +122,10 @@ impl Names {
         }
         let given_up = before.map_or(0, |entry| size(&key.0, &entry.value));
         let bytes = self.bytes - given_up + size(&key.0, &value);
-        if bytes > MOST {
+        if bytes > MAX_ENTRIES_BYTES {
             let sentence = format!(
                 "the entries of all names together would have more than {} MiB; delete some",
-                MOST >> 20
+                MAX_ENTRIES_BYTES >> 20
             );
             return Err((Why::Memory, sentence));
         }

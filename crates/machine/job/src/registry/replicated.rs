@@ -4,7 +4,7 @@
 
 use std::ops::Deref;
 
-use regatta_wire::control::{Ask, LONGEST, Output, Route, Tell, Then};
+use regatta_wire::control::{Ask, MAX_REQUEST_BYTES, Output, Route, Tell, Then};
 use regatta_wire::fields::Message;
 use regatta_wire::{Malformed, messages};
 
@@ -222,7 +222,7 @@ impl ReplicatedRegistry {
     /// Handles a request of a task, in these bytes. A malformed one is not answered: the task is of another version.
     pub fn handle_request(&mut self, by: u32, bytes: &[u8]) -> Option<Effect> {
         let request = Ask::decode(bytes).ok()?;
-        if let Some(id) = request.id().filter(|_| bytes.len() > LONGEST) {
+        if let Some(id) = request.id().filter(|_| bytes.len() > MAX_REQUEST_BYTES) {
             self.reply(by, id, Err(too_long("the request", bytes.len())));
             return None;
         }

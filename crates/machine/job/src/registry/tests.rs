@@ -640,7 +640,7 @@ fn a_request_that_fits_no_message_is_refused_and_not_recorded() {
         name: "large".to_owned(),
         index: None,
         flags: 0,
-        value: vec![0; LONGEST],
+        value: vec![0; MAX_REQUEST_BYTES],
     };
     let mut bytes = Vec::new();
     put.encode(&mut bytes);

@@ -11,8 +11,8 @@ use super::{Effect, Registry};
 /// A watching task and the number of its watch.
 pub(super) type Watcher = (u32, u32);
 
-/// The most watches of one task: each may become a message that must be kept.
-const MOST: usize = 1 << 16;
+/// Limit on watches of one task. Each may become a message that must be kept.
+const MAX_WATCHES_PER_TASK: usize = 1 << 16;
 
 /// All watches of a job.
 #[derive(Debug, Default)]
@@ -133,7 +133,9 @@ impl Watches {
     }
 
     fn is_full(&self, task: u32) -> bool {
-        self.counts.get(&task).is_some_and(|&count| count >= MOST)
+        self.counts
+            .get(&task)
+            .is_some_and(|&count| count >= MAX_WATCHES_PER_TASK)
     }
 }
 
@@ -141,7 +143,9 @@ impl Registry {
     /// Adds a watch. An event that has happened already is notified at once.
     pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) -> Option<Effect> {
         if self.watches.is_full(by) {
-            let sentence = format!("this task watches {MOST} things already, which is the most");
+            let sentence = format!(
+                "this task watches {MAX_WATCHES_PER_TASK} things already, which is the most"
+            );
             self.reply(by, id, Err((Why::Memory, sentence)));
             return None;
         }

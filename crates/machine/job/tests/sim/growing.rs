@@ -19,7 +19,7 @@ use super::launcher::Remote;
 use super::{Down, Life, Owner, Sim, What, name_of, run_of};
 
 /// So long a host that arrives may be silent.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const IDENTITY: &str = "this program";
 
@@ -136,7 +136,7 @@ impl Sim {
                 command: "ssh".to_owned(),
                 number: None,
                 is_called: false,
-                admission: Admission::told(PATIENCE, ADDRESS),
+                admission: Admission::told(ARRIVAL_TIMEOUT, ADDRESS),
             };
             let id = leader.arrivals.expect(now, expected);
             let coming = Coming {
@@ -389,7 +389,7 @@ impl Sim {
             return self.await_silence_of(host, launcher, own.asleep - asleep);
         }
         let (now, follower) = (self.now, own.follower.as_ref());
-        if follower.is_some_and(|one| one.is_patient(now, PATIENCE, PATIENCE)) {
+        if follower.is_some_and(|one| one.is_patient(now, ARRIVAL_TIMEOUT, ARRIVAL_TIMEOUT)) {
             return;
         }
         let has_heard = follower.is_some_and(|one| one.successors().next().is_some());

@@ -1,7 +1,7 @@
 //! Reports of what has happened to the tasks of this host, on their way to the launcher.
 
 use regatta_job::registry::{reply, too_long};
-use regatta_wire::control::{Ask, LONGEST};
+use regatta_wire::control::{Ask, MAX_REQUEST_BYTES};
 use regatta_wire::fields::Message;
 
 use super::Agent;
@@ -15,7 +15,7 @@ impl Agent {
             let following = self.following.as_mut();
             let local = following.map(|following| &mut following.follower.local);
             match &report {
-                Report::Asked { task, bytes } if bytes.len() > LONGEST => {
+                Report::Asked { task, bytes } if bytes.len() > MAX_REQUEST_BYTES => {
                     let (task, refusal) = (*task, refusal(bytes).into_iter());
                     refusal.for_each(|bytes| self.worker.obey(Order::Tell { task, bytes }));
                     continue;
@@ -60,10 +60,10 @@ mod tests {
             name: "entry".to_owned(),
             index: None,
             flags: 0,
-            value: vec![0; LONGEST],
+            value: vec![0; MAX_REQUEST_BYTES],
         };
         put.encode(&mut request);
-        assert!(request.len() > LONGEST);
+        assert!(request.len() > MAX_REQUEST_BYTES);
         let message = Tell::decode(&refusal(&request).expect("an answer"));
         let why = Why::Memory;
         assert!(matches!(message, Ok(Tell::Refused { id: 9, why: of, .. }) if of == why));

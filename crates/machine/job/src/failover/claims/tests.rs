@@ -150,7 +150,7 @@ fn a_host_that_some_agent_does_not_name_gives_all_claims_back() {
     assert_eq!(bench.owner_lost(1, &["r2"]), []);
     let effects = bench.owner_lost(2, &["r0"]);
     assert_eq!(effects, [GiveUp(1), GiveUp(2), given_up.clone()]);
-    assert_eq!(bench.after(PATIENCE), []);
+    assert_eq!(bench.after(CLAIM_TIMEOUT), []);
     // In a while, to those that are claimed by then.
     let mut bench = claimed(&[1, 2, 3], 0);
     bench.owner_lost(1, &[]);
@@ -187,8 +187,8 @@ fn only_the_hosts_whose_claims_are_open_are_too_late() {
     let mut bench = claimed(&[1, 2, 3], 2);
     bench.closed(3);
     bench.after(AGAIN);
-    assert_eq!(bench.claims.deadline(), Some(NOW + PATIENCE));
-    let effects = bench.after(PATIENCE - AGAIN);
+    assert_eq!(bench.claims.deadline(), Some(NOW + CLAIM_TIMEOUT));
+    let effects = bench.after(CLAIM_TIMEOUT - AGAIN);
     assert_eq!(effects, [Close(3), Lead(1), Lead(2)]);
     assert_eq!(bench.hands_over(1, &[]), []);
     assert_eq!(bench.hands_over(2, &[]), [Begin]);
@@ -201,13 +201,13 @@ fn only_the_hosts_whose_claims_are_open_are_too_late() {
 fn a_host_leads_only_with_more_than_half_of_those_that_are_left() {
     let mut bench = claimed(&[1, 2, 3, 4], 1);
     let closed = [2, 3, 4].map(Close);
-    let effects = bench.after(PATIENCE);
+    let effects = bench.after(CLAIM_TIMEOUT);
     assert_eq!(effects[..3], closed);
     assert_eq!(effects[3..], [GiveUp(1), Leave(Obstacle::TooFew)]);
     // Hosts that are lost do not count, whoever says so.
     let mut bench = claimed(&[1, 2, 3, 4], 1);
     assert_eq!(bench.membership(view(&[1, 2])), [Close(3), Close(4)]);
-    assert_eq!(bench.after(PATIENCE), [Close(2), Lead(1)]);
+    assert_eq!(bench.after(CLAIM_TIMEOUT), [Close(2), Lead(1)]);
 }
 
 /// It may lead, or have ended with the job: a daemon says the same of both.
@@ -222,10 +222,10 @@ fn one_of_two_hosts_does_not_go_on_alone_while_the_other_one_is_alive_and_refuse
             effects.clear();
         }
     }
-    assert_eq!(bench.now, NOW + PATIENCE);
+    assert_eq!(bench.now, NOW + CLAIM_TIMEOUT);
     assert_eq!(effects, [Leave(Obstacle::TooFew)]);
     // Silence is no answer, either.
-    let silent = claimed(&[1], 0).after(PATIENCE);
+    let silent = claimed(&[1], 0).after(CLAIM_TIMEOUT);
     assert_eq!(silent, [Close(1), Leave(Obstacle::TooFew)]);
 }
 
@@ -244,11 +244,11 @@ fn one_of_two_hosts_goes_on_alone_when_the_other_one_is_gone_or_not_in_the_order
 #[test]
 fn an_agent_has_time_to_answer_from_the_word_on() {
     let mut bench = claimed(&[1, 2], 1);
-    bench.after(PATIENCE / 2);
+    bench.after(CLAIM_TIMEOUT / 2);
     bench.owner_lost(2, &["r0"]);
-    assert_eq!(bench.after(PATIENCE / 2), []);
+    assert_eq!(bench.after(CLAIM_TIMEOUT / 2), []);
     assert_eq!(bench.hands_over(1, &[]), []);
-    assert_eq!(bench.after(PATIENCE / 2), [Close(2), Begin]);
+    assert_eq!(bench.after(CLAIM_TIMEOUT / 2), [Close(2), Begin]);
     assert_eq!(bench.lost(2), Some(Absence::NotHeard));
 }
 
@@ -267,7 +267,7 @@ fn an_answer_that_comes_twice_or_late_or_without_a_question_changes_nothing() {
     assert_eq!(bench.hear(ClaimInput::Ready(host)), []);
     assert_eq!(bench.hear(early), []);
     assert_eq!(bench.closed(1), []);
-    bench.after(PATIENCE);
+    bench.after(CLAIM_TIMEOUT);
     assert_eq!(bench.lost(1), None);
     // Of a host that was given up meanwhile.
     let mut bench = claimed(&[1, 2], 1);
@@ -356,7 +356,7 @@ fn a_host_that_is_cut_off_from_others_of_the_job_leaves_it_to_them() {
     let cut_off = hindered("alone", HostState::Suspected);
     let leaves = Leave(Obstacle::CutOff("alone".to_owned()));
     assert_eq!(bench.membership(cut_off), [leaves]);
-    assert_eq!(bench.after(PATIENCE), []);
+    assert_eq!(bench.after(CLAIM_TIMEOUT), []);
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl World {
             while !self.coming.is_empty() {
                 self.turn(0, Luck::Good);
             }
-            self.now += PATIENCE;
+            self.now += ARRIVAL_TIMEOUT;
             self.arrivals.tick(self.now);
             self.carry_out();
         }
@@ -179,11 +179,11 @@ fn luck() -> impl Strategy<Value = Luck> {
 
 fn admission() -> impl Strategy<Value = Admission> {
     prop_oneof![
-        Just(Admission::begin(PATIENCE)),
-        Just(Admission::survey(PATIENCE)),
+        Just(Admission::begin(ARRIVAL_TIMEOUT)),
+        Just(Admission::survey(ARRIVAL_TIMEOUT)),
         // The address of the first host only: others are refused late.
-        Just(Admission::told(PATIENCE, ip(0))),
-        Just(Admission::requested(PATIENCE, false)),
+        Just(Admission::told(ARRIVAL_TIMEOUT, ip(0))),
+        Just(Admission::requested(ARRIVAL_TIMEOUT, false)),
     ]
 }
 
