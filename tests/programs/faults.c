@@ -88,16 +88,24 @@ static void work(void)
 /* Take what there is, until there is no more; then all else goes on. */
 static void hoard(void)
 {
-    enum { MOST = 4096 };
-    static void *blocks[MOST];
+    enum { MAX_BLOCKS = 4096 };
+    static void *blocks[MAX_BLOCKS];
     prepare();
     OK(round_of_all(0, true));
     /* Tasks that have not met in that round (it depends on which of them were late) have a ring from here on. */
     for (int d = 1; d < size; d++)
         OK(rg_sendrecv(NULL, 0, (me + d) % size, 77, NULL, 0, (me + size - d) % size, 77, RG_WORLD, NULL));
+    /* More large messages are under way at once than in any round, so the pipes of later rounds are there from here on. */
+    rg_request requests[8];
+    for (int d = 1; d < size; d++)
+        OK(rg_isend(out, LARGE, (me + d) % size, 78, RG_WORLD, &requests[d - 1]));
+    OK(rg_barrier(RG_WORLD));
+    for (int d = 1; d < size; d++)
+        OK(rg_recv(in, LARGE, (me + d) % size, 78, RG_WORLD, NULL));
+    OK(rg_waitall(size - 1, requests, NULL));
     int n = 0, code = RG_OK;
     if (me == 0) {
-        while (n < MOST && (code = rg_loan((size_t)1 << 20, &blocks[n])) == RG_OK)
+        while (n < MAX_BLOCKS && (code = rg_loan((size_t)1 << 20, &blocks[n])) == RG_OK)
             memset(blocks[n++], 7, (size_t)1 << 20);
         CHECK(code == RG_ERR_MEMORY);
         report(code);

@@ -44,6 +44,38 @@ static void begun(void)
     CHECK(status.length == sizeof large && unpainted(large, sizeof large, 1) == sizeof large);
 }
 
+/* late: task 0 leaves while bytes of its synchronous message are still in its memory, and nobody receives it for longer than that. */
+static void late(void)
+{
+    static unsigned char large[8 << 20];
+    rg_request request;
+    if (me == 0) {
+        paint(large, sizeof large, 1);
+        OK(rg_issend(large, sizeof large, 1, 1, RG_WORLD, &request));
+        OK(rg_on_complete(&request, completes, NULL));
+        return;
+    }
+    be_away(7);
+    OK(rg_recv(large, sizeof large, 0, 1, RG_WORLD, NULL));
+    CHECK(unpainted(large, sizeof large, 1) == sizeof large);
+}
+
+/* unreceived: both send each other a large synchronous message before either receives, and try to leave. */
+static void unreceived(void)
+{
+    static unsigned char large[8 << 20], theirs[8 << 20];
+    rg_request request;
+    check_patience(30);
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    OK(rg_issend(large, sizeof large, 1 - me, 1, RG_WORLD, &request));
+    OK(rg_on_complete(&request, completes, NULL));
+    FAILS(rg_finalize(), RG_ERR_CYCLE, "in a circle");
+    OK(rg_recv(theirs, sizeof theirs, 1 - me, 1, RG_WORLD, NULL));
+    OK(rg_finalize());
+    CHECK(completed == 1);
+}
+
 /* circle: both send each other more than their buffers hold, before either receives. Neither can leave; they can when they have received. */
 static void circle(void)
 {
@@ -98,6 +130,7 @@ int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"synchronous", synchronous, false}, {"begun", begun, false},
+        {"late", late, false},               {"unreceived", unreceived, true},
         {"circle", circle, true},            {"beheaded", beheaded, true},
         {NULL, NULL, false},
     };

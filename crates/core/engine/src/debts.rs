@@ -1,5 +1,6 @@
 //! Debts of a task that is about to leave: frames on which others or its program count, and for which no caller waits.
 
+use crate::bulk::Outgoing;
 use crate::engine::Engine;
 use crate::queue::{Content, Queue};
 use crate::request::Stage;
@@ -12,15 +13,26 @@ impl<T: Transport> Engine<T> {
         self.queued.values().any(Queue::has_answers)
     }
 
-    /// Whether there is a message that its program takes for sent, and that has found no room yet, or one to another task whose completion only calls
-    /// back. A synchronous one counts from when its receiver has begun.
+    /// Returns whether there is a message that its program takes for sent, and that has found no room yet, or one to another task whose completion only
+    /// calls back. A synchronous one counts from when its receiver has begun, and before as long as bytes of it are here, which would be lost.
     pub fn owes_messages(&self) -> bool {
-        self.requests.calling_sends().standard > 0 || self.queued.values().any(Queue::has_loans)
+        let calling = self.requests.calling_sends();
+        calling.standard > 0
+            || (calling.synchronous > 0 && self.outgoing.iter().any(|out| self.keeps_bytes(out)))
+            || self.queued.values().any(Queue::has_loans)
     }
 
-    /// Whether a synchronous message to another task, whose completion only calls back, waits for its receiver to begin.
+    /// Returns whether a synchronous message to another task, whose completion only calls back, waits for its receiver to begin.
     pub fn owes_synchronous_messages(&self) -> bool {
         self.requests.calling_sends().synchronous > 0
+    }
+
+    /// Whether bytes of a synchronous message whose completion only calls back have not gone yet.
+    fn keeps_bytes(&self, out: &Outgoing<T>) -> bool {
+        let request = self.requests.get(out.request);
+        !out.is_filled()
+            && request.callback.is_some()
+            && request.stage == Stage::Sending(Mode::Synchronous)
     }
 
     /// A task to which there are messages that [`owes_messages`](Engine::owes_messages) finds: `last`, as long as that is one. Looks at all that is on
@@ -38,7 +50,7 @@ impl<T: Transport> Engine<T> {
             queue.has_loans() || queue.iter().any(|one| is_owed(&one.content))
         };
         let outgoing = self.outgoing.iter();
-        let outgoing = outgoing.filter(|out| is_owed(out.request));
+        let outgoing = outgoing.filter(|out| is_owed(out.request) || self.keeps_bytes(out));
         let queued = self.queued.iter().filter(|(_, queue)| owes(queue));
         let all = outgoing.map(|out| out.to).chain(queued.map(|(&to, _)| to));
         let mut first = None;

@@ -2,8 +2,8 @@
 //!
 //! | what is left to get out | is waited for |
 //! |---|---|
-//! | answers that have found no room, and synchronous messages whose completion only calls back | until nothing has moved for [`STILL_LIMIT`]: who has not looked for so long may never |
-//! | messages that the program takes for sent, and others whose completion only calls back | until their receivers look, or are gone |
+//! | answers that have found no room, and synchronous messages whose completion only calls back and that arrive without this task | until nothing has moved for [`STILL_LIMIT`]: who has not looked for so long may never |
+//! | messages that the program takes for sent, and others whose completion only calls back, as long as bytes of them are here | until their receivers look, or are gone |
 //! | bytes for other hosts | until these have them |
 //!
 //! A task that waits for a receiver is blocked as a sender is: it can be part of a circle, which ends the wait with the error of that

@@ -97,9 +97,9 @@ int rg_init(void);
  * dropped. Does not wait for others to receive; only if somebody's ring is full does the word that a
  * synchronous message has come wait for room in it, until that task has not looked for 5 s. A started send
  * that was given away (rg_on_complete) goes on until it is complete, or its receiver is gone; a synchronous
- * one whose receiver has not begun is dropped when nothing has moved for 5 s. In a job
+ * one whose bytes have all gone is not waited for any more when nothing has moved for 5 s. In a job
  * of several hosts it waits until what was sent to other hosts has arrived there. RG_ERR_CYCLE: it has not
- * left, because those it waits for wait for it, and the buffers of all are full; receive, and call it again.
+ * left, because those it waits for wait for it; receive, and call it again.
  * RG_ERR_LAUNCHER: the launcher has ended meanwhile; it has left, and what it had to wait for may be lost. */
 int rg_finalize(void);
 /* With 1: from now on this task may end in any way (_exit, exec) as if it had left with rg_finalize just then, and its end is no failure unless

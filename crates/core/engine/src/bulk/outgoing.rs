@@ -51,6 +51,11 @@ impl<S: Streams> Outgoing<S> {
         self.frame.context
     }
 
+    /// All of its message is in the stream.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled
+    }
+
     /// Would its message arrive without this task?
     pub(super) fn is_sent(&self) -> bool {
         self.filled && self.offered && self.begun

@@ -50,20 +50,27 @@ pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<V
     // SAFETY: it takes a group by value.
     let size = unsafe { rg::rg_size(group) };
     checked(size)?;
+    let mine = Box::new(mine);
     let mut all = vec![[0; N]; size as usize];
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the arrays have these lengths, and stay until the request is complete.
+    // SAFETY: the arrays have these lengths, and stay until the request is complete, or for good.
     let code = unsafe {
         rg::rg_iallgather(
             mine.as_ptr().cast(),
-            size_of_val(&mine),
+            size_of_val(&*mine),
             all.as_mut_ptr().cast(),
             group,
             &mut request,
         )
     };
-    finish(code, request)?;
-    Ok(all)
+    match finish(code, request) {
+        Ok(_) => Ok(all),
+        Err(error) => {
+            // Where the wait has failed the collective may go on: others may still write there.
+            std::mem::forget((mine, all));
+            Err(error)
+        }
+    }
 }
 
 /// A member at which a collective call has failed, and the class of its error.
@@ -128,13 +135,14 @@ pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int
         offsets.push(end);
         end += length;
     }
+    let mine: Box<[c_int]> = mine.into();
     let mut all: Vec<c_int> = vec![0; end / WORD];
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the arrays have these lengths, and stay until the request is complete.
+    // SAFETY: the arrays have these lengths, and stay until the request is complete, or for good.
     let code = unsafe {
         rg::rg_iallgatherv(
             mine.as_ptr().cast(),
-            size_of_val(mine),
+            size_of_val(&*mine),
             all.as_mut_ptr().cast(),
             lengths.as_ptr(),
             offsets.as_ptr(),
@@ -142,7 +150,11 @@ pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int
             &mut request,
         )
     };
-    finish(code, request)?;
+    if let Err(error) = finish(code, request) {
+        // As in `allgather`. The engine has copied the lengths and offsets.
+        std::mem::forget((mine, all));
+        return Err(error);
+    }
     let mut rest = all.as_slice();
     let lists = counts.iter().map(|&count| {
         let (list, others) = rest.split_at(count);

@@ -241,6 +241,10 @@ impl Stages {
 
 /// Takes part in a collective access with no bytes at all: this process' call is wrong, which keeps nobody waiting.
 pub fn decline(file: &Open, direction: Direction, position: Position) {
+    // There all fail before anybody waits.
+    if position != Position::Shared && file.check_not_sequential().is_err() {
+        return;
+    }
     Stages::default().finish(file, &file.view(), direction, position);
 }
 

@@ -198,7 +198,8 @@ fn own_part(made: &Communicator, told: &[Told], wish: &Wish, shared: &Shared) ->
 
 /// Makes a window. All processes of the communicator call this, each with its own wish, or with the error of its arguments.
 pub fn create(comm: &Communicator, given: Result<Wish>) -> Result<Arc<Window>> {
-    let (wish, told) = tell(comm.hidden, given)?;
+    // In the order of blocking calls: those with a request, in the hidden group, may lie between them in another order in each process.
+    let (wish, told) = tell(comm.group, given)?;
     let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
     let local = local_ranks(&made);
     let hosts_apart = local.len() != told.len();
