@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use regatta_engine::Result;
 
 use crate::deadlock_detector::DeadlockDetector;
-use crate::state::Process;
+use crate::state::{Process, enter, run_callbacks};
 use crate::wait::{Awaited, wait_for};
 
 /// How long nothing may move until tasks that have not looked are not waited for.
@@ -100,10 +100,17 @@ impl Awaited for Goodbye {
 
 /// Waits until all is there, or those it was for are gone. `leaves`: nothing follows it.
 pub(crate) fn deliver_all(leaves: bool) -> Result<()> {
-    wait_for(Goodbye {
-        leaves,
-        moved: Instant::now(),
-        detector: None,
-        checked: Duration::ZERO,
-    })
+    loop {
+        wait_for(Goodbye {
+            leaves,
+            moved: Instant::now(),
+            detector: None,
+            checked: Duration::ZERO,
+        })?;
+        // A wait that ends on waking leaves callbacks to the next call, and there may be none.
+        if !enter()?.engine.has_due_callbacks() {
+            return Ok(());
+        }
+        run_callbacks()?;
+    }
 }
