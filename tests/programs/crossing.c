@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-enum { TIMES = 15, BATCHES = 8, TAG = 4, MAX_RATIO = 4 };
+enum { SAMPLES = 15, BATCHES = 8, TAG = 4, MAX_RATIO = 4 };
 
 static const size_t lengths[] = {100 << 10, (256 << 10) + 24, 1 << 20, 3 << 20};
 
@@ -29,7 +29,7 @@ static unsigned char byte_of(int task, int round, size_t at)
 static void whole(void)
 {
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        for (int round = 0; round < 2 * TIMES; round++) {
+        for (int round = 0; round < 2 * SAMPLES; round++) {
             size_t len = lengths[i];
             for (size_t at = 0; at < len; at++)
                 out[at] = byte_of(me, round, at);
@@ -51,14 +51,14 @@ static int ascending(const void *a, const void *b)
 /* Seconds that one takes, the median. */
 static double median(void (*pass)(size_t), size_t len)
 {
-    double took[TIMES];
-    for (int i = 0; i < TIMES; i++) {
+    double took[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
         double begun = rg_time();
         pass(len);
         took[i] = rg_time() - begun;
     }
-    qsort(took, TIMES, sizeof *took, ascending);
-    return took[TIMES / 2];
+    qsort(took, SAMPLES, sizeof *took, ascending);
+    return took[SAMPLES / 2];
 }
 
 static void soon(void)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { ROUNDS = 600, TIMES = 5, TAG = 4, MOST = 12, LOOKED_FOR = 60, MAX_LOOKS = 200 };
+enum { ROUNDS = 600, SAMPLES = 5, TAG = 4, MAX_MESSAGES_PER_PIPE = 12, LOOK_SAMPLES = 60, MAX_LOOKS = 200 };
 
 static int from_other, to_other;
 
@@ -83,14 +83,14 @@ static double median(void (*round)(void))
 static void compare(void)
 {
     double messages = 1e9, pipes = 1e9;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < SAMPLES; i++) {
         double one = median(by_messages), other = median(by_pipes);
         messages = one < messages ? one : messages;
         pipes = other < pipes ? other : pipes;
     }
     if (me == 0) {
         printf("messages %.1f us, pipes %.1f us\n", messages * 1e6, pipes * 1e6);
-        CHECK(messages <= MOST * pipes);
+        CHECK(messages <= MAX_MESSAGES_PER_PIPE * pipes);
     }
 }
 
@@ -179,8 +179,8 @@ static bool by_improbe(void)
 /* Looks until a message has come, the median of some messages. */
 static double median_of_looks(bool (*come)(void), bool request)
 {
-    static double looks[LOOKED_FOR];
-    for (int i = 0; i < LOOKED_FOR; i++) {
+    static double looks[LOOK_SAMPLES];
+    for (int i = 0; i < LOOK_SAMPLES; i++) {
         if (request)
             OK(rg_irecv(&word, sizeof word, me - 1, TAG, RG_WORLD, &wanted));
         looks[i] = 1;
@@ -188,8 +188,8 @@ static double median_of_looks(bool (*come)(void), bool request)
             looks[i]++;
         OK(rg_send(&word, sizeof word, me - 1, TAG, RG_WORLD));
     }
-    qsort(looks, LOOKED_FOR, sizeof *looks, ascending);
-    return looks[LOOKED_FOR / 2];
+    qsort(looks, LOOK_SAMPLES, sizeof *looks, ascending);
+    return looks[LOOK_SAMPLES / 2];
 }
 
 /* The even ones send and wait for answers; the odd ones look for messages and answer. */
@@ -208,7 +208,7 @@ static void looks(void)
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         OK(rg_barrier(RG_WORLD));
         if (me % 2 == 0) {
-            for (int i = 0; i < LOOKED_FOR; i++) {
+            for (int i = 0; i < LOOK_SAMPLES; i++) {
                 OK(rg_send(&word, sizeof word, me + 1, TAG, RG_WORLD));
                 OK(rg_recv(&word, sizeof word, me + 1, TAG, RG_WORLD, NULL));
             }

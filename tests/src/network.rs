@@ -19,7 +19,7 @@ pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/use
 /// How long a fleet may take to come to its end when its time is over.
 const FLEET_END_TIMEOUT: Duration = Duration::from_secs(300);
 /// The name that a worker gives to its process when it is up (`tests/programs/chaos_worker.c`).
-const UP: &str = "chaos-up";
+const UP_PROCESS_NAME: &str = "chaos-up";
 
 pub(crate) struct Network {
     shell: Child,
@@ -140,7 +140,7 @@ impl Network {
         let names = self.order(&format!(
             "for worker in $(pgrep -f '{program} worker'); do cat /proc/$worker/comm 2>/dev/null; done"
         ));
-        !names.is_empty() && names.lines().all(|name| name == UP)
+        !names.is_empty() && names.lines().all(|name| name == UP_PROCESS_NAME)
     }
 
     /// Kills a worker that may be alive, by the choice of `pick`.
@@ -337,7 +337,7 @@ mod tests {
         let begin = format!(
             r#"sh -c 'echo >/run/word
             read word </run/go
-            printf {UP} >/proc/$$/comm
+            printf {UP_PROCESS_NAME} >/proc/$$/comm
             echo >/run/word
             read word </run/never' 'chaos worker' &
             read word </run/word"#

@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use crate::local_socket::{self, OtherUser};
 
 /// Permissions that would let others in.
-const OTHERS: u32 = 0o077;
+const GROUP_AND_OTHERS_MODE: u32 = 0o077;
 
 /// Where the sockets of this user are, in this environment.
 pub fn path() -> PathBuf {
@@ -80,7 +80,7 @@ impl PrivateDirectory {
         if found.st_uid != rustix::process::geteuid().as_raw() {
             return not_private(format!("it belongs to the user {}", found.st_uid));
         }
-        if found.st_mode & OTHERS != 0 {
+        if found.st_mode & GROUP_AND_OTHERS_MODE != 0 {
             return not_private("others can enter it".to_owned());
         }
         Ok(Some(PrivateDirectory {

@@ -7,8 +7,8 @@ use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
 
 const SIZES: Sizes = Sizes::EAGER_300_BYTES;
-/// Longer than a stream.
-const LARGE: usize = 10 * SIZES.stream;
+/// Bytes of a message of which a stream holds a tenth: the rest stays with its sender.
+const BEYOND_STREAM_BYTES: usize = 10 * SIZES.stream;
 
 /// Tasks over one net, of which the first sends.
 fn tasks<const N: usize>() -> (Net, [Engine<End>; N]) {
@@ -63,14 +63,14 @@ fn a_synchronous_message_is_owed_as_long_as_bytes_of_it_are_here_or_its_receiver
     }
     sender.progress();
     sender.take_due_callbacks();
-    give(&mut sender, 1, LARGE, Mode::Synchronous);
+    give(&mut sender, 1, BEYOND_STREAM_BYTES, Mode::Synchronous);
     for _ in 0..100 {
         sender.progress();
         receiver.progress();
     }
     assert_eq!(owes(&sender), (true, true), "the rest would be lost");
     assert_eq!(sender.creditor(None), Some(1));
-    let received = start_receive(&mut receiver, LARGE);
+    let received = start_receive(&mut receiver, BEYOND_STREAM_BYTES);
     sender.progress();
     assert_eq!(owes(&sender), (true, false));
     assert_eq!(sender.creditor(None), Some(1));
@@ -105,7 +105,7 @@ fn messages_to_a_task_that_is_gone_are_not_owed() {
     let (net, [mut sender, _, _]) = tasks();
     give_more_than_fits(&mut sender, 1);
     give_more_than_fits(&mut sender, 2);
-    give(&mut sender, 1, LARGE, Mode::Synchronous);
+    give(&mut sender, 1, BEYOND_STREAM_BYTES, Mode::Synchronous);
     assert_eq!(owes(&sender), (true, true));
     assert_eq!(sender.creditor(Some(1)), Some(1));
     assert_eq!(sender.creditor(Some(2)), Some(2));

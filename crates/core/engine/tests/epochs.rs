@@ -354,7 +354,7 @@ fn messages_in_a_barred_context_stay_whenever_the_words_of_their_sender_come() {
 #[test]
 fn the_stream_of_a_message_that_nobody_received_is_emptied() {
     // Too long for a ring, and short enough to be in a stream as a whole.
-    const BYTES: usize = 220;
+    const MESSAGE_BYTES: usize = 220;
     let mut fleet = Fleet::with_sizes(
         2,
         Sizes {
@@ -364,7 +364,7 @@ fn the_stream_of_a_message_that_nobody_received_is_emptied() {
     );
     let made = fleet.make(&[0, 1]);
     let context = fleet.context(made[0]);
-    let message = memory(&[9; BYTES]);
+    let message = memory(&[9; MESSAGE_BYTES]);
     let sent = fleet
         .engine(0)
         .start_send(1, context, 3, message, Mode::Standard);

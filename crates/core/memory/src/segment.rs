@@ -31,9 +31,9 @@ const STEP: u64 = 1 << 20;
 /// by one part in so many of the memory that there is: each step holds up all tasks that need memory at that moment, so a job that needs
 /// much must not take many.
 const SHARE: u64 = 8;
-/// Pages are allocated so many bytes at a time, up to a multiple of this. A signal ends a call of the kernel's, which undoes all that it has done:
+/// Bytes of one call of fallocate, which ends at a multiple of this. A signal ends the call, and the kernel undoes all that it has done:
 /// of a long one nothing would be left under a timer of the program's. Huge pages are not cut.
-const PIECE: u64 = 2 << 20;
+const ALLOCATION_PIECE_BYTES: u64 = 2 << 20;
 /// Maximum sleep of a task for which another one extends the file: that one wakes it, unless it dies.
 const EXTENSION_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Time after which a process that seems to extend the file is not waited for any more.
@@ -493,7 +493,7 @@ fn allocate_in_pieces(
 ) -> rustix::io::Result<()> {
     let end = from + bytes;
     loop {
-        let to = end.min((from / PIECE + 1) * PIECE);
+        let to = end.min((from / ALLOCATION_PIECE_BYTES + 1) * ALLOCATION_PIECE_BYTES);
         rustix::io::retry_on_intr(|| allocate(from, to - from))?;
         from = to;
         if from >= end {

@@ -2,7 +2,7 @@
 //!
 //! | what is left to get out | is waited for |
 //! |---|---|
-//! | answers that have found no room, and synchronous messages whose completion only calls back and that arrive without this task | until nothing has moved for [`STILL_LIMIT`]: who has not looked for so long may never |
+//! | answers that have found no room, and synchronous messages whose completion only calls back and that arrive without this task | until nothing has moved for [`STALL_TIMEOUT`]: who has not looked for so long may never |
 //! | messages that the program takes for sent, and others whose completion only calls back, as long as bytes of them are here | until their receivers look, or are gone |
 //! | bytes for other hosts | until these have them |
 //!
@@ -17,8 +17,8 @@ use crate::deadlock_detector::DeadlockDetector;
 use crate::state::{Process, enter, run_callbacks};
 use crate::wait::{Awaited, wait_for};
 
-/// How long nothing may move until tasks that have not looked are not waited for.
-const STILL_LIMIT: Duration = Duration::from_secs(5);
+/// Time without progress after which tasks that have not looked are no longer waited for.
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two looks whether the launcher is there.
 const LAUNCHER_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -51,7 +51,7 @@ impl Awaited for Goodbye {
         // the loss of that. Room comes as soon as they look.
         let engine = &process.engine;
         let may_be_in_vain = engine.owes_answers() || engine.owes_synchronous_messages();
-        if may_be_in_vain && self.moved.elapsed() < STILL_LIMIT {
+        if may_be_in_vain && self.moved.elapsed() < STALL_TIMEOUT {
             return Ok(None);
         }
         if process.copies > 0 || engine.owes_messages() {

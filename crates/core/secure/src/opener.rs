@@ -14,8 +14,8 @@ use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
 use crate::record::{CONTENT, HEAD, MAX_BODY_BYTES, TAG, broken, length};
 
-/// Received at a time.
-const ROOM: usize = 4 * (HEAD + MAX_BODY_BYTES);
+/// Bytes of the buffer for one receive: four of the longest records.
+const RECEIVE_BUFFER_BYTES: usize = 4 * (HEAD + MAX_BODY_BYTES);
 
 #[derive(Debug)]
 pub(crate) struct Opener {
@@ -51,7 +51,7 @@ impl Opener {
             bounds,
             used: Use::after(cipher.number()),
             cipher,
-            bytes: vec![0; ROOM].into_boxed_slice(),
+            bytes: vec![0; RECEIVE_BUFFER_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
             aside: vec![0; CONTENT].into_boxed_slice(),

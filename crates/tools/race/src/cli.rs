@@ -14,6 +14,7 @@ use tempfile::{Builder, NamedTempFile};
 use crate::discover::{self, Competitor, Found};
 use crate::export::Form;
 use crate::network::{Network, hosts, inside};
+use crate::peers::AA_SUFFIX;
 use crate::plan::{Effort, Wishes};
 use crate::results::Results;
 use crate::resume::Progress;
@@ -519,7 +520,7 @@ fn twin(competitors: &mut Vec<Competitor>, delay: Option<u32>) -> Result<(String
         bail!("--aa races one environment against itself: name it, like --aa --environment limit");
     };
     let mut again = Competitor {
-        name: format!("{}-again", one.name),
+        name: format!("{}{AA_SUFFIX}", one.name),
         ..one.clone()
     };
     again

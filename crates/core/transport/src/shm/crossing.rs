@@ -7,8 +7,8 @@
 use regatta_engine::Peer;
 use rustc_hash::FxHashMap;
 
-/// Messages to a task that take a whole pipe after one that was crossed by one of that task's.
-const AFTER_EACH: u32 = 16;
+/// Messages to a task that take a whole pipe after each one that was crossed.
+const WHOLE_PIPE_MESSAGES: u32 = 16;
 
 /// The tasks whose messages cross those of this one, and how many more messages to each are expected to be crossed.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Crossing(FxHashMap<Peer, u32>);
 impl Crossing {
     /// A message from this task waits here while one goes there.
     pub(super) fn note(&mut self, to: Peer) {
-        self.0.insert(to, AFTER_EACH);
+        self.0.insert(to, WHOLE_PIPE_MESSAGES);
     }
 
     /// Will the message that goes to this task now be crossed by one of that task's, as the last ones were?
@@ -42,12 +42,12 @@ mod tests {
         let mut crossing = Crossing::default();
         assert!(!crossing.goes(1));
         crossing.note(1);
-        for _ in 0..AFTER_EACH - 1 {
+        for _ in 0..WHOLE_PIPE_MESSAGES - 1 {
             assert!(crossing.goes(1));
             assert!(!crossing.goes(2), "another task");
         }
         crossing.note(1);
-        for _ in 0..AFTER_EACH {
+        for _ in 0..WHOLE_PIPE_MESSAGES {
             assert!(crossing.goes(1));
         }
         assert!(!crossing.goes(1));

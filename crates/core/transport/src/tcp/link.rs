@@ -1,6 +1,7 @@
 //! All that is between this task and one peer on another host. It outlives the connections it uses.
 
 mod chunks;
+mod streams;
 
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -18,7 +19,7 @@ use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
 use super::stall::Stall;
-use super::stream::{self, InStream, MAX_OUT_STREAMS, OutStream};
+use super::stream::{self, InStream, OutStream};
 use super::stream_limit::{Noticed, Opened};
 use chunks::InChunk;
 use regatta_connection::channel::Channel;
@@ -686,148 +687,6 @@ impl Link {
         }
         self.inbox.pass(head.size());
         Ok(false)
-    }
-
-    pub(crate) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
-        self.ins.iter_mut().find(|stream| stream.id == id)
-    }
-
-    /// A number of a stream the peer has opened, maybe a new one. Numbers rise, so those skipped are new too.
-    fn notice(&mut self, id: u32) -> Result<(), Trouble> {
-        if id % 2 == 1 {
-            return Ok(());
-        }
-        while (id.wrapping_sub(self.newest) as i32) > 0 {
-            self.noticed.notice()?;
-            self.newest = self.newest.wrapping_add(2);
-            self.ins.push(InStream::new(self.newest));
-        }
-        Ok(())
-    }
-
-    // Streams.
-
-    /// A stream of the peer's is not needed here any more.
-    pub(crate) fn release_in(&mut self, id: u32) {
-        let Some(at) = self.ins.iter().position(|stream| stream.id == id) else {
-            return;
-        };
-        self.ins.swap_remove(at);
-        if id.is_multiple_of(2) && !self.forgotten {
-            self.noticed.release();
-        }
-    }
-
-    /// Should the peer be told that streams are released?
-    #[inline]
-    pub(crate) fn owes_release(&self) -> bool {
-        self.noticed.is_due()
-    }
-
-    /// Open a stream for a message to the peer.
-    pub(crate) fn open_out(&mut self, message: &Views) -> Option<u32> {
-        let open = self.outs.iter().filter(|stream| stream.is_counted());
-        if open.count() >= MAX_OUT_STREAMS || !self.opened.may_open() || !self.outbox.has_room(0) {
-            return None;
-        }
-        self.opened.open();
-        let id = self.next_out;
-        self.next_out = self.next_out.wrapping_add(2);
-        self.outs.push(OutStream::new(id, Some(message.clone())));
-        Some(id)
-    }
-
-    /// Open a stream for a message from the peer.
-    pub(crate) fn open_in(&mut self) -> u32 {
-        let id = self.next_in;
-        self.next_in = self.next_in.wrapping_add(2);
-        let mut stream = InStream::new(id);
-        stream.attached = true;
-        self.ins.push(stream);
-        id
-    }
-
-    /// Uses a stream that the peer has opened to receive.
-    pub(crate) fn attach_out(&mut self, id: u32) -> Result<(), Trouble> {
-        if id.is_multiple_of(2) {
-            return Err("the receiver of a message names a stream of a sender".into());
-        }
-        if self.outs.iter().any(|stream| stream.id == id) {
-            return Err("a stream is named twice".into());
-        }
-        self.outs.push(OutStream::new(id, None));
-        Ok(())
-    }
-
-    /// Uses a stream that the peer has opened to send.
-    pub(crate) fn attach_in(&mut self, id: u32) -> Result<(), Trouble> {
-        if !id.is_multiple_of(2) {
-            return Err("the sender of a message names a stream of a receiver".into());
-        }
-        match self.forgotten {
-            true => self.ins.push(InStream::new(id)),
-            false => self.notice(id)?,
-        }
-        let stream = self.in_stream(id).filter(|stream| !stream.attached);
-        let stream = stream.ok_or("a stream is named that is not there")?;
-        stream.attached = true;
-        Ok(())
-    }
-
-    /// The message of a stream lies there from now on, but for what has gone for good. Where it was may be written to.
-    pub(crate) fn move_out(&mut self, id: u32, message: &Views) {
-        if let Some(stream) = self.outs.iter_mut().find(|stream| stream.id == id) {
-            stream.message = Some(message.clone());
-            self.outbox.let_go(id);
-        }
-    }
-
-    /// The receiver has all of a stream. Its memory is the user's again, though bytes of it may be on their way once more, after a cut.
-    pub(crate) fn end_out(&mut self, at: usize) {
-        let stream = self.outs.swap_remove(at);
-        self.outbox.let_go(stream.id);
-    }
-
-    /// The sender gives a stream up.
-    ///
-    /// A peer that the table calls `dead` is not told: should it live, the engine's word that takes the message back never
-    /// reaches it, and the end of the stream alone would make no sense to it.
-    pub(crate) fn abandon_out(&mut self, id: u32, dead: bool) {
-        self.outbox.let_go(id);
-        let before = self.outs.len();
-        self.outs.retain(|stream| stream.id != id);
-        if self.outs.len() != before && !dead {
-            self.keep(Parcel::Cancelled, id);
-            self.pump(0);
-        }
-    }
-
-    /// The sender gives up a stream that nobody else will use. It may have been filled.
-    pub(crate) fn retract(&mut self, id: u32, dead: bool) {
-        self.outbox.let_go(id);
-        self.outs.retain(|stream| stream.id != id);
-        if !dead {
-            self.keep(Parcel::Retracted, id);
-            self.pump(0);
-        }
-    }
-
-    /// The receiver will not use a stream of the peer's, and the peer is told so by a frame: it retracts the stream then.
-    pub(crate) fn decline(&mut self, id: u32) -> Result<(), Trouble> {
-        self.attach_in(id)?;
-        self.abandon_in(id);
-        Ok(())
-    }
-
-    /// The receiver does.
-    pub(crate) fn abandon_in(&mut self, id: u32) {
-        if let Some(stream) = self.in_stream(id) {
-            stream.discard();
-            if stream.total.is_some() {
-                self.release_in(id);
-            }
-            self.pump(0);
-        }
     }
 
     /// The first parcel of a connection: how far this side has come, or that it will not go on. Bytes that have come and are not

@@ -366,6 +366,9 @@ pub fn missing(name: &str, what: &str) -> String {
     )
 }
 
+/// Suffix of the name of the second environment in a race of one against itself (`--aa`).
+pub const AA_SUFFIX: &str = "-again";
+
 /// Says why two tasks cannot both send before they receive.
 pub const WAITS: &str =
     "a send may wait for its receive, so tasks that all send first may wait for ever";

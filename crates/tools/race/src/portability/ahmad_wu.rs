@@ -19,8 +19,6 @@ pub const OWN: &str = "iPSC2";
 /// Our own interface, and how the names of those over it begin.
 const OURS: &str = "regatta";
 const OVER: &str = "regatta-";
-/// Our own interface raced against itself: no other interface.
-const AGAIN: &str = "regatta-again";
 
 fn points() -> Vec<Point> {
     reference::points_of(SUITE)
@@ -53,7 +51,11 @@ pub fn interfaces(results: &Results) -> Vec<&str> {
     let took_part = |name: &&str| results.rows_of(name).any(|row| row.suite == SUITE);
     let names = results.environments.iter().map(|one| one.name.as_str());
     names
-        .filter(|name| name.starts_with(OVER) && *name != AGAIN && !peers::is_between_hosts(name))
+        .filter(|name| {
+            name.starts_with(OVER)
+                && !name.ends_with(peers::AA_SUFFIX)
+                && !peers::is_between_hosts(name)
+        })
         .filter(took_part)
         .collect()
 }

@@ -24,8 +24,8 @@ pub struct Look {
     pub mark: Mark,
 }
 
-/// The twin of a race of Regatta against itself.
-const AGAIN: (&str, &str, &str) = ("regatta-again", "Regatta again", "#c9477a");
+/// Label and colour of the second Regatta in a race of it against itself.
+const SECOND_REGATTA: (&str, &str) = ("Regatta again", "#c9477a");
 
 /// For environments without a colour of their own, in order of appearance.
 const SPARE: [&str; 4] = ["#2aa3b8", "#a05fd0", "#b8860b", "#d0587a"];
@@ -46,8 +46,8 @@ pub fn looks(results: &Results) -> Vec<Look> {
 
 fn look<'a>(name: &str, spare: &mut impl Iterator<Item = &'a &'static str>) -> Look {
     let known = peers::look(name);
-    let color = match name == AGAIN.0 {
-        true => Some(AGAIN.2),
+    let color = match is_second_regatta(name) {
+        true => Some(SECOND_REGATTA.1),
         false => known.map(|known| known.color),
     };
     let otherwise = match name.starts_with(OURS) {
@@ -99,10 +99,14 @@ pub fn short(version: &str) -> Option<&str> {
         .map(|word| word.trim_start_matches('v').trim_end_matches('.'))
 }
 
+fn is_second_regatta(name: &str) -> bool {
+    name.strip_suffix(peers::AA_SUFFIX) == Some(OURS)
+}
+
 /// The name of an environment for readers.
 pub fn label(name: &str) -> String {
     match peers::look(name) {
-        _ if name == AGAIN.0 => AGAIN.1.to_owned(),
+        _ if is_second_regatta(name) => SECOND_REGATTA.0.to_owned(),
         Some(known) => known.label.to_owned(),
         None => name.to_owned(),
     }
