@@ -136,7 +136,7 @@ impl Listener {
         Err(())
     }
 
-    /// Whether somebody waits to be let in. Without a descriptor the kernel does not say so: it looks for one before it looks for a caller.
+    /// Returns whether a caller waits to be accepted. Without a free descriptor, accept4 fails before the kernel looks for a caller.
     fn has_caller(&self) -> bool {
         let mut caller = [PollFd::new(&self.socket, PollFlags::IN)];
         poll(&mut caller, Some(&Timespec::default())) != Ok(0)

@@ -42,7 +42,7 @@ pub(crate) use outgoing::Outgoing;
 /// How a large message is getting on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Going {
-    /// Bytes that have gone.
+    /// So much has gone.
     Sent(Sent),
     /// All bytes are in the stream, and its memory is not used any more; the offer has found no room yet.
     Filled,

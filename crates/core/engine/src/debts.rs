@@ -1,4 +1,4 @@
-//! Debts of a task that is about to leave: frames on which others or its program count, and for which no caller waits.
+//! What a task still has to send before it leaves: frames that others or its program rely on, and that no caller waits for.
 
 use crate::bulk::Outgoing;
 use crate::engine::Engine;
@@ -8,13 +8,13 @@ use crate::send::Mode;
 use crate::transport::{Peer, Transport};
 
 impl<T: Transport> Engine<T> {
-    /// Whether there is something no caller waits for that has found no room yet.
+    /// Returns whether an answer that no caller waits for is still queued.
     pub fn owes_answers(&self) -> bool {
         self.queued.values().any(Queue::has_answers)
     }
 
-    /// Returns whether there is a message that its program takes for sent, and that has found no room yet, or one to another task whose completion only
-    /// calls back. A synchronous one counts from when its receiver has begun, and before as long as bytes of it are here, which would be lost.
+    /// Returns whether a message would be lost if the task left now: a queued one that the program takes for sent, or a send to another task that
+    /// completes by a callback. A synchronous send counts once its receiver has begun, and before that while some of its bytes are still here.
     pub fn owes_messages(&self) -> bool {
         let calling = self.requests.calling_sends();
         calling.standard > 0
@@ -22,12 +22,12 @@ impl<T: Transport> Engine<T> {
             || self.queued.values().any(Queue::has_loans)
     }
 
-    /// Returns whether a synchronous message to another task, whose completion only calls back, waits for its receiver to begin.
+    /// Returns whether a synchronous send that completes by a callback waits for its receiver to begin.
     pub fn owes_synchronous_messages(&self) -> bool {
         self.requests.calling_sends().synchronous > 0
     }
 
-    /// Whether bytes of a synchronous message whose completion only calls back have not gone yet.
+    /// Returns whether this is a synchronous send that completes by a callback, and some of its bytes are still here.
     fn keeps_bytes(&self, out: &Outgoing<T>) -> bool {
         let request = self.requests.get(out.request);
         !out.is_filled()
@@ -35,8 +35,8 @@ impl<T: Transport> Engine<T> {
             && request.stage == Stage::Sending(Mode::Synchronous)
     }
 
-    /// A task to which there are messages that [`owes_messages`](Engine::owes_messages) finds: `last`, as long as that is one. Looks at all that is on
-    /// its way, unless there are none.
+    /// Returns a receiver of the messages that [`owes_messages`](Engine::owes_messages) reports: `last`, if it is still one. Linear in the sends under
+    /// way; constant if there are none.
     pub fn creditor(&self, last: Option<Peer>) -> Option<Peer> {
         if !self.owes_messages() {
             return None;

@@ -362,15 +362,15 @@ fn two_members_that_have_given_each_other_up_keep_nobody_waiting() {
     }
 }
 
-/// The word of another member is enough to take note of a death, and to send nothing to that member in the group any more.
-#[test]
-fn a_member_that_is_reported_dead_is_dead_in_the_group() {
+/// Task 0 has heard that task 2 is dead, and tells task 1 while they make a group; `before` happens before they call.
+fn told_of_a_death(before: impl FnOnce(&mut Fleet)) -> Fleet {
     let plan = Plan {
         from: GroupId::WORLD,
         members: vec![0, 1, 2],
     };
     let mut fleet = Fleet::new(3, vec![plan]);
     fleet.net.lose_for(0, 2, Presence::Dead);
+    before(&mut fleet);
     fleet.start(0, 1);
     fleet.start(0, 0);
     for _ in 0..4 {
@@ -378,6 +378,13 @@ fn a_member_that_is_reported_dead_is_dead_in_the_group() {
         fleet.turn(1);
     }
     assert_eq!(fleet.ended[&(0, 1)], Err(Error::Dead(2)));
+    fleet
+}
+
+/// The word of another member is enough to take note of a death, and to send nothing to that member in the group any more.
+#[test]
+fn a_member_that_is_reported_dead_is_dead_in_the_group() {
+    let mut fleet = told_of_a_death(|_| ());
     let engine = &mut fleet.engines[1];
     assert_eq!(
         engine.presence(2),
@@ -399,21 +406,10 @@ fn a_member_that_is_reported_dead_is_dead_in_the_group() {
 /// The table of tasks says that a task is dead before it counts the loss, by which sends notice it.
 #[test]
 fn a_member_that_is_reported_dead_at_the_moment_of_its_death_is_dead_in_the_group() {
-    let plan = Plan {
-        from: GroupId::WORLD,
-        members: vec![0, 1, 2],
-    };
-    let mut fleet = Fleet::new(3, vec![plan]);
-    fleet.net.lose_for(0, 2, Presence::Dead);
-    while fleet.engines[1].progress() {}
-    fleet.net.lose_uncounted(1, 2, Presence::Dead);
-    fleet.start(0, 1);
-    fleet.start(0, 0);
-    for _ in 0..4 {
-        fleet.turn(0);
-        fleet.turn(1);
-    }
-    assert_eq!(fleet.ended[&(0, 1)], Err(Error::Dead(2)));
+    let mut fleet = told_of_a_death(|fleet| {
+        while fleet.engines[1].progress() {}
+        fleet.net.lose_uncounted(1, 2, Presence::Dead);
+    });
     let engine = &mut fleet.engines[1];
     let world = engine.group(GroupId::WORLD).expect("the world");
     assert!(world.is_reported_dead(2) && !engine.is_open_rank(2));

@@ -485,7 +485,7 @@ fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
     Ok(allocate_in_pieces(from, more, allocate)?)
 }
 
-/// Calls `allocate` for `bytes` at `from`, piece by piece, each until no signal of the program's ends it before it is done.
+/// Allocates `bytes` at `from`, piece by piece. A piece that a signal has interrupted is allocated again.
 fn allocate_in_pieces(
     mut from: u64,
     bytes: u64,

@@ -244,7 +244,7 @@ impl Process {
         }
     }
 
-    /// A copy of a message, in which the first `sent` bytes, which have gone for good, are missing, and the memory it is in: to be kept while the other is used.
+    /// Copies a message but for its first `sent` bytes, which are not read any more. Returns the copy, and the memory that it lies in and that must outlive it.
     fn copy_rest(&mut self, message: &Views, sent: usize) -> Result<(Vec<u8>, Views)> {
         let len = message.len();
         let mut room = std::mem::take(&mut self.spare);

@@ -1,13 +1,13 @@
-//! Before a task leaves, or may end: what it has said gets out, and what it has sent to other hosts arrives there.
+//! Delivers what a task has sent before it leaves, or may end.
 //!
-//! | what is left to get out | is waited for |
+//! | not delivered yet | waited for |
 //! |---|---|
-//! | answers that have found no room, and synchronous messages whose completion only calls back and that arrive without this task | until nothing has moved for [`STALL_TIMEOUT`]: who has not looked for so long may never |
-//! | messages that the program takes for sent, and others whose completion only calls back, as long as bytes of them are here | until their receivers look, or are gone |
-//! | bytes for other hosts | until these have them |
+//! | queued answers; synchronous messages that complete by a callback and whose bytes have all gone | until nothing has moved for [`STALL_TIMEOUT`]: a receiver that has not looked for so long may never look |
+//! | queued messages that the program takes for sent; others that complete by a callback, while bytes of them are here | until their receivers look, or are gone |
+//! | bytes for other hosts | until the hosts have them |
 //!
-//! A task that waits for a receiver is blocked as a sender is: it can be part of a circle, which ends the wait with the error of that
-//! ([`crate::deadlock_detector`]). Nothing is taken back then, and the task may receive, and leave later. The end of the launcher ends the wait, too.
+//! A task that waits for a receiver is a blocked sender: if it is part of a circle, the wait ends with an error
+//! ([`crate::deadlock_detector`]). No message is taken back, so the task may receive, and leave later. The end of the launcher ends the wait, too.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::wait::{Awaited, wait_for};
 
 /// Time without progress after which tasks that have not looked are no longer waited for.
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time between two looks whether the launcher is there.
+/// Interval between two checks whether the launcher is there.
 const LAUNCHER_INTERVAL: Duration = Duration::from_millis(50);
 
 struct Goodbye {
@@ -27,9 +27,9 @@ struct Goodbye {
     leaves: bool,
     /// When something last moved.
     moved: Instant,
-    /// It is blocked by a task that is to receive.
+    /// Detects circles while the task waits for a receiver.
     detector: Option<DeadlockDetector>,
-    /// For how long it had waited at the last check.
+    /// Time waited at the last check.
     checked: Duration,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn deliver_all(leaves: bool) -> Result<()> {
             detector: None,
             checked: Duration::ZERO,
         })?;
-        // A wait that ends on waking leaves callbacks to the next call, and there may be none.
+        // A wait that ends as the task wakes leaves callbacks to the next call; this may be the last one.
         if !enter()?.engine.has_due_callbacks() {
             return Ok(());
         }

@@ -22,8 +22,8 @@
 //! something else, and a second one ends all tasks at once.
 //!
 //! A task whose end another living task watches for or has requested (`rg_notify`, `rg_kill`) is that task's affair: its
-//! death is *excused*, is no failure of the job and not reported to the user. A task that ends before the one that has started it can watch for it is
-//! reported, and excused by that watch.
+//! death is *excused*, is no failure of the job and not reported to the user. A task that ends before its starter can
+//! watch for it is reported, and excused by that watch.
 
 mod decision;
 mod policy;
@@ -329,8 +329,8 @@ impl Lifecycle {
         }
     }
 
-    /// The end of a task is excused after it has been taken for a failure: it was faster than the watch of the task that has started it. The status is
-    /// that of the next failure, if there is one, and the others are not ended for this one.
+    /// Excuses a death that has been counted as a failure: the task had died before its starter could watch for it. The exit status becomes that of
+    /// the next failure, if there is one; otherwise the other tasks are not ended any more.
     pub fn excuse(&mut self, rank: u32) {
         let Some(first) = self.first_failure() else {
             return;

@@ -1,6 +1,6 @@
 //! Attempts to make a group ([`making`](super)): which of them have ended here, so that words about them are dropped.
 //!
-//! A member that knows of a loss ends its attempt and waits for nobody, so words about that attempt can come later. Nobody would hear them: they
+//! A member that knows of a loss ends its attempt and waits for nobody, so words about that attempt can come later. Nobody would read them: they
 //! would be charged against the buffer for ever, and the next attempt of the same members could take one for its own. Each word names its
 //! attempt, therefore. One whose attempt has ended here is dropped when that ends, or when it comes.
 //!

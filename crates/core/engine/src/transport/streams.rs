@@ -23,17 +23,17 @@ pub enum Flow {
     Finished,
 }
 
-/// How much of a stream's message has gone.
+/// Progress of a stream's message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Bytes that have gone.
+    /// Bytes given to the connection or the pipe.
     pub bytes: u64,
-    /// Bytes that have gone for good: the others may be read from the message once more, after a connection that broke.
+    /// Bytes that will not be read from the message again. Those beyond may be, after a connection that broke.
     pub for_good: u64,
 }
 
 impl Sent {
-    /// All that has gone has gone for good.
+    /// Progress of a path that never reads a byte twice.
     pub fn for_good(bytes: u64) -> Sent {
         Sent {
             bytes,

@@ -15,7 +15,7 @@ use super::Tcp;
 enum IfShort {
     /// The call that sends it fails, and may be made again.
     Fail,
-    /// It waits with the link, as behind a connection that broke: nobody would send a word of the engine's again.
+    /// The link keeps it until there is a connection. For the engine's own words, which nobody would send again.
     Keep,
 }
 
@@ -186,7 +186,7 @@ impl Tcp {
         self.leave_behind();
         self.begin_watch(to);
         if short == IfShort::Keep {
-            // Now there is something to send, so that it is tried again and again.
+            // The link has something to send now, so it keeps trying to connect.
             let _ = self.reach(to);
         }
         Ok(true)

@@ -95,7 +95,7 @@ pub enum Effect {
         /// Its status as `wait` gives it.
         status: i32,
     },
-    /// The task that has started another one watches for its end, which was faster: that death is excused.
+    /// Excuse the death of a task that had ended before its starter watched for it.
     Excused {
         /// The task that has ended.
         task: u32,

@@ -165,7 +165,7 @@ impl Registry {
             .then_some(Effect::Excused { task: subject })
     }
 
-    /// Whether a task was started by another one.
+    /// Returns whether a task was started by another one.
     fn is_child(&self, task: u32, of: u32) -> bool {
         let known = self.tasks.get(task as usize);
         task != of && known.is_some_and(|known| known.parent == Some(of))
