@@ -40,8 +40,10 @@ pub fn notes(competitors: &[Competitor], wishes: &Wishes, network: Network) -> V
             notes.extend(is_of_one_host(operation).then_some(note));
             continue;
         }
+        // Nobody expects a program of one task where tasks communicate.
         let lacking = competitors
             .iter()
+            .filter(|one| !one.peer.facts().one_task)
             .filter_map(|one| Some((one.peer.lacks(operation.need)?, one.name.as_str())));
         let mut here: Vec<(&str, Vec<&str>)> = Vec::new();
         for (why, name) in lacking {
@@ -96,6 +98,7 @@ mod tests {
     use crate::discover::tests::competitor;
     use crate::peers::interfaces::NX;
     use crate::peers::limit::Limit;
+    use crate::peers::serial::Serial;
     use crate::plan::Effort;
 
     fn names(list: &[&str]) -> Vec<String> {
@@ -140,6 +143,8 @@ mod tests {
         );
         wishes.operations = names(&["barrier"]);
         assert!(notes(&competitors, &wishes, Network::Local).is_empty());
+        let serial = [competitor("serial", &Serial)];
+        assert!(notes(&serial, &wishes, Network::Local).is_empty());
         wishes.operations = Vec::new();
         wishes.suites = names(&["pvm"]);
         let told = notes(&competitors[1..], &wishes, Network::Local);
