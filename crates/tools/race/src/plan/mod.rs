@@ -579,9 +579,10 @@ mod tests {
                     continue;
                 }
                 for operation in operations::of(suite) {
+                    // A program of one task is not named where tasks communicate.
                     let told = peer
                         .lacks(operation.need)
-                        .is_some_and(|why| notes.contains(why));
+                        .is_some_and(|why| notes.contains(why) || peer.facts().one_task);
                     let of_others = operation.of_the_limit && !peer.facts().limit;
                     assert!(
                         planned(operation) || told || of_others,
