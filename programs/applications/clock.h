@@ -2,8 +2,10 @@
 #ifndef APPLICATION_CLOCK_H
 #define APPLICATION_CLOCK_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Returns seconds since some moment. */
@@ -25,15 +27,23 @@ static __attribute__((unused)) double seconds_communicating;
         seconds_communicating += clock_seconds() - communicate_start_; \
     } while (0)
 
-/* Returns zeroed memory, or ends the program. */
+#define CACHE_LINE_BYTES 64
+
+/* Returns zeroed memory, or ends the program. It begins with a cache line and its pages are there, so that what is timed does not depend on
+ * where and when the environment has memory of its own. */
 static inline void *zeroed_memory(size_t count, size_t size)
 {
-    void *memory = calloc(count ? count : 1, size);
+    size_t bytes = 0;
+    void *memory = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX - CACHE_LINE_BYTES) {
+        bytes = (bytes / CACHE_LINE_BYTES + 1) * CACHE_LINE_BYTES;
+        memory = aligned_alloc(CACHE_LINE_BYTES, bytes);
+    }
     if (!memory) {
         fprintf(stderr, "application: no memory for %zu elements of %zu bytes\n", count, size);
         exit(1);
     }
-    return memory;
+    return memset(memory, 0, bytes);
 }
 
 /* Returns the first of `all` things that belongs to task `rank` of `size`; those of the next task begin where its end. */

@@ -32,7 +32,8 @@ static void broadcast(void *data, int bytes, int from);
 struct gauss {
     int n, rank, size, scattered;
     int first, count; /* rows or columns of this task */
-    double *rows; /* by rows: count rows of n + 1 elements; by columns: count columns of n elements */
+    double *rows; /* by rows: count rows of n + 1 elements; by columns: count columns of n elements; each `stride` behind the one before */
+    size_t stride;
     int *step; /* by row, in which step it was the pivot, or -1; by rows only of this task's */
     int *order; /* row of each step, where all rows are known */
     double *message; /* the pivot's row, or the multipliers and the row that they are for */
@@ -61,28 +62,37 @@ static double gauss_fill(int n, int row, int column)
     return column == n ? gauss_right_side(n, row) : gauss_element(row, column);
 }
 
+/* Returns a distance for rows or columns of so many elements: whole cache lines, and no multiple of a page, or all would share
+ * a few places of the cache. */
+static size_t gauss_stride(int elements)
+{
+    size_t stride = ((size_t)elements + 7) / 8 * 8;
+    return stride % 512 ? stride : stride + 8;
+}
+
 /* ---- by rows --------------------------------------------------------------------------------- */
 
 static void gauss_rows_begin(struct gauss *g)
 {
     g->first = (int)first_of(g->n, g->rank, g->size);
     g->count = (int)first_of(g->n, g->rank + 1, g->size) - g->first;
-    g->rows = zeroed_memory((size_t)g->count * (size_t)(g->n + 1), sizeof(double));
+    g->stride = gauss_stride(g->n + 1);
+    g->rows = zeroed_memory((size_t)g->count * g->stride, sizeof(double));
     g->step = zeroed_memory((size_t)g->count, sizeof *g->step);
     for (int i = 0; i < g->count; i++) {
         g->step[i] = -1;
         for (int j = 0; j <= g->n; j++)
-            g->rows[(size_t)i * (size_t)(g->n + 1) + (size_t)j] = gauss_fill(g->n, g->first + i, j);
+            g->rows[(size_t)i * g->stride + (size_t)j] = gauss_fill(g->n, g->first + i, j);
     }
 }
 
 static void gauss_rows_eliminate(struct gauss *g)
 {
-    size_t width = (size_t)g->n + 1;
+    size_t stride = g->stride;
     for (int k = 0; k < g->n; k++) {
         struct gauss_pivot pivot = {-1, g->rank, -1};
         for (int i = 0; i < g->count; i++) {
-            double value = fabs(g->rows[(size_t)i * width + (size_t)k]);
+            double value = fabs(g->rows[(size_t)i * stride + (size_t)k]);
             if (g->step[i] < 0 && value > pivot.value)
                 pivot = (struct gauss_pivot){value, g->rank, i};
         }
@@ -90,13 +100,13 @@ static void gauss_rows_eliminate(struct gauss *g)
         double *row = g->message;
         if (pivot.task == g->rank) {
             g->step[pivot.row] = k;
-            row = g->rows + (size_t)pivot.row * width;
+            row = g->rows + (size_t)pivot.row * stride;
         }
         COMMUNICATE(broadcast(row + k, (g->n + 1 - k) * (int)sizeof *row, pivot.task));
         for (int i = 0; i < g->count; i++) {
             if (g->step[i] >= 0)
                 continue;
-            double *own = g->rows + (size_t)i * width, factor = own[k] / row[k];
+            double *own = g->rows + (size_t)i * stride, factor = own[k] / row[k];
             for (int j = k; j <= g->n; j++)
                 own[j] -= factor * row[j];
         }
@@ -106,7 +116,7 @@ static void gauss_rows_eliminate(struct gauss *g)
 /* From the last unknown to the first: the task with the row of its step computes it. */
 static double gauss_rows_error(struct gauss *g)
 {
-    size_t width = (size_t)g->n + 1;
+    size_t stride = g->stride;
     double *x = zeroed_memory((size_t)g->n, sizeof *x), error = 0;
     for (int k = g->n - 1; k >= 0; k--) {
         struct gauss_pivot owner = {-1, g->rank, -1};
@@ -116,7 +126,7 @@ static double gauss_rows_error(struct gauss *g)
         int mine = owner.row;
         largest_of_all(&owner);
         if (owner.task == g->rank) {
-            const double *row = g->rows + (size_t)mine * width;
+            const double *row = g->rows + (size_t)mine * stride;
             double sum = row[g->n];
             for (int j = k + 1; j < g->n; j++)
                 sum -= row[j] * x[j];
@@ -152,7 +162,7 @@ static int gauss_column(const struct gauss *g, int place)
 static double *gauss_own(const struct gauss *g, int column)
 {
     int place = g->scattered ? column / g->size : column - g->first;
-    return g->rows + (size_t)place * (size_t)g->n;
+    return g->rows + (size_t)place * g->stride;
 }
 
 static void gauss_columns_begin(struct gauss *g)
@@ -160,14 +170,15 @@ static void gauss_columns_begin(struct gauss *g)
     int columns = g->n + 1;
     g->first = (int)first_of(columns, g->rank, g->size);
     g->count = g->scattered ? (columns - g->rank + g->size - 1) / g->size : (int)first_of(columns, g->rank + 1, g->size) - g->first;
-    g->rows = zeroed_memory((size_t)g->count * (size_t)g->n, sizeof(double));
+    g->stride = gauss_stride(g->n);
+    g->rows = zeroed_memory((size_t)g->count * g->stride, sizeof(double));
     g->step = zeroed_memory((size_t)g->n, sizeof *g->step);
     g->order = zeroed_memory((size_t)g->n, sizeof *g->order);
     for (int i = 0; i < g->n; i++)
         g->step[i] = -1;
     for (int place = 0; place < g->count; place++)
         for (int i = 0; i < g->n; i++)
-            g->rows[(size_t)place * (size_t)g->n + (size_t)i] = gauss_fill(g->n, i, gauss_column(g, place));
+            g->rows[(size_t)place * g->stride + (size_t)i] = gauss_fill(g->n, i, gauss_column(g, place));
 }
 
 /* Finds the pivot in a column and writes the multipliers of all rows behind its number. */
@@ -197,7 +208,7 @@ static void gauss_columns_eliminate(struct gauss *g)
         for (int place = 0; place < g->count; place++) {
             if (gauss_column(g, place) < k)
                 continue;
-            double *own = g->rows + (size_t)place * (size_t)g->n, factor = own[pivot];
+            double *own = g->rows + (size_t)place * g->stride, factor = own[pivot];
             for (int i = 0; i < g->n; i++)
                 own[i] -= multiplier[i] * factor;
         }

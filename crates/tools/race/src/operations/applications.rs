@@ -261,6 +261,8 @@ pub(super) static ALL: &[&Operation] = &[
         heading: "farm for POV-Ray",
         about: "a picture by POV-Ray, whose tiles a master hands out; each pixel is that of one run",
         suites: &[&MANIEZZO_SANNA],
+        // A master and a worker; the program without an environment is one task.
+        tasks: (2, MAX_TASKS),
         ..Operation::application("povray", &POVRAY)
     },
     &Operation {

@@ -68,9 +68,10 @@ impl OnePlan<'_> {
     /// Whether this environment runs an application with so many tasks.
     fn fits_application(&self, operation: &Operation, tasks: u32) -> bool {
         let (facts, (least, most)) = (self.competitor.peer.facts(), operation.tasks);
-        (least..=most).contains(&tasks)
-            && (tasks == 1 || !facts.one_task)
-            && (!self.crowded(tasks) || facts.crowded.is_ok())
+        if facts.one_task {
+            return tasks == 1;
+        }
+        (least..=most).contains(&tasks) && (!self.crowded(tasks) || facts.crowded.is_ok())
     }
 
     /// An application with one number of tasks: a group for each size, and one more that counts messages.
