@@ -214,7 +214,7 @@ fn a_comparison_of_races_whose_reader_has_gone_ends_quietly() {
         .expect("recorded races")
         .flatten();
     let race = races
-        .find_map(|it| Some(it.path().join("results.json")).filter(|file| file.exists()))
+        .find_map(|it| Some(it.path().join("results.csv")).filter(|file| file.exists()))
         .expect("a race");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

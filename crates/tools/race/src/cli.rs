@@ -16,18 +16,18 @@ use crate::export::Form;
 use crate::network::{Network, hosts, inside};
 use crate::peers::AA_SUFFIX;
 use crate::plan::{Effort, Wishes};
-use crate::results::Results;
+use crate::results::{self, Results};
 use crate::resume::Progress;
 use crate::stop::Stop;
 use crate::suites::{self, Suite};
 use crate::{
     compare, eligible, export, machine, operations, peers, prepare, race, reference, report,
-    resume, say, table,
+    resume, say, spreadsheet, table,
 };
 
 /// Race Regatta against the message-passing libraries on this machine.
 ///
-/// Writes results.json, results.csv and report.html, and prints a table.
+/// Writes results.json, results.csv, ratios.csv and report.html, and prints a table.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Race {
@@ -74,13 +74,19 @@ struct Forms {
     /// A script for gnuplot with its data
     #[arg(long)]
     gnuplot: bool,
+    /// The machine, the notes, and the settings of all environments, in Markdown
+    #[arg(long)]
+    conditions: bool,
 }
 
 impl Forms {
     fn form(&self) -> Form {
-        match (self.latex, self.gnuplot) {
-            (true, _) => Form::Latex,
-            (_, true) => Form::Gnuplot,
+        match self {
+            Forms { latex: true, .. } => Form::Latex,
+            Forms { gnuplot: true, .. } => Form::Gnuplot,
+            Forms {
+                conditions: true, ..
+            } => Form::Conditions,
             _ => Form::Markdown,
         }
     }
@@ -587,8 +593,9 @@ fn new_file(folder: &Path) -> Result<NamedTempFile> {
 /// Writes all files of a race. Each is whole, or what it was before.
 fn write(out: &Path, results: &Results) -> Result<()> {
     let files = [
-        ("results.json", results.to_json()),
-        ("results.csv", results.to_csv()),
+        (results::JSON, results.to_json()),
+        (spreadsheet::ROWS, results.to_csv()),
+        (spreadsheet::RATIOS, results.ratios_to_csv()),
         ("report.html", report::render(results, &reference::points())),
         ("picture.svg", report::picture(results)),
     ];
@@ -631,7 +638,7 @@ mod tests {
                 .rows
                 .is_empty()
         );
-        assert_eq!(fs::read_dir(folder.path()).expect("files").count(), 4);
+        assert_eq!(fs::read_dir(folder.path()).expect("files").count(), 5);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::operations;
-use crate::results::{Metric, Results, Row};
+use crate::report::facts;
+use crate::results::{Metric, Results, Row, Setting};
 use crate::table::{quantity, size};
 
 /// A form in which a race is exported.
@@ -18,6 +19,8 @@ pub enum Form {
     Latex,
     /// A script for gnuplot with its data, which draws a curve for each environment.
     Gnuplot,
+    /// The machine, the notes, and the settings of environments, in Markdown: what a record has beside its CSV.
+    Conditions,
 }
 
 /// Rows of one operation that stand in one table: the columns are environments, the lines sizes.
@@ -42,7 +45,36 @@ pub fn render(results: &Results, form: Form) -> String {
             format!("% needs \\usepackage{{booktabs}}\n{tables}")
         }
         Form::Gnuplot => gnuplot(&blocks),
+        Form::Conditions => conditions(results),
     }
+}
+
+fn conditions(results: &Results) -> String {
+    let mut text = "## Conditions\n\n".to_owned();
+    for (name, value) in facts(&results.machine) {
+        let _ = writeln!(text, "- {name}: {}", cell_text(&value));
+    }
+    if !results.notes.is_empty() {
+        text.push_str("\nNotes of the race:\n\n");
+    }
+    for note in &results.notes {
+        let _ = writeln!(text, "- {}", cell_text(note));
+    }
+    text.push_str("\n| environment | version | setting | when | reason |\n|---|---|---|---|---|\n");
+    for environment in &results.environments {
+        let mut name = [environment.name.as_str(), environment.version.as_str()];
+        let none = [Setting::default()];
+        let settings = match environment.settings.as_slice() {
+            [] => &none[..],
+            some => some,
+        };
+        for one in settings {
+            let cells = [name[0], name[1], &one.setting, &one.when, &one.reason];
+            let _ = writeln!(text, "| {} |", cells.map(cell_text).join(" | "));
+            name = ["", ""];
+        }
+    }
+    text
 }
 
 /// All tables, in the order of the rows. Points that were not measured are left out.
@@ -286,6 +318,29 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| 0 | 50.0 ns ± 1 % | - |"), "{text}");
+    }
+
+    #[test]
+    fn conditions_name_the_machine_and_every_setting() {
+        let mut raced = race();
+        raced.notes = vec!["a | b".to_owned()];
+        raced.machine.cpu = "Zen".to_owned();
+        raced.environments[0].settings = ["--one", "--two"]
+            .map(|setting| Setting {
+                setting: setting.to_owned(),
+                when: "always".to_owned(),
+                reason: "it is faster".to_owned(),
+            })
+            .to_vec();
+        let text = render(&raced, Form::Conditions);
+        for part in [
+            "- Processor: Zen\n",
+            "- a \\| b\n",
+            "| --one | always |",
+            "|  |  | --two |",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]

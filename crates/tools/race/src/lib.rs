@@ -16,7 +16,7 @@
 //! | the machine meanwhile | [`machine`], [`speed`], [`share`] |
 //! | a race that ends early, and what it started; going on with it | [`stop`], [`tree`], [`watchdog`]; [`resume`] |
 //! | samples become rows, rows become verdicts | [`collect`], [`stats`], [`duet::ratio`], [`loggp`] |
-//! | what is written, shown, compared | [`results`]; [`table`], [`report`], [`papers`], [`reference`](mod@reference); [`compare`]; [`export`]; [`say`] |
+//! | what is written, shown, compared | [`results`], [`spreadsheet`]; [`table`], [`report`], [`papers`], [`reference`](mod@reference); [`compare`]; [`export`]; [`say`] |
 #![forbid(unsafe_code)]
 
 pub mod build;
@@ -52,6 +52,7 @@ pub mod say;
 pub mod settings;
 pub mod share;
 pub mod speed;
+pub mod spreadsheet;
 pub mod stats;
 pub mod stop;
 pub mod suites;

@@ -8,10 +8,14 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::spreadsheet;
 use crate::stats::{self, Verdict};
 
 /// Regatta's own interface; its other environments begin with this name.
 pub const OURS: &str = "regatta";
+
+/// Name of the file with everything.
+pub const JSON: &str = "results.json";
 
 /// The name and number of the schema this version reads and writes.
 pub const SCHEMA: &str = "regatta-race/1";
@@ -324,15 +328,21 @@ impl Results {
         }
     }
 
-    /// Read a result file, or the `results.json` in a directory.
+    /// Reads a result file, or the one in a directory: `results.json`, or `results.csv` where that is all there is.
     pub fn read(path: &Path) -> Result<Results> {
-        let file = if path.is_dir() {
-            path.join("results.json")
-        } else {
-            path.to_owned()
+        let file = match path.is_dir() {
+            true => {
+                let names = [JSON, spreadsheet::ROWS].map(|name| path.join(name));
+                let there = names.iter().find(|file| file.exists());
+                there.unwrap_or(&names[0]).clone()
+            }
+            false => path.to_owned(),
         };
+        if file.extension().is_some_and(|kind| kind == "csv") {
+            return Results::read_csv(&file);
+        }
         let text = std::fs::read_to_string(&file).with_context(|| {
-            format!("cannot read {}: give a directory written by `regatta race --out`, or its results.json", file.display())
+            format!("cannot read {}: give a directory written by `regatta race --out`, or its {JSON} or {}", file.display(), spreadsheet::ROWS)
         })?;
         Results::parse(&text)
             .with_context(|| format!("{} is not a result of the race", file.display()))
@@ -355,21 +365,6 @@ impl Results {
         serde_json::to_string_pretty(self).expect("these types have no keys or numbers JSON lacks")
     }
 
-    /// The rows as comma-separated values, one line of names first.
-    pub fn to_csv(&self) -> String {
-        let mut out = csv::Writer::from_writer(Vec::new());
-        let write = |out: &mut csv::Writer<Vec<u8>>, record: &[String]| {
-            out.write_record(record)
-                .expect("all records have the same length, and memory does not fail");
-        };
-        write(&mut out, &CSV_HEADER.map(String::from));
-        for row in &self.rows {
-            write(&mut out, &csv_record(row));
-        }
-        let bytes = out.into_inner().expect("memory does not fail");
-        String::from_utf8(bytes).expect("made of strings")
-    }
-
     /// The environment whose standing is stated: Regatta's own interface, or in a race without it the first one on Regatta's libraries.
     pub fn ours(&self) -> &str {
         let named = || self.environments.iter().map(|one| one.name.as_str());
@@ -385,46 +380,4 @@ impl Results {
             .iter()
             .filter(move |row| row.environment == environment)
     }
-}
-
-const CSV_HEADER: [&str; 17] = [
-    "suite",
-    "operation",
-    "environment",
-    "network",
-    "tasks",
-    "bytes",
-    "metric",
-    "unit",
-    "median",
-    "ci95_low",
-    "ci95_high",
-    "p99",
-    "minimum",
-    "samples",
-    "launches",
-    "path",
-    "flags",
-];
-
-fn csv_record(row: &Row) -> [String; 17] {
-    [
-        row.suite.clone(),
-        row.operation.clone(),
-        row.environment.clone(),
-        row.network.clone(),
-        row.tasks.to_string(),
-        row.bytes.to_string(),
-        row.metric.name().to_owned(),
-        row.unit.clone(),
-        row.median.to_string(),
-        row.ci95[0].to_string(),
-        row.ci95[1].to_string(),
-        row.p99.to_string(),
-        row.minimum.to_string(),
-        row.samples.to_string(),
-        row.launches.to_string(),
-        row.path.clone(),
-        row.flags.join("; "),
-    ]
 }

@@ -71,8 +71,8 @@ fn one(environment: &Environment, looks: &[Look]) -> String {
     )
 }
 
-/// The machine and the conditions of the race.
-pub fn machine(machine: &Machine) -> String {
+/// Returns what is known of the machine and the race, each with its name; what is not known is left out.
+pub fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let known = |text: &str, otherwise: &str| {
         if text.is_empty() {
             otherwise.to_owned()
@@ -117,9 +117,14 @@ pub fn machine(machine: &Machine) -> String {
         ("Command", known(&machine.command, "not recorded")),
         ("Seed of the order", machine.seed.to_string()),
     ];
-    let rows: String = facts
+    let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    known.collect()
+}
+
+/// The machine and the conditions of the race.
+pub fn machine(machine: &Machine) -> String {
+    let rows: String = facts(machine)
         .iter()
-        .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", html(value)))
         .collect();
     page::section(

@@ -29,6 +29,7 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+pub use context::facts;
 pub use headline::Headline;
 pub use picture::picture;
 pub(crate) use text::count;
