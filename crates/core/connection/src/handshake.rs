@@ -78,6 +78,12 @@ impl Own {
         &raw const *self.keys as usize
     }
 
+    /// A number that all tasks of the job find, and nobody else: it says nothing about the key.
+    pub fn group_tag(&self) -> u32 {
+        let [a, b, c, d, ..] = self.proof("regatta group", &[]);
+        u32::from_be_bytes([a, b, c, d])
+    }
+
     pub(crate) fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
         proof(&self.keys.proofs, label, said)
     }

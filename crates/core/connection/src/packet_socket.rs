@@ -1,7 +1,7 @@
 //! An Ethernet segment that this host is on: frames of one kind, sent and received past the kernel's TCP/IP.
 //!
 //! Frames are received into a ring that the kernel and this process share, so a look for one is a load. A filter in the kernel keeps
-//! all those away that do not name this socket's tag. It takes the right to open such sockets (CAP_NET_RAW). Nothing that comes
+//! all those away that name neither this socket's tag nor its job's. It takes the right to open such sockets (CAP_NET_RAW). Nothing that comes
 //! is trusted: the reader must verify it.
 
 use std::ffi::CStr;
@@ -12,12 +12,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regatta_wire::bypass::{ETHERNET, MIN_MTU, Mac, TYPE};
+use regatta_wire::bypass::{ETHERNET, MIN_MTU, Mac, TYPE, group_address};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::net::SendFlags;
 
 /// Frames that wait in the ring.
-pub const FRAMES: usize = 128;
+pub const FRAMES: usize = 256;
 /// Bytes for each, with the kernel's head before it.
 const PLACE: usize = 2048;
 /// The kernel takes the ring's memory in blocks of this size.
@@ -37,6 +37,7 @@ pub struct PacketSocket {
     ring: NonNull<u8>,
     at: usize,
     tag: u32,
+    group: u32,
     interface: Interface,
 }
 
@@ -91,8 +92,8 @@ fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> 
     }
 }
 
-/// Lets through the frames of our type that name this tag.
-fn keep_others_out(socket: &OwnedFd, tag: u32) -> io::Result<()> {
+/// Lets through the frames of our type that name one of these tags.
+fn keep_others_out(socket: &OwnedFd, [tag, group]: [u32; 2]) -> io::Result<()> {
     let step = |code: u32, jt, jf, k| libc::sock_filter {
         code: code as u16,
         jt,
@@ -106,9 +107,10 @@ fn keep_others_out(socket: &OwnedFd, tag: u32) -> io::Result<()> {
     );
     let mut steps = [
         step(load | libc::BPF_H, 0, 0, 12),
-        step(equal, 0, 3, TYPE.into()),
+        step(equal, 0, 4, TYPE.into()),
         step(load | libc::BPF_W, 0, 0, ETHERNET as u32),
-        step(equal, 0, 1, tag),
+        step(equal, 1, 0, tag),
+        step(equal, 0, 1, group),
         step(end, 0, 0, u32::MAX),
         step(end, 0, 0, 0),
     ];
@@ -140,9 +142,9 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
 }
 
 impl PacketSocket {
-    /// The segment on which this host's address `local` and `peer` are. An error: there is none, or it may
-    /// not be used.
-    pub fn open(local: IpAddr, peer: IpAddr) -> io::Result<PacketSocket> {
+    /// The segment on which this host's address `local` and `peer` are, for a task of the job whose frames for several tasks have the tag `group`.
+    /// An error: there is none, or it may not be used.
+    pub fn open(local: IpAddr, peer: IpAddr, group: u32) -> io::Result<PacketSocket> {
         let mut tag = [0; 4];
         let random = SystemRandom::new().fill(&mut tag);
         random.map_err(|_| io::Error::other("no random numbers"))?;
@@ -161,17 +163,34 @@ impl PacketSocket {
         // SAFETY: a descriptor that has just been made, and nobody else's.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let interface = find(&socket, local, peer)?;
-        keep_others_out(&socket, tag)?;
+        keep_others_out(&socket, [tag, group])?;
         let ring = make_ring(&socket)?;
         let segment = PacketSocket {
             socket: Sender::new(socket),
             ring,
             at: 0,
             tag,
+            group,
             interface,
         };
         segment.bind()?;
+        // An interface that cannot join misses frames for several tasks, which the connections make good.
+        let _ = segment.join_group();
         Ok(segment)
+    }
+
+    /// Has the interface take frames for the group.
+    fn join_group(&self) -> io::Result<()> {
+        let mac = group_address(self.group);
+        let mut request = libc::packet_mreq {
+            mr_ifindex: self.interface.index,
+            mr_type: libc::PACKET_MR_MULTICAST as u16,
+            mr_alen: mac.len() as u16,
+            mr_address: [0; 8],
+        };
+        request.mr_address[..mac.len()].copy_from_slice(&mac);
+        let (level, option) = (libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP);
+        set(&self.socket.0, level, option, &request)
     }
 
     fn bind(&self) -> io::Result<()> {
@@ -200,9 +219,19 @@ impl PacketSocket {
         self.tag
     }
 
+    /// The tag of frames for several tasks of the job.
+    pub fn group(&self) -> u32 {
+        self.group
+    }
+
     /// Is `peer` reached on this segment, from this host's address `local`?
     pub fn reaches(&self, local: IpAddr, peer: IpAddr) -> bool {
         name_of(local, peer).is_ok_and(|(_, index)| index == self.interface.index)
+    }
+
+    /// Sends a frame there, as [`Sender::send`] does.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        self.socket.send(frame)
     }
 
     /// A way to send frames there.
@@ -411,7 +440,7 @@ mod tests {
     #[test]
     fn there_is_no_segment_within_a_host() {
         let here = IpAddr::from([127, 0, 0, 1]);
-        assert!(PacketSocket::open(here, here).is_err());
-        assert!(PacketSocket::open(here, IpAddr::from([127, 0, 0, 2])).is_err());
+        assert!(PacketSocket::open(here, here, 1).is_err());
+        assert!(PacketSocket::open(here, IpAddr::from([127, 0, 0, 2]), 1).is_err());
     }
 }

@@ -123,7 +123,8 @@ impl<T: Transport> Engine<T> {
     pub fn start_broadcast(&mut self, group: GroupId, root: u32, buffer: Views) -> Result<Handle> {
         const SEGMENT: usize = 128 << 10;
         let (_, size) = self.check_root(group, root)?;
-        let Tree { parent, children } = self.tree(group, root)?;
+        let Tree { parent, children } = self.tree_for(group, root, buffer.len())?;
+        let is_across = self.hosts(group, 0)?.is_some();
         let mut steps = Steps::default();
         // All members cut alike, so by length alone; only those that relay have to wait between
         // segments. Strided memory has no parts: its bytes go through memory that has.
@@ -151,8 +152,10 @@ impl<T: Transport> Engine<T> {
                 }
             }
             // Deepest subtree first.
-            for &child in children.iter().rev() {
-                steps.push(Step::Send(child, piece.clone()));
+            let to = children.iter().rev().copied();
+            match is_across && children.len() > 1 {
+                true => steps.push(Step::SendToAll(to.collect(), piece.clone())),
+                false => steps.extend(to.map(|child| Step::Send(child, piece.clone()))),
             }
             from += len;
             if from >= total {

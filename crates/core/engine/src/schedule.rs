@@ -20,6 +20,8 @@ use crate::transport::{Peer, Transport};
 pub(crate) enum Step {
     /// Send to the member with a rank.
     Send(u32, Views),
+    /// Send the same to the members with these ranks.
+    SendToAll(Vec<u32>, Views),
     /// Receive from the member with a rank.
     Receive(u32, Views),
     /// Until everything before is complete.
@@ -281,10 +283,19 @@ impl<T: Transport> Engine<T> {
             Step::Wait | Step::Until(_) => {}
             Step::Send(rank, views) => {
                 let to = self.member(schedule.group, rank)?;
-                let (context, tag) = (schedule.context, schedule.tag);
-                let sent = self.start_send(to, context, tag, views, Mode::Standard)?;
-                if sent != Handle::COMPLETE {
-                    schedule.pending.push((schedule.started, sent));
+                self.send_in_schedule(schedule, to, views)?;
+            }
+            Step::SendToAll(ranks, views) => {
+                let group = schedule.group;
+                let to = ranks.iter().map(|&rank| self.member(group, rank));
+                let to = to.collect::<Result<Vec<Peer>>>()?;
+                for some in to.chunks(u64::BITS as usize) {
+                    let gone = self.send_to_all_now(some, schedule.context, schedule.tag, &views);
+                    for (place, &to) in some.iter().enumerate() {
+                        if gone & 1 << place == 0 {
+                            self.send_in_schedule(schedule, to, views.clone())?;
+                        }
+                    }
                 }
             }
             Step::Receive(rank, views) => {
@@ -306,6 +317,15 @@ impl<T: Transport> Engine<T> {
                 from,
                 inout,
             } => operator.apply(element, &from, &inout, count),
+        }
+        Ok(())
+    }
+
+    fn send_in_schedule(&mut self, schedule: &mut Schedule, to: Peer, views: Views) -> Result<()> {
+        let (context, tag) = (schedule.context, schedule.tag);
+        let sent = self.start_send(to, context, tag, views, Mode::Standard)?;
+        if sent != Handle::COMPLETE {
+            schedule.pending.push((schedule.started, sent));
         }
         Ok(())
     }

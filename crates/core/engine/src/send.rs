@@ -1,7 +1,7 @@
 //! Starting sends.
 //!
 //! *Rules of the eager path* (`send_line_now` and `send_now`): no lock, no allocation, no system call, no loop.
-//! (ARCHITECTURE.md, "Hot paths", names the test.)
+//! (docs/hot-paths.md names the test.)
 
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
@@ -58,6 +58,30 @@ impl<T: Transport> Engine<T> {
             return SentLine::No;
         }
         self.transport.send_line(to, context, tag, message)
+    }
+
+    /// Sends a message at once to several peers, as far as that takes less than a send to each. Returns a bit for each to whom it has gone, as
+    /// [`Frames::send_to_all`](crate::Frames::send_to_all) does.
+    pub(crate) fn send_to_all_now(
+        &mut self,
+        to: &[Peer],
+        context: u32,
+        tag: i32,
+        message: &Views,
+    ) -> u64 {
+        if message.len() > self.eager_limit
+            || !self.queued.is_empty()
+            || self.losses_seen != self.transport.losses()
+            || to.iter().any(|&peer| peer == self.me || self.is_gone(peer))
+        {
+            return 0;
+        }
+        let frame = Frame {
+            kind: Kind::Eager,
+            context,
+            tag,
+        };
+        self.transport.send_to_all(to, frame, message)
     }
 
     #[cold]

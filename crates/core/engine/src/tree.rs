@@ -16,8 +16,10 @@ use crate::schedule::{Step, Steps};
 use crate::transport::{CollectiveBuffers, Peers, Transport};
 use regatta_memory::views::Views;
 
-/// So many members of a host need no tree for a barrier.
+/// Maximum number of members, or hosts, that have no tree among them for what is short.
 const STAR: usize = 8;
+/// Maximum length, in bytes, of a message for which hosts have none.
+const STAR_BYTES: usize = 128;
 
 /// A member's place in a tree of ranks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -126,14 +128,52 @@ impl Hosts {
         }
     }
 
-    fn tree(&self, rank: u32) -> Tree {
+    fn tree(&self, rank: u32, between: Between) -> Tree {
         let mut tree = self.within(rank);
         if tree.parent.is_none() {
-            let between = binomial(self.count(), self.number, |at| self.leader(at));
+            let leader = |at| self.leader(at);
+            let between = match between {
+                Between::Binomial => binomial(self.count(), self.number, leader),
+                Between::Star => star(self.count(), self.number, leader),
+            };
             tree.parent = between.parent;
             tree.children.extend(between.children);
         }
         tree
+    }
+}
+
+/// The form of a tree between hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Between {
+    /// Few steps, and few messages of each leader.
+    Binomial,
+    /// The root's is the parent of all, so that one frame may go to them all.
+    Star,
+}
+
+impl Between {
+    /// The form for a message of so many bytes to all of so many hosts, which all members choose alike. Seven sends one after the other take about as
+    /// long as three steps of a tree, and less if they go as one frame; of a longer message each copy takes its time.
+    pub(crate) fn for_message(bytes: usize, hosts: usize) -> Between {
+        match bytes <= STAR_BYTES && hosts <= STAR {
+            true => Between::Star,
+            false => Between::Binomial,
+        }
+    }
+}
+
+/// The tree in which the first of `size` members is the parent of all others; as [`binomial`].
+fn star(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
+    match place {
+        0 => Tree {
+            parent: None,
+            children: (1..size).map(rank).collect(),
+        },
+        _ => Tree {
+            parent: Some(rank(0)),
+            children: vec![],
+        },
     }
 }
 
@@ -183,10 +223,16 @@ impl<T: Transport> Engine<T> {
 
     /// This member's place in the tree from `root` to all members of a group.
     pub(crate) fn tree(&mut self, id: GroupId, root: u32) -> Result<Tree> {
+        self.tree_for(id, root, usize::MAX)
+    }
+
+    /// As [`Engine::tree`], for a message of so many bytes from the root.
+    pub(crate) fn tree_for(&mut self, id: GroupId, root: u32, bytes: usize) -> Result<Tree> {
         let hosts = self.hosts(id, root)?;
         let group = self.group(id)?;
         if let Some(hosts) = hosts {
-            return Ok(hosts.tree(group.rank));
+            let between = Between::for_message(bytes, hosts.count());
+            return Ok(hosts.tree(group.rank, between));
         }
         Ok(Tree::flat(group.rank, group.size(), root))
     }
@@ -235,11 +281,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_tree_reaches_everybody_once_and_crosses_to_each_host_once(
-            host_of in prop::collection::vec(0u32..5, 1..40), root in any::<usize>(),
+            host_of in prop::collection::vec(0u32..5, 1..40), root in any::<usize>(), star: bool,
         ) {
+            let between = if star { Between::Star } else { Between::Binomial };
             let size = host_of.len() as u32;
             let root = (root % host_of.len()) as u32;
-            let trees: Vec<Tree> = (0..size).map(|rank| Hosts::of(|other| host_of[other as usize], size, root, rank).tree(rank)).collect();
+            let trees: Vec<Tree> = (0..size).map(|rank| Hosts::of(|other| host_of[other as usize], size, root, rank).tree(rank, between)).collect();
             let mut crossings = 0;
             let mut reached = vec![false; host_of.len()];
             let mut next = vec![root];

@@ -67,7 +67,6 @@ impl Paths {
     pub fn want_bypasses(&mut self) {
         if let Some(tcp) = &mut self.tcp {
             tcp.want_bypasses();
-            tcp.set_crowded(self.shm.crowded());
         }
     }
 
@@ -104,9 +103,6 @@ impl Paths {
     /// Look again whether there are more tasks than cores.
     pub fn look_around(&mut self) {
         self.shm.look_around();
-        if let Some(tcp) = &mut self.tcp {
-            tcp.set_crowded(self.shm.crowded());
-        }
     }
 
     /// The path messages to a peer take, and why; for people.

@@ -53,6 +53,11 @@ pub trait Frames {
     fn send_line(&mut self, _to: Peer, _context: u32, _tag: i32, _payload: &Views) -> SentLine {
         SentLine::No
     }
+    /// Sends a frame to several peers, as [`Frames::send`] does, to those of them to whom that takes less than a send for each. Returns a bit for each peer to whom it
+    /// has gone, by its place in `to`, of which there are at most 64; of the others nothing has happened.
+    fn send_to_all(&mut self, _to: &[Peer], _frame: Frame, _payload: &Views) -> u64 {
+        0
+    }
     /// Wake a peer to which a line went [`ToSleeper`](SentLine::ToSleeper).
     fn wake(&mut self, _to: Peer) {}
     /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of the engine's own. Nobody sends it again: what this host lacks for a

@@ -43,6 +43,11 @@ impl Frames for Paths {
         self.shm.wake(to);
     }
 
+    fn send_to_all(&mut self, to: &[Peer], frame: Frame, payload: &Views) -> u64 {
+        let tcp = self.tcp.as_deref_mut();
+        tcp.map_or(0, |tcp| tcp.send_to_all(to, frame, payload))
+    }
+
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
         if self.shm.sends_to(to) {
             return self.shm.send_body(to, frame, body);

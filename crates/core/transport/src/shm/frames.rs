@@ -1,7 +1,7 @@
 //! Frames through rings.
 //!
 //! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
-//! the receiver sleeps, one line written, one line read. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! the receiver sleeps, one line written, one line read. (docs/hot-paths.md names the test.)
 
 use regatta_engine::{Arrival, Fault, Frames, Peer, SentLine};
 use regatta_memory::bell::Fencing;

@@ -18,13 +18,16 @@
 //! short and something long in turn. So after a run of fewer than [`MIN_RUN_FRAMES`] frames by the bypass the next [`HOLD_BACK_FRAMES`] that go by the connection come before any goes ahead.
 //!
 //! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; the oldest that is
-//! not confirmed was so at the last tick of the progress thread, 5 to 10 ms ago; the bypass refuses a frame; the task goes to sleep, or leaves. After a
+//! not confirmed was so two ticks of the progress thread ago, which is 10 to 15 ms after it went; the bypass refuses a frame; the task leaves. After a
 //! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
-//! never answers, so it is not used, and costs four frames a second. Tasks that sleep between their messages, or are away, hardly use it.
+//! never answers, so it is not used, and costs four frames a second. Tasks that are away hardly use it.
+//!
+//! *Confirmations.* What a task sends next confirms what it has taken; else a frame of its own does, for every [`FRAMES_PER_CONFIRMATION`]th one or at a
+//! tick. None goes before a sleep: tasks that share a core sleep after each message, and everything would go twice.
 //!
 //! *Opening.* After [`FRAMES_BEFORE_OFFER`] frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`]); the other one
 //! offers in return if it can. A question each way must be answered on the bypass before it is used. That takes the right to open such sockets, an
-//! address on the same segment, and tasks that have cores of their own; nothing is said when it comes to nothing. The bypass goes
+//! address on the same segment; nothing is said when it comes to nothing. The bypass goes
 //! with its connection: frames that have come by it are still taken until there is another one.
 //!
 //! *Keys* come of the connection's handshake under their own label ([`regatta_secure::Bypass`]). A frame that does not open, or that is older than
@@ -41,6 +44,7 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use super::early::{AHEAD, Early};
 use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
 use super::phase::Phase;
+use super::together::GroupUse;
 
 /// Number of frames that must have come on a connection before a bypass is offered.
 pub(super) const FRAMES_BEFORE_OFFER: u32 = 32;
@@ -56,6 +60,8 @@ const CONNECTION_CHECK_INTERVAL_POLLS: u32 = 64;
 pub(super) const CONNECTION_CHECK_INTERVAL_MICROSECONDS: u64 = 20;
 /// Maximum number of reads of the connection between two confirmations of them.
 const MAX_READS_PER_CONFIRMATION: u32 = 64;
+/// Number of ticks after which a frame is repeated that the tick before them found not confirmed. The receiver confirms at its own next tick.
+pub(super) const TICKS_BEFORE_REPETITION: u32 = 2;
 /// Maximum number of questions without an answer, a tick apart.
 const MAX_UNANSWERED_QUESTIONS: u32 = 3;
 /// Number of frames that do not go by the bypass after one that had to be repeated without being lost, because one of the tasks was
@@ -69,11 +75,11 @@ const MIN_RUN_FRAMES: u32 = 8;
 const HOLD_BACK_FRAMES: u32 = 128;
 /// Size of the buffers, in bytes: the longest frame fits.
 const BUFFER_BYTES: usize = 2048;
-const TAG: usize = regatta_secure::TAG;
+pub(super) const TAG: usize = regatta_secure::TAG;
 
 /// One end of a bypass.
 pub(crate) struct Bypass {
-    keys: regatta_secure::Bypass,
+    pub(super) keys: regatta_secure::Bypass,
     sender: Sender,
     /// Of this side's offer.
     mac: Mac,
@@ -82,7 +88,12 @@ pub(crate) struct Bypass {
     pub(super) slot: u8,
     /// The other side has offered as well.
     met: bool,
-    plain: Box<[u8; BUFFER_BYTES]>,
+    /// The other side's tag and its number of the bypass.
+    pub(super) receiver: (u32, u8),
+    /// Bytes of the longest packet that both interfaces take.
+    packet: usize,
+    pub(super) group: GroupUse,
+    pub(super) plain: Box<[u8; BUFFER_BYTES]>,
     out: Box<[u8; BUFFER_BYTES]>,
     /// Bytes of the longest parcel.
     most: usize,
@@ -103,12 +114,13 @@ pub(crate) struct Bypass {
     run: u32,
     shy: u32,
     /// Frames taken that have not been confirmed.
-    owed: u32,
+    pub(super) owed: u32,
     /// Reads of the connection since the last confirmation, and how many there are to be.
     read: u32,
     gap: u32,
-    /// The first byte that a tick has found not confirmed.
+    /// The first byte that a tick has found not confirmed, and ticks that have found the same since.
     stale: Option<u64>,
+    stale_ticks: u32,
     questions: u32,
     /// So many frames go by the connection before the next one by the bypass.
     rest: u32,
@@ -149,6 +161,9 @@ impl Bypass {
             mtu,
             slot,
             met: false,
+            receiver: (0, 0),
+            packet: 0,
+            group: GroupUse::default(),
             plain: Box::new([0; BUFFER_BYTES]),
             out: Box::new([0; BUFFER_BYTES]),
             most: 0,
@@ -166,6 +181,7 @@ impl Bypass {
             read: 0,
             gap: 1,
             stale: None,
+            stale_ticks: 0,
             questions: 0,
             rest: 0,
             lately: false,
@@ -178,12 +194,29 @@ impl Bypass {
     /// The other side's offer is there.
     fn meet(&mut self, offer: &Offer) {
         let packet = usize::from(offer.mtu.min(self.mtu));
+        (self.packet, self.receiver) = (packet, (offer.tag, offer.slot));
         let around = FRONT - regatta_wire::bypass::ETHERNET + WORD + TAG;
         self.most = packet
             .min(BUFFER_BYTES / 2 + BUFFER_BYTES / 4)
             .saturating_sub(around);
         self.out[..FRONT].copy_from_slice(&offer.front(&self.mac));
         self.met = true;
+    }
+
+    /// Bytes of the longest packet; `None`: the other side has not offered.
+    pub(super) fn packet(&self) -> Option<usize> {
+        self.met.then_some(self.packet)
+    }
+
+    /// The number behind that of the last frame that has come.
+    pub(super) fn got(&self) -> u64 {
+        self.got
+    }
+
+    /// A frame has gone.
+    #[inline]
+    pub(super) fn count_frame(&mut self) {
+        self.run = self.run.saturating_add(1);
     }
 
     #[inline]
@@ -309,6 +342,7 @@ impl Link {
     pub(super) fn passes_by_bypass(&mut self) {
         if let Some(bypass) = &mut self.bypass {
             bypass.said_at = self.heard_bytes;
+            bypass.group.forget();
             bypass.shy = match std::mem::take(&mut bypass.run) {
                 1..MIN_RUN_FRAMES => HOLD_BACK_FRAMES,
                 _ => bypass.shy.saturating_sub(1),
@@ -341,7 +375,7 @@ impl Link {
         };
         let gone = bypass.send(&word, parcel);
         if gone {
-            bypass.run = bypass.run.saturating_add(1);
+            bypass.count_frame();
             self.outbox.went_by_bypass();
         }
         gone
@@ -468,6 +502,7 @@ impl Link {
             Word::decode(&bypass.plain[..length]).map_err(|_| "a bypass carries nonsense")?;
         if let Phase::Open(channel) = &self.phase {
             bypass.note(&word, channel.sent())?;
+            bypass.group.reached(word.reached);
             self.outbox.reached(word.reached)?;
         }
         if length > WORD {
@@ -615,9 +650,15 @@ impl Link {
         // Others may come and be confirmed behind one that is lost.
         let before = std::mem::replace(&mut bypass.stale, unsure);
         if unsure.is_some() {
-            if before != unsure {
+            let ticks = match before == unsure {
+                true => bypass.stale_ticks + 1,
+                false => 0,
+            };
+            bypass.stale_ticks = ticks;
+            if ticks < TICKS_BEFORE_REPETITION {
                 return true;
             }
+            unsure.inspect(|&first| bypass.group.lost(first));
             (bypass.stale, bypass.questions) = (None, 1);
             self.repeat_by_connection();
             self.ask_by_bypass();

@@ -14,7 +14,7 @@ use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, WINDOW};
+use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, TICKS_BEFORE_REPETITION, WINDOW};
 use super::early::AHEAD;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
@@ -654,7 +654,7 @@ fn a_lost_frame_comes_by_the_connection_soon_though_others_come_behind_it() {
     }
 }
 
-/// It costs some frames, and no message waits for more than a tick after another.
+/// It costs some frames, and no message waits for more than some ticks.
 #[test]
 fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     let mut pair = Pair::new(u64::MAX);
@@ -663,8 +663,7 @@ fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     for _ in 0..200 {
         pair.say(0);
         for at in 0..2 {
-            pair.links[at].tick_bypass();
-            pair.links[at].tick_bypass();
+            (0..=TICKS_BEFORE_REPETITION).for_each(|_| _ = pair.links[at].tick_bypass());
             pair.look(at);
         }
         pair.ways.iter_mut().for_each(|way| way.frames.clear());
@@ -709,7 +708,7 @@ fn what_has_come_by_the_bypass_is_taken_after_the_end_of_its_connection() {
 }
 
 #[test]
-fn a_task_that_sleeps_leaves_nothing_to_the_bypass() {
+fn a_task_that_leaves_lets_the_connection_bring_all() {
     let mut pair = Pair::new(u64::MAX);
     pair.open();
     pair.say(0);

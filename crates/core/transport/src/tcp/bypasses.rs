@@ -7,9 +7,9 @@
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
-use regatta_connection::packet_socket::{FRAMES, PacketSocket};
+use regatta_connection::packet_socket::{FRAMES, MAX_PACKET_BYTES, PacketSocket};
 use regatta_engine::Peer;
-use regatta_wire::bypass::{Offer, split};
+use regatta_wire::bypass::{ETHERNET, Offer, entry_for, split};
 use rustix::event::epoll;
 
 use super::bypass::{WINDOW, WORDS};
@@ -25,26 +25,30 @@ const FRAMES_PER_POLL: usize = 32;
 /// The bypasses of a task.
 #[derive(Debug)]
 pub(super) struct Bypasses {
-    /// Whether there are to be any: the user may not want them, and tasks without cores of their own are helped by none.
-    pub(super) wanted: bool,
-    pub(super) crowded: bool,
-    socket: Option<PacketSocket>,
+    /// Whether there are to be any.
+    wanted: bool,
+    pub(super) socket: Option<PacketSocket>,
     /// Why there is none: the last attempt failed so.
     refused: Option<ErrorKind>,
     peers: [Option<Peer>; MAX_BYPASSES],
     /// The progress thread ticks.
     ticks: bool,
+    /// A frame has come or gone since the last tick.
+    stirred: bool,
+    /// A frame for several tasks is made here.
+    pub(super) out: Box<[u8]>,
 }
 
 impl Bypasses {
     pub(super) fn new() -> Bypasses {
         Bypasses {
             wanted: false,
-            crowded: false,
             socket: None,
             refused: None,
             peers: [None; MAX_BYPASSES],
             ticks: false,
+            stirred: false,
+            out: vec![0; ETHERNET + MAX_PACKET_BYTES].into_boxed_slice(),
         }
     }
 
@@ -61,11 +65,6 @@ impl Tcp {
         self.bypasses.wanted = true;
     }
 
-    /// There are more tasks than cores, or no longer.
-    pub(crate) fn set_crowded(&mut self, crowded: bool) {
-        self.bypasses.crowded = crowded;
-    }
-
     /// Takes the frames that have come by bypasses.
     #[inline]
     pub(super) fn look_at_bypasses(&mut self) {
@@ -80,11 +79,14 @@ impl Tcp {
         let Some(socket) = &mut bypasses.socket else {
             return;
         };
+        let (group, tag) = (socket.group(), socket.tag());
+        let mut taken = false;
         for _ in 0..FRAMES_PER_POLL {
             let Some(frame) = socket.front() else {
-                return;
+                break;
             };
-            if let Some((slot, number, sealed)) = split(frame)
+            let own = entry_for(frame, group, tag).or_else(|| split(frame));
+            if let Some((slot, number, sealed)) = own
                 && let Some(Some(peer)) = bypasses.peers.get(slot as usize)
                 && let Some(Some(link)) = links.get_mut(*peer as usize)
             {
@@ -92,6 +94,10 @@ impl Tcp {
                 self.restless |= link.lost;
             }
             socket.release();
+            taken = true;
+        }
+        if taken {
+            self.tick_bypasses();
         }
     }
 
@@ -112,9 +118,10 @@ impl Tcp {
         }
     }
 
-    /// Something has been sent by a bypass: there is to be a tick until it is confirmed.
+    /// Something has been sent or taken by a bypass: there are to be ticks until it is confirmed.
     #[inline]
     pub(super) fn tick_bypasses(&mut self) {
+        self.bypasses.stirred = true;
         if !self.bypasses.ticks {
             self.set_ticks(true);
         }
@@ -148,28 +155,14 @@ impl Tcp {
     #[cold]
     pub(super) fn bypasses_ticked(&mut self) {
         self.take_all_frames();
-        let mut more = false;
-        self.for_bypasses(|link| more |= link.tick_bypass());
+        // Ticks go on while there are frames: to stop and begin them costs more than one in vain.
+        let mut more = std::mem::take(&mut self.bypasses.stirred);
+        self.for_bypasses(|link| {
+            link.confirm_taken();
+            more |= link.tick_bypass();
+        });
         if !more {
             self.set_ticks(false);
-        }
-    }
-
-    /// The task has looked around, and may look on for a while.
-    #[inline]
-    pub(super) fn confirm_taken_by_bypasses(&mut self) {
-        if self.bypasses.socket.is_some() {
-            self.for_bypasses(Link::confirm_taken);
-        }
-    }
-
-    /// The task is about to sleep: nobody is to wait for a tick.
-    pub(super) fn settle_bypasses(&mut self) {
-        if self.bypasses.socket.is_some() {
-            self.for_bypasses(|link| {
-                link.confirm_taken();
-                link.repeat_by_connection();
-            });
         }
     }
 
@@ -194,7 +187,7 @@ impl Tcp {
 
     /// Offers a bypass to a peer. None: there can be none.
     fn offer_bypass(&mut self, peer: Peer) -> Option<()> {
-        let may = self.bypasses.wanted && !self.bypasses.crowded && self.progress.is_some();
+        let may = self.bypasses.wanted && self.progress.is_some();
         let link = self.link(peer).filter(|link| may && link.is_open())?;
         let Phase::Open(channel) = &link.phase else {
             return None;
@@ -236,7 +229,7 @@ impl Tcp {
         if self.bypasses.refused == Some(ErrorKind::PermissionDenied) {
             return None;
         }
-        let opened = PacketSocket::open(local, remote);
+        let opened = PacketSocket::open(local, remote, self.own.group_tag());
         self.bypasses.refused = opened.as_ref().err().map(std::io::Error::kind);
         let socket = opened.ok()?;
         let (data, flags) = (epoll::EventData::new_u64(BYPASSES), epoll::EventFlags::IN);
@@ -262,7 +255,6 @@ impl Tcp {
     fn why_no_bypass(&self, offered: bool) -> &'static str {
         match self.bypasses.refused {
             _ if !self.bypasses.wanted => "REGATTA_BYPASS=off, or a trusted network",
-            _ if self.bypasses.crowded => "this host has more tasks than cores",
             _ if offered => "the other task has offered none, or does not answer by it now",
             Some(ErrorKind::PermissionDenied) => {
                 "this task may not open packet sockets (it has no CAP_NET_RAW)"

@@ -29,6 +29,10 @@ impl Frames for Tcp {
         self.send_frame(to, frame, payload, IfShort::Fail)
     }
 
+    fn send_to_all(&mut self, to: &[Peer], frame: Frame, payload: &Views) -> u64 {
+        Tcp::send_to_all(self, to, frame, payload)
+    }
+
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
         // SAFETY: the body is only read, before this call ends.
         let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };

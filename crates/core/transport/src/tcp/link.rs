@@ -85,7 +85,7 @@ pub(crate) struct Link {
     /// The newest stream the peer has opened.
     newest: u32,
     /// Position of the peer's bytes it has last been told of.
-    told: u64,
+    pub(super) told: u64,
     /// Number of the byte with which the next numbered parcel on the connection begins: less than what has come, if that came by a bypass.
     stream_at: u64,
     /// A bypass beside the connection, the peer's offer of one, and whether there is something to do about these.

@@ -38,6 +38,7 @@ mod socket_waiter;
 pub(crate) mod stall;
 mod stream;
 mod stream_limit;
+mod together;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -223,7 +224,6 @@ impl Tcp {
         {
             self.bypasses_ticked();
         }
-        self.confirm_taken_by_bypasses();
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
@@ -513,7 +513,6 @@ impl Tcp {
 
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
-        self.settle_bypasses();
         let mut holds_back = false;
         for &peer in &self.known {
             let Some(link) = self
