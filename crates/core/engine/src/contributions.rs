@@ -1,7 +1,7 @@
 //! Contributions of the members of a group to its rounds, as the collective buffer shows them. `round` says what they mean.
 //!
 //! *Rules:* no lock, no allocation, no system call but to wake a member that sleeps; one line is read for each member looked at.
-//! (ARCHITECTURE.md, "Hot paths", names the test.)
+//! (docs/hot-paths.md names the test.)
 
 use regatta_memory::views::Views;
 

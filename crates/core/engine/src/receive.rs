@@ -1,7 +1,7 @@
 //! Starting receives, and looking for messages.
 //!
 //! *Rules of the fast path* (`receive_now` on an eager message at the front of its ring): no
-//! lock, no allocation, no system call, no hash table. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! lock, no allocation, no system call, no hash table. (docs/hot-paths.md names the test.)
 
 use regatta_memory::views::Views;
 use regatta_wire::Kind;

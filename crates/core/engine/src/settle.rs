@@ -2,7 +2,7 @@
 //!
 //! Most of the time the oldest receive is waited for, and its message lies in the ring of its sender, or soon does: so a look goes there alone ([`Engine::settle`]).
 //!
-//! *Rules:* no lock, no allocation, no system call, no hash table. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! *Rules:* no lock, no allocation, no system call, no hash table. (docs/hot-paths.md names the test.)
 
 use crate::engine::Engine;
 use crate::request::{Handle, Status};

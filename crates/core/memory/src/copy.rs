@@ -1,6 +1,6 @@
 //! Copies between a task's own memory and memory shared with another core.
 //!
-//! Measured on a Zen 5 pair of cores sharing an L3 (see ARCHITECTURE.md): into and out of lines
+//! Measured on a Zen 5 pair of cores sharing an L3 (docs/decisions/2026-11-25-rep-movsb.md): into and out of lines
 //! that the *other* core touched last, `rep movsb` moves 4 KiB in 0.87x and 64 KiB in 0.45x the
 //! time of a loop of vector stores, because the core then asks for whole lines without reading
 //! them first. Below about 2 KiB its start-up costs more than it saves.

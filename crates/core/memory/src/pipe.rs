@@ -3,7 +3,7 @@
 //! The sender copies the message into the pipe a chunk at a time; the receiver copies chunks out
 //! as they appear. Two cores copy side by side through memory that stays in their caches, which
 //! moves a message at the speed of one `memcpy` where a single copy by the kernel moves it at a
-//! third of that (measured; ARCHITECTURE.md has the table).
+//! third of that (docs/decisions/2026-11-21-pipe-for-large-messages.md).
 //!
 //! *Turns.* `turn` says who may touch the sender's part. `FREE` -> `FILLING` while the sender
 //! copies; then back to `FREE`, or to `COMPLETE` if that was the last of the message. A receiver
@@ -23,7 +23,7 @@
 //! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
 //!
 //! *Rules of [`Pipe::fill`] and [`Pipe::drain`]:* no lock, no allocation, no system call. Only [`Pipe::pull`] calls the kernel.
-//! (ARCHITECTURE.md, "Hot paths", names the test.)
+//! (docs/hot-paths.md names the test.)
 
 use std::ptr::NonNull;
 

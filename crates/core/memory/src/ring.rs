@@ -15,7 +15,7 @@
 //! written by a correct peer: [`Corrupt`]. A producer that has found damage and sends no more says
 //! so with a lap half of all laps away ([`Producer::close`]).
 //!
-//! *Rules of this path:* no lock, no allocation, no system call, no shared counter. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! *Rules of this path:* no lock, no allocation, no system call, no shared counter. (docs/hot-paths.md names the test.)
 //!
 //! The algorithm is generic over [`Lines`], so that the model checker (loom) runs this very code
 //! over its own memory; see `tests/models_loom.rs`.

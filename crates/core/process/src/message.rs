@@ -3,7 +3,7 @@
 //! Names: `_alone` works where only one thread has ever called; `_now` for any thread, if the lock is free. Both do nothing where they cannot.
 //!
 //! *Rules of small blocking sends and receives whose message can go or is there:* one pass
-//! through the lock, no request, no allocation, no clock, no system call unless the receiver sleeps. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! through the lock, no request, no allocation, no clock, no system call unless the receiver sleeps. (docs/hot-paths.md names the test.)
 
 use std::time::Duration;
 

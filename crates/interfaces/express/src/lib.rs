@@ -4,7 +4,7 @@
 //! original. Everything goes through the C interface of libregatta.so, so a program may use both.
 //!
 //! *Rules of `exread`, `exwrite`, `excombine` on all nodes:* no allocation, no lock and no system call but those of the one
-//! call of Regatta's each of them makes. (ARCHITECTURE.md, "Hot paths", names the test.)
+//! call of Regatta's each of them makes. (docs/hot-paths.md names the test.)
 
 mod broadcast;
 mod combine;

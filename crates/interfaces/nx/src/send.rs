@@ -4,7 +4,7 @@
 //! two nodes send to each other before either receives.
 //!
 //! *Rules of `csend` and `crecv` of small messages: no allocation, no system call, no lock beyond those of `rg_bsend` and
-//! `rg_recv_within`.* (ARCHITECTURE.md, "Hot paths", names the test.)
+//! `rg_recv_within`.* (docs/hot-paths.md names the test.)
 
 use std::ffi::{c_int, c_long, c_void};
 

@@ -10,7 +10,7 @@
 //! that came before the answer to a call that asks the daemon (`rg_recv_passed` gives the last two).
 //!
 //! *Rules of `pvm_recv` and `pvm_precv` of small messages:* no allocation, no system call, no look-up but of the buffer's number.
-//! (ARCHITECTURE.md, "Hot paths", names the test.)
+//! (docs/hot-paths.md names the test.)
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

@@ -1,7 +1,7 @@
 //! Sending.
 //!
 //! *Rules of `pvm_send` and `pvm_psend` of small messages:* no allocation, no system call, no look-up but of the buffer's number.
-//! (ARCHITECTURE.md, "Hot paths", names the test.)
+//! (docs/hot-paths.md names the test.)
 
 use std::ffi::{c_int, c_void};
 
