@@ -18,13 +18,17 @@ cut() {
     on $1 nft 'add table ip cut; add chain ip cut in { type filter hook input priority 0; }; add chain ip cut out { type filter hook output priority 0; }'
     case ${3:-in} in in) on $1 nft "add rule ip cut in ip saddr $2 drop" ;; esac
     case ${3:-out} in out) on $1 nft "add rule ip cut out ip daddr $2 drop" ;; esac
+    # And what goes past TCP/IP, of whatever host: the connections bring that.
+    on $1 nft 'add table netdev cut; add chain netdev cut in { type filter hook ingress device eth0 priority 0; }; add chain netdev cut out { type filter hook egress device eth0 priority 0; }'
+    case ${3:-in} in in) on $1 nft 'add rule netdev cut in ether type 0x88b5 drop' ;; esac
+    case ${3:-out} in out) on $1 nft 'add rule netdev cut out ether type 0x88b5 drop' ;; esac
 }
 # Waits until a cut is named; `start` is when it was made.
 named() {
     heard 'cannot reach'
     echo "named after $(($(now) - start)) ms"
 }
-mend() { on $1 nft 'delete table ip cut'; }
+mend() { on $1 nft 'delete table ip cut; delete table netdev cut'; }
 # Begins a virtual machine of h0 and these, with a core each, all of which know each other's names.
 machine() {
     export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'

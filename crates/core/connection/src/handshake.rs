@@ -25,7 +25,7 @@ use rustix::event::epoll::EventFlags;
 use crate::channel::Channel;
 
 /// Version of what flows on connections.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Time limit for a handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -1,7 +1,7 @@
 //! An Ethernet segment that this host is on: frames of one kind, sent and received past the kernel's TCP/IP.
 //!
 //! Frames are received into a ring that the kernel and this process share, so a look for one is a load. A filter in the kernel keeps
-//! all those away that name neither this socket's tag nor its job's. It takes the right to open such sockets (CAP_NET_RAW). Nothing that comes
+//! all those away that do not name this socket's tag. It takes the right to open such sockets (CAP_NET_RAW). Nothing that comes
 //! is trusted: the reader must verify it.
 
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regatta_wire::bypass::{ETHERNET, MIN_MTU, Mac, TYPE, group_address};
+use regatta_wire::bypass::{ETHERNET, MAX_RECEIVERS, MIN_MTU, Mac, RECEIVERS, TYPE, group_address};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::net::SendFlags;
 
@@ -92,12 +92,12 @@ fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> 
     }
 }
 
-/// Lets through the frames of our type that name one of these tags.
-fn keep_others_out(socket: &OwnedFd, [tag, group]: [u32; 2]) -> io::Result<()> {
-    let step = |code: u32, jt, jf, k| libc::sock_filter {
+/// Lets through the frames of our type for the task with this tag: for it alone, or for several tasks of the group with it among the receivers.
+fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
+    let step = |code: u32, jt: usize, jf: usize, k| libc::sock_filter {
         code: code as u16,
-        jt,
-        jf,
+        jt: jt as u8,
+        jf: jf as u8,
         k,
     };
     let (load, equal, end) = (
@@ -105,15 +105,22 @@ fn keep_others_out(socket: &OwnedFd, [tag, group]: [u32; 2]) -> io::Result<()> {
         libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
         libc::BPF_RET | libc::BPF_K,
     );
-    let mut steps = [
+    // Behind five steps and two for each receiver stand those that drop a frame and let it pass. Jumps count from the step behind.
+    let (drop, pass) = (5 + 2 * MAX_RECEIVERS, 6 + 2 * MAX_RECEIVERS);
+    let mut steps = vec![
         step(load | libc::BPF_H, 0, 0, 12),
-        step(equal, 0, 4, TYPE.into()),
+        step(equal, 0, drop - 2, TYPE.into()),
         step(load | libc::BPF_W, 0, 0, ETHERNET as u32),
-        step(equal, 1, 0, tag),
-        step(equal, 0, 1, group),
-        step(end, 0, 0, u32::MAX),
-        step(end, 0, 0, 0),
+        step(equal, pass - 4, 0, tag),
+        step(equal, 0, drop - 5, group),
     ];
+    for receiver in 0..MAX_RECEIVERS {
+        let place = RECEIVERS + 4 * receiver;
+        steps.push(step(load | libc::BPF_W, 0, 0, place as u32));
+        steps.push(step(equal, pass - (steps.len() + 1), 0, tag));
+    }
+    steps.push(step(end, 0, 0, 0));
+    steps.push(step(end, 0, 0, u32::MAX));
     let program = libc::sock_fprog {
         len: steps.len() as u16,
         filter: steps.as_mut_ptr(),
@@ -163,7 +170,7 @@ impl PacketSocket {
         // SAFETY: a descriptor that has just been made, and nobody else's.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let interface = find(&socket, local, peer)?;
-        keep_others_out(&socket, [tag, group])?;
+        keep_others_out(&socket, tag, group)?;
         let ring = make_ring(&socket)?;
         let segment = PacketSocket {
             socket: Sender::new(socket),

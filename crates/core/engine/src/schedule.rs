@@ -6,6 +6,7 @@
 
 use regatta_memory::combine::{Element, Operator};
 use regatta_memory::views::{Refused, Scratch, Views};
+use regatta_wire::{Frame, Kind};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -319,6 +320,30 @@ impl<T: Transport> Engine<T> {
             } => operator.apply(element, &from, &inout, count),
         }
         Ok(())
+    }
+
+    /// Sends a message at once to several peers, as far as that takes less than a send to each. Returns a bit for each to whom it has gone, as
+    /// [`Frames::send_to_all`](crate::Frames::send_to_all) does.
+    fn send_to_all_now(
+        &mut self,
+        to: &[Peer],
+        context: u32,
+        tag: i32,
+        message: &Views,
+    ) -> u64 {
+        if message.len() > self.eager_limit
+            || !self.queued.is_empty()
+            || self.losses_seen != self.transport.losses()
+            || to.iter().any(|&peer| peer == self.me || self.is_gone(peer))
+        {
+            return 0;
+        }
+        let frame = Frame {
+            kind: Kind::Eager,
+            context,
+            tag,
+        };
+        self.transport.send_to_all(to, frame, message)
     }
 
     fn send_in_schedule(&mut self, schedule: &mut Schedule, to: Peer, views: Views) -> Result<()> {

@@ -60,30 +60,6 @@ impl<T: Transport> Engine<T> {
         self.transport.send_line(to, context, tag, message)
     }
 
-    /// Sends a message at once to several peers, as far as that takes less than a send to each. Returns a bit for each to whom it has gone, as
-    /// [`Frames::send_to_all`](crate::Frames::send_to_all) does.
-    pub(crate) fn send_to_all_now(
-        &mut self,
-        to: &[Peer],
-        context: u32,
-        tag: i32,
-        message: &Views,
-    ) -> u64 {
-        if message.len() > self.eager_limit
-            || !self.queued.is_empty()
-            || self.losses_seen != self.transport.losses()
-            || to.iter().any(|&peer| peer == self.me || self.is_gone(peer))
-        {
-            return 0;
-        }
-        let frame = Frame {
-            kind: Kind::Eager,
-            context,
-            tag,
-        };
-        self.transport.send_to_all(to, frame, message)
-    }
-
     #[cold]
     fn refuse(&mut self, fault: crate::transport::Fault) -> bool {
         self.condemn(fault);

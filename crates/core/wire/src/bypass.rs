@@ -12,7 +12,8 @@
 //! ```text
 //! 0  Ethernet: the group (6) | source (6) | type (2)
 //! 14 tag of the group (4)
-//! 18 entries: tag of the receiver (4) | its bypass (1) | zero (1) | length of what is sealed (2) | number (8) | sealed, as above
+//! 18 tags of the receivers (8 times 4), zero where there is none
+//! 50 entries in this order: the receiver's bypass (1) | zero (1) | length of what is sealed (2) | number (8) | sealed, as above
 //! ```
 //!
 //! Nothing is as short as Ethernet would fill up: a frame ends where it ended when it was sent. Before it has been opened, nothing of a
@@ -27,10 +28,14 @@ pub const TYPE: u16 = 0x88b5;
 pub const ETHERNET: usize = 14;
 /// Bytes before what is sealed.
 pub const FRONT: usize = ETHERNET + 16;
-/// Bytes before the entries of a frame for several tasks.
-pub const GROUP_FRONT: usize = ETHERNET + 4;
+/// Maximum number of receivers of a frame for several tasks.
+pub const MAX_RECEIVERS: usize = 8;
+/// Place of the receivers' tags in such a frame.
+pub const RECEIVERS: usize = ETHERNET + 4;
+/// Bytes before the entries of such a frame.
+pub const GROUP_FRONT: usize = RECEIVERS + 4 * MAX_RECEIVERS;
 /// Bytes of an entry before what is sealed.
-pub const ENTRY: usize = 16;
+pub const ENTRY: usize = 12;
 /// Bytes of a [`Word`].
 pub const WORD: usize = 40;
 /// Bytes of an [`Offer`].
@@ -105,18 +110,25 @@ pub fn group_address(tag: u32) -> Mac {
     joined(&[&[0x03, 0x00], &tag.to_be_bytes()])
 }
 
-/// The front of frames from an interface to a group.
+/// The front of frames from an interface to a group, without receivers yet.
 #[inline]
 pub fn group_front(tag: u32, from: &Mac) -> [u8; GROUP_FRONT] {
     let (group, kind) = (group_address(tag), TYPE.to_be_bytes());
-    joined(&[&group, from, &kind, &tag.to_be_bytes()])
+    let none = [0; 4 * MAX_RECEIVERS];
+    joined(&[&group, from, &kind, &tag.to_be_bytes(), &none])
 }
 
-/// The head of an entry: frame `number` of this bypass of the task with this tag, with `length` bytes that are sealed.
+/// Writes the tag of a receiver into the front of a frame to a group; its entry is the one at this place.
 #[inline]
-pub fn entry(tag: u32, slot: u8, length: u16, number: u64) -> [u8; ENTRY] {
-    let (tag, length) = (tag.to_be_bytes(), length.to_le_bytes());
-    joined(&[&tag, &[slot, 0], &length, &number.to_le_bytes()])
+pub fn set_receiver(front: &mut [u8; GROUP_FRONT], place: usize, tag: u32) {
+    let (tags, _) = front[RECEIVERS..].as_chunks_mut::<4>();
+    tags[place] = tag.to_be_bytes();
+}
+
+/// The head of an entry: frame `number` of this bypass of the receiver's, with `length` bytes that are sealed.
+#[inline]
+pub fn entry(slot: u8, length: u16, number: u64) -> [u8; ENTRY] {
+    joined(&[&[slot, 0], &length.to_le_bytes(), &number.to_le_bytes()])
 }
 
 /// The bypass, the number and the sealed part for the task with tag `receiver`, if this can be a frame for group `group` that has
@@ -124,13 +136,17 @@ pub fn entry(tag: u32, slot: u8, length: u16, number: u64) -> [u8; ENTRY] {
 #[inline]
 pub fn entry_for(frame: &[u8], group: u32, receiver: u32) -> Option<(u8, u64, &[u8])> {
     let (front, mut entries) = frame.split_first_chunk::<GROUP_FRONT>()?;
-    if front[12..ETHERNET] != TYPE.to_be_bytes() || front[ETHERNET..] != group.to_be_bytes() {
+    if front[12..ETHERNET] != TYPE.to_be_bytes()
+        || front[ETHERNET..RECEIVERS] != group.to_be_bytes()
+    {
         return None;
     }
-    while let Some((head, rest)) = entries.split_first_chunk::<ENTRY>() {
-        let [t0, t1, t2, t3, slot, _, l0, l1, number @ ..] = *head;
-        let (sealed, others) = rest.split_at_checked(u16::from_le_bytes([l0, l1]).into())?;
-        if u32::from_be_bytes([t0, t1, t2, t3]) == receiver {
+    let (tags, _) = front[RECEIVERS..].as_chunks::<4>();
+    for tag in tags {
+        let (head, rest) = entries.split_first_chunk::<ENTRY>()?;
+        let [slot, _, low, high, number @ ..] = *head;
+        let (sealed, others) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
+        if u32::from_be_bytes(*tag) == receiver {
             return Some((slot, u64::from_le_bytes(number), sealed));
         }
         entries = others;
@@ -239,27 +255,30 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_receiver_finds_its_entry(sealed in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
-            let mut frame = group_front(7, &[2; 6]).to_vec();
-            for (tag, sealed) in sealed.iter().enumerate() {
-                frame.extend(entry(tag as u32, tag as u8 + 1, sealed.len() as u16, 70 + tag as u64));
+        fn each_receiver_finds_its_entry(sealed in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..=MAX_RECEIVERS)) {
+            let mut front = group_front(7, &[2; 6]);
+            (0..sealed.len()).for_each(|place| set_receiver(&mut front, place, place as u32 + 100));
+            let mut frame = front.to_vec();
+            for (place, sealed) in sealed.iter().enumerate() {
+                frame.extend(entry(place as u8 + 1, sealed.len() as u16, 70 + place as u64));
                 frame.extend(sealed);
             }
-            for (tag, sealed) in sealed.iter().enumerate() {
-                let found = entry_for(&frame, 7, tag as u32);
-                prop_assert_eq!(found, Some((tag as u8 + 1, 70 + tag as u64, &sealed[..])));
+            for (place, sealed) in sealed.iter().enumerate() {
+                let found = entry_for(&frame, 7, place as u32 + 100);
+                prop_assert_eq!(found, Some((place as u8 + 1, 70 + place as u64, &sealed[..])));
             }
             prop_assert_eq!(entry_for(&frame, 7, 99), None);
-            prop_assert_eq!(entry_for(&frame, 8, 0), None, "another group");
+            prop_assert_eq!(entry_for(&frame, 8, 100), None, "another group");
             prop_assert!(group_address(7)[0] & 1 == 1);
         }
 
         #[test]
-        fn any_bytes_have_an_entry_or_none(mut bytes in prop::collection::vec(any::<u8>(), 0..80), like: bool, receiver in 0u32..3) {
+        fn any_bytes_have_an_entry_or_none(mut bytes in prop::collection::vec(any::<u8>(), 0..120), like: bool, receiver in 0u32..3) {
             if like && bytes.len() > GROUP_FRONT + ENTRY {
-                bytes[..GROUP_FRONT].copy_from_slice(&group_front(7, &[2; 6]));
-                bytes[GROUP_FRONT..GROUP_FRONT + 7].copy_from_slice(&[0, 0, 0, 1, 0, 0, 9]);
-                bytes[GROUP_FRONT + 7] = 0;
+                let mut front = group_front(7, &[2; 6]);
+                set_receiver(&mut front, 0, 1);
+                bytes[..GROUP_FRONT].copy_from_slice(&front);
+                bytes[GROUP_FRONT + 3] = 0;
             }
             if let Some((.., sealed)) = entry_for(&bytes, 7, receiver) {
                 prop_assert!(sealed.len() + GROUP_FRONT + ENTRY <= bytes.len());

@@ -417,6 +417,7 @@ int rg_op_free(rg_op op);
 
 /* All block (the rg_i forms do not), all are called by every member of the group in the same
  * order. If a member dies, every member that cannot finish gets RG_ERR_DEAD with its name.
+ * All members give the same lengths, counts, types and root, unless a call says otherwise.
  * `in` may be RG_IN_PLACE where marked (*): the input is then taken from the output. */
 #define RG_IN_PLACE ((const void *)1)
 

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use proptest::prelude::*;
 use regatta_connection::channel::Channel;
@@ -10,6 +11,7 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 use rustix::net::sockopt;
 
+use super::bypass::REPEAT_AFTER;
 use super::bypass_tests::{Dice, Way, deliver};
 use super::front_tests::channels;
 use super::link::{Link, Trouble};
@@ -56,6 +58,8 @@ struct Side {
     reused: Vec<Vec<u8>>,
     complete: u32,
     way: Way,
+    /// The time of its ticks.
+    now: Instant,
 }
 
 impl Side {
@@ -72,6 +76,7 @@ impl Side {
             reused: Vec::new(),
             complete: 0,
             way: Way::new(),
+            now: Instant::now(),
         }
     }
 
@@ -280,7 +285,10 @@ impl Side {
                 self.adopt(channel);
             }
             17 => self.say(),
-            18 if dice.roll(4) == 0 => _ = self.link.tick_bypass(),
+            18 if dice.roll(4) == 0 => {
+                self.now += REPEAT_AFTER;
+                self.link.tick_bypass(self.now);
+            }
             19 if dice.roll(8) == 0 => {
                 self.link.confirm_taken();
                 self.link.repeat_by_connection();

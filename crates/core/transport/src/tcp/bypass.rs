@@ -18,7 +18,7 @@
 //! short and something long in turn. So after a run of fewer than [`MIN_RUN_FRAMES`] frames by the bypass the next [`HOLD_BACK_FRAMES`] that go by the connection come before any goes ahead.
 //!
 //! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; the oldest that is
-//! not confirmed was so two ticks of the progress thread ago, which is 10 to 15 ms after it went; the bypass refuses a frame; the task leaves. After a
+//! not confirmed was so at a tick of the progress thread [`REPEAT_AFTER`] ago, so it went 15 to 30 ms ago; the bypass refuses a frame; the task leaves. After a
 //! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
 //! never answers, so it is not used, and costs four frames a second. Tasks that are away hardly use it.
 //!
@@ -35,6 +35,8 @@
 //!
 //! Why not under the connection, as another socket: a lost frame would have to be repeated by us, with timers, as the kernel does it well.
 //! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
+
+use std::time::{Duration, Instant};
 
 use regatta_connection::packet_socket::Sender;
 use regatta_memory::ticks::{ticks, ticks_of};
@@ -60,8 +62,8 @@ const CONNECTION_CHECK_INTERVAL_POLLS: u32 = 64;
 pub(super) const CONNECTION_CHECK_INTERVAL_MICROSECONDS: u64 = 20;
 /// Maximum number of reads of the connection between two confirmations of them.
 const MAX_READS_PER_CONFIRMATION: u32 = 64;
-/// Number of ticks after which a frame is repeated that the tick before them found not confirmed. The receiver confirms at its own next tick.
-pub(super) const TICKS_BEFORE_REPETITION: u32 = 2;
+/// Time after which a frame is repeated that a tick has found not confirmed. The receiver confirms at a tick of its own, 10 ms later if it sleeps.
+pub(super) const REPEAT_AFTER: Duration = Duration::from_millis(15);
 /// Maximum number of questions without an answer, a tick apart.
 const MAX_UNANSWERED_QUESTIONS: u32 = 3;
 /// Number of frames that do not go by the bypass after one that had to be repeated without being lost, because one of the tasks was
@@ -118,9 +120,8 @@ pub(crate) struct Bypass {
     /// Reads of the connection since the last confirmation, and how many there are to be.
     read: u32,
     gap: u32,
-    /// The first byte that a tick has found not confirmed, and ticks that have found the same since.
-    stale: Option<u64>,
-    stale_ticks: u32,
+    /// The first byte that a tick has found not confirmed, and when.
+    stale: Option<(u64, Instant)>,
     questions: u32,
     /// So many frames go by the connection before the next one by the bypass.
     rest: u32,
@@ -181,7 +182,6 @@ impl Bypass {
             read: 0,
             gap: 1,
             stale: None,
-            stale_ticks: 0,
             questions: 0,
             rest: 0,
             lately: false,
@@ -635,6 +635,7 @@ impl Link {
         if self.outbox.is_unsure() && self.is_open() {
             if let Some(bypass) = &mut self.bypass {
                 (bypass.rest, bypass.run) = (REST_FRAMES, 0);
+                bypass.group.forget();
             }
             self.outbox.repeat_unsure();
             self.pump(0);
@@ -642,24 +643,24 @@ impl Link {
     }
 
     /// Some milliseconds have passed; whether there is to be another tick.
-    pub(super) fn tick_bypass(&mut self) -> bool {
+    pub(super) fn tick_bypass(&mut self, now: Instant) -> bool {
         let unsure = self.outbox.first_unsure().filter(|_| self.is_open());
         let Some(bypass) = self.bypass.as_deref_mut() else {
             return false;
         };
         // Others may come and be confirmed behind one that is lost.
-        let before = std::mem::replace(&mut bypass.stale, unsure);
-        if unsure.is_some() {
-            let ticks = match before == unsure {
-                true => bypass.stale_ticks + 1,
-                false => 0,
+        let before = bypass.stale.take();
+        if let Some(first) = unsure {
+            let since = match before {
+                Some((byte, since)) if byte == first => since,
+                _ => now,
             };
-            bypass.stale_ticks = ticks;
-            if ticks < TICKS_BEFORE_REPETITION {
+            if now < since + REPEAT_AFTER {
+                bypass.stale = Some((first, since));
                 return true;
             }
-            unsure.inspect(|&first| bypass.group.lost(first));
-            (bypass.stale, bypass.questions) = (None, 1);
+            bypass.group.lost(first);
+            bypass.questions = 1;
             self.repeat_by_connection();
             self.ask_by_bypass();
             return true;

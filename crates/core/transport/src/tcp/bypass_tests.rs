@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Instant;
 
 use proptest::prelude::*;
 use regatta_connection::channel::Channel;
@@ -14,7 +15,7 @@ use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, TICKS_BEFORE_REPETITION, WINDOW};
+use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, REPEAT_AFTER, WINDOW};
 use super::early::AHEAD;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
@@ -99,6 +100,8 @@ struct Pair {
     harsh: usize,
     /// So often frames waited for the connection.
     early: u32,
+    /// The time of ticks.
+    now: Instant,
 }
 
 fn length_of(number: i32) -> usize {
@@ -122,6 +125,7 @@ impl Pair {
             by_bypass: 0,
             harsh: 1,
             early: 0,
+            now: Instant::now(),
         };
         pair.connect(records);
         pair
@@ -146,6 +150,12 @@ impl Pair {
     }
 
     /// Says something that a look at the bytes would find.
+    /// A tick, long enough after the last one for what that has found.
+    fn tick(&mut self, at: usize) {
+        self.now += REPEAT_AFTER;
+        self.links[at].tick_bypass(self.now);
+    }
+
     fn say(&mut self, at: usize) {
         let number = self.said[at];
         let mut body = body_of(number);
@@ -284,7 +294,7 @@ fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
             0..4 => pair.say(at),
             4..6 => pair.look(at),
             6 => pair.hear(at),
-            7 if dice.roll(24) == 0 => _ = pair.links[at].tick_bypass(),
+            7 if dice.roll(24) == 0 => pair.tick(at),
             8 if dice.roll(6) == 0 => {
                 pair.links[at].confirm_taken();
                 pair.links[at].repeat_by_connection();
@@ -303,7 +313,7 @@ fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
     // The bypass is gone, and the connection brings the rest.
     for _ in 0..20 {
         for at in 0..2 {
-            pair.links[at].tick_bypass();
+            pair.tick(at);
             pair.links[at].pump(0);
             pair.look(at);
         }
@@ -646,7 +656,7 @@ fn a_lost_frame_comes_by_the_connection_soon_though_others_come_behind_it() {
         pair.hear(0);
         pair.links.iter_mut().for_each(Link::confirm_taken);
         pair.bring_all();
-        (0..2).for_each(|at| _ = pair.links[at].tick_bypass());
+        (0..2).for_each(|at| pair.tick(at));
         pair.look(1);
         if pair.heard[1] > lost {
             break;
@@ -663,7 +673,7 @@ fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     for _ in 0..200 {
         pair.say(0);
         for at in 0..2 {
-            (0..=TICKS_BEFORE_REPETITION).for_each(|_| _ = pair.links[at].tick_bypass());
+            (0..2).for_each(|_| pair.tick(at));
             pair.look(at);
         }
         pair.ways.iter_mut().for_each(|way| way.frames.clear());

@@ -6,6 +6,7 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use regatta_connection::packet_socket::{FRAMES, MAX_PACKET_BYTES, PacketSocket};
 use regatta_engine::Peer;
@@ -19,6 +20,8 @@ use super::{BYPASSES, Tcp};
 
 /// Maximum number of bypasses at a time.
 const MAX_BYPASSES: usize = FRAMES / (WINDOW + WORDS) as usize;
+/// Maximum number of tasks for each core of a host that has bypasses: every frame passes the filters of all of them.
+const MAX_TASKS_PER_CORE: u32 = 8;
 /// Maximum number of frames taken in one poll.
 const FRAMES_PER_POLL: usize = 32;
 
@@ -93,8 +96,8 @@ impl Tcp {
                 link.take_frame(slot, number, sealed);
                 self.restless |= link.lost;
             }
+            taken |= own.is_some();
             socket.release();
-            taken = true;
         }
         if taken {
             self.tick_bypasses();
@@ -156,10 +159,10 @@ impl Tcp {
     pub(super) fn bypasses_ticked(&mut self) {
         self.take_all_frames();
         // Ticks go on while there are frames: to stop and begin them costs more than one in vain.
-        let mut more = std::mem::take(&mut self.bypasses.stirred);
+        let (mut more, now) = (std::mem::take(&mut self.bypasses.stirred), Instant::now());
         self.for_bypasses(|link| {
             link.confirm_taken();
-            more |= link.tick_bypass();
+            more |= link.tick_bypass(now);
         });
         if !more {
             self.set_ticks(false);
@@ -187,7 +190,9 @@ impl Tcp {
 
     /// Offers a bypass to a peer. None: there can be none.
     fn offer_bypass(&mut self, peer: Peer) -> Option<()> {
-        let may = self.bypasses.wanted && self.progress.is_some();
+        let may = self.bypasses.wanted
+            && self.progress.is_some()
+            && self.job.tasks_per_core() <= MAX_TASKS_PER_CORE;
         let link = self.link(peer).filter(|link| may && link.is_open())?;
         let Phase::Open(channel) = &link.phase else {
             return None;
@@ -255,6 +260,9 @@ impl Tcp {
     fn why_no_bypass(&self, offered: bool) -> &'static str {
         match self.bypasses.refused {
             _ if !self.bypasses.wanted => "REGATTA_BYPASS=off, or a trusted network",
+            _ if self.job.tasks_per_core() > MAX_TASKS_PER_CORE => {
+                "this host has too many tasks for its cores"
+            }
             _ if offered => "the other task has offered none, or does not answer by it now",
             Some(ErrorKind::PermissionDenied) => {
                 "this task may not open packet sockets (it has no CAP_NET_RAW)"

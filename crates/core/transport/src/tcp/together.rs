@@ -15,16 +15,16 @@ use std::time::{Duration, Instant};
 use regatta_engine::Peer;
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
-use regatta_wire::bypass::{ENTRY, ETHERNET, GROUP_FRONT, WORD, Word, entry, group_front};
-use regatta_wire::link::Head;
+use regatta_wire::bypass::{
+    ENTRY, ETHERNET, GROUP_FRONT, MAX_RECEIVERS, WORD, Word, entry, group_front, set_receiver,
+};
+use regatta_wire::link::{HEAD, Head};
 
 use super::Tcp;
 use super::bypass::{Bypass, TAG};
 use super::link::Link;
 use super::phase::Phase;
 
-/// Maximum number of receivers of a frame: there is a bit for each.
-const MAX_RECEIVERS: usize = u64::BITS as usize;
 /// Maximum number of losses in a row before a link rests.
 const MAX_LOSSES: u32 = 3;
 /// Time for which a link takes no part after that.
@@ -87,23 +87,25 @@ impl Bypass {
         self.plain[..WORD].copy_from_slice(&word.encode());
         self.plain[WORD..content].copy_from_slice(parcel);
         let (head, sealed) = room.split_at_mut(ENTRY);
-        let (tag, slot) = self.receiver;
-        head.copy_from_slice(&entry(tag, slot, sealed.len() as u16, number));
+        head.copy_from_slice(&entry(self.receiver.1, sealed.len() as u16, number));
         self.owed = 0;
         self.keys.seal(&self.plain[..content], sealed)
     }
 }
 
 impl Link {
-    /// Keeps a frame and seals it into `room` as an entry of a frame for several tasks. Returns its length in bytes; `None`: nothing has happened.
-    fn send_as_entry(&mut self, frame: Frame, payload: &Views, room: &mut [u8]) -> Option<usize> {
+    /// The longest packet of its bypass, if frames for several tasks may have a part for it.
+    fn shares_frames(&mut self) -> Option<usize> {
+        let is_open = self.is_open();
+        let bypass = self.bypass.as_deref_mut().filter(|_| is_open)?;
+        bypass.packet().filter(|_| bypass.group.is_free())
+    }
+
+    /// Keeps a frame and seals it into `room` as an entry of a frame for several tasks. Returns the receiver's tag; `None`: nothing has happened.
+    fn send_as_entry(&mut self, frame: Frame, payload: &Views, room: &mut [u8]) -> Option<u32> {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
-        let size = ENTRY + WORD + head.size() + TAG;
-        let is_free = |bypass: &mut Box<Bypass>| bypass.group.is_free();
-        if size > room.len()
-            || !self.is_open()
+        if self.shares_frames().is_none()
             || !self.outbox.has_room(payload.len())
-            || !self.bypass.as_mut().is_some_and(is_free)
             || !self.is_bypass_free(head.size())
         {
             return None;
@@ -123,16 +125,28 @@ impl Link {
             asks: false,
         };
         // One that cannot be sealed is lost, and repeated as that.
-        bypass.seal_entry(&word, parcel, &mut room[..size]);
+        bypass.seal_entry(&word, parcel, room);
         bypass.group.last = Some(position);
         bypass.count_frame();
+        let (tag, _) = bypass.receiver;
         self.outbox.went_by_bypass();
-        Some(size)
+        Some(tag)
+    }
+
+    /// What went so has not been sent.
+    #[cold]
+    fn take_back_entry(&mut self) {
+        if let Some(bypass) = &mut self.bypass {
+            bypass.group.forget();
+        }
+        self.repeat_by_connection();
     }
 }
 
 impl Tcp {
     /// Sends a frame to several peers at once; a bit for each to whom it has gone, by its place in `to`. Of the others nothing has happened.
+    // Away from what every task runs at its start.
+    #[inline(never)]
     pub(super) fn send_to_all(&mut self, to: &[Peer], frame: Frame, payload: &Views) -> u64 {
         self.look_at_bypasses();
         let (bypasses, links) = (&mut self.bypasses, &mut self.links);
@@ -140,32 +154,48 @@ impl Tcp {
             return 0;
         };
         let to = &to[..to.len().min(MAX_RECEIVERS)];
+        let size = ENTRY + WORD + HEAD + payload.len() + TAG;
         let packets = to.iter().filter_map(|&peer| {
-            let link = links.get(peer as usize)?.as_deref()?;
-            link.bypass.as_deref()?.packet()
+            let link = links.get_mut(peer as usize)?.as_deref_mut()?;
+            link.shares_frames()
         });
-        let Some(packet) = packets.min() else {
+        let (mut sharers, mut longest) = (0, bypasses.out.len());
+        for packet in packets {
+            (sharers, longest) = (sharers + 1, longest.min(ETHERNET + packet));
+        }
+        // For one receiver it would be no gain.
+        if sharers < 2 || GROUP_FRONT + 2 * size > longest {
             return 0;
-        };
-        let longest = (ETHERNET + packet).min(bypasses.out.len());
-        let (mut end, mut gone) = (GROUP_FRONT, 0u64);
+        }
+        let mut front = group_front(socket.group(), &socket.interface().mac);
+        let (mut end, mut receivers, mut gone) = (GROUP_FRONT, 0, 0u64);
         for (place, &peer) in to.iter().enumerate() {
             let link = links.get_mut(peer as usize).and_then(Option::as_deref_mut);
-            let room = bypasses.out.get_mut(end..longest);
+            let room = bypasses.out[..longest].get_mut(end..end + size);
             if let (Some(link), Some(room)) = (link, room)
-                && let Some(length) = link.send_as_entry(frame, payload, room)
+                && let Some(tag) = link.send_as_entry(frame, payload, room)
             {
-                end += length;
+                set_receiver(&mut front, receivers, tag);
+                (end, receivers) = (end + size, receivers + 1);
                 gone |= 1 << place;
             }
         }
         if gone == 0 {
             return 0;
         }
-        let front = group_front(socket.group(), &socket.interface().mac);
         bypasses.out[..GROUP_FRONT].copy_from_slice(&front);
-        // What is not sent is lost, and repeated as that.
-        let _ = socket.send(&bypasses.out[..end]);
+        let sent = socket.send(&bypasses.out[..end]).is_ok();
+        if !sent {
+            for (place, &peer) in to.iter().enumerate() {
+                if gone & 1 << place != 0
+                    && let Some(link) = self.link(peer)
+                {
+                    link.take_back_entry();
+                    let restless = link.is_restless();
+                    self.restless |= restless;
+                }
+            }
+        }
         self.tick_bypasses();
         for (place, &peer) in to.iter().enumerate() {
             let is_watched = |link: &mut Link| link.stall.watched;
