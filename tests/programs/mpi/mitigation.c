@@ -36,6 +36,21 @@ static void end_soon(unsigned most)
     CHECK(setitimer(ITIMER_REAL, &when, NULL) == 0);
 }
 
+/* Ends the victim soon, once all have passed the barrier before this: whoever is still in one may be told of the failure. */
+static void fail_soon(unsigned most)
+{
+    enum { PASSED = 99 };
+    char word = 0;
+    if (me == victim) {
+        for (int rank = 0; rank < size; rank++)
+            if (rank != me)
+                SUCCEEDS(MPI_Recv(&word, 1, MPI_CHAR, rank, PASSED, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        end_soon(most);
+    } else if (victim >= 0) {
+        SUCCEEDS(MPI_Send(&word, 1, MPI_CHAR, victim, PASSED, MPI_COMM_WORLD));
+    }
+}
+
 static double now(void)
 {
     struct timespec at;
@@ -108,8 +123,7 @@ static void agree(void)
     SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     be_patient();
     SUCCEEDS(MPI_Barrier(comm));
-    if (me == victim)
-        end_soon(20000);
+    fail_soon(20000);
     long history = 0;
     int code, rounds = 0;
     do {
@@ -135,8 +149,7 @@ static void agree_later(void)
     SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     be_patient();
     SUCCEEDS(MPI_Barrier(comm));
-    if (me == victim)
-        end_soon(20000);
+    fail_soon(20000);
     long history = 0;
     int failed = 0;
     while (!failed) {
@@ -168,8 +181,7 @@ static void collective(void)
     SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     be_patient();
     SUCCEEDS(MPI_Barrier(comm));
-    if (me == victim)
-        end_soon(30000);
+    fail_soon(30000);
     static char large[200000];
     int code = MPI_SUCCESS;
     for (int round = 0; code == MPI_SUCCESS; round++) {
@@ -516,8 +528,7 @@ static void port_failure(void)
     if (me == 0)
         SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, port));
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
-    if (me == victim)
-        end_soon(20000);
+    fail_soon(20000);
     HERE;
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Comm_accept(port, MPI_INFO_NULL, 0, comm, &both));
     if (me == 0)
@@ -540,8 +551,7 @@ static void pointer(void)
     name_file();
     SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, file_name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
-    if (me == victim)
-        end_soon(20000);
+    fail_soon(20000);
     for (int after = 0; after < AFTER; after += known > 0) {
         HERE;
         SUCCEEDS(MPI_File_write_shared(file, &me, 1, MPI_INT, MPI_STATUS_IGNORE));
@@ -626,8 +636,7 @@ static void revoker(void)
         SUCCEEDS(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN));
     }
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
-    if (me == victim)
-        end_soon(300);
+    fail_soon(300);
     for (int i = 0; i < MANY; i++) {
         HERE;
         if (me == victim) {
