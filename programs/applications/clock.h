@@ -29,8 +29,8 @@ static __attribute__((unused)) double seconds_communicating;
 
 #define CACHE_LINE_BYTES 64
 
-/* Returns zeroed memory, or ends the program. It begins with a cache line and its pages are there, so that what is timed does not depend on
- * where and when the environment has memory of its own. */
+/* Returns zeroed memory, aligned to a cache line and already touched, or ends the program. So what is timed does not depend on where the
+ * environment has put memory of its own. */
 static inline void *zeroed_memory(size_t count, size_t size)
 {
     size_t bytes = 0;

@@ -1,6 +1,6 @@
 //! Small messages that go past TCP/IP between hosts of one network: they come when the frames do, and when these are lost.
 //!
-//! The hosts h0 to h2 are network namespaces at a bridge, which drops the frames when it is told to.
+//! The hosts h0 to h3 are network namespaces at a bridge, which drops the frames when it is told to.
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::{Ended, Job, command};
@@ -28,7 +28,7 @@ end() {
 
 fn on_hosts(job: Job, then: &str) -> Ended {
     let regatta = command().display().to_string();
-    let script = make_hosts(3) + &BEGIN.replace("FRAMES", FRAMES) + &then.replace("FRAMES", FRAMES);
+    let script = make_hosts(4) + &BEGIN.replace("FRAMES", FRAMES) + &then.replace("FRAMES", FRAMES);
     let shell = ["sh", "-ec", &script, "sh", &regatta];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     job.around(&around).limit(150).run()
@@ -180,26 +180,42 @@ fn on_three(arguments: &[&str]) -> Job {
 /// Frames for several tasks, for the bridge.
 const TOGETHER: &str = "ether type 0x88b5 ether daddr & 01:00:00:00:00:00 == 01:00:00:00:00:00";
 
+/// Runs a job that broadcasts 3000 times, while the bridge counts the frames for several tasks alone, and does this with them.
+fn broadcasts(job: Job, with_them: &str) -> Ended {
+    let rule = format!(
+        "\nnft flush chain bridge bypass crossing\nnft 'insert rule bridge bypass crossing {TOGETHER} counter name passed {with_them}'{JUST_RUN}"
+    );
+    on_hosts(job, &rule).passed().said("all 3000 came")
+}
+
 #[test]
 fn what_goes_to_several_hosts_is_one_frame() {
-    let only = format!(
-        "\nnft flush chain bridge bypass crossing\nnft 'insert rule bridge bypass crossing {TOGETHER} counter name passed'{JUST_RUN}"
-    );
-    let ended = on_hosts(on_three(&["often", "3000"]), &only);
-    let ended = ended.passed().said("all 3000 came");
-    // The bridge passes each to two hosts.
+    let ended = broadcasts(on_three(&["often", "3000"]), "accept");
+    // The bridge passes each to all other hosts.
     assert!(frames(&ended) > 3000, "{}", ended.story());
+}
+
+/// The root's other receivers are on its own host.
+#[test]
+fn what_goes_to_one_other_host_is_no_frame_for_several() {
+    let job = Job::new(4, "together", &["often", "3000"]);
+    let job = on_each(job, "h0:2,h1:2", "ip netns exec {host}");
+    assert_eq!(frames(&broadcasts(job, "accept")), 0);
 }
 
 #[test]
 fn a_switch_that_passes_no_frames_to_groups_costs_some_milliseconds_now_and_then() {
-    let drop = format!(
-        "\nnft flush chain bridge bypass crossing\nnft 'insert rule bridge bypass crossing {TOGETHER} counter name passed drop'{JUST_RUN}"
-    );
-    let ended = on_hosts(on_three(&["often", "3000"]), &drop);
-    let ended = ended.passed().said("all 3000 came");
-    // Three tasks, two links each, three losses before a rest; a frame that is lost stands for both of its links.
+    let ended = broadcasts(on_three(&["often", "3000"]), "drop");
+    // Three tasks, two links each, three losses before a rest, and each frame is for all other hosts.
     assert!((1..200).contains(&frames(&ended)), "{}", ended.story());
+}
+
+#[test]
+fn a_frame_for_several_tasks_wakes_no_other() {
+    let job = Job::new(4, "together", &["bystander"]);
+    let job = on_each(job, "h0:1,h1:1,h2:1,h3:1", "ip netns exec {host}");
+    let ended = on_hosts(job, JUST_RUN).passed().said("woken");
+    assert!(frames(&ended) > 3000, "{}", ended.story());
 }
 
 #[test]

@@ -62,8 +62,8 @@ static double gauss_fill(int n, int row, int column)
     return column == n ? gauss_right_side(n, row) : gauss_element(row, column);
 }
 
-/* Returns a distance for rows or columns of so many elements: whole cache lines, and no multiple of a page, or all would share
- * a few places of the cache. */
+/* Returns the distance, in elements, between rows or columns of so many: whole cache lines, and no multiple of a page, since rows at
+ * the same place of their pages would share a few sets of the cache. */
 static size_t gauss_stride(int elements)
 {
     size_t stride = ((size_t)elements + 7) / 8 * 8;

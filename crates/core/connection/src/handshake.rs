@@ -78,7 +78,7 @@ impl Own {
         &raw const *self.keys as usize
     }
 
-    /// A number that all tasks of the job find, and nobody else: it says nothing about the key.
+    /// Returns a number made from the job's key, the same for all of its tasks. It travels in the clear and reveals nothing about the key.
     pub fn group_tag(&self) -> u32 {
         let [a, b, c, d, ..] = self.proof("regatta group", &[]);
         u32::from_be_bytes([a, b, c, d])

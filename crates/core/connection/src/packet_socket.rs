@@ -105,19 +105,20 @@ fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
         libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
         libc::BPF_RET | libc::BPF_K,
     );
-    // Behind five steps and two for each receiver stand those that drop a frame and let it pass. Jumps count from the step behind.
+    // Five steps, two for each receiver, and the two ends. A jump passes over so many steps.
     let (drop, pass) = (5 + 2 * MAX_RECEIVERS, 6 + 2 * MAX_RECEIVERS);
+    let jump = |from: usize, to: usize| to - from - 1;
     let mut steps = vec![
         step(load | libc::BPF_H, 0, 0, 12),
-        step(equal, 0, drop - 2, TYPE.into()),
+        step(equal, 0, jump(1, drop), TYPE.into()),
         step(load | libc::BPF_W, 0, 0, ETHERNET as u32),
-        step(equal, pass - 4, 0, tag),
-        step(equal, 0, drop - 5, group),
+        step(equal, jump(3, pass), 0, tag),
+        step(equal, 0, jump(4, drop), group),
     ];
     for receiver in 0..MAX_RECEIVERS {
         let place = RECEIVERS + 4 * receiver;
         steps.push(step(load | libc::BPF_W, 0, 0, place as u32));
-        steps.push(step(equal, pass - (steps.len() + 1), 0, tag));
+        steps.push(step(equal, jump(steps.len(), pass), 0, tag));
     }
     steps.push(step(end, 0, 0, 0));
     steps.push(step(end, 0, 0, u32::MAX));
@@ -149,8 +150,8 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
 }
 
 impl PacketSocket {
-    /// The segment on which this host's address `local` and `peer` are, for a task of the job whose frames for several tasks have the tag `group`.
-    /// An error: there is none, or it may not be used.
+    /// Opens the segment on which this host's address `local` and `peer` are. `group` is the tag of the job's frames for several tasks.
+    /// An error: there is no such segment, or it may not be used.
     pub fn open(local: IpAddr, peer: IpAddr, group: u32) -> io::Result<PacketSocket> {
         let mut tag = [0; 4];
         let random = SystemRandom::new().fill(&mut tag);

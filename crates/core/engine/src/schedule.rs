@@ -322,8 +322,8 @@ impl<T: Transport> Engine<T> {
         Ok(())
     }
 
-    /// Sends a message at once to several peers, as far as that takes less than a send to each. Returns a bit for each to whom it has gone, as
-    /// [`Frames::send_to_all`](crate::Frames::send_to_all) does.
+    /// Sends a message at once to several peers, where [`Frames::send_to_all`](crate::Frames::send_to_all) can and nothing is queued before it. Returns what
+    /// that does.
     fn send_to_all_now(&mut self, to: &[Peer], context: u32, tag: i32, message: &Views) -> u64 {
         if message.len() > self.eager_limit
             || !self.queued.is_empty()

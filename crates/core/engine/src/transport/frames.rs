@@ -53,8 +53,8 @@ pub trait Frames {
     fn send_line(&mut self, _to: Peer, _context: u32, _tag: i32, _payload: &Views) -> SentLine {
         SentLine::No
     }
-    /// Sends a frame to several peers, as [`Frames::send`] does, to those of them to whom that takes less than a send for each. Returns a bit for each peer to whom it
-    /// has gone, by its place in `to`, of which there are at most 64; of the others nothing has happened.
+    /// Sends a frame to several peers (at most 64) at the cost of about one [`Frames::send`]. Returns a bit for each peer that it has gone to, by its
+    /// place in `to`. For the others nothing has happened, and the caller sends to each.
     fn send_to_all(&mut self, _to: &[Peer], _frame: Frame, _payload: &Views) -> u64 {
         0
     }

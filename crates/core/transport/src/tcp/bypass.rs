@@ -38,12 +38,14 @@
 
 use std::time::{Duration, Instant};
 
+use regatta_connection::channel::Channel;
 use regatta_connection::packet_socket::Sender;
 use regatta_memory::ticks::{ticks, ticks_of};
-use regatta_wire::bypass::{FRONT, Mac, Offer, WORD, Word, set_number};
+use regatta_wire::bypass::{ENTRY, FRONT, Mac, Offer, WORD, Word, entry, set_number};
 use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::early::{AHEAD, Early};
+use super::inbox::Inbox;
 use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
 use super::phase::Phase;
 use super::together::GroupUse;
@@ -81,7 +83,7 @@ pub(super) const TAG: usize = regatta_secure::TAG;
 
 /// One end of a bypass.
 pub(crate) struct Bypass {
-    pub(super) keys: regatta_secure::Bypass,
+    keys: regatta_secure::Bypass,
     sender: Sender,
     /// Of this side's offer.
     mac: Mac,
@@ -91,11 +93,11 @@ pub(crate) struct Bypass {
     /// The other side has offered as well.
     met: bool,
     /// The other side's tag and its number of the bypass.
-    pub(super) receiver: (u32, u8),
+    receiver: (u32, u8),
     /// Bytes of the longest packet that both interfaces take.
     packet: usize,
     pub(super) group: GroupUse,
-    pub(super) plain: Box<[u8; BUFFER_BYTES]>,
+    plain: Box<[u8; BUFFER_BYTES]>,
     out: Box<[u8; BUFFER_BYTES]>,
     /// Bytes of the longest parcel.
     most: usize,
@@ -116,7 +118,7 @@ pub(crate) struct Bypass {
     run: u32,
     shy: u32,
     /// Frames taken that have not been confirmed.
-    pub(super) owed: u32,
+    owed: u32,
     /// Reads of the connection since the last confirmation, and how many there are to be.
     read: u32,
     gap: u32,
@@ -208,17 +210,6 @@ impl Bypass {
         self.met.then_some(self.packet)
     }
 
-    /// The number behind that of the last frame that has come.
-    pub(super) fn got(&self) -> u64 {
-        self.got
-    }
-
-    /// A frame has gone.
-    #[inline]
-    pub(super) fn count_frame(&mut self) {
-        self.run = self.run.saturating_add(1);
-    }
-
     #[inline]
     fn unanswered(&self) -> u64 {
         self.keys.next() - self.peer_got
@@ -257,15 +248,10 @@ impl Bypass {
         if !self.met {
             return false;
         }
-        let length = WORD + parcel.len();
-        self.plain[..WORD].copy_from_slice(&word.encode());
-        self.plain[WORD..length].copy_from_slice(parcel);
         let number = self.keys.next();
-        let end = FRONT + length + TAG;
-        if !self
-            .keys
-            .seal(&self.plain[..length], &mut self.out[FRONT..end])
-        {
+        let end = FRONT + WORD + parcel.len() + TAG;
+        let sealed = &mut self.out[FRONT..end];
+        if !seal(&mut self.keys, &mut self.plain, word, parcel, sealed) {
             return false;
         }
         if let Some(front) = self.out.first_chunk_mut() {
@@ -278,6 +264,38 @@ impl Bypass {
             false => self.rest = REST_FRAMES,
         }
         gone
+    }
+
+    /// Seals a frame into `room`, which it fills, as an entry of a frame for several tasks. Returns the receiver's tag. An entry that cannot be sealed
+    /// does not open, and counts as lost.
+    pub(super) fn seal_entry(&mut self, word: &Word, parcel: &[u8], room: &mut [u8]) -> u32 {
+        let ((tag, slot), number) = (self.receiver, self.keys.next());
+        let (head, sealed) = room.split_at_mut(ENTRY);
+        head.copy_from_slice(&entry(slot, sealed.len() as u16, number));
+        seal(&mut self.keys, &mut self.plain, word, parcel, sealed);
+        (self.owed, self.run) = (0, self.run.saturating_add(1));
+        tag
+    }
+
+    /// What this side has got from the other one, by whichever way, as a frame says it.
+    #[inline]
+    fn word(&self, channel: &Channel, inbox: &Inbox) -> Word {
+        Word {
+            reached: inbox.reached,
+            heard: channel.received(),
+            got: self.got,
+            ..Word::default()
+        }
+    }
+
+    /// The word of a frame whose parcel begins with byte `position`, after all that has gone on the connection.
+    #[inline]
+    pub(super) fn word_at(&self, position: u64, channel: &Channel, inbox: &Inbox) -> Word {
+        Word {
+            position,
+            after: channel.sent(),
+            ..self.word(channel, inbox)
+        }
     }
 
     /// Takes note of the other side's word, on a connection on which so many bytes have gone.
@@ -365,17 +383,10 @@ impl Link {
             return false;
         };
         let (position, parcel) = self.outbox.just_kept();
-        let word = Word {
-            position,
-            after: channel.sent(),
-            reached: self.inbox.reached,
-            heard: channel.received(),
-            got: bypass.got,
-            asks: false,
-        };
+        let word = bypass.word_at(position, channel, &self.inbox);
         let gone = bypass.send(&word, parcel);
         if gone {
-            bypass.count_frame();
+            bypass.run = bypass.run.saturating_add(1);
             self.outbox.went_by_bypass();
         }
         gone
@@ -395,12 +406,8 @@ impl Link {
             return;
         };
         let word = Word {
-            position: 0,
-            after: 0,
-            reached: self.inbox.reached,
-            heard: channel.received(),
-            got: bypass.got,
             asks,
+            ..bypass.word(channel, &self.inbox)
         };
         bypass.send(&word, &[]);
     }
@@ -683,6 +690,21 @@ impl Link {
             self.ask_by_bypass();
         }
     }
+}
+
+/// Seals a word and a parcel, put together in `plain`, into `sealed`, which they fill with the cipher's tag. False: the key has sealed all that it may.
+#[inline]
+fn seal(
+    keys: &mut regatta_secure::Bypass,
+    plain: &mut [u8; BUFFER_BYTES],
+    word: &Word,
+    parcel: &[u8],
+    sealed: &mut [u8],
+) -> bool {
+    let length = WORD + parcel.len();
+    plain[..WORD].copy_from_slice(&word.encode());
+    plain[WORD..length].copy_from_slice(parcel);
+    keys.seal(&plain[..length], sealed)
 }
 
 /// The head of a parcel on the bypass: it is a frame, and whole.

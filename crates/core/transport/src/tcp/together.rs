@@ -1,11 +1,11 @@
 //! One frame of Ethernet for several tasks: what goes to each of them by its bypass, side by side in a frame to the job's group of interfaces.
 //!
-//! A receiver's entry is what a frame for it alone would carry: sealed under the keys of its bypass, with a number and a [`Word`] of that. So a
+//! A receiver's entry is what a frame for it alone would carry: sealed under the keys of its bypass, with a number and a [`Word`](regatta_wire::bypass::Word) of that. So a
 //! receiver takes it as it takes any frame, and loss, delay and doubling are the bypass's business ([`super::bypass`]). Only sending is
 //! different: one system call and one way through the kernel for all.
 //!
-//! A switch, or an interface, may pass no frames to groups. The connection then repeats what was lost, after [`MAX_LOSSES`] losses in a row a link takes
-//! no part in such frames for [`FIRST_REST`], and after each further one twice as long as before.
+//! A switch, or an interface, may pass no frames to groups. The connection then repeats what was lost. After [`MAX_LOSSES`] losses in a row a link takes
+//! no part in such frames for [`FIRST_REST`], and after each further loss for twice as long.
 //!
 //! Why not one parcel for all under a key of the group: the key would have to be agreed on, and changed whenever a task goes; positions and confirmations
 //! differ by receiver in any case. The price is the payload once for each receiver, so that this is for short messages.
@@ -16,12 +16,12 @@ use regatta_engine::Peer;
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
 use regatta_wire::bypass::{
-    ENTRY, ETHERNET, GROUP_FRONT, MAX_RECEIVERS, WORD, Word, entry, group_front, set_receiver,
+    ENTRY, ETHERNET, GROUP_FRONT, MAX_RECEIVERS, WORD, group_front, set_receiver,
 };
 use regatta_wire::link::{HEAD, Head};
 
 use super::Tcp;
-use super::bypass::{Bypass, TAG};
+use super::bypass::TAG;
 use super::link::Link;
 use super::phase::Phase;
 
@@ -32,7 +32,7 @@ const FIRST_REST: Duration = Duration::from_secs(1);
 /// How often that time doubles.
 const MAX_DOUBLINGS: u32 = 10;
 
-/// How the frames for several tasks, of which a link had a part, have fared.
+/// What became of the frames for several tasks in which a link had a part.
 #[derive(Debug, Default)]
 pub(super) struct GroupUse {
     /// Number of the first byte of the last parcel that went so, if it is not known to have come.
@@ -79,22 +79,8 @@ impl GroupUse {
     }
 }
 
-impl Bypass {
-    /// Seals a frame into `room` as an entry, which fills it; whether it was sealed.
-    fn seal_entry(&mut self, word: &Word, parcel: &[u8], room: &mut [u8]) -> bool {
-        let content = WORD + parcel.len();
-        let number = self.keys.next();
-        self.plain[..WORD].copy_from_slice(&word.encode());
-        self.plain[WORD..content].copy_from_slice(parcel);
-        let (head, sealed) = room.split_at_mut(ENTRY);
-        head.copy_from_slice(&entry(self.receiver.1, sealed.len() as u16, number));
-        self.owed = 0;
-        self.keys.seal(&self.plain[..content], sealed)
-    }
-}
-
 impl Link {
-    /// The longest packet of its bypass, if frames for several tasks may have a part for it.
+    /// Returns the bytes of the longest packet of its bypass, if frames for several tasks may have a part for it.
     fn shares_frames(&mut self) -> Option<usize> {
         let is_open = self.is_open();
         let bypass = self.bypass.as_deref_mut().filter(|_| is_open)?;
@@ -104,10 +90,7 @@ impl Link {
     /// Keeps a frame and seals it into `room` as an entry of a frame for several tasks. Returns the receiver's tag; `None`: nothing has happened.
     fn send_as_entry(&mut self, frame: Frame, payload: &Views, room: &mut [u8]) -> Option<u32> {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
-        if self.shares_frames().is_none()
-            || !self.outbox.has_room(payload.len())
-            || !self.is_bypass_free(head.size())
-        {
+        if !self.outbox.has_room(payload.len()) || !self.is_bypass_free(head.size()) {
             return None;
         }
         let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
@@ -116,24 +99,14 @@ impl Link {
         self.outbox.keep(&head, payload);
         self.told = self.inbox.taken;
         let (position, parcel) = self.outbox.just_kept();
-        let word = Word {
-            position,
-            after: channel.sent(),
-            reached: self.inbox.reached,
-            heard: channel.received(),
-            got: bypass.got(),
-            asks: false,
-        };
-        // One that cannot be sealed is lost, and repeated as that.
-        bypass.seal_entry(&word, parcel, room);
+        let word = bypass.word_at(position, channel, &self.inbox);
+        let tag = bypass.seal_entry(&word, parcel, room);
         bypass.group.last = Some(position);
-        bypass.count_frame();
-        let (tag, _) = bypass.receiver;
         self.outbox.went_by_bypass();
         Some(tag)
     }
 
-    /// What went so has not been sent.
+    /// The frame with its entry could not be sent.
     #[cold]
     fn take_back_entry(&mut self) {
         if let Some(bypass) = &mut self.bypass {
@@ -143,9 +116,14 @@ impl Link {
     }
 }
 
+/// Returns the places whose bits are set.
+fn places(bits: u64) -> impl Iterator<Item = usize> {
+    (0..MAX_RECEIVERS).filter(move |place| bits & 1 << place != 0)
+}
+
 impl Tcp {
-    /// Sends a frame to several peers at once; a bit for each to whom it has gone, by its place in `to`. Of the others nothing has happened.
-    // Away from what every task runs at its start.
+    /// Sends a frame to several peers at once, as [`regatta_engine::Frames::send_to_all`] says. Not inlined: its callers lie in the pages that every idle
+    /// task has.
     #[inline(never)]
     pub(super) fn send_to_all(&mut self, to: &[Peer], frame: Frame, payload: &Views) -> u64 {
         self.look_at_bypasses();
@@ -153,24 +131,23 @@ impl Tcp {
         let Some(socket) = &bypasses.socket else {
             return 0;
         };
-        let to = &to[..to.len().min(MAX_RECEIVERS)];
         let size = ENTRY + WORD + HEAD + payload.len() + TAG;
-        let packets = to.iter().filter_map(|&peer| {
-            let link = links.get_mut(peer as usize)?.as_deref_mut()?;
-            link.shares_frames()
-        });
-        let (mut sharers, mut longest) = (0, bypasses.out.len());
-        for packet in packets {
-            (sharers, longest) = (sharers + 1, longest.min(ETHERNET + packet));
+        let (mut sharers, mut longest) = (0u64, bypasses.out.len());
+        for (place, &peer) in to.iter().take(MAX_RECEIVERS).enumerate() {
+            let link = links.get_mut(peer as usize).and_then(Option::as_deref_mut);
+            if let Some(packet) = link.and_then(Link::shares_frames) {
+                sharers |= 1 << place;
+                longest = longest.min(ETHERNET + packet);
+            }
         }
         // For one receiver it would be no gain.
-        if sharers < 2 || GROUP_FRONT + 2 * size > longest {
+        if sharers.count_ones() < 2 || GROUP_FRONT + 2 * size > longest {
             return 0;
         }
         let mut front = group_front(socket.group(), &socket.interface().mac);
         let (mut end, mut receivers, mut gone) = (GROUP_FRONT, 0, 0u64);
-        for (place, &peer) in to.iter().enumerate() {
-            let link = links.get_mut(peer as usize).and_then(Option::as_deref_mut);
+        for place in places(sharers) {
+            let link = links[to[place] as usize].as_deref_mut();
             let room = bypasses.out[..longest].get_mut(end..end + size);
             if let (Some(link), Some(room)) = (link, room)
                 && let Some(tag) = link.send_as_entry(frame, payload, room)
@@ -185,21 +162,17 @@ impl Tcp {
         }
         bypasses.out[..GROUP_FRONT].copy_from_slice(&front);
         let sent = socket.send(&bypasses.out[..end]).is_ok();
-        if !sent {
-            for (place, &peer) in to.iter().enumerate() {
-                if gone & 1 << place != 0
-                    && let Some(link) = self.link(peer)
-                {
-                    link.take_back_entry();
-                    let restless = link.is_restless();
-                    self.restless |= restless;
-                }
-            }
-        }
         self.tick_bypasses();
-        for (place, &peer) in to.iter().enumerate() {
-            let is_watched = |link: &mut Link| link.stall.watched;
-            if gone & 1 << place != 0 && !self.link(peer).is_some_and(is_watched) {
+        for peer in places(gone).map(|place| to[place]) {
+            let Some(link) = self.link(peer) else {
+                continue;
+            };
+            if !sent {
+                link.take_back_entry();
+            }
+            let (restless, watched) = (link.is_restless(), link.stall.watched);
+            self.restless |= restless;
+            if !watched {
                 self.begin_watch(peer);
             }
         }

@@ -110,7 +110,11 @@ pub fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
         ),
         (
             "Reading the clock",
-            format!("{} ns", digits(machine.clock_ns)),
+            match machine.clock_ns {
+                // Applications alone do not tell.
+                0.0 => String::new(),
+                ns => format!("{} ns", digits(ns)),
+            },
         ),
         ("Started", date(machine.started)),
         ("Lasted", duration(machine.seconds)),
