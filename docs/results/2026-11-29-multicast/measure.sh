@@ -2,7 +2,8 @@
 # measure.sh [TIMES]: the time of a broadcast and a barrier of 8 hosts by each way of frames.c, in us, TIMES times each, and their medians.
 # Takes root, or a user who may have user namespaces; iproute2, util-linux.
 #
-# REGATTA=DIR: a folder with regatta, libregatta.so and regatta.h, whose own collectives are measured between the same hosts.
+# REGATTA=DIR: a folder with regatta, libregatta.so and regatta.h, whose own collectives are measured between the same hosts, without the
+# bypass (off) and with it (use).
 set -e
 times=${1:-5}
 if [ -z "$APART" ]; then
@@ -48,7 +49,9 @@ END
     chmod 755 "$work/enter"
     cc -O2 -I"$REGATTA" -o "$work/collectives" "$here/collectives.c" "$REGATTA/libregatta.so" -Wl,-rpath,"$REGATTA"
     ln -sf libregatta.so "$REGATTA/libregatta.so.0"
-    timeout 60 "$REGATTA/regatta" run -n 8 --host "$slots" --rsh "$work/enter {host}" --bind none "$work/collectives" 2000
+    for bypass in off use; do
+        REGATTA_BYPASS=$bypass timeout 60 "$REGATTA/regatta" run -n 8 --host "$slots" --rsh "$work/enter {host}" --bind none "$work/collectives" 2000
+    done
 }
 for turn in $(seq "$times"); do
     for wait in sleep waiter; do
