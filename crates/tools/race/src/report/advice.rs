@@ -63,7 +63,7 @@ impl Pattern {
             Pattern::Crowd => "more tasks than cores",
             Pattern::Hosts => "messages between hosts",
             Pattern::Applications => "whole applications",
-            Pattern::Starts => "starting jobs and tasks",
+            Pattern::Starts => "job starts",
             Pattern::Idle => "tasks that wait",
         }
     }
@@ -323,6 +323,33 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
+/// How sure recommendations are for so many of `all` patterns, in the words of the table.
+fn in_all(sure: usize, fairly: usize, all: usize) -> String {
+    match (sure, fairly) {
+        (1, 0) if all == 1 => return "That is sure.".to_owned(),
+        (sure, 0) if sure == all => return format!("That is sure for all {all} patterns."),
+        (0, 0) => {
+            return "At this noise, or because it depends on the size, none of that is sure everywhere."
+                .to_owned();
+        }
+        _ => {}
+    }
+    let said = [(sure, "sure"), (fairly, "fairly sure")];
+    let said = said.iter().filter(|(number, _)| *number > 0);
+    let said: Vec<String> = said
+        .map(|(number, how)| format!("{how} for {number}"))
+        .collect();
+    let patterns = if all == 1 { "pattern" } else { "patterns" };
+    let others = match sure + fairly < all {
+        true => "; for the others see below what it depends on",
+        false => "",
+    };
+    format!(
+        "That is {} of {all} {patterns}{others}.",
+        said.join(" and ")
+    )
+}
+
 /// The answer, and how sure it is, as a sentence each; none if no two libraries were measured at the same point.
 pub fn sentences(results: &Results) -> Option<[String; 2]> {
     let advice = all(results);
@@ -338,21 +365,12 @@ pub fn sentences(results: &Results) -> Option<[String; 2]> {
         .iter()
         .map(|(library, patterns)| format!("{} for {}", label(library), listed(patterns)))
         .collect();
-    let sure = advice
-        .iter()
-        .filter(|one| matches!(one.sure(), Confidence::Sure | Confidence::Fairly))
-        .count();
-    let confidence = match (sure, advice.len()) {
-        (sure, all) if sure == all && all > 1 => format!("That is sure for all {all} patterns."),
-        (1, 1) => "That is sure.".to_owned(),
-        (0, _) => {
-            "At this noise, or because it depends on the size, none of that is sure everywhere."
-                .to_owned()
-        }
-        (sure, all) => format!(
-            "That is sure for {sure} of {all} patterns; for the others see below what it depends on."
-        ),
-    };
+    let count = |wanted| advice.iter().filter(|one| one.sure() == wanted).count();
+    let confidence = in_all(
+        count(Confidence::Sure),
+        count(Confidence::Fairly),
+        advice.len(),
+    );
     (!each.is_empty()).then(|| {
         [
             format!("On this machine, use {}.", each.join("; use ")),
@@ -405,6 +423,19 @@ mod tests {
         ] {
             assert!(table.contains(part), "{part} in {table}");
         }
+    }
+
+    #[test]
+    fn the_sentence_has_the_words_of_the_table() {
+        assert_eq!(in_all(6, 0, 6), "That is sure for all 6 patterns.");
+        assert_eq!(
+            in_all(1, 5, 6),
+            "That is sure for 1 and fairly sure for 5 of 6 patterns."
+        );
+        assert!(
+            in_all(0, 2, 6).starts_with("That is fairly sure for 2 of 6 patterns; for the others")
+        );
+        assert_eq!(in_all(0, 1, 1), "That is fairly sure for 1 of 1 pattern.");
     }
 
     #[test]
