@@ -2,9 +2,9 @@
 
 PREFIX ?= /usr/local
 PROFILE ?= release
-export PREFIX DESTDIR PROFILE
+export PREFIX DESTDIR PROFILE ARCH
 
-.PHONY: build race test check busy outlive soak chaos ways courses reactions lint install uninstall wheel test-wheel deb
+.PHONY: build race test check busy outlive soak chaos ways courses reactions lint install uninstall wheel test-wheel test-frameworks deb docs release
 
 build:
 	@cargo build --release --locked
@@ -59,7 +59,7 @@ install:
 uninstall:
 	@scripts/uninstall
 
-# A wheel of Python's in target/wheel, for glibc 2.28 and later; it gets its tools from PyPI
+# A wheel of Python's in target/wheel, for glibc 2.28 and later; it gets its tools from PyPI. Or make wheel ARCH=aarch64
 wheel:
 	@scripts/wheel
 
@@ -67,6 +67,18 @@ wheel:
 test-wheel:
 	@scripts/test-wheel
 
+# Build systems and libraries that look for an MPI; it gets packages. Or make test-frameworks ARGS="NAMES"
+test-frameworks:
+	@scripts/test-frameworks $(ARGS)
+
 # Debian's packages in target/deb, for the distribution that this is
 deb:
 	@scripts/deb
+
+# The documentation as a site in target/docs/site; its tool comes from PyPI
+docs:
+	@scripts/docs
+
+# All files of a release in target/dist; or make release ARGS="PARTS"
+release:
+	@scripts/release $(ARGS)

@@ -207,6 +207,19 @@ static inline void env_blocks_send(const void *buf, size_t number, int to, int t
 static inline void env_blocks_recv(void *buf, size_t number, int from, int tag);
 #endif
 
+/* Collectives beyond those of all adapters, with ENV_MORE_COLLECTIVES: sums of doubles at one task, up to each task, and in parts; blocks to and
+ * from one task; and collectives that are started. `count` of a reduce-scatter is that of one task's part. */
+#ifdef ENV_MORE_COLLECTIVES
+static inline void env_reduce(const double *in, double *out, size_t count, int root);
+static inline void env_scan(const double *in, double *out, size_t count);
+static inline void env_reduce_scatter(const double *in, double *out, size_t count);
+static inline void env_gather(const void *in, size_t bytes, void *out, int root);
+static inline void env_scatter(const void *in, void *out, size_t bytes, int root);
+static inline env_request env_ibarrier(void);
+static inline env_request env_ibroadcast(void *buf, size_t bytes, int root);
+static inline env_request env_isum(const double *in, double *out, size_t count);
+#endif
+
 /* Messages of several threads at once, with ENV_THREADS: each thread's apart from the others'. Begun by env_threads, in all tasks; a program that
  * wants them has an argument with `-threads` in it when it calls env_init. */
 #ifdef ENV_THREADS

@@ -125,7 +125,7 @@ impl World {
         match input.below(4) {
             0 | 1 => {
                 let len = LENGTHS[input.below(8)];
-                if let Ok((place, _)) = task.transport.lend(len) {
+                if let Ok((place, _)) = task.transport_mut().lend(len) {
                     let _ = task.send_loan((1 - me) as u32, 0, 0, place, len as u64);
                 }
             }
@@ -135,7 +135,7 @@ impl World {
             _ => {
                 if let Ok(Some((status, place, views))) = task.take_loan(&any) {
                     assert_eq!(views.len(), status.length);
-                    task.transport.give_back(place);
+                    task.transport_mut().give_back(place);
                 }
             }
         }

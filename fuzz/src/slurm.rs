@@ -1,7 +1,8 @@
 //! Texts of Slurm and munge, and messages of tasks that `srun` has started: refused, or read as they were written.
 
-use regatta_slurm::rendezvous::{Answer, Hello, Letter, RECORD, Record, Reply, versions};
-use regatta_slurm::{Allocation, Step, counts, credential, names, numbers};
+use regatta_foreign::slurm::{counts, names, numbers};
+use regatta_slurm::{Allocation, credential};
+use regatta_wire::guardian::{Answer, Call, Hello, Letter, RECORD, Record, Reply, versions};
 
 /// The bytes as each message, as a letter that was opened, as lists, and as a whole environment.
 pub fn slurm(bytes: &[u8]) {
@@ -14,6 +15,9 @@ pub fn slurm(bytes: &[u8]) {
     }
     if let Some(letter) = Letter::decode(bytes) {
         assert_eq!(letter.encode(), bytes);
+    }
+    if let Some(call) = Call::decode(bytes) {
+        assert_eq!(call.encode(), bytes);
     }
     if let Some(reply) = Reply::decode(bytes) {
         assert_eq!(reply.encode(), bytes);
@@ -46,5 +50,5 @@ fn said(text: &str) {
         assert!(allocation.nodes.iter().all(|node| node.slots > 0));
         let _ = allocation.slots();
     }
-    let _ = Step::find(&environment);
+    let _ = regatta_foreign::step(&environment);
 }

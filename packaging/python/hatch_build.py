@@ -1,6 +1,7 @@
 """What a wheel cannot hold is made of an installed tree: a wheel has no links, so a link becomes what serves the same end.
 
-`scripts/wheel` says in variables where the tree is (REGATTA_TREE), the compiler for small libraries (REGATTA_CC), and the wheel's tag.
+`scripts/wheel` says in variables where the tree is (REGATTA_TREE), the native module (REGATTA_NATIVE), the compiler for small libraries
+(REGATTA_CC), and the wheel's tag.
 """
 
 import os
@@ -45,6 +46,7 @@ class Tree(BuildHookInterface):
             if file is not None:
                 files[str(file)] = name
         build_data["shared_data"].update(files)
+        build_data["force_include"][os.environ["REGATTA_NATIVE"]] = "regatta_mpi/regatta_mpi_native.abi3.so"
         build_data["pure_python"] = False
         build_data["tag"] = os.environ["REGATTA_TAG"]
 

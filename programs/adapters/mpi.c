@@ -24,6 +24,25 @@ static inline void env_init(int *argc, char ***argv)
     MPI_Comm_size(MPI_COMM_WORLD, &env_my_size);
 }
 
+/* Operations that only MPI has are written in MPI's own words; what they keep until the end they free there. */
+#define ENV_MPI
+enum { ENV_MOST_LAST = 8 };
+static void (*env_last[ENV_MOST_LAST])(void);
+
+/* Calls this function before MPI_Finalize; once, however often it is asked for. */
+static void env_before_finalize(void (*last)(void))
+{
+    for (int i = 0; i < ENV_MOST_LAST; i++) {
+        if (env_last[i] == last)
+            return;
+        if (!env_last[i]) {
+            env_last[i] = last;
+            return;
+        }
+    }
+    env_fail("env_before_finalize", "there are more functions than it has room for");
+}
+
 #define ENV_WINDOWS
 
 static MPI_Win env_memory_window = MPI_WIN_NULL;
@@ -38,6 +57,8 @@ static inline void env_window_free(void)
 
 static inline void env_finalize(void)
 {
+    for (int i = 0; i < ENV_MOST_LAST && env_last[i]; i++)
+        env_last[i]();
     env_window_free();
     if (env_family != MPI_COMM_NULL)
         MPI_Comm_disconnect(&env_family);
@@ -131,6 +152,54 @@ static inline void env_concatenation(const void *in, size_t bytes, void *out)
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out)
 {
     MPI_Alltoall(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+#define ENV_MORE_COLLECTIVES
+
+static inline void env_reduce(const double *in, double *out, size_t count, int root)
+{
+    MPI_Reduce(in, out, (int)count, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
+}
+
+static inline void env_scan(const double *in, double *out, size_t count)
+{
+    MPI_Scan(in, out, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static inline void env_reduce_scatter(const double *in, double *out, size_t count)
+{
+    MPI_Reduce_scatter_block(in, out, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static inline void env_gather(const void *in, size_t bytes, void *out, int root)
+{
+    MPI_Gather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static inline void env_scatter(const void *in, void *out, size_t bytes, int root)
+{
+    MPI_Scatter(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static inline env_request env_ibarrier(void)
+{
+    env_request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    return request;
+}
+
+static inline env_request env_ibroadcast(void *buf, size_t bytes, int root)
+{
+    env_request request;
+    MPI_Ibcast(buf, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
+    return request;
+}
+
+static inline env_request env_isum(const double *in, double *out, size_t count)
+{
+    env_request request;
+    MPI_Iallreduce(in, out, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    return request;
 }
 
 #define ENV_VECTORS

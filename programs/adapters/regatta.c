@@ -122,6 +122,54 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
     env_check(rg_alltoall(in, bytes, out, RG_WORLD), "rg_alltoall");
 }
 
+#define ENV_MORE_COLLECTIVES
+
+static inline void env_reduce(const double *in, double *out, size_t count, int root)
+{
+    env_check(rg_reduce(in, out, count, RG_DOUBLE, RG_SUM, root, RG_WORLD), "rg_reduce");
+}
+
+static inline void env_scan(const double *in, double *out, size_t count)
+{
+    env_check(rg_scan(in, out, count, RG_DOUBLE, RG_SUM, RG_WORLD), "rg_scan");
+}
+
+static inline void env_reduce_scatter(const double *in, double *out, size_t count)
+{
+    env_check(rg_reduce_scatter_block(in, out, count, RG_DOUBLE, RG_SUM, RG_WORLD), "rg_reduce_scatter_block");
+}
+
+static inline void env_gather(const void *in, size_t bytes, void *out, int root)
+{
+    env_check(rg_gather(in, bytes, out, root, RG_WORLD), "rg_gather");
+}
+
+static inline void env_scatter(const void *in, void *out, size_t bytes, int root)
+{
+    env_check(rg_scatter(in, out, bytes, root, RG_WORLD), "rg_scatter");
+}
+
+static inline env_request env_ibarrier(void)
+{
+    env_request request;
+    env_check(rg_ibarrier(RG_WORLD, &request), "rg_ibarrier");
+    return request;
+}
+
+static inline env_request env_ibroadcast(void *buf, size_t bytes, int root)
+{
+    env_request request;
+    env_check(rg_ibroadcast(buf, bytes, root, RG_WORLD, &request), "rg_ibroadcast");
+    return request;
+}
+
+static inline env_request env_isum(const double *in, double *out, size_t count)
+{
+    env_request request;
+    env_check(rg_iallreduce(in, out, count, RG_DOUBLE, RG_SUM, RG_WORLD, &request), "rg_iallreduce");
+    return request;
+}
+
 #define ENV_VECTORS
 
 static inline rg_view env_view(const void *buf, size_t stride, size_t words)

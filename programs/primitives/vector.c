@@ -1,4 +1,5 @@
 /* vector-send-recv: an echo test of words that lie apart, every second one of an array, at both ends; half of the round trip counts.
+ * vector-by-packing: the same with the words copied by the program, and sent as bytes.
  * vector-exchange: the two tasks of a pair exchange vectors of neighbouring words.
  *
  * In the timed part only the first and the last word are written and compared, like those of messages. */
@@ -49,6 +50,39 @@ static void vector_send_recv(size_t bytes, long n)
     }
 }
 
+/* Words that lie apart are copied together, sent as bytes, and copied apart. */
+static void vector_by_packing(size_t bytes, long n)
+{
+    static char *packed;
+    static size_t room;
+    size_t words = bytes / ENV_WORD;
+    if (room < bytes) {
+        packed = realloc(packed, bytes);
+        if (!packed)
+            env_fail("realloc", "no memory for a packed vector");
+        room = bytes;
+    }
+    for (long i = 0; i < n; i++) {
+        payload_turn++;
+        for (int turn = 0; turn < 2; turn++) {
+            if (me == turn) {
+                char *from = me == 0 ? payload_a : payload_b;
+                if (me == 0)
+                    vector_mark(from, VECTOR_APART, words, payload_turn);
+                for (size_t k = 0; k < words; k++)
+                    memcpy(packed + k * ENV_WORD, from + k * VECTOR_APART, ENV_WORD);
+                env_send(packed, bytes, me ^ 1, 1);
+            } else {
+                env_recv(packed, bytes, me ^ 1, 1);
+                for (size_t k = 0; k < words; k++)
+                    memcpy(payload_b + k * VECTOR_APART, packed + k * ENV_WORD, ENV_WORD);
+            }
+        }
+        if (me == 0)
+            vector_check(payload_b, VECTOR_APART, words, payload_turn);
+    }
+}
+
 static void vector_exchange(size_t bytes, long n)
 {
     size_t words = bytes / ENV_WORD;
@@ -62,3 +96,4 @@ static void vector_exchange(size_t bytes, long n)
 
 OPERATION(vector_send_recv, .name = "vector-send-recv", .run = vector_send_recv, .parts = 2, .unit = ENV_WORD, .pairs = 2, .blocks = 2)
 OPERATION(vector_exchange, .name = "vector-exchange", .run = vector_exchange, .parts = 1, .unit = ENV_WORD, .pairs = 1)
+OPERATION(vector_by_packing, .name = "vector-by-packing", .run = vector_by_packing, .parts = 2, .unit = 4, .pairs = 2, .blocks = 2)

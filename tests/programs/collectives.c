@@ -211,12 +211,25 @@ static void prefixes(void)
         for (size_t i = 0; i < mine; i++)
             equal(&out[i], composed(call, size, first + i, commutative), call, i);
         equal(&out[mine], in_place && mine < all ? in[mine] : (struct map){99, 99}, call, mine);
+        /* Equal parts. */
+        size_t each = most / (size_t)size;
+        for (size_t i = 0; i <= each * (size_t)size; i++)
+            out[i] = in_place && i < each * (size_t)size ? in[i] : (struct map){99, 99};
+        if (waits)
+            OK(rg_reduce_scatter_block(from, out, each * words, type, how, RG_WORLD));
+        else
+            OK(rg_ireduce_scatter_block(from, out, each * words, type, how, RG_WORLD, &request));
+        OK(rg_wait(&request, NULL));
+        for (size_t i = 0; i < each; i++)
+            equal(&out[i], composed(call, size, each * (size_t)me + i, commutative), call, i);
+        equal(&out[each], in_place && each * (size_t)size > each ? in[each] : (struct map){99, 99}, call, each);
     }
     if (me == 0)
         OK(rg_exscan(in, NULL, 2, RG_UINT32, RG_SUM, RG_WORLD));
     else
         OK(rg_exscan(in, out, 2, RG_UINT32, RG_SUM, RG_WORLD));
     FAILS(rg_reduce_scatter(in, out, NULL, RG_UINT32, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "counts");
+    FAILS(rg_reduce_scatter_block(in, out, SIZE_MAX / 2, RG_UINT32, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "more than memory");
     OK(rg_op_free(op));
 }
 

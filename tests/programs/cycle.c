@@ -83,10 +83,10 @@ static void ring_of(size_t len, int count, int all)
 }
 
 /* The buffers are full of small messages, and of those that find no room some lie in front of the large one that each
- * sends last. */
+ * sends last, which is longer than a pipe. */
 static void behind_small(void)
 {
-    enum { SMALL = 70, LONG = 300000 };
+    enum { SMALL = 70, LONG = 1500000 };
     unsigned char *bytes = need(LONG);
     int next = (me + 1) % size, before = (me + size - 1) % size;
     rg_status status;

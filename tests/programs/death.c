@@ -305,6 +305,9 @@ static void collective(void)
     got(code);
     /* The world is broken, and stays so, without a wait. */
     FAILS(rg_barrier(RG_WORLD), RG_ERR_DEAD, "task 1 ");
+    CHECK(rg_last_error_task() == rg_tid_of(RG_WORLD, 1));
+    FAILS(rg_tid_of(RG_WORLD, size), RG_ERR_TASK, "");
+    CHECK(rg_last_error_task() == RG_NONE);
     int value = 1, sum;
     FAILS(rg_allreduce(&value, &sum, 1, RG_INT32, RG_SUM, RG_WORLD), RG_ERR_DEAD, "task 1 ");
     go_on();

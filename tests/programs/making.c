@@ -133,6 +133,29 @@ static void idup(void)
         OK(rg_igroup_dup(parent[0], &never, &open));
 }
 
+/* Several at once: of all members, and of some, who alone call. */
+static void at_once(void)
+{
+    enum { OF_ALL = 3, OF_SOME = 2 };
+    rg_group made[OF_ALL + OF_SOME], none[17];
+    rg_request requests[2];
+    int ranks[64], even;
+    FAILS(rg_igroup_select(RG_WORLD, 0, NULL, 0, 0, none, requests), RG_ERR_ARGUMENT, "1 to 16");
+    FAILS(rg_igroup_select(RG_WORLD, 0, NULL, 0, 17, none, requests), RG_ERR_ARGUMENT, "1 to 16");
+    FAILS(rg_igroup_select(RG_WORLD, 0, NULL, 0, 1, NULL, requests), RG_ERR_ARGUMENT, "out is NULL");
+    FAILS(rg_igroup_select(RG_WORLD, 1, &me, -1, 1, none, requests), RG_ERR_TAG, "-1");
+    for (even = 0; 2 * even < size; even++)
+        ranks[even] = 2 * even;
+    for (int round = 0; round < rounds(); round++) {
+        int some = me % 2 == 0 ? OF_SOME : 0;
+        OK(rg_igroup_select(RG_WORLD, 0, NULL, 0, OF_ALL, made, &requests[0]));
+        if (some != 0)
+            OK(rg_igroup_select(RG_WORLD, even, ranks, 5, OF_SOME, made + OF_ALL, &requests[1]));
+        OK(rg_waitall(some != 0 ? 2 : 1, requests, NULL));
+        apart(made, OF_ALL + some, round * 10);
+    }
+}
+
 /* A member has been killed: no group is made with it, all hear its name, and the others make groups without it. */
 static void death(void)
 {
@@ -182,7 +205,8 @@ int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"threads", threads, false}, {"tagged", tagged, false}, {"idup", idup, false},
-        {"death", death, false},     {"full", full, false},     {NULL, NULL, false},
+        {"at_once", at_once, false}, {"death", death, false},   {"full", full, false},
+        {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

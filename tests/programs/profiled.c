@@ -56,6 +56,9 @@ static void ring(void)
     OK(rg_alltoall(from, 8, to, RG_WORLD));
     OK(rg_allgatherv(RG_IN_PLACE, 0, to, gives, starts, RG_WORLD));
     OK(rg_alltoallv(from, gives, starts, to, gets, starts, RG_WORLD));
+    /* Of bytes: 1, 2, ... for the ranks, then 5 for each. */
+    OK(rg_reduce_scatter(from, to, gives, RG_INT8, RG_MAX, RG_WORLD));
+    OK(rg_reduce_scatter_block(from, to, 5, RG_INT8, RG_MAX, RG_WORLD));
     CHECK(rg_send(buffer, 1, size + 5, 7, RG_WORLD) == RG_ERR_TASK);
 }
 

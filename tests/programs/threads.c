@@ -191,6 +191,63 @@ static void interrupted(void)
     CHECK(!found && refused > 0 && wrong == 0);
 }
 
+static volatile sig_atomic_t signals, questions;
+
+static void count_signal(int signal)
+{
+    (void)signal;
+    signals++;
+}
+
+/* Ends the wait of task 0 when a signal has come since the last one that ended so. */
+static void asked(int *ends, void *arg)
+{
+    CHECK(arg == &questions);
+    questions++;
+    *ends = signals > 0;
+    signals = 0;
+}
+
+/* Task 1 says nothing that task 0 waits for, until that has told it that a signal has ended each wait. */
+static void asks(void)
+{
+    char byte = 0;
+    rg_request request;
+    rg_group group;
+    OK(rg_group_dup(RG_WORLD, &group));
+    if (me != 0) {
+        OK(rg_recv(&byte, 1, 0, 2, RG_WORLD, NULL));
+        OK(rg_send(&byte, 1, 0, 3, RG_WORLD));
+        FAILS(rg_recv(&byte, 1, 0, 4, group, NULL), RG_ERR_REVOKED, "revoked");
+        return;
+    }
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = count_signal;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    struct itimerval often = {{0, 20000}, {0, 20000}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    OK(rg_on_wait(asked, (void *)&questions));
+    FAILS(rg_recv(&byte, 1, 1, 1, RG_WORLD, NULL), RG_ERR_CANCELLED, "");
+    FAILS(rg_recv_within(&byte, 1, 1, 1, RG_WORLD, -1, NULL), RG_ERR_CANCELLED, "");
+    FAILS(rg_probe(1, 1, RG_WORLD, NULL), RG_ERR_CANCELLED, "");
+    FAILS(rg_ssend(&byte, 1, 1, 1, RG_WORLD), RG_ERR_CANCELLED, "");
+    OK(rg_irecv(&byte, 1, 1, 3, RG_WORLD, &request));
+    FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "");
+    CHECK(request.id != 0 && questions >= 5);
+    /* Nobody is asked any more: the signals end nothing. */
+    OK(rg_on_wait(NULL, NULL));
+    questions = 0;
+    OK(rg_send(&byte, 1, 1, 2, RG_WORLD));
+    OK(rg_wait(&request, NULL));
+    CHECK(questions == 0);
+    OK(rg_on_wait(asked, (void *)&questions));
+    FAILS(rg_barrier(group), RG_ERR_CANCELLED, "rg_on_wait");
+    OK(rg_group_revoke(group));
+    memset(&often, 0, sizeof often);
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+}
+
 static void abort_in_handler(int signal)
 {
     (void)signal;
@@ -279,6 +336,7 @@ int main(int argc, char **argv)
         {"key-destructors", key_destructors, false},
         {"cancelled", cancelled, false},
         {"interrupted", interrupted, false},
+        {"asks", asks, false},
         {"aborted", aborted, false},
         {"leaves", leaves, true},
         {NULL, NULL, false},

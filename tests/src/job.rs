@@ -14,12 +14,6 @@ use crate::left::{self, MARK};
 use crate::programs;
 use crate::skipped::skip;
 
-/// Variables that other launchers, and a job around the tests, set for their tasks.
-const FOREIGN: [&str; 13] = [
-    "REGATTA_", "OMPI_", "PMI_", "PMIX_", "PRTE_", "SLURM_", "MPI_", "MV2_", "JSM_", "FLUX_",
-    "PALS_", "ALPS_", "_CONDOR_",
-];
-
 /// A job to start, and its conditions.
 pub struct Job {
     /// The words before the command, such as `sh -c 'ulimit ...; exec "$@"' sh`.
@@ -140,7 +134,8 @@ impl Job {
         let mut command = Command::new(&words[0]);
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
-            if FOREIGN.iter().any(|prefix| name.starts_with(prefix)) {
+            // A launcher, or a job, may be around the tests.
+            if name.starts_with("REGATTA_") || regatta_foreign::is_set_by_launcher(&name) {
                 command.env_remove(&*name);
             }
         }

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_abi::{Constant, Layout, Value, constants, layouts};
+use regatta_c_table::{HEADER, without_comments};
 use regatta_tests::needs;
 
 fn include() -> PathBuf {
@@ -17,19 +18,7 @@ fn include() -> PathBuf {
 
 /// The header without its comments.
 fn header() -> String {
-    let path = include().join("regatta.h");
-    let text = std::fs::read_to_string(&path);
-    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    without_comments(&text)
-}
-
-fn without_comments(text: &str) -> String {
-    let mut parts = text.split("/*");
-    let mut kept = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        kept += part.split_once("*/").expect("the end of a comment").1;
-    }
-    kept
+    without_comments(HEADER)
 }
 
 /// The word that a text begins with.

@@ -28,6 +28,13 @@ fn groups_are_made_without_waiting_in_opposite_orders() {
 }
 
 #[test]
+fn several_groups_are_made_at_once() {
+    for tasks in [1, 2, 3, 8] {
+        run(tasks, &["at_once", "50"]);
+    }
+}
+
+#[test]
 fn no_group_is_made_with_a_dead_task() {
     for tasks in [3, 5] {
         let job = Job::new(tasks, "making", &["death"]).option("--on-failure=continue");

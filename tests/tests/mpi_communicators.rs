@@ -22,6 +22,11 @@ fn communicators_are_made_of_others() {
 }
 
 #[test]
+fn thousands_of_communicators_take_little_shared_memory() {
+    play("communicators", &[2, 4], &["memory"]);
+}
+
+#[test]
 fn a_freed_communicator_lives_as_long_as_its_requests() {
     play("communicators", &[1, 3], &["freed"]);
 }

@@ -35,6 +35,16 @@ fn play_of(name: &str, processes: u32, scenario: &str) {
     assert_eq!(left, 0, "files are left");
 }
 
+/// By two hosts of two processes each, which have the same files.
+fn across(scenario: &str) {
+    let folder = Folder::new(&format!("{scenario}-across"));
+    let place = folder.0.display().to_string();
+    Job::of(4, &program("files"), &[scenario, &place])
+        .across("alpha:2,beta:2")
+        .run()
+        .passed();
+}
+
 #[test]
 fn files_are_opened_closed_and_deleted() {
     play(1, "opening");
@@ -81,6 +91,14 @@ fn each_process_has_a_pointer() {
 fn all_processes_have_a_pointer_in_common() {
     play(1, "shared");
     play(4, "shared");
+    across("shared");
+}
+
+#[test]
+fn the_pointer_in_common_is_set_back_for_all_at_once() {
+    play(1, "reset");
+    play(4, "reset");
+    across("reset");
 }
 
 #[test]

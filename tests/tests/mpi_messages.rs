@@ -58,6 +58,31 @@ fn a_place_that_another_thread_has_taken_again_is_left_alone() {
 }
 
 #[test]
+fn an_operation_that_another_thread_takes_on_is_waited_for() {
+    play("requests", 2, "staged_operation");
+}
+
+#[test]
+fn a_request_is_cancelled_while_a_thread_waits_for_it() {
+    play("requests", 1, "cancelled_while_awaited");
+}
+
+#[test]
+fn a_partition_arrives_while_a_thread_waits_for_all() {
+    play("requests", 2, "arrived_while_awaited");
+}
+
+#[test]
+fn what_a_test_has_found_complete_it_completes() {
+    play("requests", 1, "tested_beside_looks");
+}
+
+#[test]
+fn a_program_has_channels_that_the_interface_does_not_use() {
+    play("requests", 1, "channels");
+}
+
+#[test]
 fn a_session_allows_threads_that_the_start_did_not() {
     play("requests", 1, "session_threads");
 }

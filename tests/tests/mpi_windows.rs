@@ -59,6 +59,43 @@ fn layouts_are_moved_on_both_sides() {
 }
 
 #[test]
+fn elements_in_many_blocks_are_moved_and_nothing_between_them() {
+    everywhere_of("scattered", "apart");
+    everywhere_of("scattered", "large");
+    everywhere_of("scattered", "attached");
+}
+
+#[test]
+fn accumulates_of_many_blocks_are_one_step() {
+    everywhere_of("scattered", "together");
+}
+
+#[test]
+fn a_target_that_makes_no_call_is_written_in_many_blocks() {
+    play("scattered", 2, "unaided");
+    play("scattered", 4, "unaided");
+    across("scattered", "unaided");
+}
+
+#[test]
+fn a_target_that_has_died_is_an_error_of_requests_to_it() {
+    for processes in [2, 4] {
+        Job::of(processes, &program("scattered"), &["gone"])
+            .option("--on-failure=continue")
+            .run()
+            .ended_with(128 + 9);
+    }
+}
+
+#[test]
+fn slots_of_a_process_that_has_died_in_requests_are_used_by_others() {
+    Job::of(3, &program("scattered"), &["abandoned"])
+        .option("--on-failure=continue")
+        .run()
+        .ended_with(128 + 9);
+}
+
+#[test]
 fn long_transfers_arrive() {
     everywhere("large");
 }
@@ -93,6 +130,11 @@ fn nobody_waits_for_a_host_or_a_process_without_memory_for_a_window() {
 #[test]
 fn nobody_waits_for_a_process_that_cannot_serve_its_memory() {
     across("window_mistakes", "service");
+}
+
+#[test]
+fn a_request_that_cannot_be_received_is_an_error_and_the_next_one_is_served() {
+    across("window_mistakes", "unreceived");
 }
 
 #[test]

@@ -167,14 +167,14 @@ fn a_slowed_network_takes_the_time_of_its_bytes() {
     ];
     race(&out, "ethernet10", "limit", &points).run().passed();
     let rows = rows(&out);
-    let median: f64 = rows[0]
+    let fastest: f64 = rows[0]
         .1
         .split(',')
-        .nth(8)
+        .nth(12)
         .and_then(|text| text.parse().ok())
-        .expect("a median");
-    // 64 KiB at 10 Mbit/s are 52 ms, and heads.
-    assert!((50e3..80e3).contains(&median), "{median} us");
+        .expect("a minimum");
+    // 64 KiB at 10 Mbit/s are 52 ms, and heads. A sample may take longer: TCP sends again.
+    assert!((50e3..80e3).contains(&fastest), "{fastest} us");
 }
 
 #[test]

@@ -269,3 +269,41 @@ fn an_installation_into_a_folder_that_cannot_be_written_is_refused_before_the_bu
         "{said}"
     );
 }
+
+/// Whether `check-docs` passes this page, and its words.
+fn documented(name: &str, page: &str) -> (bool, String) {
+    let folder = std::env::temp_dir().join(format!("regatta-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("page.md");
+    std::fs::write(&file, page).expect("a page");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/check-docs");
+    let output = Command::new(script).arg(&folder).arg(&file).output();
+    let output = output.expect("a script");
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (output.status.success(), said)
+}
+
+#[test]
+fn pages_say_what_their_commands_do() {
+    let file = "```c title=\"a.c\"\nint a;\n```\n\n```sh\nb=$(cat a.c)\n```\n\n";
+    for (output, wrong) in [
+        ("int a; 7\n", None),
+        ("int ...\n", None),
+        ("...\n", None),
+        ("int b; 7\n", Some("does not print: int b; 7")),
+        ("", Some("prints what the page does not show")),
+        ("int a; 7\nmore\n", Some("does not print: more")),
+    ] {
+        let page = format!("{file}```console\n$ echo $b 7\n{output}```\n");
+        let (passes, said) = documented("pages", &page);
+        assert_eq!(passes, wrong.is_none(), "{page}{said}");
+        assert!(said.contains(wrong.unwrap_or("2 commands")), "{page}{said}");
+    }
+    let (passes, said) = documented("pages", "```sh\nfalse\n```\n");
+    assert!(!passes && said.contains("ends with 1"), "{said}");
+    let left_out = "<!-- not run: it ends all -->\n```sh\nfalse\n```\n";
+    let (passes, said) = documented("pages", left_out);
+    assert!(!passes && said.contains("no command was run"), "{said}");
+}

@@ -29,6 +29,13 @@ fn what_a_signal_handler_sends_arrives_or_is_refused() {
 }
 
 #[test]
+fn a_program_that_is_asked_ends_the_calls_that_wait() {
+    Job::new(2, "threads", &["asks"]).run().passed();
+    let pretended = Job::new(2, "threads", &["asks"]).across("alpha:1,beta:1");
+    pretended.run().passed();
+}
+
+#[test]
 fn a_signal_handler_ends_the_job() {
     Job::new(2, "threads", &["aborted"]).run().ended_with(7);
 }

@@ -1,10 +1,16 @@
-//! MPI's constants, made of the table.
+//! MPI's constants and the checks of arguments, made of the table.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use regatta_mpi_table::{checked, constants_in_rust, implemented};
 
 fn main() {
-    println!("cargo:rerun-if-changed=../mpi-table/table");
+    let calls = Path::new("src/calls");
+    for path in [calls, Path::new("../mpi-table/table")] {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo's folder"));
-    let text = regatta_mpi_table::constants_in_rust();
-    std::fs::write(out.join("constants.rs"), text).expect("a file");
+    let write = |name, text| std::fs::write(out.join(name), text).expect("a file");
+    write("constants.rs", constants_in_rust());
+    write("checked.rs", checked(&implemented(calls)));
 }

@@ -1,33 +1,28 @@
-//! A stand-in for libregatta.so, with which everything that uses this crate is linked.
+//! Declarations of the functions of `regatta.h`, and a stand-in for libregatta.so, with which everything that uses this crate is linked.
 
 use std::path::{Path, PathBuf};
 
+use regatta_c_table::{Function, functions};
+
 fn main() {
-    for file in ["build.rs", HEADER] {
-        println!("cargo:rerun-if-changed={file}");
-    }
+    println!("cargo:rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo's folder"));
-    stand_in(&out);
+    let functions = functions();
+    let declared = |function: &Function| format!("    pub fn {function};\n");
+    let declarations: String = functions.iter().map(declared).collect();
+    let block = format!("unsafe extern \"C\" {{\n{declarations}}}\n");
+    std::fs::write(out.join("functions.rs"), block).expect("a file");
+    stand_in(&out, &functions);
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=dylib=regatta");
 }
 
-const HEADER: &str = "../c/include/regatta.h";
-
-/// A library by the name and with the functions of libregatta.so, to be linked with: cargo knows no order in which
+/// Makes a library by the name and with the functions of libregatta.so, to be linked with: cargo knows no order in which
 /// libregatta.so would be there first.
-fn stand_in(out: &Path) {
-    let header = std::fs::read_to_string(HEADER).expect("regatta.h");
-    let mut names: Vec<&str> = header
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with("rg_"))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let functions: String = names
-        .iter()
-        .map(|name| format!("void {name}(void) {{ __builtin_trap(); }}\n"))
-        .collect();
+fn stand_in(out: &Path, functions: &[Function]) {
+    let trap =
+        |function: &Function| format!("void {}(void) {{ __builtin_trap(); }}\n", function.name);
+    let functions: String = functions.iter().map(trap).collect();
     let source = out.join("stand_in.c");
     std::fs::write(&source, functions).expect("a file");
     let library = out.join("libregatta.so.0");

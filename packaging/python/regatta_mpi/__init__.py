@@ -1,9 +1,45 @@
-"""Where the files of Regatta are: the command, its libraries and headers, compilers and launcher of programs of MPI.
+"""Regatta for Python: messages, collectives and tasks that come and go, with errors that name the task which has died.
 
+    import regatta_mpi as rg
+    total = rg.world.allreduce(rg.world.rank)
+
+`regatta run -n 4 python program.py` starts four tasks of a program. One that is started by itself is a world of one. A process joins when
+`world` is first used, or by `init()`.
+
+Other functions tell where the files of the package are: the command, its libraries, and compilers and launcher of programs of MPI.
 The command `regatta` is installed where the other commands of this Python are. `python -m regatta_mpi` is the same command.
 """
 
-__all__ = ["command", "libraries", "mpi_commands", "prefix", "version"]
+# Every start of Python imports this (regatta_mpi.pth), so what takes time is imported when it is first used.
+
+_HOMES = {
+    ".errors": (
+        "Cancelled Deadlock Error GroupRevoked LauncherError NoSuchName SpawnError TaskDied TaskLeft Truncated WorkerDied"
+    ),
+    ".groups": "ANY NONE SUM PRODUCT MAX MIN AND OR XOR BAND BOR BXOR Group Request Status channel finalize init job wait_all wait_any world",
+    ".events": (
+        "Event Host Task Watch abort hosts kill notify parent signal spawn task tasks time watch_hosts watch_task watch_tasks"
+    ),
+    ".executor": "Executor",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME_OF) + ["command", "libraries", "mpi_commands", "prefix", "version"]
+
+
+def __getattr__(name):
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return __all__
 
 
 def _installed():
@@ -20,7 +56,6 @@ def version():
 
 def command():
     """The path of the command `regatta`."""
-    # What every start of Python would pay for stands here.
     import pathlib
 
     for file in _installed().files or ():

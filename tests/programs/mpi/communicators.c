@@ -1,5 +1,10 @@
 /* Groups, and communicators that are made of others. */
+#define _GNU_SOURCE
 #include "mpi_check.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* All members of a communicator are there, and it is apart from all others. */
 static void works(MPI_Comm comm)
@@ -277,12 +282,72 @@ static void attributes(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
+/* Bytes of the memory that the processes of this host share. */
+static long long shared_bytes(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    CHECK(folder != NULL);
+    long long bytes = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char path[300], target[64] = "";
+        struct stat file;
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, "/memfd:", 7) == 0) {
+            CHECK(stat(path, &file) == 0);
+            bytes += 512LL * file.st_blocks;
+        }
+    }
+    CHECK(closedir(folder) == 0 && bytes > 0);
+    return bytes;
+}
+
+/* Thousands of communicators take no shared memory, and little when all have had a collective. */
+static void memory(void)
+{
+    enum { COUNT = 3000 };
+    static MPI_Comm made[2 * COUNT];
+    long long before = 0, after;
+    for (int i = 0; i < 2 * COUNT; i++) {
+        SUCCEEDS(MPI_Comm_dup(i < COUNT ? MPI_COMM_WORLD : MPI_COMM_SELF, &made[i]));
+        /* The first one opens what all messages need, at both processes. */
+        if (i == 0) {
+            works(made[i]);
+            SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+            before = shared_bytes();
+        }
+    }
+    after = shared_bytes();
+    CHECK(after - before < 1 << 20);
+    /* The others still count. */
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 2 * COUNT; i++) {
+            int sum = -1, one = 1, many;
+            SUCCEEDS(MPI_Comm_size(made[i], &many));
+            SUCCEEDS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made[i]));
+            CHECK(sum == many);
+        }
+    }
+    CHECK(shared_bytes() - before < 16 << 20);
+    for (int i = 0; i < 2 * COUNT; i++)
+        SUCCEEDS(MPI_Comm_free(&made[i]));
+    /* What these have left is used again. */
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    after = shared_bytes();
+    for (int i = 0; i < COUNT; i++) {
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &made[0]));
+        SUCCEEDS(MPI_Barrier(made[0]));
+        SUCCEEDS(MPI_Comm_free(&made[0]));
+    }
+    CHECK(shared_bytes() - after < 1 << 20);
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"groups", groups},       {"copies", copies}, {"parts", parts},
         {"of_groups", of_groups}, {"freed", freed},   {"attributes", attributes},
-        {NULL, NULL},
+        {"memory", memory},       {NULL, NULL},
     };
     return play(argc, argv, scenarios);
 }

@@ -283,6 +283,35 @@ static void pointers(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
+/* The pointer of all is set back again and again, while some are already moving it and others have not yet come back from that. */
+static void reset(void)
+{
+    MPI_File file = opened("reset", fresh);
+    MPI_Offset at = -1;
+    char byte = 'b';
+    for (int round = 0; round < 200; round++) {
+        int base = round % 3 ? round : 0;
+        if (base)
+            SUCCEEDS(MPI_File_seek_shared(file, base, MPI_SEEK_SET));
+        else
+            SUCCEEDS(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+        SUCCEEDS(MPI_File_write_shared(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+        if (round % 2)
+            all_here();
+        SUCCEEDS(MPI_File_write_ordered(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_File_get_position_shared(file, &at));
+        CHECK(at == base + 2 * size);
+    }
+    all_here();
+    if (size > 1) {
+        FAILS(MPI_ERR_NOT_SAME, MPI_File_seek_shared(file, me, MPI_SEEK_SET));
+        FAILS(MPI_ERR_NOT_SAME, MPI_File_seek_shared(file, 0, me ? MPI_SEEK_CUR : MPI_SEEK_SET));
+        SUCCEEDS(MPI_File_get_position_shared(file, &at));
+        CHECK(at == 199 + 2 * size);
+    }
+    SUCCEEDS(MPI_File_close(&file));
+}
+
 static void shared(void)
 {
     MPI_File file = opened("shared", fresh);
@@ -802,7 +831,7 @@ int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"opening", opening},   {"mistakes", mistakes},   {"full", full},
-        {"pointers", pointers}, {"shared", shared},       {"views", views}, {"short_extents", short_extents},
+        {"pointers", pointers}, {"shared", shared},       {"reset", reset},         {"views", views}, {"short_extents", short_extents},
         {"large", large},       {"atomicity", atomicity}, {"representations", representations},
         {NULL, NULL},
     };

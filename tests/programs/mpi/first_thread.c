@@ -53,6 +53,8 @@ static void *work(void *unused)
     exchange(shared, place);
     SUCCEEDS(MPI_Win_shared_query(shared, 1 - me, &bytes, &unit, &theirs));
     CHECK(bytes == sizeof memory && unit == sizeof(int));
+    /* The other one has looked at its memory. */
+    SUCCEEDS(MPI_Win_fence(0, shared));
     *theirs = 7 + me;
     SUCCEEDS(MPI_Win_fence(0, shared));
     CHECK(*place == 8 - me);

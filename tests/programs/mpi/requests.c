@@ -1,9 +1,13 @@
 /* Requests among threads, in sessions, and in a circle of senders. A plain request stands in the place of the engine's, which another
  * thread may have as soon as the request is complete. */
+#define _GNU_SOURCE
 #include "mpi_check.h"
 
 #include <pthread.h>
+#include <regatta.h>
+#include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { THREADS = 8, MESSAGES = 16, ROUNDS = 3000, SECONDS = 4 };
 
@@ -110,7 +114,11 @@ static void *receive(void *argument)
             SUCCEEDS(MPI_Wait(&request, &status));
         else if (kind == 1)
             SUCCEEDS(MPI_Waitall(1, &request, MPI_STATUSES_IGNORE));
-        else
+        else if (kind == 2) {
+            int index = -1;
+            SUCCEEDS(MPI_Waitany(1, &request, &index, &status));
+            CHECK(index == 0 && request == MPI_REQUEST_NULL && status.MPI_TAG == 1);
+        } else
             while (!flag)
                 SUCCEEDS(MPI_Test(&request, &flag, &status));
         CHECK(got == sent);
@@ -121,7 +129,7 @@ static void *receive(void *argument)
 /* The threads work for some seconds: a place is taken again by the same one most of the time. */
 static void receive_for_a_while(int threads)
 {
-    for (kind = 0; kind < 3; kind++) {
+    for (kind = 0; kind < 4; kind++) {
         pthread_t running[THREADS];
         over = 0;
         for (long thread = 0; thread < threads; thread++)
@@ -138,6 +146,255 @@ static void places(void)
     duplicate(MPI_COMM_SELF, THREADS);
     receive_for_a_while(THREADS);
     drop(THREADS);
+}
+
+/* ---- an operation of several stages that another thread takes on ----------------------------- */
+
+static MPI_Request staged[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+static double parts[4];
+static volatile int calls;
+
+enum { PARTS = 7, GO, END, ASK, ANSWER };
+
+/* As it waits, it has all operations of several stages. */
+static void *wait_for_the_end(void *unused)
+{
+    int end;
+    MPI_Request request;
+    SUCCEEDS(MPI_Irecv(&end, 1, MPI_INT, 1, END, MPI_COMM_WORLD, &request));
+    calls++;
+    SUCCEEDS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return unused;
+}
+
+static void *wait_for_parts(void *unused)
+{
+    int index = -1;
+    calls++;
+    SUCCEEDS(MPI_Waitany(2, staged, &index, MPI_STATUS_IGNORE));
+    CHECK(index == 1 && staged[1] != MPI_REQUEST_NULL);
+    for (int k = 0; k < 4; k++)
+        CHECK(parts[k] == k + 1);
+    if (staged[0] != MPI_REQUEST_NULL) {
+        SUCCEEDS(MPI_Send(&index, 1, MPI_INT, 1, ASK, MPI_COMM_WORLD));
+        SUCCEEDS(MPI_Wait(&staged[0], MPI_STATUS_IGNORE));
+    }
+    return unused;
+}
+
+/* One thread has the operation while it sleeps for the end. Another one waits for the operation, and for a message as well, if `asks`: that comes when it has asked for it,
+ * which it does when it has heard that the operation is complete. */
+static void take_on(int asks)
+{
+    int number = 0, answer;
+    calls = 0;
+    if (me == 0) {
+        pthread_t end, some;
+        if (asks)
+            SUCCEEDS(MPI_Irecv(&answer, 1, MPI_INT, 1, ANSWER, MPI_COMM_WORLD, &staged[0]));
+        SUCCEEDS(MPI_Precv_init(parts, 4, 1, MPI_DOUBLE, 1, PARTS, MPI_COMM_WORLD, MPI_INFO_NULL, &staged[1]));
+        SUCCEEDS(MPI_Start(&staged[1]));
+        CHECK(pthread_create(&end, NULL, wait_for_the_end, NULL) == 0);
+        while (calls < 1)
+            SUCCEEDS(MPI_Iprobe(1, GO, MPI_COMM_WORLD, &number, MPI_STATUS_IGNORE));
+        CHECK(pthread_create(&some, NULL, wait_for_parts, NULL) == 0);
+        /* Time for both threads to wait: it may be too little, and then proves nothing. */
+        for (int looks = 0; looks < 200000 || calls < 2; looks++)
+            SUCCEEDS(MPI_Iprobe(1, GO, MPI_COMM_WORLD, &number, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_Send(&number, 1, MPI_INT, 1, GO, MPI_COMM_WORLD));
+        CHECK(pthread_join(some, NULL) == 0);
+        SUCCEEDS(MPI_Send(&number, 1, MPI_INT, 1, END, MPI_COMM_WORLD));
+        CHECK(pthread_join(end, NULL) == 0);
+    } else {
+        for (int k = 0; k < 4; k++)
+            parts[k] = k + 1;
+        SUCCEEDS(MPI_Recv(&number, 1, MPI_INT, 0, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_Psend_init(parts, 4, 1, MPI_DOUBLE, 0, PARTS, MPI_COMM_WORLD, MPI_INFO_NULL, &staged[1]));
+        SUCCEEDS(MPI_Start(&staged[1]));
+        SUCCEEDS(MPI_Pready_range(0, 3, staged[1]));
+        SUCCEEDS(MPI_Wait(&staged[1], MPI_STATUS_IGNORE));
+        if (asks) {
+            SUCCEEDS(MPI_Recv(&number, 1, MPI_INT, 0, ASK, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            SUCCEEDS(MPI_Send(&number, 1, MPI_INT, 0, ANSWER, MPI_COMM_WORLD));
+        }
+        SUCCEEDS(MPI_Recv(&number, 1, MPI_INT, 0, END, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_Send(&number, 1, MPI_INT, 0, END, MPI_COMM_WORLD));
+    }
+    SUCCEEDS(MPI_Request_free(&staged[1]));
+}
+
+static void staged_operation(void)
+{
+    take_on(0);
+    take_on(1);
+}
+
+/* ---- an operation for which a thread sleeps, and another one asks ----------------------------- */
+
+static MPI_Request awaited = MPI_REQUEST_NULL, given = MPI_REQUEST_NULL;
+static volatile pid_t sleeper;
+static int in_any, is_freed;
+
+static void *wait_for_awaited(void *status)
+{
+    int index = 0;
+    MPI_Request request = awaited;
+    sleeper = gettid();
+    int code = in_any ? MPI_Waitany(1, &request, &index, status) : MPI_Wait(&request, status);
+    CHECK(index == 0 || is_freed);
+    /* One that is freed may be forgotten before its outcome is looked for. */
+    CHECK(code == MPI_SUCCESS || (is_freed && class_of(code) == MPI_ERR_REQUEST));
+    return NULL;
+}
+
+/* Returns when the other thread sleeps. */
+static void await_sleep(void)
+{
+    char path[64], state = 0;
+    while (!sleeper)
+        sched_yield();
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)sleeper);
+    while (state != 'S') {
+        FILE *stat = fopen(path, "r");
+        CHECK(stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
+        fclose(stat);
+        sched_yield();
+    }
+}
+
+static pthread_t sleep_for(MPI_Request request, MPI_Status *status)
+{
+    pthread_t thread;
+    awaited = request;
+    sleeper = 0;
+    CHECK(pthread_create(&thread, NULL, wait_for_awaited, status) == 0);
+    await_sleep();
+    return thread;
+}
+
+static int describe(void *extra, MPI_Status *status)
+{
+    (void)extra;
+    return MPI_Status_set_elements(status, MPI_BYTE, 0);
+}
+
+static int let_be(void *extra)
+{
+    (void)extra;
+    return MPI_SUCCESS;
+}
+
+static int end_early(void *extra, int complete)
+{
+    CHECK(!complete);
+    return MPI_Grequest_complete(*(MPI_Request *)extra);
+}
+
+static void cancelled_while_awaited(void)
+{
+    MPI_Status status;
+    int flag = 0, value = 0;
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    for (in_any = 0; in_any < 2; in_any++) {
+        is_freed = 0;
+        SUCCEEDS(MPI_Grequest_start(describe, let_be, end_early, &given, &given));
+        pthread_t thread = sleep_for(given, &status);
+        SUCCEEDS(MPI_Cancel(&given));
+        CHECK(pthread_join(thread, NULL) == 0);
+
+        SUCCEEDS(MPI_Recv_init(&value, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &given));
+        SUCCEEDS(MPI_Start(&given));
+        thread = sleep_for(given, &status);
+        SUCCEEDS(MPI_Cancel(&given));
+        CHECK(pthread_join(thread, NULL) == 0);
+        SUCCEEDS(MPI_Test_cancelled(&status, &flag));
+        CHECK(flag);
+
+        /* Freed, it goes on, and so does the thread that waits. */
+        is_freed = 1;
+        SUCCEEDS(MPI_Start(&given));
+        thread = sleep_for(given, &status);
+        SUCCEEDS(MPI_Request_free(&given));
+        value = 7;
+        SUCCEEDS(MPI_Send(&value, 1, MPI_INT, 0, 9, MPI_COMM_SELF));
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(value == 7);
+    }
+}
+
+/* The sender makes the second partition ready when it hears that the first one has arrived. */
+static void arrived_while_awaited(void)
+{
+    int halves[2] = {0, 0}, flag = 0;
+    if (me == 0) {
+        SUCCEEDS(MPI_Precv_init(halves, 2, 1, MPI_INT, 1, PARTS, MPI_COMM_WORLD, MPI_INFO_NULL, &given));
+        for (in_any = 0; in_any < 2; in_any++) {
+            SUCCEEDS(MPI_Start(&given));
+            pthread_t thread = sleep_for(given, MPI_STATUS_IGNORE);
+            for (flag = 0; !flag;)
+                SUCCEEDS(MPI_Parrived(given, 0, &flag));
+            SUCCEEDS(MPI_Send(NULL, 0, MPI_INT, 1, GO, MPI_COMM_WORLD));
+            CHECK(pthread_join(thread, NULL) == 0);
+            CHECK(halves[0] == 1 && halves[1] == 2);
+        }
+    } else {
+        halves[0] = 1, halves[1] = 2;
+        SUCCEEDS(MPI_Psend_init(halves, 2, 1, MPI_INT, 0, PARTS, MPI_COMM_WORLD, MPI_INFO_NULL, &given));
+        for (int round = 0; round < 2; round++) {
+            SUCCEEDS(MPI_Start(&given));
+            SUCCEEDS(MPI_Pready(0, given));
+            SUCCEEDS(MPI_Recv(NULL, 0, MPI_INT, 0, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            SUCCEEDS(MPI_Pready(1, given));
+            SUCCEEDS(MPI_Wait(&given, MPI_STATUS_IGNORE));
+        }
+    }
+    SUCCEEDS(MPI_Request_free(&given));
+}
+
+/* Channels up to 134217727 are the program's: what it receives there are no messages of the interface. */
+static void channels(void)
+{
+    static const int numbers[] = {0x4d50, 0x4d51, 134217727};
+    rg_request received[3];
+    int cancelled = 0;
+    for (int k = 0; k < 3; k++)
+        CHECK(rg_irecv(NULL, 0, RG_ANY, RG_ANY, RG_CHANNEL(numbers[k]), &received[k]) == RG_OK);
+    SUCCEEDS(MPI_Grequest_start(describe, let_be, end_early, &given, &given));
+    SUCCEEDS(MPI_Grequest_complete(given));
+    SUCCEEDS(MPI_Wait(&given, MPI_STATUS_IGNORE));
+    for (int k = 0; k < 3; k++) {
+        CHECK(rg_cancel(received[k], &cancelled) == RG_OK && cancelled);
+        rg_wait(&received[k], NULL);
+    }
+}
+
+static void *look_around(void *unused)
+{
+    int flag;
+    while (!over)
+        SUCCEEDS(MPI_Request_get_status(given, &flag, MPI_STATUS_IGNORE));
+    return unused;
+}
+
+/* What MPI_Testall has found complete it completes, though another thread looks at the same just then. */
+static void tested_beside_looks(void)
+{
+    pthread_t thread;
+    int flag = 0, value = 0;
+    over = 0;
+    SUCCEEDS(MPI_Recv_init(&value, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &given));
+    CHECK(pthread_create(&thread, NULL, look_around, NULL) == 0);
+    for (int round = 0; round < 100000; round++) {
+        SUCCEEDS(MPI_Start(&given));
+        SUCCEEDS(MPI_Send(&round, 1, MPI_INT, 0, 9, MPI_COMM_SELF));
+        for (flag = 0; !flag;)
+            SUCCEEDS(MPI_Testall(1, &given, &flag, MPI_STATUSES_IGNORE));
+        CHECK(value == round);
+    }
+    over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+    SUCCEEDS(MPI_Request_free(&given));
 }
 
 /* MPI_Init allows one thread, and a session many. */
@@ -238,5 +495,15 @@ int main(int argc, char **argv)
         return play_threads(argc, argv, exchanges);
     if (strcmp(name, "places") == 0)
         return play_threads(argc, argv, places);
+    if (strcmp(name, "staged_operation") == 0)
+        return play_threads(argc, argv, staged_operation);
+    if (strcmp(name, "cancelled_while_awaited") == 0)
+        return play_threads(argc, argv, cancelled_while_awaited);
+    if (strcmp(name, "arrived_while_awaited") == 0)
+        return play_threads(argc, argv, arrived_while_awaited);
+    if (strcmp(name, "channels") == 0)
+        return play_threads(argc, argv, channels);
+    if (strcmp(name, "tested_beside_looks") == 0)
+        return play_threads(argc, argv, tested_beside_looks);
     return play(argc, argv, scenarios);
 }

@@ -4,6 +4,8 @@
 #include "mpi_check.h"
 #include "failing.h"
 
+#include <regatta.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +28,14 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 {
     int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
     return fails("pthread_create") ? EAGAIN : call(thread, attributes, begin, argument);
+}
+
+/* The message has come, and could not be received. */
+int rg_mrecv(rg_message *message, void *buf, size_t capacity, rg_status *status)
+{
+    int (*call)(rg_message *, void *, size_t, rg_status *) = dlsym(RTLD_NEXT, "rg_mrecv");
+    int code = call(message, buf, capacity, status);
+    return fails("rg_mrecv") ? RG_ERR_MEMORY : code;
 }
 
 enum { N = 64 };
@@ -105,10 +115,14 @@ static void memory(void)
     CHECK(class_of(code) == (size >= 4 ? MPI_ERR_SIZE : MPI_ERR_NO_MEM));
     code = MPI_Win_allocate_shared(last ? (MPI_Aint)1 << 60 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     CHECK(class_of(code) == MPI_ERR_NO_MEM || class_of(code) == MPI_ERR_RMA_SHARED);
-    failing = makes ? "memfd_create" : "";
-    FAILS(MPI_ERR_NO_MEM, MPI_Win_create(own, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    FAILS(MPI_ERR_NO_MEM, MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    failing = "";
+    /* One process alone shares memory with nobody. */
+    if (size > 1) {
+        FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate(last ? (MPI_Aint)1 << 45 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+        failing = makes ? "memfd_create" : "";
+        FAILS(MPI_ERR_NO_MEM, MPI_Win_create(own, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        FAILS(MPI_ERR_NO_MEM, MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        failing = "";
+    }
     goes_on();
     /* The last process can map neither the memory of all nor its own. */
     struct rlimit before, limit;
@@ -133,6 +147,36 @@ static void service(void)
     failing = "";
     CHECK(win == MPI_WIN_NULL);
     goes_on();
+}
+
+/* The last process, on another host, cannot receive requests for a while: they are errors of those who ask, and later ones are served. */
+static void unreceived(void)
+{
+    int last = size - 1;
+    long *memory, value = 0;
+    MPI_Win win = fresh_window(&memory);
+    memory[0] = 40 + me;
+    SUCCEEDS(MPI_Win_lock_all(0, win));
+    /* All have their lock. */
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == last)
+        failing = "rg_mrecv";
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == 0) {
+        FAILS(MPI_ERR_NO_MEM, MPI_Get(&value, 1, MPI_LONG, last, 0, 1, MPI_LONG, win));
+        SUCCEEDS(MPI_Put(&value, 1, MPI_LONG, last, 0, 1, MPI_LONG, win));
+        FAILS(MPI_ERR_NO_MEM, MPI_Win_flush(last, win));
+    }
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    failing = "";
+    SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == 0) {
+        FAILS(MPI_ERR_NO_MEM, (MPI_Put(&value, 1, MPI_LONG, last, 1, 1, MPI_LONG, win), MPI_Win_flush(last, win)));
+        SUCCEEDS(MPI_Get(&value, 1, MPI_LONG, last, 0, 1, MPI_LONG, win));
+        CHECK(value == 40 + last);
+    }
+    SUCCEEDS(MPI_Win_unlock_all(win));
+    SUCCEEDS(MPI_Win_free(&win));
 }
 
 static int keeps;
@@ -226,7 +270,7 @@ static void absent(void)
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"arguments", arguments}, {"memory", memory}, {"service", service}, {"ending", ending},
+        {"arguments", arguments}, {"memory", memory}, {"service", service}, {"unreceived", unreceived}, {"ending", ending},
         {"displaced", displaced}, {"absent", absent}, {NULL, NULL}};
     return play(argc, argv, scenarios);
 }

@@ -161,6 +161,14 @@ pub const fn channel(number: i32) -> Group {
     }
 }
 
+/// The first channel of the interfaces' own, up to the last one of all. Programs have those before it.
+pub const FIRST_LIBRARY_CHANNEL: i32 = 1 << 27;
+
+/// Returns a channel of an interface. PVM's are from 2²⁸ − 3 on, and executors of Python have some there, too; all others have theirs before that.
+pub const fn library_channel(number: i32) -> Group {
+    channel(FIRST_LIBRARY_CHANNEL + number)
+}
+
 /// `RG_BYTES` of `regatta.h`: an element of `n` bytes, for a user's operator.
 pub const fn bytes(n: c_int) -> c_int {
     0x10000 + n

@@ -1,4 +1,4 @@
-//! The members of a group agree, whoever dies meanwhile: on who survives (`shrink`), or on a flag (`agree`).
+//! The members of a group agree, whoever dies meanwhile: on who survives, or on a flag (`subject.rs`).
 //!
 //! The first member that is still there leads; if it goes, the next one does. Turns are numbered: a leader's are its rank, and
 //! that plus multiples of the number of members.
@@ -49,20 +49,14 @@ use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashMap;
 
-use crate::engine::Engine;
-use crate::epoch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::GroupId;
-use crate::making;
+use crate::groups::Groups;
 use crate::matching::{Select, TagSelect};
-use crate::request::Handle;
-use crate::send::Mode;
+use crate::numbers;
+use crate::request::{Handle, Mode};
+use crate::subject::Subject;
 use crate::transport::{Peer, Presence, Transport};
-
-/// Tags of agreements, on the collectives' context: beyond those of collectives, of revocations, and of the ends of groups.
-pub(crate) const TAGS: i32 = 0x5000_0000;
-const COUNT: u64 = 0x0fff_ffff;
-const _: () = assert!(TAGS + (COUNT as i32) < making::TAGS);
 
 /// Agreements that nobody needs any more are kept until so many later ones are decided: what others still say of them finds its place.
 const KEPT: u64 = 8;
@@ -76,24 +70,6 @@ pub(crate) struct Choice {
     floor: u64,
     /// By rank in the group.
     pub(crate) survives: Vec<bool>,
-}
-
-/// The question that an agreement answers, and what is known of that so far.
-pub(crate) enum Subject {
-    /// The survivors' group. The lowest group number that is free at all members heard from; the epoch is in the upper 32 bits.
-    Survivors(u64),
-    /// A flag.
-    Flag(Vote),
-}
-
-/// The part of members in an agreement on a flag: this one's, and of those that it has heard of as a leader.
-pub(crate) struct Vote {
-    /// The flags, and whom all of these have acknowledged.
-    pub(crate) flags: u64,
-    pub(crate) acknowledged: Vec<bool>,
-    /// Nobody waits for it any more when there is none.
-    pub(crate) request: Option<u32>,
-    pub(crate) into: Views,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,16 +96,16 @@ enum Lead {
 }
 
 /// One agreement. It stays when it is over: others may ask.
-pub(crate) struct Agreement {
+struct Agreement {
     number: u64,
     /// Its place among those of the group.
     sequence: u64,
     /// Of the old group, in rank order.
-    pub(crate) members: Vec<Peer>,
-    pub(crate) rank: usize,
-    pub(crate) context: u32,
+    members: Vec<Peer>,
+    rank: usize,
+    context: u32,
     tag: i32,
-    pub(crate) subject: Subject,
+    subject: Subject,
     /// All members heard of have decided those before this one.
     floor: u64,
     /// The turn in which this task leads, or would.
@@ -140,7 +116,7 @@ pub(crate) struct Agreement {
     adopted: Option<(usize, Choice)>,
     decided: bool,
     /// The caller has what came of it.
-    pub(crate) taken: bool,
+    taken: bool,
     /// The leader that told this task, itself perhaps.
     told_by: Option<usize>,
     lead: Lead,
@@ -180,7 +156,7 @@ impl Choice {
     }
 }
 
-/// A bit for each rank.
+/// Returns a bit for each rank.
 fn bits(ranks: &[bool]) -> impl Iterator<Item = u64> {
     let bit = |(at, &is): (usize, &bool)| (is as u64) << at;
     let parts = ranks.chunks(64);
@@ -193,39 +169,32 @@ fn from_bits(bits: &[u64], members: usize) -> Option<Vec<bool>> {
 }
 
 impl Agreement {
-    /// The choice is known and nothing is left to send.
+    /// Returns whether the choice is known and nothing is left to send.
     fn is_over(&self) -> bool {
         self.decided && self.out.is_empty() && self.sending.is_empty()
     }
 
-    /// The choice, when it is known and nothing is left to send.
-    pub(crate) fn outcome(&self) -> Option<&Choice> {
+    /// Returns the choice, when it is known and nothing is left to send.
+    fn outcome(&self) -> Option<&Choice> {
         let (_, choice) = self.adopted.as_ref().filter(|_| self.is_over())?;
         Some(choice)
     }
 
-    /// The choice that was adopted last, or decided.
-    pub(crate) fn choice(&self) -> Option<&Choice> {
-        self.adopted.as_ref().map(|(_, choice)| choice)
-    }
-
-    /// And nothing of it is on its way.
+    /// Returns whether it is over, and nothing of it is on its way.
     fn is_at_rest(&self) -> bool {
         self.is_over() && self.receiving.is_empty()
     }
 
-    /// And the caller has the outcome.
-    pub(crate) fn is_done_with(&self) -> bool {
+    /// Returns whether it is at rest, and the caller has the outcome.
+    fn is_done_with(&self) -> bool {
         self.taken && self.is_at_rest()
     }
 
-    /// This member's part, for a leader.
+    /// Returns this member's part, for a leader.
     fn state(&self, there: &[bool]) -> Vec<u64> {
         let nobody = vec![false; self.members.len()];
-        let (brings, acknowledged) = match &self.subject {
-            Subject::Survivors(free) => (*free, &nobody),
-            Subject::Flag(vote) => (vote.flags, &vote.acknowledged),
-        };
+        let (brings, acknowledged) = self.subject.brings();
+        let acknowledged = acknowledged.unwrap_or(&nobody);
         let mut state = vec![brings, 0, self.floor];
         state.extend(bits(there).chain(bits(acknowledged)));
         if let Some((turn, choice)) = &self.adopted {
@@ -233,22 +202,6 @@ impl Agreement {
             state.extend(choice.words());
         }
         state
-    }
-
-    /// The part of a member that has answered.
-    fn take_in(&mut self, brings: u64, acknowledged: &[bool], floor: u64) -> Option<()> {
-        match &mut self.subject {
-            // All would enter an epoch in which nobody believes, and wait for each other there.
-            Subject::Survivors(_) if brings >> 32 > epoch::MAX_EPOCH => {}
-            Subject::Survivors(free) => *free = (*free).max(brings),
-            Subject::Flag(vote) => {
-                vote.flags &= brings;
-                let both = vote.acknowledged.iter_mut().zip(acknowledged);
-                both.for_each(|(all, one)| *all &= one);
-            }
-        }
-        self.floor = self.floor.min(floor);
-        Some(())
     }
 
     fn send(&mut self, to: usize, kind: Kind, turn: usize, rest: &[u64]) {
@@ -263,12 +216,12 @@ impl Agreement {
         }
     }
 
-    /// The rank of the leader whose turn was answered last.
+    /// Returns the rank of the leader whose turn was answered last.
     fn followed(&self) -> Option<usize> {
         Some(self.answered.checked_sub(1)? % self.members.len())
     }
 
-    /// Whether what this task has adopted may have been decided, by another one than this, who would say so.
+    /// Returns whether what this task has adopted may have been decided, by another one than this, who would say so.
     fn is_bound(&self, by: usize, there: &[bool]) -> bool {
         let adopted = self.adopted.as_ref();
         let adopted = adopted.is_some_and(|(turn, _)| turn + 1 == self.answered);
@@ -276,7 +229,7 @@ impl Agreement {
         adopted && leader.is_some_and(|leader| leader != by)
     }
 
-    /// The outcome is known.
+    /// Notes that the outcome is known.
     fn decide(&mut self, choice: Choice, told_by: usize) {
         if !self.decided {
             self.adopted = Some((LAST, choice));
@@ -285,7 +238,7 @@ impl Agreement {
         self.told_by = Some(told_by);
     }
 
-    /// A message of the member with rank `from`. The members that this task reaches are `there`.
+    /// Handles a message of the member with rank `from`. The members that this task reaches are `there`.
     fn handle(&mut self, from: usize, words: &[u64], there: &[bool]) -> Option<()> {
         let (head, rest) = words.split_first()?;
         let turn = (head >> 8) as usize;
@@ -327,7 +280,9 @@ impl Agreement {
                 let (acknowledged, choice) = rest.split_at_checked(size.div_ceil(64))?;
                 self.reached[from] = from_bits(reached, size)?;
                 waiting[from] = false;
-                self.take_in(brings, &from_bits(acknowledged, size)?, floor)?;
+                let acknowledged = from_bits(acknowledged, size)?;
+                self.subject.take_in(brings, &acknowledged);
+                self.floor = self.floor.min(floor);
                 let last = self.adopted.as_ref().map(|(last, _)| *last + 1);
                 if adopted as usize > last.unwrap_or(0) {
                     let choice = Choice::from_words(choice, size)?;
@@ -340,7 +295,7 @@ impl Agreement {
         Some(())
     }
 
-    /// This task leads from the beginning, in a turn after this one.
+    /// Lets this task lead from the beginning, in a turn after this one.
     fn begin_later(&mut self, turn: usize) {
         let size = self.members.len();
         while self.turn <= turn {
@@ -350,7 +305,7 @@ impl Agreement {
         self.reached.iter_mut().for_each(Vec::clear);
     }
 
-    /// Whether a member has said that it reaches another one; of this task `there` says so.
+    /// Returns whether a member has said that it reaches another one; of this task `there` says so.
     fn reaches(&self, one: usize, other: usize, there: &[bool]) -> bool {
         let reached = if one == self.rank {
             there
@@ -360,7 +315,7 @@ impl Agreement {
         reached.get(other).is_some_and(|&reached| reached)
     }
 
-    /// All have answered. Of two that did not reach each other before one may have died since: then all are to be asked once more.
+    /// Returns whether all that have answered are to be asked once more: of two that did not reach each other before one may have died since.
     fn has_new_pairs(&mut self, there: &[bool]) -> bool {
         let ranks = (0..there.len()).filter(|&rank| there[rank] || rank == self.rank);
         let ranks: Vec<usize> = ranks.collect();
@@ -377,7 +332,7 @@ impl Agreement {
         new
     }
 
-    /// Another one leads, which may follow one that is gone for this task.
+    /// Asks another one, which leads, for the outcome: it may follow one that is gone for this task.
     fn want_of(&mut self, leader: usize) -> bool {
         let wants = leader > 0 && !self.decided && self.wants != Some(leader);
         if wants {
@@ -419,19 +374,33 @@ impl Agreement {
     }
 }
 
-impl<T: Transport> Engine<T> {
-    /// Begin to agree. Each member that lives does, in the same order.
-    pub(crate) fn start_agreement(&mut self, id: GroupId, subject: Subject) -> Result<u64> {
-        self.closed(id)?;
-        let number = self.agreed;
-        let group = self.group_mut(id)?;
-        group.agreements += 1;
-        let (sequence, rank, context) = (group.agreements, group.rank as usize, group.context + 1);
-        let members = group.peers();
+/// All agreements of a task.
+#[derive(Default)]
+pub(crate) struct Agreements {
+    list: Vec<Agreement>,
+    /// A message of one has come and was not looked at.
+    came: bool,
+    /// Number of agreements begun so far.
+    begun: u64,
+}
+
+impl Agreements {
+    /// Begins to agree. Each member that lives does, in the same order. Returns the number of the agreement.
+    pub(crate) fn start<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        id: GroupId,
+        subject: Subject,
+    ) -> Result<u64> {
+        groups.closed(id)?;
+        let number = self.begun;
+        let group = groups.group_mut(id)?;
+        let sequence = group.next_agreement();
+        let (rank, context, members) = (group.rank as usize, group.context + 1, group.peers());
         let of_group = |one: &&Agreement| one.context == context && !one.decided;
-        let undecided = self.agreements.iter().filter(of_group);
+        let undecided = self.list.iter().filter(of_group);
         let floor = undecided.map(|one| one.sequence).min();
-        self.agreements.push(Agreement {
+        self.list.push(Agreement {
             number,
             sequence,
             reached: vec![Vec::new(); members.len()],
@@ -439,7 +408,7 @@ impl<T: Transport> Engine<T> {
             members,
             rank,
             context,
-            tag: TAGS + (sequence & COUNT) as i32,
+            tag: numbers::of_agreement(sequence),
             subject,
             floor: floor.unwrap_or(sequence),
             turn: rank,
@@ -457,133 +426,179 @@ impl<T: Transport> Engine<T> {
             sending: Vec::new(),
             receiving: Vec::new(),
         });
-        self.agreed += 1;
-        self.run_agreements();
+        self.begun += 1;
+        self.run(groups);
         Ok(number)
     }
 
-    /// How many agreements are under way, or are kept for others who may ask.
-    pub fn agreements(&self) -> usize {
-        self.agreements.len()
+    /// Returns how many agreements are under way, or are kept for others who may ask.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
     }
 
-    /// An agreement that its caller waits for.
-    pub(crate) fn agreement(&mut self, number: u64) -> Option<&mut Agreement> {
-        let mut all = self.agreements.iter_mut();
-        all.find(|one| one.number == number)
+    /// Notes that a message of an agreement has come.
+    pub(crate) fn note_message(&mut self) {
+        self.came = true;
     }
 
-    /// Is this what members of an agreement, or of a group that is made, tell each other? It is taken in even where the buffer
-    /// for messages is full: it is little, and others wait for the answer.
-    pub(crate) fn is_agreement(context: u32, tag: i32) -> bool {
-        context % 2 == 1 && (epoch::TAG..=making::TAGS + making::COUNT).contains(&tag)
+    /// Returns the choice of an agreement and its members; `None` while it is not known.
+    pub(crate) fn outcome(&self, number: u64) -> Option<(&Choice, &[Peer])> {
+        let agreement = self.list.iter().find(|one| one.number == number)?;
+        Some((agreement.outcome()?, &agreement.members))
     }
 
-    /// Which ranks are there, this one aside.
-    fn others_there(&self, agreement: &Agreement) -> Vec<bool> {
-        let there = |&peer: &Peer| peer != self.me && self.presence(peer) == Presence::Here;
-        agreement.members.iter().map(there).collect()
-    }
-
-    /// Move every agreement along.
-    #[cold]
-    pub(crate) fn run_agreements(&mut self) -> bool {
-        // None, or they run already, and what comes meanwhile is looked at after that.
-        if self.agreements.is_empty() {
-            return false;
+    /// Notes that the caller of an agreement has what came of it.
+    pub(crate) fn take(&mut self, number: u64) {
+        if let Some(agreement) = self.list.iter_mut().find(|one| one.number == number) {
+            agreement.taken = true;
         }
+    }
+
+    /// Returns whether the group with this collectives' context has agreements.
+    pub(crate) fn has_any_of(&self, context: u32) -> bool {
+        self.list.iter().any(|one| one.context == context)
+    }
+
+    /// Returns whether its agreements are all over, and their callers have what came of them.
+    pub(crate) fn is_done_with(&self, context: u32) -> bool {
+        let mut of_it = self.list.iter().filter(|one| one.context == context);
+        of_it.all(Agreement::is_done_with)
+    }
+
+    /// Forgets its agreements.
+    pub(crate) fn forget(&mut self, context: u32) {
+        self.list.retain(|one| one.context != context);
+    }
+
+    /// Returns the contexts of groups of survivors that this task is about to have, and others may have already, with their epochs.
+    pub(crate) fn coming(&self) -> impl Iterator<Item = (u64, u32)> {
+        let groups = self.list.iter().filter(|one| one.subject.is_group());
+        let choices = groups.filter_map(|one| one.adopted.as_ref());
+        choices.map(|(_, choice)| (choice.words[0] >> 32, choice.words[0] as u32))
+    }
+
+    /// Drops the memory of the flag for which this request waits: nobody does any more. The others may, so the agreement goes on.
+    pub(crate) fn drop_vote(&mut self, request: u32) {
+        for agreement in &mut self.list {
+            agreement.subject.drop_request(request);
+        }
+    }
+
+    /// Moves every agreement along. Returns whether anything moved.
+    #[cold]
+    pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
-        // Taken out while they run: a message may complete at once and touch the engine.
-        let mut running = std::mem::take(&mut self.agreements);
-        let came = std::mem::take(&mut self.agreement_came);
-        self.epochs.agreements_run = true;
-        for agreement in &mut running {
+        let came = std::mem::take(&mut self.came);
+        for agreement in &mut self.list {
             let at_rest = |leader: usize| {
                 !came
                     && agreement.is_at_rest()
-                    && self.presence(agreement.members[leader]) == Presence::Here
+                    && groups.presence(agreement.members[leader]) == Presence::Here
             };
             if !agreement.told_by.is_some_and(at_rest) {
-                while self.run_agreement(agreement) {
+                while agreement.step(groups) {
                     moved = true;
                 }
-                self.end_vote(agreement);
+                agreement.end(groups);
             }
         }
-        self.stirred |= self.agreement_came || !running.iter().all(Agreement::is_at_rest);
-        self.epochs.agreements_run = false;
-        self.agreements = running;
         if moved {
-            self.forget_agreements();
+            self.forget_old();
         }
         moved
     }
 
+    /// Returns whether all agreements are over, with nothing on its way.
+    pub(crate) fn are_at_rest(&self) -> bool {
+        !self.came && self.list.iter().all(Agreement::is_at_rest)
+    }
+
     /// Forgets agreements that nobody needs any more.
-    fn forget_agreements(&mut self) {
+    fn forget_old(&mut self) {
         let mut floors = FxHashMap::default();
-        for one in &self.agreements {
+        for one in &self.list {
             if let Some(choice) = one.outcome() {
                 let floor = floors.entry(one.context).or_insert(choice.floor);
                 *floor = (*floor).max(choice.floor);
             }
         }
-        self.agreements.retain(|one| {
+        self.list.retain(|one| {
             let floor = floors.get(&one.context);
             let before = floor.is_some_and(|&floor| one.sequence + KEPT < floor);
             !(before && one.is_done_with())
         });
     }
+}
 
-    fn run_agreement(&mut self, agreement: &mut Agreement) -> bool {
-        let mut moved = self.listen(agreement);
-        let follows = agreement.followed().is_some_and(|leader| {
-            let leader = agreement.members[leader];
-            leader != self.me && self.presence(leader) == Presence::Here
-        });
-        moved |= agreement.answer_asked(follows);
-        moved |= self.lead(agreement, follows);
-        moved | self.speak(agreement)
+impl Agreement {
+    /// Returns which ranks are there, this one aside.
+    fn others_there<T: Transport>(&self, groups: &Groups<T>) -> Vec<bool> {
+        let is_there =
+            |&peer: &Peer| peer != groups.me() && groups.presence(peer) == Presence::Here;
+        self.members.iter().map(is_there).collect()
     }
 
-    /// Take in what has come.
-    fn listen(&mut self, agreement: &mut Agreement) -> bool {
+    /// Gives its caller what came of it, if that is known and the caller waits for a request.
+    fn end<T: Transport>(&mut self, groups: &mut Groups<T>) {
+        let Some((_, choice)) = self.adopted.as_ref().filter(|_| self.is_over()) else {
+            return;
+        };
+        let outcome = (choice.words, choice.survives[self.rank]);
+        let group = (&self.members[..], self.context);
+        self.taken |= self.subject.end(groups, group, outcome);
+    }
+
+    /// Takes in what has come, and says what there is to say. Returns whether anything moved.
+    fn step<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
+        let mut moved = self.listen(groups);
+        let follows = self.followed().is_some_and(|leader| {
+            let leader = self.members[leader];
+            leader != groups.me() && groups.presence(leader) == Presence::Here
+        });
+        moved |= self.answer_asked(follows);
+        moved |= self.lead(groups, follows);
+        moved | self.speak(groups)
+    }
+
+    /// Takes in what has come.
+    fn listen<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
         let mut select = Select {
-            context: agreement.context,
+            context: self.context,
             source: None,
-            tag: TagSelect::Exactly(agreement.tag),
+            tag: TagSelect::Exactly(self.tag),
         };
-        let longest = 8 * (7 + 3 * agreement.members.len().div_ceil(64));
-        while !self.unexpected.is_empty()
-            && let Some(message) = self.unexpected.find(&select)
-            && let Some(source) = self.unexpected.get(message).map(|found| found.source)
+        let longest = 8 * (7 + 3 * self.members.len().div_ceil(64));
+        while groups.waiting() > 0
+            && let Some(source) = groups.peek(&select).map(|found| found.source as Peer)
         {
             let Ok(into) = Scratch::new(longest) else {
                 break;
             };
             let into = into.part(0, longest);
             select.source = Some(source);
-            let from = agreement.members.iter().position(|&peer| peer == source);
-            match (self.start_receive(select, into.clone()), from) {
-                (Ok(handle), Some(from)) => agreement.receiving.push((from, handle, into)),
+            let from = self.members.iter().position(|&peer| peer == source);
+            match (groups.start_receive_of(select, into.clone()), from) {
+                (Ok(handle), Some(from)) => self.receiving.push((from, handle, into)),
                 // Of a stranger, or the sender is gone with half of it still to come.
-                (Ok(handle), None) => self.forget(handle),
+                (Ok(handle), None) => {
+                    groups.withdraw(handle);
+                }
                 (Err(_), _) => {}
             }
             select.source = None;
             moved = true;
         }
-        let receiving = std::mem::take(&mut agreement.receiving);
+        let receiving = std::mem::take(&mut self.receiving);
         for (from, handle, into) in receiving {
-            match self.finish(handle) {
-                Ok(None) => agreement.receiving.push((from, handle, into)),
+            match groups.finish(handle) {
+                Ok(None) => self.receiving.push((from, handle, into)),
                 Ok(Some((status, None))) => {
                     let bytes = into.part(0, status.length).to_vec();
                     // A message that makes no sense counts as not sent.
                     if let Ok(words) = fields::all::<u64>(&bytes) {
-                        let there = self.others_there(agreement);
-                        let _ = agreement.handle(from, &words, &there);
+                        let there = self.others_there(groups);
+                        let _ = self.handle(from, &words, &there);
                     }
                     moved = true;
                 }
@@ -594,97 +609,82 @@ impl<T: Transport> Engine<T> {
         moved
     }
 
-    /// The leader's next step, if this task is the leader. Another one may be followed, though.
-    fn lead(&mut self, agreement: &mut Agreement, follows: bool) -> bool {
-        let there = self.others_there(agreement);
-        let (turn, rank) = (agreement.turn, agreement.rank);
+    /// Takes the leader's next step, if this task is the leader. Another one may be followed, though.
+    fn lead<T: Transport>(&mut self, groups: &mut Groups<T>, follows: bool) -> bool {
+        let there = self.others_there(groups);
+        let (turn, rank) = (self.turn, self.rank);
         if let Some(leader) = there[..rank].iter().position(|&there| there) {
-            return agreement.want_of(leader);
+            return self.want_of(leader);
         }
-        let begun = matches!(agreement.lead, Lead::Asking(_) | Lead::Proposing(_));
-        if agreement.decided && begun {
+        let begun = matches!(self.lead, Lead::Asking(_) | Lead::Proposing(_));
+        if self.decided && begun {
             // By a later leader. A member that was asked may wait for this one.
-            agreement.lead = Lead::Not;
-        } else if agreement.answered > turn + 1 && !agreement.decided {
+            self.lead = Lead::Not;
+        } else if self.answered > turn + 1 && !self.decided {
             if !follows {
-                agreement.begin_later(agreement.answered - 1);
+                self.begin_later(self.answered - 1);
             }
             return !follows;
         }
         let waits = |waiting: &[bool]| (0..there.len()).any(|rank| waiting[rank] && there[rank]);
-        match &agreement.lead {
-            Lead::Not if !agreement.decided => {
-                agreement.answered = turn + 1;
-                agreement.send_all(&there, Kind::Ask, &[]);
-                agreement.lead = Lead::Asking(there);
+        match &self.lead {
+            Lead::Not if !self.decided => {
+                self.answered = turn + 1;
+                self.send_all(&there, Kind::Ask, &[]);
+                self.lead = Lead::Asking(there);
             }
             Lead::Asking(waiting) if !waits(waiting) => {
-                if agreement.adopted.is_none() && agreement.has_new_pairs(&there) {
-                    agreement.begin_later(turn);
+                if self.adopted.is_none() && self.has_new_pairs(&there) {
+                    self.begin_later(turn);
                     return true;
                 }
-                if agreement.adopted.is_none() && !self.has_survivors(agreement) {
+                if self.adopted.is_none() && !self.subject.has_numbers(groups, self.context) {
                     return false;
                 }
-                let choice = match agreement.adopted.take() {
+                let choice = match self.adopted.take() {
                     Some((_, choice)) => choice,
-                    None => self.choose(agreement, &there),
+                    None => self.choose(groups, &there),
                 };
-                agreement.send_all(&there, Kind::Propose, &choice.words());
-                agreement.adopted = Some((turn, choice));
-                agreement.lead = Lead::Proposing(there);
+                self.send_all(&there, Kind::Propose, &choice.words());
+                self.adopted = Some((turn, choice));
+                self.lead = Lead::Proposing(there);
             }
-            Lead::Not => agreement.notify_all(&there),
-            Lead::Proposing(waiting) if !waits(waiting) => agreement.notify_all(&there),
+            Lead::Not => self.notify_all(&there),
+            Lead::Proposing(waiting) if !waits(waiting) => self.notify_all(&there),
             _ => return false,
         }
         true
     }
 
-    /// Is there a number for the survivors, if there is to be a group of them? If all of the epoch are used up, in the next one.
-    fn has_survivors(&mut self, agreement: &Agreement) -> bool {
-        let Subject::Survivors(free) = agreement.subject else {
-            return true;
-        };
-        let number = self.epochs.survivors_number(free);
-        let found = self.epochs.survivors(number, agreement.context).is_some();
-        if !found {
-            self.enter_next_epoch();
-        }
-        found
-    }
-
-    /// The survivors are those that answered, are there and reach each other, the first in rank before others.
-    fn choose(&mut self, agreement: &Agreement, there: &[bool]) -> Choice {
-        let me = agreement.rank;
+    /// Chooses the survivors: those that answered, are there and reach each other, the first in rank before others.
+    fn choose<T: Transport>(&self, groups: &mut Groups<T>, there: &[bool]) -> Choice {
+        let me = self.rank;
         let mut survives = vec![false; there.len()];
         survives[me] = true;
-        let reaches = |one: usize, other: usize| agreement.reaches(one, other, there);
+        let reaches = |one: usize, other: usize| self.reaches(one, other, there);
         for rank in (0..there.len()).filter(|&rank| there[rank]) {
             let mut others = (0..there.len()).filter(|&other| survives[other]);
             survives[rank] = others.all(|other| reaches(rank, other) && reaches(other, rank));
         }
         let ranks = || 0..there.len();
         let is_apart = |rank: usize| !survives[rank] && ranks().any(|one| reaches(one, rank));
-        let words = match &agreement.subject {
-            Subject::Survivors(free) => self.new_group(agreement, *free, &survives),
-            Subject::Flag(vote) => self.verdict(agreement, vote, &survives),
-        };
+        let group = (&self.members[..], self.context);
+        let words = self.subject.words(groups, group, &survives);
         Choice {
             words,
             floor: match ranks().any(is_apart) {
                 true => 0,
-                false => agreement.floor,
+                false => self.floor,
             },
             survives,
         }
     }
 
-    /// Send what there is to say.
-    fn speak(&mut self, agreement: &mut Agreement) -> bool {
+    /// Sends what there is to say.
+    fn speak<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
         let mut kept = Vec::new();
-        for (to, words) in agreement.out.drain(..) {
+        for (to, words) in self.out.drain(..) {
             let length = 8 * words.len();
             let Ok(message) = Scratch::new(length) else {
                 kept.push((to, words));
@@ -692,11 +692,11 @@ impl<T: Transport> Engine<T> {
             };
             let message = message.part(0, length);
             message.fill(&fields::bytes_of_all(&words));
-            let (context, tag) = (agreement.context, agreement.tag);
-            match self.start_send(to, context, tag, message, Mode::Standard) {
-                Ok(handle) => agreement.sending.push(handle),
+            let (context, tag) = (self.context, self.tag);
+            match groups.start_send(to, context, tag, message, Mode::Standard) {
+                Ok(handle) => self.sending.push(handle),
                 // This host lacks something just now.
-                Err(crate::Error::System(_) | crate::Error::Memory(_)) => {
+                Err(Error::System(_) | Error::Memory(_)) => {
                     kept.push((to, words));
                     continue;
                 }
@@ -705,10 +705,10 @@ impl<T: Transport> Engine<T> {
             }
             moved = true;
         }
-        agreement.out = kept;
-        let before = agreement.sending.len();
-        let open = |handle: &Handle| matches!(self.finish(*handle), Ok(None));
-        agreement.sending.retain(open);
-        moved | (before != agreement.sending.len())
+        self.out = kept;
+        let before = self.sending.len();
+        let open = |handle: &Handle| matches!(groups.finish(*handle), Ok(None));
+        self.sending.retain(open);
+        moved | (before != self.sending.len())
     }
 }

@@ -18,15 +18,10 @@
 
 use regatta_wire::{Frame, Kind};
 
-use crate::agreement::Agreement;
-use crate::engine::Engine;
-use crate::revoke;
+use crate::agreement::Agreements;
+use crate::groups::{Freed, Groups};
+use crate::numbers::{DONE_TAG, FORGET_TAG};
 use crate::transport::{Peer, Presence, Transport};
-
-/// The tag of Done.
-const DONE: i32 = revoke::TAG - 1;
-/// The tag of Forget: the first of all tags of words that concern agreements.
-pub(crate) const TAG: i32 = DONE - 1;
 
 /// A group that is freed, and had agreements.
 struct Closing {
@@ -51,101 +46,106 @@ pub(crate) struct Closings {
 }
 
 impl Closings {
-    /// A word of a peer.
+    /// Notes a word of a peer.
     pub(crate) fn hear(&mut self, context: u32, from: Peer, tag: i32) {
         self.heard.push((context & !1, from, tag));
     }
 
-    /// The contexts of groups that are freed, with their members, whose agreements are kept.
+    /// Returns the contexts of groups that are freed, with their members, whose agreements are kept.
     pub(crate) fn contexts(&self) -> impl Iterator<Item = (u32, &[Peer])> {
         let list = self.list.iter();
         list.map(|one| (one.context, &one.members[..]))
     }
 
-    /// These contexts are used again.
+    /// Forgets words about contexts that are used again.
     pub(crate) fn forget_early(&mut self, is: impl Fn(u32) -> bool) {
         self.early.retain(|&(context, _)| !is(context));
         self.heard.retain(|&(context, ..)| !is(context));
     }
 
-    /// Is this the tag of such a word?
-    pub(crate) fn is_word(tag: i32) -> bool {
-        tag == DONE || tag == TAG
-    }
-}
-
-impl<T: Transport> Engine<T> {
-    /// A group is freed. Its agreements, if it had any, are forgotten when nobody needs them.
-    pub(crate) fn close_agreements(&mut self, context: u32, members: Vec<Peer>, rank: usize) {
-        let is_of = |one: &Agreement| one.context == context + 1;
-        let has_some = self.agreements.iter().any(is_of);
+    /// Notes that a group is freed. Its agreements, if it had any, are forgotten when nobody needs them. Returns whether it had some.
+    pub(crate) fn add(&mut self, agreements: &Agreements, freed: Freed) -> bool {
+        let Freed {
+            context,
+            members,
+            rank,
+        } = freed;
         let mut done = vec![false; members.len()];
-        self.closings.early.retain(|&(of, from)| {
+        self.early.retain(|&(of, from)| {
             let rank = members.iter().position(|&peer| peer == from);
             if let (true, Some(rank)) = (of == context, rank) {
                 done[rank] = true;
             }
             of != context
         });
+        let has_some = agreements.has_any_of(context + 1);
         if has_some {
-            self.closings.list.push(Closing {
+            self.list.push(Closing {
                 context,
                 members,
                 rank,
                 done,
                 told: None,
             });
-            self.stirred = true;
         }
+        has_some
     }
 
-    /// Deals with words that have come, and says what there is to say.
-    pub(crate) fn run_closings(&mut self) -> bool {
-        // A group would seem to have no agreements.
-        if self.epochs.agreements_run {
-            self.stirred = true;
-            return false;
-        }
-        let heard = std::mem::take(&mut self.closings.heard);
+    /// Handles words that have come, and says what there is to say. Returns whether anything moved.
+    pub(crate) fn run<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        agreements: &mut Agreements,
+    ) -> bool {
+        let heard = std::mem::take(&mut self.heard);
         let mut moved = !heard.is_empty();
         for (context, from, tag) in heard {
-            self.closing_word(context, from, tag);
+            self.word(groups, agreements, (context, from, tag));
         }
-        for at in (0..self.closings.list.len()).rev() {
-            moved |= self.run_closing(at);
+        for at in (0..self.list.len()).rev() {
+            moved |= self.step(groups, agreements, at);
         }
         moved
     }
 
-    fn closing_word(&mut self, context: u32, from: Peer, tag: i32) {
-        let mut list = self.closings.list.iter_mut();
-        let known = list.position(|it| it.context == context);
+    fn word<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        agreements: &mut Agreements,
+        (context, from, tag): (u32, Peer, i32),
+    ) {
+        let known = self.list.iter().position(|it| it.context == context);
         let rank = known.and_then(|at| {
-            let mut members = self.closings.list[at].members.iter();
+            let mut members = self.list[at].members.iter();
             members.position(|&peer| peer == from)
         });
         match (known, rank) {
-            (Some(at), Some(rank)) if tag == DONE => self.closings.list[at].done[rank] = true,
-            (Some(at), Some(_)) => self.forget_closing(at),
+            (Some(at), Some(rank)) if tag == DONE_TAG => self.list[at].done[rank] = true,
+            (Some(at), Some(_)) => self.forget(agreements, at),
             // Of a stranger.
             (Some(_), None) => {}
-            (None, _) if tag != DONE => {}
-            (None, _) if self.groups.id_of(context).is_some() => {
-                self.closings.early.push((context, from));
+            (None, _) if tag != DONE_TAG => {}
+            (None, _) if groups.table.id_of(context).is_some() => {
+                self.early.push((context, from));
             }
-            (None, _) => self.say(from, context, TAG),
+            (None, _) => say(groups, from, context, FORGET_TAG),
         }
     }
 
-    /// The next step of a group's end, if there is one.
-    fn run_closing(&mut self, at: usize) -> bool {
-        let one = &self.closings.list[at];
+    /// Takes the next step of a group's end. Returns whether there is one.
+    fn step<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        agreements: &mut Agreements,
+        at: usize,
+    ) -> bool {
+        let one = &self.list[at];
         let (context, rank) = (one.context, one.rank);
-        let mut of_it = self.agreements.iter();
-        if of_it.any(|it| it.context == context + 1 && !it.is_done_with()) {
+        if !agreements.is_done_with(context + 1) {
             return false;
         }
-        let is_there = |&peer: &Peer| peer != self.me && self.presence(peer) == Presence::Here;
+        let is_there =
+            |&peer: &Peer| peer != groups.me() && groups.presence(peer) == Presence::Here;
         let there: Vec<bool> = one.members.iter().map(is_there).collect();
         let others = (0..there.len()).filter(|&rank| there[rank]);
         let others: Vec<usize> = others.collect();
@@ -161,29 +161,29 @@ impl<T: Transport> Engine<T> {
             (false, false) if is_new => vec![one.members[first]],
             _ => Vec::new(),
         };
-        self.closings.list[at].told = Some(first);
-        let tag = if is_over { TAG } else { DONE };
+        self.list[at].told = Some(first);
+        let tag = if is_over { FORGET_TAG } else { DONE_TAG };
         for &peer in &to {
-            self.say(peer, context, tag);
+            say(groups, peer, context, tag);
         }
         if is_over {
-            self.forget_closing(at);
+            self.forget(agreements, at);
         }
         is_over || !to.is_empty()
     }
 
-    fn forget_closing(&mut self, at: usize) {
-        let one = self.closings.list.swap_remove(at);
-        self.agreements.retain(|it| it.context != one.context + 1);
+    fn forget(&mut self, agreements: &mut Agreements, at: usize) {
+        let one = self.list.swap_remove(at);
+        agreements.forget(one.context + 1);
     }
+}
 
-    fn say(&mut self, to: Peer, context: u32, tag: i32) {
-        let frame = Frame {
-            kind: Kind::Eager,
-            context: context + 1,
-            tag,
-        };
-        // One that cannot be told any more is gone itself.
-        let _ = self.send_or_queue(to, frame, &[]);
-    }
+fn say<T: Transport>(groups: &mut Groups<T>, to: Peer, context: u32, tag: i32) {
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: context + 1,
+        tag,
+    };
+    // One that cannot be told any more is gone itself.
+    let _ = groups.send_or_queue(to, frame, &[]);
 }

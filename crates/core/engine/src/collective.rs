@@ -1,478 +1,412 @@
-//! The collectives as schedules. Each function says its algorithm and its rounds.
+//! Collectives: started, to complete later as a request; or begun by a caller that waits, and carried on as far as they go.
 //!
-//! All are started by every member of the group in the same order. Memory of all views must stay
-//! valid until the request is complete. Sizes are checked by the callers that know them.
+//! A caller that waits calls [`Engine::begin`], then [`Engine::poll`] until nothing is awaited any more. In between it waits, for what that
+//! says, in its own way.
 
-use regatta_memory::combine::{Element, Operator};
 use regatta_memory::views::Views;
 
+use crate::algorithm::{Algorithm, Facts, choose};
+use crate::contributions::COLLECTIVE_BUFFER_DEPTH;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
-use crate::reduction::{
-    combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
-    shared_allreduce,
-};
+use crate::matching::{Select, TagSelect};
+use crate::operation::{Kind, Operation};
 use crate::request::Handle;
-use crate::schedule::{Step, Steps};
-use crate::transport::Transport;
-use crate::tree::{self, Tree};
+use crate::request::Mode;
+use crate::round::{LED_FROM, Need, Round};
+use crate::transport::{Part, Peer, Transport};
 
-/// Where each member's part lies in a buffer: length and offset by rank.
-#[derive(Clone, Debug)]
-pub enum Parts {
-    /// All alike, one after the other.
-    Even(usize),
-    /// Each its own.
-    Listed(Vec<(usize, usize)>),
+/// Number of rounds to which a member contributes before it waits for the others. These and the round that it waits for fill half of a
+/// collective buffer. The rounds of the next exchange fill the other half, so they can begin before these are read.
+const ROUNDS_AHEAD: usize = COLLECTIVE_BUFFER_DEPTH as usize / 2 - 1;
+
+/// A collective whose caller waits.
+#[derive(Debug)]
+pub struct Collective {
+    group: GroupId,
+    operation: Operation,
+    rank: u32,
+    size: u32,
+    stage: Stage,
 }
 
-impl Parts {
-    /// Length and offset of a member's part.
-    pub fn of(&self, rank: u32) -> (usize, usize) {
-        match self {
-            Parts::Even(len) => (*len, *len * rank as usize),
-            Parts::Listed(list) => list[rank as usize],
+// On its caller's stack: a box would be an allocation.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+enum Stage {
+    /// A message, or a schedule of messages.
+    Messages(Handle),
+    Rounds(Rounds),
+    /// The name of a collective buffer comes, for the first time; see `room`.
+    Naming(Handle, Views),
+    /// Across hosts: members on this host contribute.
+    Contributing(Round),
+    /// Across hosts: this member leads its host, and the leaders exchange.
+    Exchanging(Round, Handle),
+    Over,
+}
+
+/// Rounds of which each moves so many bytes of each part, until all have been moved.
+#[derive(Debug)]
+struct Rounds {
+    each: usize,
+    len: usize,
+    /// Bytes of the rounds that have begun.
+    begun: usize,
+    /// Rounds to which this member has contributed, and which it reads with the next one that it waits for; and their first byte.
+    ahead: [Option<(Round, usize)>; ROUNDS_AHEAD],
+    /// The one that is awaited, and its first byte.
+    open: Option<(Round, usize)>,
+}
+
+/// What a collective waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// Nothing: it is over.
+    Nothing,
+    /// The end of a request; once that is known, to be told by [`Collective::request_ended`].
+    Request(Handle),
+    /// The others' contributions to [`Collective::round`].
+    Round,
+}
+
+impl Collective {
+    /// Size of the working memory that [`Engine::poll`] needs, in bytes; an element that is longer ([`Collective::element`]) needs its own size.
+    pub const WORK_BYTES: usize = 4096;
+
+    fn new(group: GroupId, operation: Operation, (rank, size): (u32, u32), stage: Stage) -> Self {
+        Collective {
+            group,
+            operation,
+            rank,
+            size,
+            stage,
         }
     }
 
-    /// Length of the longest part.
-    pub fn longest(&self) -> usize {
-        match self {
-            Parts::Even(len) => *len,
-            Parts::Listed(list) => list.iter().map(|part| part.0).max().unwrap_or(0),
+    /// Bytes of an element that is combined.
+    pub fn element(&self) -> usize {
+        let what = self.operation.reduction.as_ref();
+        what.map_or(0, |what| what.element.size())
+    }
+
+    /// Returns the round that is awaited.
+    pub fn round(&mut self) -> Option<&mut Round> {
+        match &mut self.stage {
+            Stage::Rounds(rounds) => rounds.open.as_mut().map(|(round, _)| round),
+            Stage::Contributing(round) => Some(round),
+            _ => None,
         }
     }
 
-    /// A member's part of `whole`.
-    pub fn cut(&self, whole: &Views, rank: u32) -> Views {
-        let (len, offset) = self.of(rank);
-        whole.part(offset, len)
-    }
-}
-
-/// The operands of a reduction.
-#[derive(Clone, Copy, Debug)]
-pub struct Reduction {
-    /// The operator.
-    pub operator: Operator,
-    /// The elements.
-    pub element: Element,
-    /// How many.
-    pub count: usize,
-}
-
-impl Reduction {
-    /// Bytes of all elements.
-    pub fn bytes(&self) -> usize {
-        self.count * self.element.size()
+    /// Returns whether it now takes rounds on each host, between which the hosts' leaders exchange.
+    pub fn crosses(&self) -> bool {
+        matches!(self.stage, Stage::Contributing(_) | Stage::Exchanging(..))
     }
 
-    pub(crate) fn combine(&self, from: Views, inout: Views) -> Step {
-        self.combine_part(from, inout, self.count)
-    }
-
-    pub(crate) fn combine_part(&self, from: Views, inout: Views, count: usize) -> Step {
-        Step::Combine {
-            operator: self.operator,
-            element: self.element,
-            count,
-            from,
-            inout,
+    /// Notes that the request that was awaited has ended well.
+    pub fn request_ended(&mut self) {
+        match &mut self.stage {
+            Stage::Messages(handle) | Stage::Naming(handle, _) | Stage::Exchanging(_, handle) => {
+                *handle = Handle::COMPLETE;
+            }
+            _ => {}
         }
+    }
+}
+
+impl Rounds {
+    fn new(each: usize, len: usize) -> Rounds {
+        Rounds {
+            each,
+            len,
+            begun: 0,
+            ahead: Default::default(),
+            open: None,
+        }
+    }
+
+    /// Bytes of the round that begins at byte `from`.
+    fn bytes(&self, from: usize) -> (usize, usize) {
+        (from, self.each.min(self.len - from))
     }
 }
 
 impl<T: Transport> Engine<T> {
-    fn shape(&self, group: GroupId) -> Result<(u32, u32)> {
-        let group = self.group(group)?;
+    /// Returns what the choice of an algorithm rests on.
+    fn facts(&mut self, id: GroupId, operation: &Operation, waits: bool) -> Result<Facts> {
+        let group = self.group(id)?;
+        let members = group.size();
+        let own = group.collective_buffer.as_ref();
+        let own = own.map(|buffer| self.transport().collective_buffer_capacity(buffer));
+        let may_get_one = !group.is_buffer_known;
+        // Who share a collective buffer are on one host.
+        let hosts = match own {
+            Some(_) => None,
+            None => self.hosts(id, 0)?,
+        };
+        let across = hosts.as_ref();
+        let is_block = |views: &Option<Views>| {
+            let block = |views: &Views| views.contiguous().is_some();
+            views.as_ref().is_none_or(block)
+        };
+        let divisible = match operation.kind {
+            Kind::Alltoall => operation.is_even(),
+            _ => is_block(&operation.input) && is_block(&operation.output),
+        };
+        let what = operation.reduction.as_ref();
+        Ok(Facts {
+            bytes: operation.bytes(),
+            members,
+            hosts: across.map_or(1, |hosts| hosts.count()),
+            most_on_a_host: across.map_or(members as usize, |hosts| hosts.most()),
+            contribution: own.or_else(|| {
+                let is_possible = across.is_some() || may_get_one;
+                is_possible.then(|| self.transport().contribution_limit(members))
+            }),
+            waits,
+            commutative: what.is_none_or(|what| what.operator.commutative()),
+            divisible,
+        })
+    }
+
+    /// Returns this task's rank and the size of a group in which a collective makes sense.
+    fn place_in(&self, id: GroupId, operation: &Operation) -> Result<(u32, u32)> {
+        operation.check()?;
+        let group = self.closed(id)?;
+        operation.check_root(group.size())?;
         Ok((group.rank, group.size()))
     }
 
-    fn check_root(&self, group: GroupId, root: u32) -> Result<(u32, u32)> {
-        let (rank, size) = self.shape(group)?;
-        if root >= size {
-            return Err(Error::Task(root as i64));
-        }
-        Ok((rank, size))
+    /// Starts a collective, which completes later. All members of the group start theirs in the same order.
+    pub fn start(&mut self, id: GroupId, operation: &Operation) -> Result<Handle> {
+        self.place_in(id, operation)?;
+        let facts = self.facts(id, operation, false)?;
+        let steps = self.steps(id, operation, choose(operation.kind, &facts))?;
+        self.start_schedule(id, steps)
     }
 
-    /// Dissemination: in round `k` tell the member `2^k` on and hear from the one `2^k` back; across hosts their
-    /// leaders do.
-    pub fn start_barrier(&mut self, group: GroupId) -> Result<Handle> {
-        let (rank, size) = self.shape(group)?;
-        if let Some(hosts) = self.hosts(group, 0)? {
-            return self.start_schedule(group, tree::barrier(&hosts, rank));
+    /// Begins a collective whose caller waits for it, as [`Engine::start`] does.
+    pub fn begin(&mut self, id: GroupId, operation: Operation) -> Result<Collective> {
+        let place = self.place_in(id, &operation)?;
+        if self.is_alone(id) {
+            operation.do_alone();
+            return Ok(Collective::new(id, operation, place, Stage::Over));
         }
-        let mut steps = Steps::default();
-        let mut distance = 1;
-        while distance < size {
-            steps.push(Step::Receive(
-                (rank + size - distance) % size,
-                Views::none(),
-            ));
-            steps.push(Step::Send((rank + distance) % size, Views::none()));
-            steps.push(Step::Wait);
-            distance *= 2;
-        }
-        self.start_schedule(group, steps)
+        let stage = self.first_stage(id, &operation, place.0)?;
+        Ok(Collective::new(id, operation, place, stage))
     }
 
-    /// A binomial tree from the root; large messages go through it in segments, so that a member
-    /// passes one on while it receives the next.
-    pub fn start_broadcast(&mut self, group: GroupId, root: u32, buffer: Views) -> Result<Handle> {
-        const SEGMENT: usize = 128 << 10;
-        let (_, size) = self.check_root(group, root)?;
-        let Tree { parent, children } = self.tree_for(group, root, buffer.len())?;
-        let is_across = self.hosts(group, 0)?.is_some();
-        let mut steps = Steps::default();
-        // All members cut alike, so by length alone; only those that relay have to wait between
-        // segments. Strided memory has no parts: its bytes go through memory that has.
-        let total = buffer.len();
-        let cut = if size > 2 { SEGMENT } else { usize::MAX };
-        let staged = total > cut && buffer.contiguous().is_none();
-        let whole = match staged {
-            true => steps.scratch(total),
-            false => buffer.clone(),
+    /// Returns how a collective begins, by the algorithm that it takes.
+    fn first_stage(&mut self, id: GroupId, operation: &Operation, rank: u32) -> Result<Stage> {
+        let facts = self.facts(id, operation, true)?;
+        let algorithm = choose(operation.kind, &facts);
+        if matches!(algorithm, Algorithm::Rounds(_) | Algorithm::Crossing)
+            && let Some((handle, name)) = self.start_room(id)?
+        {
+            return Ok(Stage::Naming(handle, name));
+        }
+        Ok(match algorithm {
+            Algorithm::Rounds(each) => Stage::Rounds(Rounds::new(each, facts.bytes)),
+            Algorithm::Message => {
+                let pair = self.pair(id)?;
+                Stage::Messages(self.start_message(operation, rank, pair)?)
+            }
+            Algorithm::Crossing => self.contribute_here(id, operation)?,
+            algorithm => {
+                let steps = self.steps(id, operation, algorithm)?;
+                Stage::Messages(self.start_schedule(id, steps)?)
+            }
+        })
+    }
+
+    /// Begins a broadcast between two, of whose message the other one, context and tag are known.
+    pub fn begin_message(
+        &mut self,
+        id: GroupId,
+        operation: Operation,
+        rank: u32,
+        message: (Peer, u32, i32),
+    ) -> Result<Collective> {
+        let stage = Stage::Messages(self.start_message(&operation, rank, message)?);
+        Ok(Collective::new(id, operation, (rank, 2), stage))
+    }
+
+    fn start_message(
+        &mut self,
+        operation: &Operation,
+        rank: u32,
+        (peer, context, tag): (Peer, u32, i32),
+    ) -> Result<Handle> {
+        let views = operation.out();
+        if rank == operation.root {
+            return self.start_send(peer, context, tag, views, Mode::Standard);
+        }
+        let select = Select {
+            context,
+            source: Some(peer),
+            tag: TagSelect::Exactly(tag),
         };
-        if staged && parent.is_none() {
-            steps.push(Step::Copy(buffer.clone(), whole.clone()));
+        self.start_receive(select, views)
+    }
+
+    /// Across hosts, once this one's collective buffer is known. A host that has none does its part by messages.
+    fn contribute_here(&mut self, id: GroupId, operation: &Operation) -> Result<Stage> {
+        if let Some(round) = self.cross(id, &operation.given())? {
+            return Ok(Stage::Contributing(round));
         }
-        let mut from = 0;
+        let facts = self.facts(id, operation, false)?;
+        let steps = self.steps(id, operation, choose(operation.kind, &facts))?;
+        Ok(Stage::Messages(self.start_schedule(id, steps)?))
+    }
+
+    /// Carries a collective on as far as it goes without waiting. `work` is memory in which contributions are combined: [`Collective::WORK_BYTES`] bytes,
+    /// or one element if that is longer. After an error, as after one of waiting, [`Engine::give_up`] is to be called.
+    pub fn poll(&mut self, collective: &mut Collective, work: &Views) -> Result<Awaits> {
+        let Collective {
+            group,
+            operation,
+            stage,
+            ..
+        } = collective;
+        let place = (collective.rank, collective.size);
         loop {
-            let len = (total - from).min(cut);
-            let piece = match total > cut {
-                true => whole.part(from, len),
-                false => whole.clone(),
+            match stage {
+                Stage::Over => return Ok(Awaits::Nothing),
+                Stage::Messages(handle) => {
+                    if !self.has_ended(*handle)? {
+                        return Ok(Awaits::Request(*handle));
+                    }
+                    *stage = Stage::Over;
+                }
+                Stage::Rounds(rounds) => {
+                    if !self.advance_rounds(*group, operation, place, rounds, work)? {
+                        return Ok(Awaits::Round);
+                    }
+                    *stage = Stage::Over;
+                }
+                Stage::Naming(handle, name) => {
+                    if !self.has_ended(*handle)? {
+                        return Ok(Awaits::Request(*handle));
+                    }
+                    self.enter_room(*group, name)?;
+                    // An error from now on is none of the step for the name.
+                    *stage = Stage::Over;
+                    *stage = self.first_stage(*group, operation, place.0)?;
+                }
+                Stage::Contributing(round) => {
+                    if !self.round_complete(round) {
+                        return Ok(Awaits::Round);
+                    }
+                    match self.lead_or_follow(operation, round, work)? {
+                        None => *stage = Stage::Over,
+                        Some(exchange) => {
+                            if let Stage::Contributing(round) =
+                                std::mem::replace(stage, Stage::Over)
+                            {
+                                *stage = Stage::Exchanging(round, exchange);
+                            }
+                        }
+                    }
+                }
+                Stage::Exchanging(round, handle) => {
+                    if !self.has_ended(*handle)? {
+                        return Ok(Awaits::Request(*handle));
+                    }
+                    self.end_crossing(round, &operation.out());
+                    *stage = Stage::Over;
+                }
+            }
+        }
+    }
+
+    /// Returns whether a request has ended, well.
+    fn has_ended(&mut self, handle: Handle) -> Result<bool> {
+        match self.finish(handle)? {
+            None => Ok(false),
+            Some((_, None)) => Ok(true),
+            Some((_, Some(error))) => Err(error),
+        }
+    }
+
+    /// Reads the awaited round once it is complete, and contributes to the next ones. Returns true when all rounds are over, false while one is awaited.
+    fn advance_rounds(
+        &mut self,
+        id: GroupId,
+        operation: &Operation,
+        place: (u32, u32),
+        rounds: &mut Rounds,
+        work: &Views,
+    ) -> Result<bool> {
+        let ahead = if place.1 > LED_FROM { 0 } else { ROUNDS_AHEAD };
+        loop {
+            if let Some((round, _)) = &mut rounds.open
+                && !self.round_complete(round)
+            {
+                return Ok(false);
+            }
+            if let Some((round, from)) = rounds.open.take() {
+                let slot = rounds.ahead.iter_mut().find(|slot| slot.is_none());
+                match slot {
+                    Some(slot) if round.is_read_later() => *slot = Some((round, from)),
+                    _ => {
+                        for (round, from) in rounds.ahead.iter().flatten() {
+                            let stretch = rounds.bytes(*from);
+                            self.read_round(operation, place, round, stretch, work);
+                        }
+                        self.read_round(operation, place, &round, rounds.bytes(from), work);
+                        self.end_round(round);
+                        rounds.ahead = Default::default();
+                        if rounds.begun >= rounds.len {
+                            operation.keep_own(operation.kind, place.0);
+                            return Ok(true);
+                        }
+                    }
+                }
+            }
+            let (from, n) = rounds.bytes(rounds.begun);
+            let is_last = from + n >= rounds.len;
+            let is_ahead = rounds.ahead.iter().take(ahead).any(Option::is_none);
+            let (need, gives) = match operation.needs(place.0) {
+                (Need::Everyone, _) if is_ahead && !is_last => (Need::Later, true),
+                needs => needs,
             };
-            if let Some(parent) = parent {
-                steps.push(Step::Receive(parent, piece.clone()));
-                if !children.is_empty() {
-                    steps.push(Step::Wait);
-                }
-            }
-            // Deepest subtree first.
-            let to = children.iter().rev().copied();
-            match is_across && children.len() > 1 {
-                true => steps.push(Step::SendToAll(to.collect(), piece.clone())),
-                false => steps.extend(to.map(|child| Step::Send(child, piece.clone()))),
-            }
-            from += len;
-            if from >= total {
-                break;
-            }
+            let gives = gives.then(|| operation.contribution(operation.kind, place, (from, n)));
+            rounds.open = Some((self.begin_round(id, need, gives)?, from));
+            rounds.begun += n;
         }
-        if staged && parent.is_some() {
-            steps.push(Step::Wait);
-            steps.push(Step::Copy(whole, buffer));
-        }
-        self.start_schedule(group, steps)
     }
 
-    /// Up a tree. An operator that is not commutative gets its operands in rank order: by the tree of one host, to rank
-    /// 0, which passes the result on where the root is another.
-    pub fn start_reduce(
+    /// Across hosts, when all contributions that this member waits for are there: takes the result; or, if it leads its host, begins to exchange
+    /// what has been gathered here.
+    fn lead_or_follow(
         &mut self,
-        group: GroupId,
-        root: u32,
-        input: Views,
-        output: Views,
-        what: Reduction,
-    ) -> Result<Handle> {
-        let (rank, size) = self.check_root(group, root)?;
-        let mut steps = Steps::default();
-        let turn = if what.operator.commutative() { root } else { 0 };
-        let mine = if rank == root && turn == root {
-            output.clone()
-        } else {
-            steps.scratch(what.bytes())
+        operation: &Operation,
+        round: &Round,
+        work: &Views,
+    ) -> Result<Option<Handle>> {
+        let (output, what) = (operation.out(), operation.reduction.as_ref());
+        let Some(members) = self.leads(round) else {
+            let total = operation.bytes();
+            self.collect(round, 0, Part { offset: 0, total }, &output);
+            return Ok(None);
         };
-        let tree = match what.operator.commutative() {
-            true => self.tree(group, turn)?,
-            false => Tree::flat(rank, size, 0),
-        };
-        steps.push(Step::Copy(input, mine.clone()));
-        combine_up(&mut steps, &tree, &mine, what);
-        if turn != root {
-            if rank == turn {
-                steps.push(Step::Send(root, mine));
-            } else if rank == root {
-                steps.push(Step::Receive(turn, output));
-            }
+        if let Some(what) = what {
+            operation.given().copy_to(&output);
+            self.fold_others(round, members, &output, what, work);
         }
-        self.start_schedule(group, steps)
+        self.start_exchange(round, &output, what).map(Some)
     }
 
-    /// Two tasks: exchange and combine, or half of the work for each; larger and commutative: a ring of partial sums, then a
-    /// ring of results (each task moves twice the data whatever their number), or across hosts a part of the work for
-    /// each member. Otherwise: reduce to rank 0, then broadcast.
-    pub fn start_allreduce(
-        &mut self,
-        group: GroupId,
-        input: Views,
-        output: Views,
-        what: Reduction,
-    ) -> Result<Handle> {
-        const RING_FROM: usize = 64 << 10;
-        const HALVES_FROM: usize = 16 << 10;
-        let (rank, size) = self.shape(group)?;
-        let mut steps = Steps::default();
-        let has_parts = input.contiguous().is_some() && output.contiguous().is_some();
-        if size == 2
-            && what.bytes() >= HALVES_FROM
-            && what.operator.commutative()
-            && has_parts
-            && self.hosts(group, 0)?.is_none()
-        {
-            pair_allreduce(&mut steps, rank, &input, &output, what);
-        } else if size == 2 && what.bytes() < RING_FROM && what.operator.commutative() {
-            let is_across = self.hosts(group, 0)?.is_some();
-            exchange_allreduce(&mut steps, (1 - rank, is_across), input, output, what);
-        } else if what.bytes() >= RING_FROM
-            && what.operator.commutative()
-            && let Some(hosts) = self.hosts(group, 0)?
-        {
-            // Memory that is not one block has no parts.
-            let from = match input.contiguous() {
-                Some(_) => input,
-                None => {
-                    steps.push(Step::Copy(input, output.clone()));
-                    output.clone()
-                }
-            };
-            shared_allreduce(&mut steps, &hosts, rank, &from, &output, what);
-        } else if what.bytes() >= RING_FROM && what.operator.commutative() && size > 1 {
-            ring_allreduce(&mut steps, (rank, size), input, output, what);
-        } else if what.operator.commutative()
-            && let Some(hosts) = self.hosts(group, 0)?
-        {
-            leaders_allreduce(&mut steps, &hosts, rank, input, &output, what);
-        } else {
-            let tree = Tree::flat(rank, size, 0);
-            steps.push(Step::Copy(input, output.clone()));
-            combine_up(&mut steps, &tree, &output, what);
-            send_down(&mut steps, &tree, &output);
-        }
-        self.start_schedule(group, steps)
-    }
-
-    /// A chain: each adds its own to what comes from below and passes it up.
-    pub fn start_scan(
-        &mut self,
-        group: GroupId,
-        input: Views,
-        output: Views,
-        what: Reduction,
-    ) -> Result<Handle> {
-        let (rank, size) = self.shape(group)?;
-        let bytes = what.bytes();
-        let mut steps = Steps::default();
-        steps.push(Step::Copy(input, output.clone()));
-        if rank > 0 {
-            let below = steps.scratch(bytes);
-            steps.push(Step::Receive(rank - 1, below.clone()));
-            steps.push(Step::Wait);
-            steps.push(what.combine(below, output.clone()));
-        }
-        if rank + 1 < size {
-            steps.push(Step::Send(rank + 1, output));
-        }
-        self.start_schedule(group, steps)
-    }
-
-    /// As a scan, of the ranks below this one: what comes from below is the result. The output of rank 0 is left alone.
-    pub fn start_exscan(
-        &mut self,
-        group: GroupId,
-        input: Views,
-        output: Views,
-        what: Reduction,
-    ) -> Result<Handle> {
-        let (rank, size) = self.shape(group)?;
-        let mut steps = Steps::default();
-        let passes_on = rank + 1 < size;
-        if rank == 0 {
-            if passes_on {
-                steps.push(Step::Send(1, input));
+    /// Gives a collective up: the others must not wait for this member, which goes no further.
+    pub fn give_up(&mut self, collective: &Collective, error: &Error) {
+        match &collective.stage {
+            Stage::Contributing(round) | Stage::Exchanging(round, _) => {
+                self.fail_crossing(round, error);
             }
-            return self.start_schedule(group, steps);
+            Stage::Naming(..) => self.fail_room(collective.group, error),
+            _ => {}
         }
-        // Input and output may be one.
-        let mut upto = Views::none();
-        if passes_on {
-            upto = steps.scratch(what.bytes());
-            steps.push(Step::Copy(input, upto.clone()));
-        }
-        steps.push(Step::Receive(rank - 1, output.clone()));
-        if passes_on {
-            steps.push(Step::Wait);
-            steps.push(what.combine(output, upto.clone()));
-            steps.push(Step::Send(rank + 1, upto));
-        }
-        self.start_schedule(group, steps)
-    }
-
-    /// Each combines its own part, which all others send it: at increasing distances, two at a time. An operator that is not
-    /// commutative gets its operands in rank order. `parts` are those of the input, in bytes; the output is this member's, and may
-    /// be the front of the input.
-    pub fn start_reduce_scatter(
-        &mut self,
-        group: GroupId,
-        input: Views,
-        output: Views,
-        parts: &Parts,
-        what: Reduction,
-    ) -> Result<Handle> {
-        let (rank, size) = self.shape(group)?;
-        let mut steps = Steps::default();
-        let (own, _) = parts.of(rank);
-        let what = Reduction {
-            count: own / what.element.size().max(1),
-            ..what
-        };
-        let mine = steps.scratch(own);
-        let theirs = steps.scratch(own);
-        let gives = |to: u32| match parts.of(to).0 {
-            0 => None,
-            _ => Some(Step::Send(to, parts.cut(&input, to))),
-        };
-        if what.operator.commutative() {
-            steps.push(Step::Copy(parts.cut(&input, rank), mine.clone()));
-            for distance in 1..size {
-                let from = (rank + size - distance) % size;
-                if own > 0 {
-                    steps.push(Step::Receive(from, theirs.clone()));
-                }
-                steps.extend(gives((rank + distance) % size));
-                steps.push(Step::Wait);
-                if own > 0 {
-                    steps.push(what.combine(theirs.clone(), mine.clone()));
-                }
-            }
-        } else {
-            // Nobody waits before it has sent, so each can take the parts in the order of the ranks.
-            steps.extend((0..size).filter(|&to| to != rank).filter_map(gives));
-            for from in (0..size).filter(|_| own > 0) {
-                let into = if from == 0 { &mine } else { &theirs };
-                if from == rank {
-                    steps.push(Step::Copy(parts.cut(&input, rank), into.clone()));
-                } else {
-                    let come = steps.start(Step::Receive(from, into.clone()));
-                    steps.push(Step::Until(come));
-                }
-                if from > 0 {
-                    steps.push(what.combine(mine.clone(), theirs.clone()));
-                    steps.push(Step::Copy(theirs.clone(), mine.clone()));
-                }
-            }
-            steps.push(Step::Wait);
-        }
-        steps.push(Step::Copy(mine, output));
-        self.start_schedule(group, steps)
-    }
-
-    /// Everybody sends to the root.
-    pub fn start_gather(
-        &mut self,
-        group: GroupId,
-        root: u32,
-        input: Option<Views>,
-        output: Views,
-        parts: &Parts,
-    ) -> Result<Handle> {
-        let (rank, size) = self.check_root(group, root)?;
-        let mut steps = Steps::default();
-        if rank != root {
-            steps.push(Step::Send(root, input.unwrap_or_else(Views::none)));
-        } else {
-            for other in (0..size).filter(|&other| other != rank) {
-                steps.push(Step::Receive(other, parts.cut(&output, other)));
-            }
-            if let Some(input) = input {
-                steps.push(Step::Copy(input, parts.cut(&output, rank)));
-            }
-        }
-        self.start_schedule(group, steps)
-    }
-
-    /// The root sends to everybody.
-    pub fn start_scatter(
-        &mut self,
-        group: GroupId,
-        root: u32,
-        input: Views,
-        parts: &Parts,
-        output: Option<Views>,
-    ) -> Result<Handle> {
-        let (rank, size) = self.check_root(group, root)?;
-        let mut steps = Steps::default();
-        if rank != root {
-            steps.push(Step::Receive(root, output.unwrap_or_else(Views::none)));
-        } else {
-            for other in (0..size).filter(|&other| other != rank) {
-                steps.push(Step::Send(other, parts.cut(&input, other)));
-            }
-            if let Some(output) = output {
-                steps.push(Step::Copy(parts.cut(&input, rank), output));
-            }
-        }
-        self.start_schedule(group, steps)
-    }
-
-    /// A ring: in each of `size - 1` rounds pass on the part that came last.
-    pub fn start_allgather(
-        &mut self,
-        group: GroupId,
-        input: Option<Views>,
-        output: Views,
-        parts: &Parts,
-    ) -> Result<Handle> {
-        let (rank, size) = self.shape(group)?;
-        let mut steps = Steps::default();
-        let own = parts.cut(&output, rank);
-        if size == 2 {
-            let sent = input.clone().unwrap_or_else(|| own.clone());
-            steps.push(Step::Receive(1 - rank, parts.cut(&output, 1 - rank)));
-            steps.push(Step::Send(1 - rank, sent));
-            if let Some(input) = input {
-                steps.push(Step::Copy(input, own));
-            }
-            return self.start_schedule(group, steps);
-        }
-        if let Some(input) = input {
-            steps.push(Step::Copy(input, own));
-        }
-        let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
-        for round in 0..size - 1 {
-            let gives = (rank + size - round) % size;
-            let gets = (rank + size - round - 1) % size;
-            steps.push(Step::Receive(left, parts.cut(&output, gets)));
-            steps.push(Step::Send(right, parts.cut(&output, gives)));
-            steps.push(Step::Wait);
-        }
-        self.start_schedule(group, steps)
-    }
-
-    /// Everybody sends to everybody, each starting with its neighbour so that no one is swamped.
-    pub fn start_alltoall(
-        &mut self,
-        group: GroupId,
-        input: Views,
-        gives: &Parts,
-        output: Views,
-        gets: &Parts,
-    ) -> Result<Handle> {
-        let (rank, size) = self.shape(group)?;
-        let mut steps = Steps::default();
-        for distance in 1..size {
-            let other = (rank + size - distance) % size;
-            steps.push(Step::Receive(other, gets.cut(&output, other)));
-        }
-        for distance in 1..size {
-            let other = (rank + distance) % size;
-            steps.push(Step::Send(other, gives.cut(&input, other)));
-        }
-        steps.push(Step::Copy(gives.cut(&input, rank), gets.cut(&output, rank)));
-        self.start_schedule(group, steps)
     }
 }

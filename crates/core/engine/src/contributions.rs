@@ -6,10 +6,12 @@
 use regatta_memory::views::Views;
 
 use crate::group::Group;
-use crate::round::COLLECTIVE_BUFFER_DEPTH;
 use crate::transport::{CollectiveBuffers, Part, Peer};
 
-/// Is a member in whose place `word` stands done with round `number`? One that is ahead may have put a later contribution there.
+/// Number of rounds whose contributions a collective buffer keeps.
+pub const COLLECTIVE_BUFFER_DEPTH: u32 = 8;
+
+/// Returns whether a member in whose place `word` stands is done with round `number`. One that is ahead may have put a later contribution there.
 pub(crate) fn is_past(word: u32, number: u32) -> bool {
     word == number || word == number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
 }
@@ -24,7 +26,7 @@ pub(crate) enum Listeners {
 }
 
 impl<B: CollectiveBuffers> Group<B> {
-    /// Is there room for contributions of `bytes` bytes?
+    /// Returns whether there is room for contributions of `bytes` bytes.
     #[inline(always)]
     pub(crate) fn has_room_for(&self, buffers: &B, bytes: usize) -> bool {
         self.collective_buffer
@@ -53,14 +55,14 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Has a member contributed to round `number`?
+    /// Returns whether a member has contributed to round `number`.
     #[inline(always)]
     pub(crate) fn has_contributed(&self, buffers: &B, rank: u32, number: u32) -> bool {
         let buffer = self.collective_buffer.as_ref();
         buffer.is_some_and(|buffer| buffers.contributed(buffer, rank, number))
     }
 
-    /// Have all others contributed to round `number`? Looks from member `at` on, and goes on from there the next time.
+    /// Returns whether all others have contributed to round `number`. Looks from member `at` on, and goes on from there the next time.
     #[inline(always)]
     pub(crate) fn all_contributed(&self, buffers: &B, at: &mut u32, number: u32) -> bool {
         let Some(buffer) = &self.collective_buffer else {
@@ -90,7 +92,7 @@ impl<B: CollectiveBuffers> Group<B> {
         true
     }
 
-    /// The round of the contribution of a member that lies where that to round `number` goes; `None`: there is no
+    /// Returns the round of the contribution of a member that lies where that to round `number` goes; `None`: there is no
     /// collective buffer.
     pub(crate) fn contributed_round(&self, buffers: &B, rank: u32, number: u32) -> Option<u32> {
         let buffer = self.collective_buffer.as_ref()?;
@@ -105,7 +107,7 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// The memory of what a member has contributed to round `number`, if it can be read where it lies.
+    /// Returns the memory of what a member has contributed to round `number`, if it can be read where it lies.
     #[inline(always)]
     pub(crate) fn contribution(
         &self,
@@ -118,7 +120,7 @@ impl<B: CollectiveBuffers> Group<B> {
         buffers.contribution(buffer, rank, number, total)
     }
 
-    /// This member is about to sleep until `target` contributes (`None`: it is not). False: it had asked another one to wake it, so a
+    /// Notes that this member is about to sleep until `target` contributes (`None`: it is not). Returns false if it had asked another one to wake it: then a
     /// look must come before the sleep.
     pub(crate) fn await_contribution(&self, buffers: &B, target: Option<u32>) -> bool {
         let buffer = self.collective_buffer.as_ref();

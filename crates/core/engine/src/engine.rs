@@ -1,90 +1,52 @@
-//! The engine's state, and how it makes progress.
+//! The engine of a task: what the layers below keep apart is carried on here, in one order.
+//!
+//! [`Engine`] holds the layers, each of which calls only those below it, and [`Engine::progress`] carries what one has taken in
+//! to those that it concerns: words of members about their groups, and losses of tasks. All that concerns messages and groups alone
+//! is asked of [`Groups`] and [`PointToPoint`](crate::PointToPoint), to which an engine dereferences.
 
-use regatta_wire::{BODY, Frame};
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::agreement::Agreement;
-use crate::arrival::Body;
-use crate::bulk::{Incoming, Outgoing};
+use crate::agreement::Agreements;
 use crate::closing::Closings;
-use crate::departures::Stranded;
-use crate::epoch::{Epochs, Spaces};
+use crate::epoch::{ContextUses, Epochs, Spaces};
 use crate::error::{Error, Result};
-use crate::group::Groups;
-use crate::making::Making;
-use crate::matched::Matched;
-use crate::matching::{Posted, Unexpected, Waiting};
-use crate::queue::{Content, Queue, Queued};
-use crate::request::{Handle, Requests, Status};
+use crate::group::GroupId;
+use crate::groups::Groups;
+use crate::making::{Call, Makings};
+use crate::matching::Select;
+use crate::numbers;
+use crate::point_to_point::matched::Message;
+use crate::point_to_point::{Settings, Word};
+use crate::request::{Handle, Status};
 use crate::revoke::Revocations;
-use crate::schedule::Schedule;
-use crate::self_messages::ReceiptCredits;
-use crate::transport::{Fault, Peer, Transport};
-
-/// Limits that a user may set.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Most bytes of messages held for receives that have not been made.
-    pub buffer: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings { buffer: 256 << 20 }
-    }
-}
-
-const STALE: Error = Error::Handle("request");
+use crate::schedule::{Schedules, Steps};
+use crate::subject::Subject;
+use crate::transport::{Peer, Transport};
+use regatta_memory::views::Views;
 
 /// A process's engine over one transport.
 pub struct Engine<T: Transport> {
-    /// The transport, which moves the frames.
-    pub transport: T,
-    pub(crate) me: Peer,
-    pub(crate) eager_limit: usize,
-    pub(crate) settings: Settings,
-    pub(crate) posted: Posted<u32>,
-    pub(crate) unexpected: Unexpected<Body>,
-    pub(crate) matched: Matched,
-    /// Bytes in `unexpected` and `matched`.
-    pub(crate) buffered: usize,
-    pub(crate) credits: ReceiptCredits,
-    pub(crate) requests: Requests,
-    /// Frames that found no room, by destination; a peer is in it only while it has some.
-    pub(crate) queued: FxHashMap<Peer, Queue>,
-    pub(crate) outgoing: Vec<Outgoing<T>>,
-    pub(crate) incoming: Vec<Incoming<T>>,
-    pub(crate) next_token: u64,
     pub(crate) groups: Groups<T>,
-    pub(crate) schedules: Vec<Schedule>,
-    pub(crate) makings: Vec<Making>,
-    pub(crate) agreements: Vec<Agreement>,
-    /// One of their messages has come and was not looked at.
-    pub(crate) agreement_came: bool,
-    /// Agreements begun so far.
-    pub(crate) agreed: u64,
-    pub(crate) revocations: Revocations,
-    pub(crate) closings: Closings,
-    pub(crate) epochs: Epochs,
-    /// There is something to do about agreements or revocations.
-    pub(crate) stirred: bool,
-    /// See [`Engine::is_whole`].
-    pub(crate) is_whole: bool,
-    /// Ranks of the world below this one need no look at the group; none if it is revoked.
-    pub(crate) open_world: u32,
-    pub(crate) losses_seen: u32,
-    /// See [`Engine::moves`].
-    moves: u64,
-    /// Peers that broke the protocol, and how.
-    pub(crate) condemned: FxHashMap<Peer, &'static str>,
-    /// Peers whose loss has been dealt with.
-    pub(crate) gone: FxHashSet<Peer>,
-    /// Peers of these whose last frames stay outside while the buffer is full.
-    pub(crate) unheard: Vec<Peer>,
-    /// See [`Engine::let_in`].
-    pub(crate) let_in: Vec<Peer>,
-    /// Sends that are stranded; see `departures`.
-    pub(crate) stranded: Vec<Stranded>,
+    schedules: Schedules,
+    makings: Makings,
+    pub(crate) agreements: Agreements,
+    revocations: Revocations,
+    closings: Closings,
+    /// Whether revocations, agreements or the ends of groups have something to do.
+    is_stirred: bool,
+}
+
+impl<T: Transport> std::ops::Deref for Engine<T> {
+    type Target = Groups<T>;
+    #[inline(always)]
+    fn deref(&self) -> &Groups<T> {
+        &self.groups
+    }
+}
+
+impl<T: Transport> std::ops::DerefMut for Engine<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Groups<T> {
+        &mut self.groups
+    }
 }
 
 impl<T: Transport> Engine<T> {
@@ -94,333 +56,375 @@ impl<T: Transport> Engine<T> {
     }
 
     /// An engine that uses contexts again after so many groups; tests have few.
-    pub fn with_spaces(mut transport: T, settings: Settings, spaces: Spaces) -> Engine<T> {
-        let (me, world) = (transport.me(), transport.world());
-        let buffer = transport.world_collective_buffer();
+    pub fn with_spaces(transport: T, settings: Settings, spaces: Spaces) -> Engine<T> {
         Engine {
-            me,
-            eager_limit: transport.eager_limit(),
-            settings,
-            posted: Posted::default(),
-            unexpected: Unexpected::default(),
-            matched: Matched::default(),
-            buffered: 0,
-            credits: ReceiptCredits::default(),
-            requests: Requests::new(),
-            queued: FxHashMap::default(),
-            outgoing: Vec::new(),
-            incoming: Vec::new(),
-            next_token: 1,
-            groups: Groups::of_world(me, world, buffer),
-            schedules: Vec::new(),
-            makings: Vec::new(),
-            agreements: Vec::new(),
-            agreement_came: false,
-            agreed: 0,
+            groups: Groups::new(transport, settings, spaces),
+            schedules: Schedules::default(),
+            makings: Makings::default(),
+            agreements: Agreements::default(),
             revocations: Revocations::default(),
             closings: Closings::default(),
-            epochs: Epochs::new(spaces),
-            stirred: false,
-            is_whole: true,
-            open_world: world.1,
-            // Not the present count: losses before we came must be noticed too.
-            losses_seen: 0,
-            moves: 0,
-            condemned: FxHashMap::default(),
-            gone: FxHashSet::default(),
-            unheard: Vec::new(),
-            let_in: Vec::new(),
-            stranded: Vec::new(),
-            transport,
+            is_stirred: false,
         }
     }
 
-    /// This task.
-    pub fn me(&self) -> Peer {
-        self.me
-    }
-
-    /// Counts what has been taken in or moved on.
-    pub fn moves(&self) -> u64 {
-        self.moves
-    }
-
-    /// Do whatever can be done now; says whether anything was.
+    /// Makes progress: does whatever can be done now. Returns whether anything moved.
     pub fn progress(&mut self) -> bool {
-        let mut moved = self.arrivals();
-        if !self.queued.is_empty() {
-            moved |= self.flush();
+        let mut moved = self.groups.arrivals();
+        if self.has_words() {
+            // A revocation of which word has come ends messages that would be complete now.
+            moved |= self.handle_words() | self.run_stirred();
         }
-        if !self.outgoing.is_empty() || !self.incoming.is_empty() {
-            moved |= self.streams();
-        }
+        moved |= self.groups.move_on();
         if !self.schedules.is_empty() {
-            moved |= self.run_schedules();
+            moved |= self.schedules.run(&mut self.groups);
         }
-        if self.transport.losses() != self.losses_seen {
-            self.note_losses();
+        if !self.has_counted_losses() || self.losses().has_fresh() {
+            moved |= self.end_losses();
+        }
+        if self.losses().has_unheard() && self.groups.read_out() {
+            self.groups.fail_receives_from_any();
+            self.makings.stir();
             moved = true;
         }
-        if !self.unheard.is_empty() {
-            moved |= self.read_out();
-        }
-        if self.stirred {
+        if self.is_stirred || self.groups.epochs.are_due() {
             moved |= self.run_stirred();
         }
-        if !self.makings.is_empty() {
+        if self.makings.are_due() {
             moved |= self.run_makings();
         }
+        // What has come up meanwhile is for the next step.
+        moved |= self.has_words() || self.losses().has_fresh();
         self.note_moves(moved);
         moved
     }
 
-    /// Word about revocations and agreements has come, somebody is gone, or an agreement is not over.
+    /// Hands the words of members about their groups to those that they concern. Returns whether there were any.
     #[cold]
-    pub(crate) fn run_stirred(&mut self) -> bool {
-        self.stirred = false;
-        let moved = self.run_revocations();
-        let agreed = self.run_agreements();
-        let closed = self.run_closings();
-        moved | agreed | closed | self.run_epochs()
-    }
-
-    /// Is this a rank of the world for which nothing but its number counts?
-    #[inline(always)]
-    pub fn is_open_rank(&self, rank: i32) -> bool {
-        (rank as u32) < self.open_world
-    }
-
-    #[inline(always)]
-    pub(crate) fn note_moves(&mut self, moved: bool) {
-        self.moves += moved as u64;
-    }
-
-    fn arrivals(&mut self) -> bool {
-        /// So many frames of one peer before the next one's turn.
-        const TURN: usize = 32;
-        let mut moved = false;
-        let mut cursor = 0;
-        while let Some(peer) = self.transport.next_ready(&mut cursor) {
-            if !self.condemned.is_empty() && self.condemned.contains_key(&peer) {
-                // Nothing it sends is read any more, and what it has sent is not news.
-                continue;
-            }
-            for _ in 0..TURN {
-                match self.handle_front(peer) {
-                    Ok(true) => moved = true,
-                    Ok(false) => break,
-                    Err(fault) => {
-                        self.condemn(fault);
-                        moved = true;
-                        break;
-                    }
+    pub(crate) fn handle_words(&mut self) -> bool {
+        let words = self.take_words();
+        self.is_stirred |= !words.is_empty();
+        for word in &words {
+            let Word {
+                from, context, tag, ..
+            } = *word;
+            match tag {
+                numbers::EPOCH_TAG => {
+                    self.with_epochs(|epochs, uses| epochs.hear(uses, word));
                 }
+                numbers::REVOKED_TAG => self.revocations.hear(context, from),
+                numbers::DONE_TAG | numbers::FORGET_TAG => self.closings.hear(context, from, tag),
+                _ if numbers::is_of_making(tag) => {
+                    let word = (from, context, tag);
+                    self.makings.hear(&mut self.groups, word);
+                }
+                _ => self.agreements.note_message(),
             }
         }
-        moved
+        !words.is_empty()
     }
 
-    /// Send what had found no room, in order.
-    fn flush(&mut self) -> bool {
-        let mut moved = false;
-        let peers: Vec<Peer> = self.queued.keys().copied().collect();
-        for peer in peers {
-            while let Some(front) = self.queued.get(&peer).and_then(|queue| queue.front()) {
-                match front.send(&mut self.transport, peer) {
-                    Ok(true) => moved |= self.pop_queued(peer, None),
-                    Ok(false) => break,
-                    Err(fault @ (Fault::Memory(_) | Fault::System(_))) => {
-                        moved |= self.pop_queued(peer, Some(fault.into()));
-                    }
-                    Err(fault) => {
-                        self.condemn(fault);
-                        moved = true;
-                        break;
-                    }
-                }
-            }
+    /// Carries on revocations, agreements, ends of groups and epochs: word has come, somebody is gone, or an agreement is not over.
+    #[cold]
+    fn run_stirred(&mut self) -> bool {
+        self.is_stirred = false;
+        let mut moved = self.run_revocations();
+        moved |= self.agreements.run(&mut self.groups);
+        moved |= self.closings.run(&mut self.groups, &mut self.agreements);
+        self.is_stirred |= !self.agreements.are_at_rest();
+        let changes = self.with_epochs(Epochs::run);
+        if let Some(epoch) = changes.entered {
+            // All that are there have heard of these by now: the part was used many epochs ago.
+            let (epochs, table) = (&self.groups.epochs, &self.groups.table);
+            let is_over =
+                |context: u32| epochs.is_of(context, epoch) && table.id_of(context).is_none();
+            self.revocations.forget(is_over);
+            self.groups.p2p.reopen_contexts(is_over);
         }
-        moved
+        if let Some((epoch, kept)) = changes.used {
+            self.makings.stir();
+            let epochs = &self.groups.epochs;
+            let is_old = |context: u32| {
+                let context = context & !1;
+                epochs.is_of(context, epoch) && !kept.contains(&context)
+            };
+            self.revocations.forget_early(is_old);
+            self.closings.forget_early(is_old);
+            self.groups.p2p.drop_old_messages(None, u64::MAX, is_old);
+        }
+        moved | changes.moved
     }
 
-    fn pop_queued(&mut self, peer: Peer, error: Option<Error>) -> bool {
-        if let Some(queue) = self.queued.get_mut(&peer) {
-            let gone = queue.pop_front();
-            if queue.is_empty() {
-                self.queued.remove(&peer);
+    /// Does something with the epochs, which know all uses of contexts meanwhile.
+    fn with_epochs<R>(&mut self, what: impl FnOnce(&mut Epochs, &mut ContextUses<T>) -> R) -> R {
+        let Groups {
+            p2p, table, epochs, ..
+        } = &mut self.groups;
+        let sending = || {
+            let contexts = self.makings.contexts().chain(self.closings.contexts());
+            contexts.map(|(one, to)| (one, to.to_vec())).collect()
+        };
+        let coming = self.agreements.coming().collect();
+        let mut uses = ContextUses {
+            p2p,
+            table,
+            sending: &sending,
+            coming,
+        };
+        what(epochs, &mut uses)
+    }
+
+    /// Handles word of revocations that has come.
+    pub(crate) fn run_revocations(&mut self) -> bool {
+        self.revocations.run(&mut self.groups) && {
+            self.end_revoked();
+            true
+        }
+    }
+
+    /// Ends what is done in groups that are revoked now, beside messages. Returns whether there was anything.
+    fn end_revoked(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(given_up) = self.makings.end_closed(&mut self.groups) {
+            for one in given_up {
+                self.revocations.note(&mut self.groups, one, false);
             }
-            match gone {
-                Some(Queued {
-                    content: Content::Message(_, request),
-                    ..
-                }) => self.requests.complete(request, error),
-                Some(queued) => {
-                    if let Some(offer) = queued.offer() {
-                        self.offer_left(peer, offer, error);
-                    }
-                }
-                None => {}
-            }
+            moved = true;
+        }
+        moved | self.schedules.run(&mut self.groups)
+    }
+
+    /// Ends all that depends on tasks that are gone.
+    #[cold]
+    pub(crate) fn end_losses(&mut self) -> bool {
+        if !self.has_counted_losses() {
+            self.groups.note_losses();
+        }
+        while let Some(peer) = self.take_loss() {
+            // Its word of a group that is revoked explains more than that it is gone.
+            self.handle_words();
+            self.run_revocations();
+            self.schedules.run(&mut self.groups);
+            self.groups.end_peer(peer);
+            self.groups.fail_receives_from_any();
+            self.groups.break_by(peer);
+            self.schedules.run(&mut self.groups);
+            self.revocations.note_loss();
+            self.makings.stir();
+            self.is_stirred = true;
+            self.groups.forget_peer(peer);
+        }
+        while let Some(peer) = self.take_accused() {
+            self.groups.notify_condemned(peer);
         }
         true
     }
 
-    /// Send a body of our own, now (true) or as soon as there is room. Nothing goes to a peer that is gone: that would open a ring
-    /// which nobody closes.
-    pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool> {
-        if self.is_gone(to) {
-            return Ok(true);
+    /// Starts a receive. The memory belongs to the engine until the request is complete.
+    #[inline(always)]
+    pub fn start_receive(&mut self, select: Select, into: Views) -> Result<Handle> {
+        if select.source.is_none() {
+            self.check_hopes(&select)?;
         }
-        let direct = !self.queued.contains_key(&to);
-        let sent = direct.then(|| self.transport.send_body(to, frame, body));
-        if let Some(sent) = sent
-            && sent.map_err(|fault| self.judge(fault.into()))?
-        {
-            return Ok(true);
-        }
-        let mut copy = [0; BODY];
-        copy[..body.len()].copy_from_slice(body);
-        self.queued.entry(to).or_default().push_back(Queued {
-            frame,
-            content: Content::Body(copy, body.len()),
-        });
-        Ok(false)
+        let context = select.context;
+        let started = self.groups.start_receive_of(select, into);
+        started.map_err(|error| self.explain(context, error))
     }
 
-    /// As `send_or_queue`, but it overtakes frames that have found no room: an answer that need not come after these, for
-    /// which the other side would have to take them all in.
-    pub(crate) fn send_ahead(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<()> {
-        if self.is_gone(to) {
+    /// Returns why nothing can be received: the word that a group is revoked explains more than that a member is gone, and may be among the last that has
+    /// come of that member.
+    #[cold]
+    fn explain(&mut self, context: u32, error: Error) -> Error {
+        if self.handle_words() {
+            self.run_revocations();
+        }
+        match self.contexts().is_closed(context) {
+            true => Error::Revoked,
+            false => error,
+        }
+    }
+
+    /// Fails if a receive can neither find a message nor be pending.
+    fn check_hopes(&mut self, select: &Select) -> Result<()> {
+        if self.peek(select).is_some() {
             return Ok(());
         }
-        let sent = self.transport.send_body(to, frame, body);
-        if sent.map_err(|fault| self.judge(fault.into()))? {
-            return Ok(());
+        let checked = self.check_pending(select);
+        if checked.is_err() {
+            // Frames sent between the last look and the end of their senders are there now.
+            self.look(select);
         }
-        let mut copy = [0; BODY];
-        copy[..body.len()].copy_from_slice(body);
-        self.queued.entry(to).or_default().push_front(Queued {
-            frame,
-            content: Content::Body(copy, body.len()),
-        });
-        Ok(())
+        match self.peek(select) {
+            Some(_) => Ok(()),
+            None => checked.map_err(|error| self.explain(select.context, error)),
+        }
     }
 
-    /// Is a request complete? Stale handles are errors.
-    #[inline(always)]
-    pub fn is_done(&self, handle: Handle) -> Result<bool> {
-        if handle == Handle::COMPLETE {
-            return Ok(true);
-        }
-        let id = self.find(handle)?;
-        Ok(self.requests.is_done(id))
-    }
-
-    /// The outcome of a complete request, which is then gone; `None` while it is not complete.
-    #[inline(always)]
-    pub fn finish(&mut self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
-        if handle == Handle::COMPLETE {
-            return Ok(Some((Status::EMPTY, None)));
-        }
-        let id = self.find(handle)?;
-        if !self.requests.is_done(id) {
-            return Ok(None);
-        }
-        Ok(Some(self.requests.release(id)))
-    }
-
-    /// As [`finish`](Engine::finish), but the request stays.
-    pub fn look_at_request(&self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
-        if !self.is_done(handle)? {
-            return Ok(None);
-        }
-        if handle == Handle::COMPLETE {
-            return Ok(Some((Status::EMPTY, None)));
-        }
-        let request = self.requests.get(self.find(handle)?);
-        Ok(Some((request.status.clone(), request.error.clone())))
-    }
-
-    #[inline(always)]
-    pub(crate) fn find(&self, handle: Handle) -> Result<u32> {
-        self.requests.find(handle).ok_or(STALE)
-    }
-
-    /// Have a callback number handed out by [`Engine::take_due_callbacks`] at completion. The handle is
-    /// then used up.
-    pub fn on_complete(&mut self, handle: Handle, number: u64) -> Result<()> {
-        if handle == Handle::COMPLETE {
-            self.requests
-                .due_callbacks
-                .push((number, Status::EMPTY, None));
-            return Ok(());
-        }
-        let id = self.find(handle)?;
-        if self.requests.is_done(id) {
-            let (status, error) = self.requests.release(id);
-            self.requests.due_callbacks.push((number, status, error));
-        } else {
-            self.requests.call_back(id, number);
-            if let Some(error) = self.take_stranded(id) {
-                self.requests.complete(id, Some(error));
+    /// Takes in what those that a receive selects have sent.
+    pub(crate) fn look(&mut self, select: &Select) {
+        match select.source {
+            Some(source) => self.groups.drain_peer(source),
+            None => {
+                self.progress();
             }
         }
+    }
+
+    /// Looks for a message that this would receive among what has arrived. Fails if there is none and never will be.
+    fn look_for_message(&mut self, select: &Select) -> Result<()> {
+        self.look(select);
+        self.check_hopes(select)
+    }
+
+    /// Returns the message that this would receive, if there is one. Looks only; the message stays.
+    pub fn probe(&mut self, select: &Select) -> Result<Option<Status>> {
+        self.look_for_message(select)?;
+        Ok(self.peek(select))
+    }
+
+    /// As [`probe`](Engine::probe), and the message is taken out of matching.
+    pub fn match_probe(&mut self, select: &Select) -> Result<Option<(Status, Message)>> {
+        self.look_for_message(select)?;
+        Ok(self.set_aside(select))
+    }
+
+    /// Takes a message that came as a loan, in place: its place and length. `None` if the message
+    /// that would be received next did not (or there is none).
+    pub fn take_loan(&mut self, select: &Select) -> Result<Option<(Status, u64, Views)>> {
+        self.look_for_message(select)?;
+        self.take_waiting_loan(select)
+    }
+
+    /// Takes in what has arrived. Returns the place in the list of the context whose waiting message arrived first.
+    pub fn first_arrived(&mut self, contexts: &[u32]) -> Option<usize> {
+        self.progress();
+        self.oldest_of(contexts)
+    }
+
+    /// Takes in what has arrived. All of it that waits for a receive counts as passed over.
+    pub fn pass_over(&mut self) {
+        self.progress();
+        self.pass_over_waiting();
+    }
+
+    /// Forgets a request, of which nobody will ask any more, and whose memory goes. A message that has not been sent is
+    /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
+    pub fn forget(&mut self, handle: Handle) {
+        if let Some(request) = self.withdraw(handle) {
+            self.schedules.give_up(&mut self.groups, request);
+            self.makings.drop_request(request);
+            self.agreements.drop_vote(request);
+            self.release(request);
+        }
+    }
+
+    /// Returns whether nothing is under way that a later call must push. (Receives that merely wait do not count.)
+    pub fn is_idle(&self) -> bool {
+        self.is_still() && self.schedules.is_empty() && self.makings.is_empty()
+    }
+
+    /// Starts the steps of a collective.
+    pub(crate) fn start_schedule(&mut self, id: GroupId, steps: Steps) -> Result<Handle> {
+        let (_, tag) = self.next_collective(id)?;
+        self.run_schedule(id, tag, steps)
+    }
+
+    /// Starts the steps of a collective that has begun already, as number `tag` of its group.
+    pub(crate) fn run_schedule(&mut self, id: GroupId, tag: i32, steps: Steps) -> Result<Handle> {
+        self.schedules.start(&mut self.groups, id, tag, steps)
+    }
+
+    /// Begins an agreement.
+    pub(crate) fn start_agreement(&mut self, id: GroupId, subject: Subject) -> Result<u64> {
+        self.is_stirred = true;
+        self.agreements.start(&mut self.groups, id, subject)
+    }
+
+    /// Returns the number of a call in which all members of a group take part, and by which they make groups from it.
+    pub fn next_call(&mut self, id: GroupId) -> Result<Call> {
+        self.handle_words();
+        self.makings.next_call(&mut self.groups, id)
+    }
+
+    /// Returns how many further groups this task has places for.
+    pub fn room_for_groups(&self) -> usize {
+        self.groups.table.room()
+    }
+
+    /// Starts to make a group of these members, which all make this call of `old`. The group can be used when the request is complete,
+    /// and not at all if that ends with an error.
+    pub fn start_group(
+        &mut self,
+        old: GroupId,
+        members: Vec<Peer>,
+        call: Call,
+    ) -> Result<(GroupId, Handle)> {
+        let (made, handle) = self.start_groups(old, members, call, 1)?;
+        Ok((made[0], handle))
+    }
+
+    /// Starts to make `count` groups of these members at once, one or more, as [`Engine::start_group`] does: all of them can be used, or none. All
+    /// members make as many.
+    pub fn start_groups(
+        &mut self,
+        old: GroupId,
+        members: Vec<Peer>,
+        call: Call,
+        count: usize,
+    ) -> Result<(Vec<GroupId>, Handle)> {
+        self.handle_words();
+        let groups = &mut self.groups;
+        let started = self.makings.start(groups, (old, members), call, count)?;
+        self.run_makings();
+        Ok(started)
+    }
+
+    #[cold]
+    fn run_makings(&mut self) -> bool {
+        let moved = self.makings.run(&mut self.groups);
+        for made in self.makings.take_made() {
+            self.is_stirred |= self.revocations.made(made.context);
+            if !made.is_wanted {
+                drop(self.free_group(made.group));
+            }
+        }
+        moved
+    }
+
+    /// Adds a group all of whose members add it with the same members and context, which is free
+    /// in all of them.
+    pub fn add_group(&mut self, members: Vec<Peer>, context: u32) -> Result<GroupId> {
+        let id = self.groups.add(members, context)?;
+        self.is_stirred |= self.revocations.made(context);
+        Ok(id)
+    }
+
+    /// Forgets a group. Messages still on their way in it will never be received.
+    pub fn free_group(&mut self, id: GroupId) -> Result<()> {
+        let freed = self.groups.free(id)?;
+        let context = freed.context;
+        self.is_stirred |= self.closings.add(&self.agreements, freed);
+        self.makings.note_freed(&mut self.groups, context);
         Ok(())
     }
 
-    /// Callbacks that are due.
-    #[inline(always)]
-    pub fn has_due_callbacks(&self) -> bool {
-        !self.requests.due_callbacks.is_empty()
+    /// Revokes a group: all its members will know. One of them calls, or several.
+    pub fn revoke(&mut self, id: GroupId) -> Result<()> {
+        self.closed(id)?;
+        self.revocations.revoke(&mut self.groups, id, true);
+        self.end_revoked();
+        Ok(())
     }
 
-    /// Take the callbacks that are due.
-    pub fn take_due_callbacks(&mut self) -> Vec<(u64, Status, Option<Error>)> {
-        std::mem::take(&mut self.requests.due_callbacks)
+    /// Returns whether the group is revoked, as far as this task knows.
+    pub fn is_revoked(&self, id: GroupId) -> Result<bool> {
+        Ok(self.closed(id)?.is_revoked())
     }
 
-    /// Is anything under way that a later call must push? (Not receives that merely wait.)
-    pub fn is_idle(&self) -> bool {
-        self.queued.is_empty()
-            && self.outgoing.is_empty()
-            && self.incoming.is_empty()
-            && self.schedules.is_empty()
-            && self.makings.is_empty()
-    }
-
-    /// Could others wait for this task in vain? It has no room to take in what they send.
-    pub fn is_stuck(&self) -> bool {
-        let offered = |message: &Waiting<Body>| matches!(message.body, Body::Offer(_));
-        self.buffer_is_full()
-            || self.unexpected.iter().any(|(_, message)| offered(message))
-            || self.matched.iter().any(|(_, message)| offered(message))
-    }
-
-    /// Does a large message from this peer wait for a receive?
-    pub fn is_offered_by(&self, peer: Peer) -> bool {
-        let offers = |message: &Waiting<Body>| {
-            message.source == peer && matches!(message.body, Body::Offer(_))
-        };
-        self.unexpected.iter().any(|(_, message)| offers(message))
-    }
-
-    /// Bytes held for receives that have not been made.
-    pub fn buffered(&self) -> usize {
-        self.buffered
-    }
-
-    /// Messages that wait for receives, wherever their bytes are.
-    pub fn waiting(&self) -> usize {
-        self.unexpected.len()
-    }
-
-    /// Is a frame waiting in front of a full buffer?
-    pub fn buffer_is_full(&self) -> bool {
-        self.buffered >= self.settings.buffer || self.is_crowded()
-    }
-
-    /// The limit `buffered` is held against.
-    pub fn settings(&self) -> Settings {
-        self.settings
+    /// Ties two groups: from now on they are revoked together.
+    pub fn tie(&mut self, one: GroupId, other: GroupId) -> Result<()> {
+        self.revocations.tie(&mut self.groups, one, other)?;
+        self.end_revoked();
+        Ok(())
     }
 }

@@ -26,17 +26,12 @@ use regatta_wire::fields::{bytes_of_all, whole};
 use regatta_wire::{Frame, Kind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::agreement::{Agreement, Subject};
-use crate::arrival::{Body, charge};
-use crate::closing;
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::group::{CONTEXTS, CONTEXTS_PER_SURVIVORS, GroupId};
-use crate::matching::Waiting;
+use crate::group::GroupTable;
+use crate::making::run_of;
+use crate::numbers::{self, CONTEXTS_PER_SURVIVORS, FIRST_SURVIVOR_CONTEXT};
+use crate::point_to_point::{PointToPoint, Word};
 use crate::transport::{Peer, Presence, Transport};
 
-/// The tag of these words, in the collectives' context of the world: before those of ends of groups.
-pub(crate) const TAG: i32 = closing::TAG - 1;
 /// Parts of the contexts.
 const PARTS: u64 = 16;
 /// The last epoch that is believed: survivors' numbers carry it in 32 bits, and no job comes so far.
@@ -58,8 +53,8 @@ pub struct Spaces {
 impl Default for Spaces {
     fn default() -> Self {
         Spaces {
-            made: CONTEXTS / 2 / PARTS as u32,
-            survivors: CONTEXTS / CONTEXTS_PER_SURVIVORS / PARTS as u32,
+            made: FIRST_SURVIVOR_CONTEXT / 2 / PARTS as u32,
+            survivors: FIRST_SURVIVOR_CONTEXT / CONTEXTS_PER_SURVIVORS / PARTS as u32,
         }
     }
 }
@@ -67,12 +62,15 @@ impl Default for Spaces {
 /// The contexts of the epochs, and which other tasks have entered them.
 pub(crate) struct Epochs {
     spaces: Spaces,
-    /// The last one that this task has entered, the one whose part it uses, and one that is to be entered as soon as nothing is being done.
+    /// The last epoch that this task has entered.
     entered: u64,
+    /// The epoch whose part of the contexts it uses.
     used: u64,
+    /// An epoch to be entered as soon as nothing is being done.
     wanted: u64,
-    /// Epochs that others have entered, and those of this task that they were told.
+    /// The last epoch that each of the others has entered.
     heard: FxHashMap<Peer, u64>,
+    /// The last epoch of this task that each of the others was told.
     told: FxHashMap<Peer, u64>,
     /// The tasks with which this one has shared a group, or was about to.
     met: FxHashSet<Peer>,
@@ -82,15 +80,34 @@ pub(crate) struct Epochs {
     gone: usize,
     /// Words that have come and were not looked at.
     words: Vec<(Peer, u64, u64)>,
-    /// Contexts that are barred, by the epoch that was entered last or is used.
+    /// Pairs of an epoch, the one in use or the one entered last, and a context that is not accepted in it.
     barred: FxHashSet<(u64, u32)>,
-    /// Of the part in use, the contexts accepted of the last `MAX_ACCEPT_LAG`, and one above which none was.
+    /// Contexts of the part in use that were accepted, of the last `MAX_ACCEPT_LAG`.
     accepted: FxHashSet<u32>,
+    /// From this context on none was accepted.
     next: u32,
     /// No group of survivors of which this task is one has this number in the part, or a higher one.
     next_survivors: u32,
-    /// Agreements are being advanced, and are taken out of the engine meanwhile.
-    pub(crate) agreements_run: bool,
+}
+
+/// All uses of contexts.
+pub(crate) struct ContextUses<'a, T: Transport> {
+    pub(crate) p2p: &'a mut PointToPoint<T>,
+    pub(crate) table: &'a GroupTable<T>,
+    /// Returns the contexts in which this task may still send beside those of groups and messages, with those to whom.
+    pub(crate) sending: &'a dyn Fn() -> Vec<(u32, Vec<Peer>)>,
+    /// Contexts of groups that others may have already, and this task is about to have, with their epochs.
+    pub(crate) coming: Vec<(u64, u32)>,
+}
+
+/// What has changed with the epochs, for all that remembers contexts.
+#[derive(Default)]
+pub(crate) struct EpochChanges {
+    pub(crate) moved: bool,
+    /// The epoch that this task has entered: revocations of contexts in its part can be forgotten, unless a group of this task has one.
+    pub(crate) entered: Option<u64>,
+    /// The epoch that this task uses now, and the contexts of its part in which messages may come that are not of an earlier use.
+    pub(crate) used: Option<(u64, FxHashSet<u32>)>,
 }
 
 impl Epochs {
@@ -110,7 +127,6 @@ impl Epochs {
             accepted: FxHashSet::default(),
             next: 2,
             next_survivors: 0,
-            agreements_run: false,
         }
     }
 
@@ -118,9 +134,9 @@ impl Epochs {
         (epoch % PARTS) as u32
     }
 
-    /// The part of a context, and its place there.
+    /// Returns the part of a context, and its place there.
     fn place(&self, context: u32) -> (u32, u32) {
-        match context.checked_sub(CONTEXTS) {
+        match context.checked_sub(FIRST_SURVIVOR_CONTEXT) {
             None => (
                 context / 2 / self.spaces.made,
                 context / 2 % self.spaces.made,
@@ -132,8 +148,11 @@ impl Epochs {
         }
     }
 
-    fn is_of(&self, context: u32, epoch: u64) -> bool {
-        context > 1 && context < 2 * CONTEXTS && self.place(context).0 == Self::part(epoch)
+    /// Returns whether a context is of the part of an epoch.
+    pub(crate) fn is_of(&self, context: u32, epoch: u64) -> bool {
+        context > 1
+            && context < 2 * FIRST_SURVIVOR_CONTEXT
+            && self.place(context).0 == Self::part(epoch)
     }
 
     fn first(&self, epoch: u64) -> u32 {
@@ -144,23 +163,26 @@ impl Epochs {
         2 * (Self::part(self.used) + 1) * self.spaces.made
     }
 
-    /// The epoch in use.
+    /// Returns the epoch in use.
     pub(crate) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Are contexts of that epoch, or a later one, to be had? Not while the part in use is entered again.
+    /// Returns whether contexts of that epoch, or a later one, are to be had: not while the part in use is entered again.
     pub(crate) fn is_there(&self, epoch: u64) -> bool {
         let again = self.entered != self.used && Self::part(self.entered) == Self::part(self.used);
         epoch <= self.used && !again
     }
 
-    /// A context that this task would accept, at this one or above it if that can be.
-    pub(crate) fn free(&self, lowest: u32) -> Option<u32> {
-        let is_free = |context: &u32| {
-            !self.accepted.contains(context) && !self.barred.contains(&(self.used, *context))
+    /// Returns the first of `count` contexts in a row that this task would accept, at this one or above it if that can be.
+    pub(crate) fn free(&self, lowest: u32, count: usize) -> Option<u32> {
+        let is_free = |context: u32| {
+            context < self.end()
+                && !self.accepted.contains(&context)
+                && !self.barred.contains(&(self.used, context))
         };
-        let from = |start: u32| (start..self.end()).step_by(2).find(is_free);
+        let are_free = |&context: &u32| run_of(context, count).all(is_free);
+        let from = |start: u32| (start..self.end()).step_by(2).find(are_free);
         let within = lowest > self.next && lowest < self.end();
         within
             .then(|| from(lowest))
@@ -168,31 +190,33 @@ impl Epochs {
             .or_else(|| from(self.next))
     }
 
-    /// A context that this task would accept, and all after it.
+    /// Returns the lowest context from which on this task accepts all that are not barred.
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Accepts a context for a new group, if it has not been accepted before.
-    pub(crate) fn accept(&mut self, context: u32) -> bool {
-        let known =
-            context.saturating_add(MAX_ACCEPT_LAG) < self.next || self.accepted.contains(&context);
-        let barred = self.barred.contains(&(self.used, context));
-        let sound = context.is_multiple_of(2) && context < CONTEXTS;
-        let accepts = !known && !barred && sound && self.is_of(context, self.used);
+    /// Accepts `count` contexts in a row for new groups, if none of them has been accepted before. Returns whether it does.
+    pub(crate) fn accept(&mut self, first: u32, count: usize) -> bool {
+        let accepts = run_of(first, count).all(|context| {
+            let known = context.saturating_add(MAX_ACCEPT_LAG) < self.next
+                || self.accepted.contains(&context);
+            let barred = self.barred.contains(&(self.used, context));
+            let sound = context.is_multiple_of(2) && context < FIRST_SURVIVOR_CONTEXT;
+            !known && !barred && sound && self.is_of(context, self.used)
+        });
         if accepts {
-            self.note_accepted(context);
+            run_of(first, count).for_each(|context| self.note_accepted(context));
         }
         accepts
     }
 
-    /// A group has this context.
-    pub(crate) fn note_accepted(&mut self, context: u32) {
+    /// Notes that a group has this context.
+    fn note_accepted(&mut self, context: u32) {
         if !self.is_of(context, self.used) {
             return;
         }
         let (_, place) = self.place(context);
-        if context >= CONTEXTS {
+        if context >= FIRST_SURVIVOR_CONTEXT {
             self.next_survivors = self.next_survivors.max(place + 1);
             return;
         }
@@ -205,14 +229,14 @@ impl Epochs {
         }
     }
 
-    /// A number for the survivors of a group, with the epoch before it. Each is given once.
+    /// Returns a number for the survivors of a group, with the epoch in the upper 32 bits. Each is given once.
     pub(crate) fn next_survivors(&mut self) -> u64 {
         let number = self.next_survivors;
         self.next_survivors = self.next_survivors.saturating_add(1);
         self.used << 32 | u64::from(number)
     }
 
-    /// The number for survivors whose members would take this one; of the epoch in use, if that is a later one.
+    /// Returns `free`, a number for survivors that all members would take, or this task's own next number if `free` is of an epoch before the one in use.
     pub(crate) fn survivors_number(&self, free: u64) -> u64 {
         match free >> 32 < self.used {
             true => self.used << 32 | u64::from(self.next_survivors),
@@ -220,7 +244,7 @@ impl Epochs {
         }
     }
 
-    /// The context of the survivors of a group with that number, the epoch before it, if there is one.
+    /// Returns the context of the survivors of a group with that number (the epoch in the upper 32 bits), if there is one.
     pub(crate) fn survivors(&self, number: u64, old: u32) -> Option<u64> {
         let (epoch, number) = (number >> 32, number as u32);
         if number >= self.spaces.survivors {
@@ -229,10 +253,13 @@ impl Epochs {
         let place = Self::part(epoch) * self.spaces.survivors + number;
         // Groups that are shrunk at the same time may have the same number.
         let told_apart = (old % CONTEXTS_PER_SURVIVORS) & !1;
-        Some(epoch << 32 | u64::from(CONTEXTS + place * CONTEXTS_PER_SURVIVORS + told_apart))
+        Some(
+            epoch << 32
+                | u64::from(FIRST_SURVIVOR_CONTEXT + place * CONTEXTS_PER_SURVIVORS + told_apart),
+        )
     }
 
-    /// Is half of the part used up?
+    /// Returns whether half of the part is used up.
     fn is_low(&self) -> bool {
         let (_, place) = self.place(self.next.min(self.end() - 2));
         self.next >= self.end()
@@ -240,291 +267,195 @@ impl Epochs {
             || self.next_survivors > self.spaces.survivors / 2
     }
 
-    /// These tasks share a group with this one, or will. Whether one of them is new, and is to be told of an epoch.
-    fn meet(&mut self, members: &[Peer]) -> bool {
+    /// Notes that these tasks share a group with this one, or will: words of epochs go to them, too.
+    pub(crate) fn meet(&mut self, members: &[Peer]) {
         let before = self.met.len();
         self.met.extend(members);
-        let is_new = self.met.len() > before;
-        self.is_look_due |= is_new;
-        is_new && self.entered != self.used
-    }
-}
-
-impl<T: Transport> Engine<T> {
-    /// How many epochs of contexts this task has used, the first one included.
-    pub fn context_epoch(&self) -> u64 {
-        self.epochs.used
+        self.is_look_due |= self.met.len() > before;
     }
 
-    /// A word of a peer has come. Messages that it sent before in groups that it and this task have freed are dropped, before anything comes of new
-    /// ones with their contexts.
+    /// Notes that this task has a group with this context and these members.
+    pub(crate) fn add_group(&mut self, context: u32, members: &[Peer]) {
+        self.note_accepted(context);
+        self.meet(members);
+    }
+
+    /// Returns whether [`Epochs::run`] has something to do.
+    #[inline(always)]
+    pub(crate) fn are_due(&self) -> bool {
+        self.wanted > self.entered || (self.is_look_due && self.entered != self.used)
+    }
+
+    /// Notes a word of a peer. If it has entered an epoch, messages that it sent before in groups that it and this task have freed are dropped,
+    /// before anything comes of new ones with their contexts.
     #[cold]
-    pub(crate) fn epoch_word_came(&mut self, from: Peer, body: &[u8]) {
-        let Ok((epoch, context)) = whole::<(u64, u64)>(body) else {
+    pub(crate) fn hear<T: Transport>(&mut self, uses: &mut ContextUses<T>, word: &Word) {
+        let (from, arrivals) = (word.from, word.arrivals);
+        let Ok((epoch, context)) = whole::<(u64, u64)>(&word.bytes) else {
             return;
         };
-        self.epochs.words.push((from, epoch, context));
-        self.stirred = true;
-        if context == ENTERED {
-            self.drop_old_messages(epoch, |source| source == from);
+        self.words.push((from, epoch, context));
+        if context == ENTERED && uses.p2p.waiting() > 0 {
+            let kept = self.contexts_kept(uses, epoch);
+            let is_old = |context: u32| self.is_of(context, epoch) && !kept.contains(&context);
+            uses.p2p.drop_old_messages(Some(from), arrivals, is_old);
         }
     }
 
-    /// Drops messages of these sources that wait, and are of earlier uses of the part of an epoch.
-    fn drop_old_messages(&mut self, epoch: u64, is_source: impl Fn(Peer) -> bool) {
-        let waiting = self.unexpected.iter();
-        let of_part = waiting.filter(|(_, message)| {
-            is_source(message.source) && self.epochs.is_of(message.context & !1, epoch)
-        });
-        let mut old: Vec<(u32, u32)> = of_part
-            .map(|(id, message)| (id, message.context & !1))
-            .collect();
-        if old.is_empty() {
-            return;
-        }
-        let kept = self.contexts_kept(epoch);
-        old.retain(|(_, context)| !kept.contains(context));
-        self.drop_all_old(old.into_iter().map(|(id, _)| id));
-    }
-
-    /// The contexts of the part of an epoch in which messages may come that are not of an earlier use: groups use them that are here, or about to be, or
+    /// Returns the contexts of the part of an epoch in which messages may come that are not of an earlier use: groups use them that are here, or about to be, or
     /// somebody has barred them.
-    fn contexts_kept(&self, epoch: u64) -> FxHashSet<u32> {
-        let in_use = self.contexts_in_use(epoch).into_iter();
+    fn contexts_kept<T: Transport>(&self, uses: &ContextUses<T>, epoch: u64) -> FxHashSet<u32> {
+        let in_use = self.contexts_in_use(uses, epoch).into_iter();
         let in_use = in_use.map(|(context, _)| context);
-        let barred = self.epochs.barred.iter().filter(|(of, _)| *of == epoch);
+        let barred = self.barred.iter().filter(|(of, _)| *of == epoch);
         let barred = barred.map(|&(_, context)| context);
         // Word that has come and was not looked at.
-        let words = self.epochs.words.iter();
+        let words = self.words.iter();
         let words = words.filter(|&&(_, of, context)| of == epoch && context != ENTERED);
         let words = words.filter_map(|&(_, _, context)| u32::try_from(context).ok());
-        // Others may have groups of survivors of this epoch already that this task is about to have.
-        let coming = |one: &Agreement| match (&one.subject, one.choice()) {
-            (Subject::Survivors(_), Some(choice)) if choice.words[0] >> 32 == epoch => {
-                Some(choice.words[0] as u32)
-            }
-            _ => None,
-        };
-        let coming = self.agreements.iter().filter_map(coming);
+        let coming = uses.coming.iter().filter(|(of, _)| *of == epoch);
+        let coming = coming.map(|&(_, context)| context);
         in_use.chain(barred).chain(words).chain(coming).collect()
     }
 
-    fn drop_all_old(&mut self, messages: impl IntoIterator<Item = u32>) {
-        for id in messages {
-            if let Some(message) = self.unexpected.remove(id) {
-                self.drop_old(message);
-            }
+    /// Returns the contexts of the part in which this task may still send or receive, with those to whom it may send.
+    fn contexts_in_use<T: Transport>(
+        &self,
+        uses: &ContextUses<T>,
+        epoch: u64,
+    ) -> Vec<(u32, Vec<Peer>)> {
+        let listed = uses.table.all_listed();
+        let listed = listed.map(|group| (group.context, group.peers()));
+        let sending = (uses.sending)();
+        let messages = uses.p2p.contexts_in_use();
+        let messages = messages.map(|(context, to)| (context, to.into_iter().collect()));
+        let all = listed.chain(sending).chain(messages);
+        let all = all.map(|(context, to)| (context & !1, to));
+        all.filter(|&(context, _)| self.is_of(context, epoch))
+            .collect()
+    }
+
+    /// Notes that this epoch is to be entered, since another task has entered it or contexts run out. `run` does it.
+    fn want(&mut self, epoch: u64) {
+        self.wanted = self.wanted.max(epoch);
+    }
+
+    /// Notes that the next epoch is to be entered, if none is being entered: half of the contexts, or all of them, are used up.
+    pub(crate) fn enter_next(&mut self) {
+        if self.entered == self.used {
+            self.want(self.used.saturating_add(1));
         }
     }
 
-    /// A group is freed: what has come in it is received by nobody any more. Its collectives may still be under way.
-    pub(crate) fn drop_messages_of(&mut self, context: u32) {
-        let waiting = self.unexpected.iter();
-        let ids = waiting.filter(|(_, message)| {
-            let is_held = matches!(message.body, Body::Bytes(_) | Body::Loan { .. });
-            message.context == context && is_held
-        });
-        let ids: Vec<u32> = ids.map(|(id, _)| id).collect();
-        self.drop_all_old(ids);
-    }
-
-    /// Another one has entered this epoch, or it is time to: this task does so.
-    fn enter_epoch(&mut self, epoch: u64) {
-        self.epochs.wanted = self.epochs.wanted.max(epoch);
-        self.stirred = true;
-    }
-
-    /// Half of the contexts, or all of them, are used up: the next epoch is entered, if none is.
-    pub(crate) fn enter_next_epoch(&mut self) {
-        if self.epochs.entered == self.epochs.used {
-            self.enter_epoch(self.epochs.used.saturating_add(1));
+    /// Returns whether a group of this epoch may be used by this task; if not, notes that the epoch is to be entered.
+    pub(crate) fn reach(&mut self, epoch: u64) -> bool {
+        if epoch > self.used {
+            self.want(epoch);
         }
+        epoch <= self.used
     }
 
-    /// Deals with words that have come, and goes on to the epoch that was entered when all have entered it.
-    pub(crate) fn run_epochs(&mut self) -> bool {
-        let words = std::mem::take(&mut self.epochs.words);
-        let mut moved = !words.is_empty();
-        self.epochs.is_look_due |= moved || self.epochs.gone != self.gone.len();
-        if self.epochs.agreements_run {
-            self.epochs.words = words;
-            self.stirred = true;
-            return false;
-        }
+    /// Handles words that have come, and goes on to the epoch that was entered when all have entered it.
+    pub(crate) fn run<T: Transport>(&mut self, uses: &mut ContextUses<T>) -> EpochChanges {
+        let words = std::mem::take(&mut self.words);
+        let mut changes = EpochChanges {
+            moved: !words.is_empty(),
+            ..EpochChanges::default()
+        };
+        self.is_look_due |= changes.moved || self.gone != uses.p2p.losses().len();
         let mut heard = Vec::new();
         for (from, epoch, context) in words {
-            self.epochs.met.insert(from);
+            self.met.insert(from);
             if context != ENTERED {
                 let context = context as u32;
                 // Words are another process's: one that cannot be true is not kept.
-                if epoch <= MAX_EPOCH && self.epochs.is_of(context, epoch) {
-                    self.epochs.barred.insert((epoch, context));
+                if epoch <= MAX_EPOCH && self.is_of(context, epoch) {
+                    self.barred.insert((epoch, context));
                 }
                 continue;
             }
             if epoch > MAX_EPOCH {
                 continue;
             }
-            self.epochs.heard.insert(from, epoch);
-            self.enter_epoch(epoch);
+            self.heard.insert(from, epoch);
+            self.want(epoch);
             heard.push(from);
         }
-        if self.epochs.is_low() {
-            self.enter_next_epoch();
+        if self.is_low() {
+            self.enter_next();
         }
-        if self.epochs.wanted > self.epochs.entered {
-            self.epochs.entered = self.epochs.wanted;
-            self.epochs.is_look_due = true;
-            self.begin_epoch();
+        if self.wanted > self.entered {
+            self.entered = self.wanted;
+            self.is_look_due = true;
+            changes.entered = Some(self.entered);
+            self.bar_contexts_in_use(uses);
         }
         for from in heard {
-            self.tell_of_epoch(from);
+            self.tell(uses, from);
         }
-        if self.epochs.entered != self.epochs.used && self.epochs.is_look_due {
-            self.epochs.is_look_due = false;
-            self.epochs.gone = self.gone.len();
-            let met: Vec<Peer> = self.epochs.met.iter().copied().collect();
-            met.iter().for_each(|&peer| self.tell_of_epoch(peer));
-            let entered = self.epochs.entered;
+        if self.entered != self.used && self.is_look_due {
+            self.is_look_due = false;
+            self.gone = uses.p2p.losses().len();
+            let met: Vec<Peer> = self.met.iter().copied().collect();
+            met.iter().for_each(|&peer| self.tell(uses, peer));
             let has_entered = |&peer: &Peer| {
-                peer == self.me
-                    || self.presence(peer) != Presence::Here
-                    || self.epochs.heard.get(&peer) == Some(&entered)
+                peer == uses.p2p.me()
+                    || uses.p2p.presence(peer) != Presence::Here
+                    || self.heard.get(&peer) == Some(&self.entered)
             };
             if met.iter().all(has_entered) {
-                self.use_epoch();
-                moved = true;
+                changes.used = Some(self.use_entered(uses));
+                changes.moved = true;
             }
         }
-        moved
+        changes
     }
 
-    /// The contexts of the part in which this task may still send or receive.
-    fn contexts_in_use(&self, epoch: u64) -> Vec<(u32, Option<Vec<Peer>>)> {
-        let groups = self.groups.all_listed();
-        let groups = groups.map(|group| (group.context, Some(group.peers())));
-        let makings = self.makings.iter();
-        let makings = makings.map(|one| (one.proposed(), Some(one.members().to_vec())));
-        let closings = self.closings.contexts();
-        let closings = closings.map(|(context, members)| (context, Some(members.to_vec())));
-        let posted = self.posted.iter();
-        let posted = posted.map(|(_, (select, _))| (select.context, None));
-        let matched = self.matched.iter();
-        let matched = matched.map(|(_, message)| (message.context, None));
-        let outgoing = self.outgoing.iter();
-        let outgoing = outgoing.map(|out| (out.context(), Some(vec![out.to])));
-        let queued = self.queued.iter().flat_map(|(&to, queue)| {
-            let frames = queue.iter();
-            frames.map(move |queued| (queued.frame.context, Some(vec![to])))
-        });
-        let all = groups.chain(makings).chain(closings).chain(posted);
-        let all = all.chain(matched).chain(outgoing).chain(queued);
-        let of_part = |(context, to): (u32, Option<Vec<Peer>>)| {
-            let context = context & !1;
-            let is_of = self.epochs.is_of(context, epoch);
-            is_of.then_some((context, to))
-        };
-        all.filter_map(of_part).collect()
-    }
-
-    fn begin_epoch(&mut self) {
-        let epoch = self.epochs.entered;
-        // All that are there have heard of those by now: the part was used many epochs ago.
-        let groups = &self.groups;
-        let epochs = &self.epochs;
-        self.revocations
-            .forget(|context| epochs.is_of(context, epoch) && groups.id_of(context).is_none());
-        self.bar_contexts_in_use(epoch);
-    }
-
-    /// This task accepts none of them in that epoch.
-    fn bar_contexts_in_use(&mut self, epoch: u64) {
-        for (context, _) in self.contexts_in_use(epoch) {
-            self.epochs.barred.insert((epoch, context));
+    /// Bars the contexts in use: this task accepts none of them in the epoch entered.
+    fn bar_contexts_in_use<T: Transport>(&mut self, uses: &ContextUses<T>) {
+        let epoch = self.entered;
+        for (context, _) in self.contexts_in_use(uses, epoch) {
+            self.barred.insert((epoch, context));
         }
     }
 
-    fn tell_of_epoch(&mut self, to: Peer) {
-        let epoch = self.epochs.entered;
-        let was_told = self.epochs.told.get(&to) == Some(&epoch);
-        if was_told || to == self.me || self.presence(to) != Presence::Here {
+    fn tell<T: Transport>(&mut self, uses: &mut ContextUses<T>, to: Peer) {
+        let epoch = self.entered;
+        let was_told = self.told.get(&to) == Some(&epoch);
+        if was_told || to == uses.p2p.me() || uses.p2p.presence(to) != Presence::Here {
             return;
         }
-        self.epochs.told.insert(to, epoch);
-        let may_send = |(context, to_whom): (u32, Option<Vec<Peer>>)| {
-            let to_it = to_whom.is_some_and(|peers| peers.contains(&to));
-            to_it.then_some(u64::from(context))
-        };
-        let in_use = self.contexts_in_use(epoch).into_iter();
-        let words: Vec<u64> = in_use.filter_map(may_send).chain([ENTERED]).collect();
+        self.told.insert(to, epoch);
+        let in_use = self.contexts_in_use(uses, epoch).into_iter();
+        let may_send = in_use.filter(|(_, to_whom)| to_whom.contains(&to));
+        let words = may_send.map(|(context, _)| u64::from(context));
+        let words: Vec<u64> = words.chain([ENTERED]).collect();
         let frame = Frame {
             kind: Kind::Eager,
             context: 1,
-            tag: TAG,
+            tag: numbers::EPOCH_TAG,
         };
         for word in words {
             // One that cannot be told any more is gone itself.
-            let _ = self.send_or_queue(to, frame, &bytes_of_all(&[epoch, word]));
+            let _ = uses
+                .p2p
+                .send_or_queue(to, frame, &bytes_of_all(&[epoch, word]));
         }
     }
 
-    /// Nothing of earlier uses of the part is on its way any more.
-    fn use_epoch(&mut self) {
-        let epoch = self.epochs.entered;
-        self.bar_contexts_in_use(epoch);
-        self.epochs.used = epoch;
-        self.epochs.barred.retain(|&(of, _)| of >= epoch);
-        self.epochs.accepted.clear();
-        self.epochs.next = self.epochs.first(epoch);
-        let survivors = self.epochs.barred.iter();
-        let survivors = survivors.filter(|&&(of, context)| of == epoch && context >= CONTEXTS);
-        let last = survivors.map(|&(_, context)| self.epochs.place(context).1 + 1);
-        self.epochs.next_survivors = last.max().unwrap_or(0);
-        let kept = self.contexts_kept(epoch);
-        let epochs = &self.epochs;
-        let is_old = |context: u32| {
-            let context = context & !1;
-            epochs.is_of(context, epoch) && !kept.contains(&context)
-        };
-        self.revocations.forget_early(is_old);
-        self.closings.forget_early(is_old);
-        self.drop_old_messages(epoch, |_| true);
-    }
-
-    /// Drops a message that nobody will receive, since its group is no more.
-    fn drop_old(&mut self, message: Waiting<Body>) {
-        match message.body {
-            Body::Arriving(request, held) => {
-                self.buffered -= charge(held.len());
-                self.let_pass(request);
-                if !self.requests.is_done(request) {
-                    self.requests.complete(request, Some(Error::Cancelled));
-                }
-                self.requests.release(request);
-            }
-            Body::Offer(offer) => self.drop_offer(message.source, offer),
-            body => self.drop_body(body, Error::Cancelled),
-        }
-    }
-
-    /// The group may be used by this task: its epoch is there.
-    pub(crate) fn is_epoch_there(&mut self, epoch: u64) -> bool {
-        if epoch > self.epochs.used {
-            self.enter_epoch(epoch);
-        }
-        epoch <= self.epochs.used
-    }
-
-    /// Words of epochs go to the members of this group, too.
-    pub(crate) fn meet(&mut self, id: GroupId) {
-        if let Ok(group) = self.group(id) {
-            let peers = group.peers();
-            self.meet_members(&peers);
-        }
-    }
-
-    /// Words of epochs go to these, too.
-    pub(crate) fn meet_members(&mut self, members: &[Peer]) {
-        self.stirred |= self.epochs.meet(members);
+    /// Uses the epoch entered: nothing of earlier uses of the part is on its way any more. Returns it, with the contexts that are kept.
+    fn use_entered<T: Transport>(&mut self, uses: &mut ContextUses<T>) -> (u64, FxHashSet<u32>) {
+        self.bar_contexts_in_use(uses);
+        let epoch = self.entered;
+        self.used = epoch;
+        self.barred.retain(|&(of, _)| of >= epoch);
+        self.accepted.clear();
+        self.next = self.first(epoch);
+        let survivors = self.barred.iter();
+        let survivors =
+            survivors.filter(|&&(of, context)| of == epoch && context >= FIRST_SURVIVOR_CONTEXT);
+        let last = survivors.map(|&(_, context)| self.place(context).1 + 1);
+        self.next_survivors = last.max().unwrap_or(0);
+        (epoch, self.contexts_kept(uses, epoch))
     }
 }

@@ -12,10 +12,9 @@
 use regatta_wire::fields::{bytes_of, whole};
 use regatta_wire::{Frame, Kind};
 
-use crate::arrival::{Body, charge};
-use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::group::GroupId;
+use crate::groups::Groups;
 use crate::matching::{Select, TagSelect};
 use crate::reason::Reason;
 use crate::transport::{Peer, Presence, Transport};
@@ -31,8 +30,8 @@ fn no_memory_at(peer: Peer) -> Error {
     ))
 }
 
-impl<T: Transport> Engine<T> {
-    /// A collective ends here with an error: tell the members that wait for this task.
+impl<T: Transport> Groups<T> {
+    /// Tells the members that wait for this task that a collective ends here with an error.
     pub(crate) fn notify_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
         let Some(reason) = Reason::of(error) else {
             return;
@@ -42,7 +41,7 @@ impl<T: Transport> Engine<T> {
             | Error::Left(peer)
             | Error::Corrupt { peer, .. }
             | Error::Member { peer, .. } => peer,
-            _ => self.me,
+            _ => self.me(),
         };
         if !self.note_failed(id, tag, error.clone()) {
             return;
@@ -53,9 +52,9 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// This task has found that a peer writes nonsense.
+    /// Tells the members of all groups of a peer that this task has found that it writes nonsense.
     pub(crate) fn notify_condemned(&mut self, culprit: Peer) {
-        let groups = self.groups.containing(culprit);
+        let groups = self.table.containing(culprit);
         let groups: Vec<_> = groups.map(|group| (group.context, group.peers())).collect();
         for (context, members) in groups {
             self.notify(context, &members, (ALL, culprit, Reason::Corrupt));
@@ -75,21 +74,21 @@ impl<T: Transport> Engine<T> {
         };
         let body = bytes_of(&(tag, culprit, reason.number()));
         for &peer in members {
-            if peer != self.me && self.presence(peer) == Presence::Here {
+            if peer != self.me() && self.presence(peer) == Presence::Here {
                 // One that cannot be told any more is gone itself.
                 let _ = self.send_or_queue(peer, frame, &body);
             }
         }
     }
 
-    /// Why the collective `tag` of a group fails, if it does.
+    /// Returns why the collective `tag` of a group fails, if it does.
     pub(crate) fn failed(&mut self, id: GroupId, tag: i32) -> Option<Error> {
         self.read_notices(id);
         let (from, error) = self.group(id).ok()?.failed.as_ref()?;
         (tag >= *from).then(|| error.clone())
     }
 
-    /// Remember from which collective on a group fails. False: that was known.
+    /// Remembers from which collective on a group fails. Returns false if that was known.
     fn note_failed(&mut self, id: GroupId, tag: i32, error: Error) -> bool {
         let Ok(group) = self.group_mut(id) else {
             return false;
@@ -108,9 +107,9 @@ impl<T: Transport> Engine<T> {
         true
     }
 
-    /// Notices wait among the messages nobody has posted a receive for.
+    /// Reads the notices about a group, which wait among the messages nobody has posted a receive for.
     pub(crate) fn read_notices(&mut self, id: GroupId) {
-        while !self.unexpected.is_empty()
+        while self.waiting() > 0
             && let Ok(group) = self.group(id)
         {
             let select = Select {
@@ -118,27 +117,20 @@ impl<T: Transport> Engine<T> {
                 source: None,
                 tag: TagSelect::Exactly(NOTICE),
             };
-            let Some(found) = self.unexpected.find(&select) else {
+            let Some((from, notice)) = self.take_held(&select) else {
                 return;
             };
-            let Some(notice) = self.unexpected.remove(found) else {
-                return;
-            };
-            let Body::Bytes(bytes) = notice.body else {
-                continue;
-            };
-            self.buffered -= charge(bytes.len());
-            if let Ok((tag, culprit, reason)) = whole(&bytes) {
-                let error = self.reported(notice.source, culprit, Reason::from_number(reason));
+            if let Some(Ok((tag, culprit, reason))) = notice.map(|bytes| whole(&bytes)) {
+                let error = self.reported(from, culprit, Reason::from_number(reason));
                 self.note_failed(id, tag, error);
             }
         }
     }
 
-    /// The error for what another member says of a peer. A reason that is none is a finding about the one that gives it.
+    /// Returns the error for what another member says of a peer. A reason that is none is a finding about the one that gives it.
     fn reported(&self, by: Peer, culprit: Peer, reason: Option<Reason>) -> Error {
         // A member may only be taken at its word about members.
-        let culprit = if culprit < self.transport.peers() && culprit != self.me {
+        let culprit = if culprit < self.transport().peers() && culprit != self.me() {
             culprit
         } else {
             by
@@ -162,6 +154,53 @@ impl<T: Transport> Engine<T> {
                 peer: by,
                 what: "it gave a reason for the failure of a collective that is none",
             },
+        }
+    }
+    /// Returns, in a group of two, this task's rank, the other one, and context and tag of the next collective between them, unless something
+    /// is in the way of that one. `None`: nothing has happened.
+    #[inline(always)]
+    pub fn try_pair(&mut self, id: GroupId) -> Option<(u32, Peer, u32, i32)> {
+        // Messages that wait may tell that collectives of the group fail.
+        if self.waiting() > 0 {
+            return None;
+        }
+        let group = self.table.at_mut(id)?;
+        if group.size() != 2 || group.broken.is_some() || group.failed.is_some() {
+            return None;
+        }
+        let peer = group.peer(1 - group.rank.min(1))?;
+        group.sequence = group.next_sequence();
+        Some((group.rank, peer, group.context + 1, group.sequence))
+    }
+
+    /// Returns, in a group of two, the other one, and context and tag of the next collective between them.
+    pub fn pair(&mut self, id: GroupId) -> Result<(Peer, u32, i32)> {
+        let (context, tag) = self.next_collective(id)?;
+        let group = self.group(id)?;
+        let peer = group.peer(1 - group.rank.min(1)).ok_or(Error::Task(1))?;
+        Ok((peer, context, tag))
+    }
+
+    /// Returns context and tag of the next collective of a group, if it can be complete.
+    pub(crate) fn next_collective(&mut self, id: GroupId) -> Result<(u32, i32)> {
+        let group = self.group_mut(id)?;
+        let next = group.next_sequence();
+        if let Err(error) = group.usable() {
+            if matches!(error, Error::Dead(_)) {
+                // Members that still reach the one that is dead for this task wait for this one.
+                self.notify_failed(id, next, &error);
+            }
+            return Err(error);
+        }
+        group.sequence = next;
+        if let (0, Some((from, _))) = (group.sequence, &mut group.failed) {
+            // The numbers begin again, and what has failed stays so.
+            *from = ALL;
+        }
+        let (context, tag) = (group.context + 1, group.sequence);
+        match self.failed(id, tag) {
+            Some(error) => Err(error),
+            None => Ok((context, tag)),
         }
     }
 }

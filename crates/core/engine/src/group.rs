@@ -11,12 +11,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::departures::Departures;
-use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::making::{Calls, FreedContexts};
-use crate::request::Status;
-use crate::transport::{CollectiveBuffers, Peer, Presence, Transport};
+use crate::numbers::{FIRST_CHANNEL_CONTEXT, LAST_COLLECTIVE};
+use crate::transport::{CollectiveBuffers, Peer};
 use crate::tree::Hosts;
 
 /// A group, as callers hold it. The world is 0.
@@ -31,20 +28,13 @@ impl GroupId {
 
     const CHANNEL: i32 = 1 << 30;
 
-    /// The context of a channel; none of other groups.
+    /// Returns the context of a channel; none of other groups.
     #[inline(always)]
     pub fn channel(self) -> Option<u32> {
-        (self.0 >= Self::CHANNEL).then(|| CHANNELS | ((self.0 - Self::CHANNEL) as u32) << 1)
+        (self.0 >= Self::CHANNEL)
+            .then(|| FIRST_CHANNEL_CONTEXT | ((self.0 - Self::CHANNEL) as u32) << 1)
     }
 }
-
-/// The first context of channels.
-const CHANNELS: u32 = 1 << 31;
-/// Contexts of groups that their members have agreed on (`making`) lie below, those of survivors (`shrink`) between this and channels.
-pub(crate) const CONTEXTS: u32 = 1 << 30;
-/// Groups of survivors are told apart by their number and by so much of the context of the group that they have survived: groups that
-/// are shrunk at the same time may have the same number.
-pub(crate) const CONTEXTS_PER_SURVIVORS: u32 = 1 << 11;
 
 #[derive(Debug)]
 enum Members {
@@ -121,6 +111,8 @@ pub struct Group<B: CollectiveBuffers> {
     pub(crate) collective_buffer: Option<B::CollectiveBuffer>,
     /// The collective buffer's name, or 0.
     buffer_name: u64,
+    /// Whether it is known if there is a collective buffer; see `room`.
+    pub(crate) is_buffer_known: bool,
     /// Its members by host, once somebody has asked; inside that, `None`: they are all on one.
     pub(crate) hosts: Option<Option<Arc<Hosts>>>,
     /// The members on this host, if there are members on others: see `across`.
@@ -133,10 +125,8 @@ pub struct Group<B: CollectiveBuffers> {
     pub(crate) later: u32,
     /// Collectives by schedule so far: their tag.
     pub(crate) sequence: i32,
-    /// Calls by which its members make groups from it.
-    pub(crate) calls: Calls,
     /// Agreements so far: their tag.
-    pub(crate) agreements: u64,
+    agreements: u64,
     /// Groups with the same number are revoked together; 0: none.
     tie: u64,
     /// A member is gone: collectives fail with this.
@@ -144,66 +134,57 @@ pub struct Group<B: CollectiveBuffers> {
     /// From this collective on all fail; see `failed`.
     pub(crate) failed: Option<(i32, Error)>,
     acknowledged: FxHashSet<Peer>,
-    /// See `departures`.
-    pub(crate) departures: Departures,
 }
 
 impl<B: CollectiveBuffers> Group<B> {
-    fn new(
-        context: u32,
-        members: Members,
-        rank: u32,
-        collective_buffer: Option<B::CollectiveBuffer>,
-    ) -> Group<B> {
+    fn new(context: u32, members: Members, rank: u32) -> Group<B> {
         Group {
             context,
             members,
             rank,
-            collective_buffer,
+            collective_buffer: None,
             buffer_name: 0,
+            is_buffer_known: false,
             hosts: None,
             here: None,
             round: 0,
             cleared: 0,
             later: 0,
             sequence: 0,
-            calls: Calls::default(),
             agreements: 0,
             tie: 0,
             broken: None,
             failed: None,
             acknowledged: FxHashSet::default(),
-            departures: Departures::End,
         }
     }
 
-    /// The members of a group that are on this host, with the collective buffer they share, or none.
-    pub(crate) fn of_host(
-        context: u32,
-        peers: Vec<Peer>,
-        rank: u32,
-        buffer: Option<(B::CollectiveBuffer, u64)>,
-    ) -> Group<B> {
-        let (buffer, buffer_name) = buffer.map_or((None, 0), |(buffer, name)| (Some(buffer), name));
-        Group {
-            buffer_name,
-            ..Group::new(context, Members::listed(peers), rank, buffer)
+    /// Makes a group of these members: one that was agreed on, or the members of a group that are on this host.
+    pub(crate) fn listed(context: u32, peers: Vec<Peer>, rank: u32) -> Group<B> {
+        Group::new(context, Members::listed(peers), rank)
+    }
+
+    /// Notes that it is known whether there is a collective buffer, and which.
+    pub(crate) fn set_buffer(&mut self, buffer: Option<(B::CollectiveBuffer, u64)>) {
+        self.is_buffer_known = true;
+        if let Some((buffer, name)) = buffer {
+            (self.collective_buffer, self.buffer_name) = (Some(buffer), name);
         }
     }
 
-    /// How many members. Of channels it is not known here.
+    /// Returns how many members it has. Of channels that is not known here.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         self.members.size()
     }
 
-    /// The member with a rank.
+    /// Returns the member with a rank.
     #[inline(always)]
     pub fn peer(&self, rank: u32) -> Option<Peer> {
         self.members.peer(rank)
     }
 
-    /// The member with a rank, to send to it or to receive from it: none in a group that is revoked, or of which members are reported dead.
+    /// Returns the member with a rank, to send to it or to receive from it: none in a group that is revoked, or of which members are reported dead.
     #[inline(always)]
     pub fn open_peer(&self, rank: u32) -> Option<Peer> {
         match &self.members {
@@ -212,20 +193,20 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// The rank of a member.
+    /// Returns the rank of a member.
     #[inline(always)]
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
         self.members.rank_of(peer)
     }
 
-    /// It is revoked.
+    /// Revokes it.
     pub(crate) fn close(&mut self) {
         let before = std::mem::replace(&mut self.members, Members::All);
         self.members = Members::Revoked(Box::new(before));
         self.broken = Some(Error::Revoked);
     }
 
-    /// Has a call in this group ended because other members say that this one has died?
+    /// Returns whether a call in this group has ended because other members say that this one has died.
     pub fn is_reported_dead(&self, peer: Peer) -> bool {
         let members = match &self.members {
             Members::Revoked(before) => &**before,
@@ -234,8 +215,8 @@ impl<B: CollectiveBuffers> Group<B> {
         matches!(members, Members::Reported(_, dead) if dead.contains(&peer))
     }
 
-    /// A call in this group ends because others say that this member has died.
-    fn report_dead(&mut self, peer: Peer) {
+    /// Notes that a call in this group ends because others say that this member has died.
+    pub(crate) fn report_dead(&mut self, peer: Peer) {
         let members = match &mut self.members {
             Members::Revoked(before) => &mut **before,
             members => members,
@@ -251,7 +232,7 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Can its collectives be complete? Not after a member has died. One that has left in good
+    /// Fails if its collectives cannot be complete: a member has died. One that has left in good
     /// order may have done its part before.
     pub(crate) fn usable(&self) -> Result<()> {
         match &self.broken {
@@ -260,25 +241,60 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Has it been revoked, as far as this task knows?
+    /// Returns whether it has been revoked, as far as this task knows.
     #[inline(always)]
     pub fn is_revoked(&self) -> bool {
         matches!(self.broken, Some(Error::Revoked))
     }
 
-    /// Has this task acknowledged the death of that one?
+    /// Returns whether this task has acknowledged the death of that one.
     pub(crate) fn has_acknowledged(&self, peer: Peer) -> bool {
         self.acknowledged.contains(&peer)
     }
 
-    /// All members, in rank order; none of a channel.
+    /// Returns all members, in rank order; none of a channel.
     pub fn peers(&self) -> Vec<Peer> {
         self.members.peers()
     }
+
+    /// Returns whether it stands for a channel: members come and go.
+    pub(crate) fn is_channel(&self) -> bool {
+        matches!(self.members, Members::All)
+    }
+
+    /// Acknowledges deaths: receives from any source go on without these members.
+    pub(crate) fn acknowledge(&mut self, dead: Vec<Peer>) {
+        self.acknowledged.extend(dead);
+    }
+
+    /// Breaks it, since a member is gone: a death counts for more than a departure.
+    pub(crate) fn break_by(&mut self, error: &Error) {
+        if self.usable().is_ok() {
+            self.broken = Some(error.clone());
+        }
+    }
+
+    /// Returns the number of the next agreement of its members.
+    pub(crate) fn next_agreement(&mut self) -> u64 {
+        self.agreements += 1;
+        self.agreements
+    }
+
+    /// Returns the number of the next collective by schedule of its members.
+    pub(crate) fn next_sequence(&self) -> i32 {
+        (self.sequence + 1) & LAST_COLLECTIVE
+    }
+
+    /// Returns the collective buffers of it and of its members on this host: names and numbers of members.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = (u64, u32)> {
+        let rooms = [Some(self), self.here.as_deref()].into_iter().flatten();
+        let buffers = rooms.map(|room| (room.buffer_name, room.size()));
+        buffers.filter(|&(buffer, _)| buffer != 0)
+    }
 }
 
-/// All groups of a task.
-pub(crate) struct Groups<B: CollectiveBuffers> {
+/// All groups of a task, by id and by context.
+pub(crate) struct GroupTable<B: CollectiveBuffers> {
     list: Vec<Option<Group<B>>>,
     /// Stands for every channel.
     all: Group<B>,
@@ -290,39 +306,35 @@ pub(crate) struct Groups<B: CollectiveBuffers> {
     reserved: FxHashSet<usize>,
     /// Numbers of ties so far.
     ties: u64,
-    pub(crate) freed: FreedContexts,
 }
 
 const SLOTS: usize = 1 << 15;
 /// Ids that a place gives in turn.
 const GENERATIONS: u16 = 1 << 15;
 
-impl<B: CollectiveBuffers> Groups<B> {
+impl<B: CollectiveBuffers> GroupTable<B> {
     pub(crate) fn of_world(
         me: Peer,
         (first, size): (Peer, u32),
         buffer: Option<B::CollectiveBuffer>,
-    ) -> Groups<B> {
-        let mut all = Group::new(CHANNELS, Members::All, me, None);
+    ) -> GroupTable<B> {
+        let mut all = Group::new(FIRST_CHANNEL_CONTEXT, Members::All, me);
         all.broken = Some(Error::Argument(
             "a channel (RG_ALL) is no group for collectives: its members come and go. Select the \
              members you mean (rg_group_select)"
                 .into(),
         ));
-        Groups {
-            list: vec![Some(Group::new(
-                0,
-                Members::World(first, size),
-                me - first,
-                buffer,
-            ))],
+        let mut world: Group<B> = Group::new(0, Members::World(first, size), me - first);
+        // Nobody frees it.
+        world.set_buffer(buffer.map(|buffer| (buffer, 0)));
+        GroupTable {
+            list: vec![Some(world)],
             all,
             generations: vec![0],
             first_free: 1,
             by_context: FxHashMap::from_iter([(0, 0)]),
             reserved: FxHashSet::default(),
             ties: 0,
-            freed: FreedContexts::default(),
         }
     }
 
@@ -349,7 +361,7 @@ impl<B: CollectiveBuffers> Groups<B> {
         self.list.get_mut(slot)?.as_mut()
     }
 
-    /// A place for a group that is to be made, and the id that this will have.
+    /// Reserves a place for a group that is to be made. Returns the id that this will have.
     pub(crate) fn reserve(&mut self) -> Option<GroupId> {
         let is_free = |slot: &usize| {
             let is_worn = self.generations[*slot] == GENERATIONS;
@@ -378,17 +390,45 @@ impl<B: CollectiveBuffers> Groups<B> {
         Error::Memory(format!("all {SLOTS} groups are in use"))
     }
 
-    /// How many further groups there are places for.
+    /// Returns how many further groups there are places for.
     pub(crate) fn room(&self) -> usize {
         SLOTS - self.by_context.len() - self.reserved.len()
     }
 
-    /// The place of a group that was not made is free, and its id is none.
+    /// Frees the place of a group that was not made; its id is none.
     pub(crate) fn release(&mut self, id: GroupId) {
         if let Some(slot) = self.slot(id) {
             self.reserved.remove(&slot);
             self.vacate(slot);
         }
+    }
+
+    /// Adds a group in a place that is reserved for it.
+    pub(crate) fn fill(
+        &mut self,
+        id: GroupId,
+        members: Vec<Peer>,
+        context: u32,
+        rank: u32,
+    ) -> Result<()> {
+        let slot = self.slot(id).ok_or(Error::Handle("group"))?;
+        self.reserved.remove(&slot);
+        self.list[slot] = Some(Group::listed(context, members, rank));
+        self.by_context.insert(context, slot);
+        Ok(())
+    }
+
+    /// Returns whether a new group can have this context.
+    pub(crate) fn has_free(&self, context: u32) -> bool {
+        context.is_multiple_of(2)
+            && context < FIRST_CHANNEL_CONTEXT
+            && !self.by_context.contains_key(&context)
+    }
+
+    /// Removes a group.
+    pub(crate) fn remove(&mut self, id: GroupId, context: u32) {
+        self.vacate(id.0 as usize % SLOTS);
+        self.by_context.remove(&context);
     }
 
     fn vacate(&mut self, slot: usize) {
@@ -399,8 +439,8 @@ impl<B: CollectiveBuffers> Groups<B> {
         }
     }
 
-    /// A place that has had a group for each of its ids is used again only when all places have: an id that is no group's any more
-    /// becomes another one's after as many groups as there are ids. Whether there are such places.
+    /// Frees places that have had a group for each of their ids, once all places have: an id that is no group's any more
+    /// becomes another one's after as many groups as there are ids. Returns whether there are such places.
     fn renew(&mut self) -> bool {
         let worn = |generation: &&mut u16| **generation == GENERATIONS;
         let all = self.generations.iter_mut().filter(worn);
@@ -416,27 +456,20 @@ impl<B: CollectiveBuffers> Groups<B> {
     }
 
     pub(crate) fn by_context(&self, context: u32) -> Option<&Group<B>> {
-        if context >= CHANNELS {
+        if context >= FIRST_CHANNEL_CONTEXT {
             return Some(&self.all);
         }
         self.list[*self.by_context.get(&(context & !1))?].as_ref()
     }
 
-    pub(crate) fn by_context_mut(&mut self, context: u32) -> Option<&mut Group<B>> {
-        if context >= CHANNELS {
-            return Some(&mut self.all);
-        }
-        self.list[*self.by_context.get(&(context & !1))?].as_mut()
-    }
-
-    /// The group with this context.
+    /// Returns the group with this context.
     pub(crate) fn id_of(&self, context: u32) -> Option<GroupId> {
         let slot = *self.by_context.get(&context)?;
         let id = self.generations[slot] as usize * SLOTS + slot;
         Some(GroupId(id as i32))
     }
 
-    /// From now on each of two groups is tied to all to which the other one is.
+    /// Ties each of two groups to all to which the other one is tied.
     pub(crate) fn tie(&mut self, one: GroupId, other: GroupId) {
         let tie = |id| self.at(id).map_or(0, |group| group.tie);
         let (kept, gone) = (tie(one), tie(other));
@@ -459,7 +492,7 @@ impl<B: CollectiveBuffers> Groups<B> {
         }
     }
 
-    /// A group and all that are tied to it.
+    /// Returns a group and all that are tied to it.
     pub(crate) fn tied(&self, id: GroupId) -> Vec<GroupId> {
         let tie = self.at(id).map_or(0, |group| group.tie);
         if tie == 0 {
@@ -470,279 +503,14 @@ impl<B: CollectiveBuffers> Groups<B> {
         tied.filter_map(|group| self.id_of(group.context)).collect()
     }
 
-    /// All groups but channels.
+    /// Returns all groups but channels.
     pub(crate) fn all_listed(&self) -> impl Iterator<Item = &Group<B>> {
         self.list.iter().flatten()
     }
 
+    /// Returns the groups of which a task is a member.
     pub(crate) fn containing(&mut self, peer: Peer) -> impl Iterator<Item = &mut Group<B>> {
         let all = self.list.iter_mut().flatten();
         all.filter(move |group| group.rank_of(peer).is_some())
-    }
-}
-
-impl<T: Transport> Engine<T> {
-    /// A group, if the id is a live one.
-    #[inline(always)]
-    pub fn group(&self, id: GroupId) -> Result<&Group<T>> {
-        self.live_group(id).ok_or(Error::Handle("group"))
-    }
-
-    /// A group, for callers that make no error of it: one costs more than a look.
-    #[inline(always)]
-    pub fn live_group(&self, id: GroupId) -> Option<&Group<T>> {
-        self.groups.at(id)
-    }
-
-    /// A group whose members are known: no channel.
-    pub fn closed(&self, id: GroupId) -> Result<&Group<T>> {
-        let group = self.group(id)?;
-        match (&group.members, &group.broken) {
-            (Members::All, Some(error)) => Err(error.clone()),
-            _ => Ok(group),
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn group_mut(&mut self, id: GroupId) -> Result<&mut Group<T>> {
-        self.groups.at_mut(id).ok_or(Error::Handle("group"))
-    }
-
-    /// A call in the group of this context ends because others say that this member has died. This task may not have heard of that, or may still
-    /// reach it: from now on nothing is sent to it in this group and in those that are tied to it.
-    pub(crate) fn note_reported_dead(&mut self, context: u32, peer: Peer) {
-        let Some(id) = self.groups.id_of(context & !1) else {
-            return;
-        };
-        // Every send checks `gone`; the shortest sends do not ask the transport.
-        if self.is_gone(peer) {
-            return;
-        }
-        for id in self.groups.tied(id) {
-            if let Ok(group) = self.group_mut(id)
-                && group.rank_of(peer).is_some()
-            {
-                group.report_dead(peer);
-                if id == GroupId::WORLD {
-                    self.open_world = 0;
-                }
-            }
-        }
-    }
-
-    /// This task's rank in a group, and the group's size.
-    #[inline(always)]
-    pub fn place(&self, id: GroupId) -> Option<(u32, u32)> {
-        let group = self.groups.at(id)?;
-        Some((group.rank, group.size()))
-    }
-
-    /// Is this task the only member of a group, in which calls still succeed? Then its collectives are copies.
-    #[inline(always)]
-    pub fn is_alone(&self, id: GroupId) -> bool {
-        let group = self.groups.at(id);
-        group.is_some_and(|group| group.size() == 1 && group.broken.is_none())
-    }
-
-    /// The source of a message as a rank of the group it was received in.
-    #[inline(always)]
-    pub fn rank_in(&self, status: &Status) -> i32 {
-        if status.source < 0 {
-            return status.source;
-        }
-        let group = self.groups.by_context(status.context);
-        let rank = group.and_then(|group| group.rank_of(status.source as Peer));
-        rank.map_or(status.source, |rank| rank as i32)
-    }
-
-    /// This task's place among the members of a new group, if these make sense.
-    pub(crate) fn check_members(&self, members: &[Peer]) -> Result<u32> {
-        let me = self.me;
-        let Some(rank) = members.iter().position(|&peer| peer == me) else {
-            return Err(Error::Argument(
-                "this task is not a member of the new group".into(),
-            ));
-        };
-        let tasks = self.transport.peers();
-        let once: FxHashSet<Peer> = members.iter().copied().collect();
-        if once.len() != members.len() || members.iter().any(|&peer| peer >= tasks) {
-            return Err(Error::State(c"the members of the new group make no sense"));
-        }
-        Ok(rank as u32)
-    }
-
-    /// Add a group all of whose members add it with the same members and context, which is free
-    /// in all of them. `buffer` is the name of a collective buffer that a member made, if one did.
-    pub fn add_group(&mut self, members: Vec<Peer>, context: u32, buffer: u64) -> Result<GroupId> {
-        self.check_members(&members)?;
-        let Some(id) = self.groups.reserve() else {
-            if buffer != 0 {
-                let size = members.len() as u32;
-                self.transport.leave_collective_buffer(buffer, size);
-            }
-            return Err(self.groups.full());
-        };
-        let filled = self.fill_group(id, members, context, buffer);
-        if filled.is_err() {
-            self.groups.release(id);
-        }
-        filled.map(|()| id)
-    }
-
-    /// Add a group as [`add_group`](Engine::add_group) does, in a place that is reserved for it.
-    pub(crate) fn fill_group(
-        &mut self,
-        id: GroupId,
-        members: Vec<Peer>,
-        context: u32,
-        buffer: u64,
-    ) -> Result<()> {
-        let rank = self.check_members(&members)?;
-        let slot = self.groups.slot(id).ok_or(Error::Handle("group"))?;
-        if !context.is_multiple_of(2)
-            || context >= CHANNELS
-            || self.groups.by_context.contains_key(&context)
-        {
-            return Err(Error::State(
-                c"the context of the new group is another group's already",
-            ));
-        }
-        let buffer_name = buffer;
-        let buffer = match buffer {
-            0 => None,
-            name => Some(
-                self.transport
-                    .enter_collective_buffer(name, members.len() as u32)?,
-            ),
-        };
-        let group = Group {
-            buffer_name,
-            ..Group::new(context, Members::listed(members), rank, buffer)
-        };
-        let groups = &mut self.groups;
-        groups.reserved.remove(&slot);
-        groups.list[slot] = Some(group);
-        groups.by_context.insert(context, slot);
-        self.epochs.note_accepted(context);
-        self.meet(id);
-        self.break_if_lost(id);
-        self.stirred |= self.revocations.made(context);
-        Ok(())
-    }
-
-    fn break_if_lost(&mut self, id: GroupId) {
-        let Ok(group) = self.group(id) else { return };
-        let peers = group.peers();
-        let one = |how| {
-            let mut peers = peers.iter().copied();
-            peers.find(|&peer| self.presence(peer) == how)
-        };
-        let lost = one(Presence::Dead).or_else(|| one(Presence::Left));
-        if let Some(peer) = lost {
-            let error = self.loss(peer);
-            if let Ok(group) = self.group_mut(id) {
-                group.broken = Some(error);
-            }
-        }
-    }
-
-    /// Make a collective buffer for a group of these tasks; 0 when they have no memory in common.
-    pub fn make_collective_buffer(&mut self, members: &[Peer]) -> Result<u64> {
-        if !members
-            .iter()
-            .all(|&peer| self.transport.shares_memory(peer))
-        {
-            return Ok(0);
-        }
-        let buffer = self.transport.new_collective_buffer(members.len() as u32)?;
-        Ok(buffer.map_or(0, |(_, name)| name))
-    }
-
-    /// Forget a group. Messages still on their way in it will never be received.
-    pub fn free_group(&mut self, id: GroupId) -> Result<()> {
-        if id == GroupId::WORLD || id.channel().is_some() {
-            return Err(Error::Argument(
-                "neither the world nor a channel can be freed".into(),
-            ));
-        }
-        let group = self.group(id)?;
-        let (context, members, rank) = (group.context, group.peers(), group.rank as usize);
-        let rooms = [Some(group), group.here.as_deref()].into_iter().flatten();
-        let buffers: Vec<_> = rooms.map(|room| (room.buffer_name, room.size())).collect();
-        for (buffer, members) in buffers.into_iter().filter(|&(buffer, _)| buffer != 0) {
-            self.transport.leave_collective_buffer(buffer, members);
-        }
-        self.close_agreements(context, members, rank);
-        self.groups.vacate(id.0 as usize % SLOTS);
-        self.groups.by_context.remove(&context);
-        if !self.unexpected.is_empty() {
-            self.drop_messages_of(context);
-        }
-        self.end_attempts_of_freed(context);
-        Ok(())
-    }
-
-    /// The members of a group that have died, as far as this task knows: by itself, or because a call in the group has ended with that.
-    pub fn dead_members(&self, id: GroupId) -> Result<Vec<Peer>> {
-        let group = self.group(id)?;
-        let is_dead =
-            |&peer: &Peer| self.presence(peer) == Presence::Dead || group.is_reported_dead(peer);
-        Ok(group.peers().into_iter().filter(is_dead).collect())
-    }
-
-    /// Receives from any source in this group go on without its dead members. Returns how many
-    /// members are dead.
-    pub fn acknowledge(&mut self, id: GroupId) -> Result<u32> {
-        let dead = self.dead_members(id)?;
-        let count = dead.len() as u32;
-        self.group_mut(id)?.acknowledged.extend(dead);
-        Ok(count)
-    }
-
-    /// A member that has died, as far as is known here, and was not acknowledged.
-    pub(crate) fn unacknowledged_death(&self, context: u32) -> Option<Peer> {
-        let group = self.groups.by_context(context)?;
-        let is_unacknowledged = |&peer: &Peer| {
-            self.gone.contains(&peer)
-                && !self.may_have_unread(peer, context)
-                && self.presence(peer) == Presence::Dead
-                && !group.acknowledged.contains(&peer)
-        };
-        let mut peers = group.peers().into_iter();
-        peers.find(is_unacknowledged)
-    }
-
-    /// May a receive from any source in this context wait? Not while a dead member has not been
-    /// acknowledged, and not when nobody is left to send.
-    pub(crate) fn check_any_source(&self, context: u32) -> Result<()> {
-        let Some(group) = self.groups.by_context(context) else {
-            return Ok(());
-        };
-        // Of everybody, somebody may still come.
-        if self.gone.is_empty() || group.size() == 1 || matches!(group.members, Members::All) {
-            return Ok(());
-        }
-        let mut last = None;
-        let mut living = 0;
-        for peer in group.peers() {
-            // Messages of a peer that is gone may still be outside, or its loss has not been looked at yet.
-            if peer != self.me
-                && (!self.gone.contains(&peer) || self.may_have_unread(peer, context))
-            {
-                living += 1;
-                continue;
-            }
-            match self.presence(peer) {
-                Presence::Dead if !group.acknowledged.contains(&peer) => {
-                    return Err(self.loss(peer));
-                }
-                Presence::Here => living += (peer != self.me) as usize,
-                _ => last = Some(peer),
-            }
-        }
-        match last {
-            Some(peer) if living == 0 => Err(self.loss(peer)),
-            _ => Ok(()),
-        }
     }
 }

@@ -3,92 +3,101 @@
 //! Pure: no clock, no sockets, no threads, no unsafe code. The world comes in through the traits
 //! of a [`Transport`]; the caller decides when to call [`Engine::progress`] and how to wait.
 //!
-//! | file | idea |
-//! |---|---|
-//! | `transport` | the contract with whatever moves frames: five traits, and [`Transport`], which joins them |
-//! | `matching`, `index` | which receive takes which message |
-//! | `matched` | messages that a probe has taken out of matching |
-//! | `request` | operations that are not complete yet |
-//! | `engine` | the state, and progress |
-//! | `send`, `receive` | starting operations; their fast paths |
-//! | `settle` | finishing them; the fast path |
-//! | `arrival` | what each kind of frame does |
-//! | `bulk` | large messages |
-//! | `queue` | frames that have found no room yet |
-//! | `debts` | what a task that leaves still has to get out |
-//! | `withdraw` | taking operations back |
-//! | `losses` | what the death or departure of a task ends |
-//! | `departures` | groups in which a departure ends only calls that wait |
-//! | `failed`, `reason` | collectives that fail at one member fail at all, with errors of one class |
-//! | `group` | ordered sets of tasks with a context of their own |
-//! | `making` | the members of a new group agree on its context |
-//! | `epoch` | contexts and numbers of freed groups are used again |
-//! | `agreement` | the members of a group agree, whoever dies meanwhile |
-//! | `shrink`, `agree` | what on: a group of those that survive, a flag |
-//! | `closing` | agreements of groups that are freed are forgotten |
-//! | `revoke` | all that is done in a group ends |
-//! | `round` | small blocking collectives through shared memory |
-//! | `contributions` | what the members have contributed to a round |
-//! | `across` | the same for members on several hosts |
-//! | `schedule`, `collective`, `reduction` | all other collectives, blocking or not |
-//! | `tree` | who tells whom, within a host and between hosts |
-//! | `self_messages` | messages of a task to itself |
-//! | `error` | the errors of operations |
+//! The layers from the bottom up. Each calls only those below it; what a lower one has for a higher one it keeps until that asks.
+//!
+//! ```text
+//! 1  messages         transport        the contract of whatever moves frames: six traits, and Transport, which joins them
+//!                     matching, index  which receive takes which message
+//!                     request          operations that are not complete
+//!                     numbers          contexts and tags: which are whose
+//!                     point_to_point   messages between two tasks
+//!
+//! 2  groups           tree             who tells whom, within a host and between hosts
+//!                     group            ordered tasks with a context of their own
+//!                     groups           the rules of messages that depend on who is in a group
+//!                     failed, reason   collectives that fail at one member fail at all, with errors of one class
+//!
+//! 3  what members     schedule         collectives by messages, as steps
+//!    do together      epoch            contexts of freed groups are used again
+//!                     making           the members of a new group agree on its context
+//!                     agreement        the members of a group agree, whoever dies meanwhile
+//!                     subject          what on: a group of those that survive, a flag
+//!                     closing          agreements of groups that are freed are forgotten
+//!                     revoke           all that is done in a group ends
+//!
+//! 4  the engine       engine           holds all of these, and makes progress
+//!
+//! 5  calls            operation        a collective as a value
+//!    on the engine    algorithm        which algorithm it takes
+//!                     collective       starting collectives, and carrying on those whose callers wait
+//!                     round            small blocking ones through shared memory
+//!                     contributions    what the members have contributed to a round
+//!                     contents         what a member contributes, and what it reads
+//!                     folding          how it combines that
+//!                     room             the memory for rounds, made when it is first needed
+//!                     across           the same for members on several hosts
+//!                     steps            all other collectives, blocking or not, as steps
+//!                     reduction        the steps of sums for all
+//!                     shrink           agreeing on survivors, or on a flag
+//!                     departures       groups in which a departure ends only calls that wait
+//!
+//!    error is the error of all of them
+//! ```
 #![forbid(unsafe_code)]
 
 mod across;
-mod agree;
 mod agreement;
-mod arrival;
-mod bulk;
+mod algorithm;
 mod closing;
 mod collective;
+mod contents;
 mod contributions;
-mod debts;
 mod departures;
 mod engine;
 mod epoch;
 mod error;
 mod failed;
+mod folding;
 mod group;
+mod groups;
 pub mod index;
-mod losses;
 mod making;
-mod matched;
 pub mod matching;
-mod queue;
+mod numbers;
+mod operation;
+mod point_to_point;
 mod reason;
-mod receive;
 mod reduction;
 mod request;
 mod revoke;
+mod room;
 mod round;
 mod schedule;
-mod self_messages;
-mod send;
-mod settle;
 mod shrink;
+mod steps;
+mod subject;
 mod transport;
 mod tree;
-mod withdraw;
 
-pub use bulk::Going;
-pub use collective::{Parts, Reduction};
-pub use engine::{Engine, Settings};
+pub use algorithm::{Algorithm, Facts, choose};
+pub use collective::{Awaits, Collective};
+pub use contributions::COLLECTIVE_BUFFER_DEPTH;
+pub use engine::Engine;
 pub use epoch::Spaces;
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
+pub use groups::Groups;
 pub use making::{Call, no_place};
-pub use matched::Message;
 pub use matching::{Select, TagSelect};
+pub use operation::{Kind, Operation, Parts, Reduction};
+pub use point_to_point::credits::{ReceiptCredit, ReceiptCredits};
+pub use point_to_point::matched::Message;
+pub use point_to_point::{Attempt, Going, PointToPoint, Settings};
 pub use reason::Reason;
-pub use receive::Attempt;
-pub use request::{Handle, NOBODY, Status};
-pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};
-pub use self_messages::{ReceiptCredit, ReceiptCredits};
-pub use send::Mode;
+pub use request::{Handle, Mode, NOBODY, Status};
+pub use round::{Need, Round};
 pub use shrink::Shrinking;
 pub use transport::{
-    Arrival, CollectiveBuffers, Fault, Flow, Frames, Loans, Part, Peer, Peers, Presence, Sent,
-    SentLine, Streams, Transport,
+    Arrival, CollectiveBuffers, Fault, Flow, Frames, Loans, Part, Peer, Peers, Polled, Presence,
+    Reach, Sent, SentLine, Shortage, Streams, Transport, Upkeep, WaitState,
 };

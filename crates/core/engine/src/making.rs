@@ -9,7 +9,7 @@
 //! Propose(context)  ───────────────────>  accept it, unless they have accepted it before
 //!                   <───────────────────  Accepted, or Refused(lowest that will do), or Gone or Full(who)
 //!                                         (refused: it proposes another one)
-//! Made(context, collective buffer)  ───>  the group is there
+//! Made(context)     ───────────────────>  the group is there
 //! or Gone or Full(who)  ───────────────>  it is not, for all
 //! ```
 //!
@@ -25,126 +25,29 @@
 //! of an earlier making that has failed.
 
 mod attempts;
+mod under_way;
+mod word;
 
-use regatta_memory::views::Views;
-use regatta_wire::fields::{all, bytes_of_all};
-use regatta_wire::{BODY, Frame, Kind};
+use regatta_wire::{Frame, Kind};
 
-use crate::arrival::{Body, charge};
-use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
+use crate::groups::Groups;
 use crate::matching::{Select, TagSelect};
-use crate::request::{Handle, Stage, Status};
+use crate::numbers;
+use crate::request::Handle;
 use crate::transport::{Peer, Presence, Transport};
 use crate::tree::Tree;
 
-use attempts::Name;
-pub(crate) use attempts::{Calls, FreedContexts};
+use attempts::Attempts;
+use under_way::UnderWay;
+pub use word::Call;
+use word::{Name, Word, read_word};
 
-/// Tags of these messages, on the collectives' context: beyond those of agreements.
-pub(crate) const TAGS: i32 = 0x6000_0000;
-pub(crate) const COUNT: i32 = 0x0fff_ffff;
-
-/// Numbers in a message: call and members, attempt, word.
-const NUMBERS: usize = 6;
-const _: () = assert!(NUMBERS * size_of::<u64>() <= BODY);
-
-/// Whether messages with this tag, on the collectives' context, are words of makings.
-pub(crate) fn is_word(tag: i32) -> bool {
-    (TAGS..=TAGS + COUNT).contains(&tag)
-}
-
-/// What a message is about, the attempt, and what it says.
-fn read_word(bytes: &[u8]) -> Option<(Name, u64, [u64; 3])> {
-    let numbers: [u64; NUMBERS] = all(bytes).ok()?.try_into().ok()?;
-    let [call, members, attempt, word @ ..] = numbers;
-    Some(([call, members], attempt, word))
-}
-
-/// The call of its members that makes a group: calls from one group at the same time differ in it, or in their members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// All members of the old group take part, and this is the number of their call; see [`Engine::next_call`].
-    Numbered(u32),
-    /// Only the new group's members call.
-    Selecting,
-    /// Only they call, with this tag.
-    Tagged(i32),
-}
-
-impl Call {
-    fn word(self) -> u64 {
-        match self {
-            Call::Tagged(tag) => u64::from(tag as u32),
-            Call::Numbered(number) => 1 << 32 | u64::from(number),
-            Call::Selecting => 2 << 32,
-        }
-    }
-
-    /// The number in the word of a numbered call.
-    fn number(word: u64) -> Option<u32> {
-        (word >> 32 == 1).then_some(word as u32)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    /// In this epoch.
-    Propose(u32, u64),
-    Accepted,
-    /// The lowest that will do, of this epoch.
-    Refused(u32, u64),
-    Made(u32, u64),
-    /// A member is gone: it has left in good order, or died.
-    Gone(Peer, bool),
-    /// A member has no memory or no place for it.
-    Full(Peer),
-}
-
-impl Word {
-    fn numbers(self) -> [u64; 3] {
-        match self {
-            Word::Propose(context, epoch) => [1, u64::from(context), epoch],
-            Word::Accepted => [2, 0, 0],
-            Word::Refused(next, epoch) => [3, u64::from(next), epoch],
-            Word::Made(context, buffer) => [4, u64::from(context), buffer],
-            Word::Gone(peer, left) => [5, u64::from(peer), u64::from(left)],
-            Word::Full(peer) => [6, u64::from(peer), 0],
-        }
-    }
-
-    fn of([kind, number, buffer]: [u64; 3]) -> Option<Word> {
-        let number = u32::try_from(number).ok()?;
-        Some(match kind {
-            1 => Word::Propose(number, buffer),
-            2 => Word::Accepted,
-            3 => Word::Refused(number, buffer),
-            4 => Word::Made(number, buffer),
-            5 => Word::Gone(number, buffer != 0),
-            6 => Word::Full(number),
-            _ => return None,
-        })
-    }
-
-    /// The answer of two members together. A death comes before a member that has left: it may be why.
-    fn and(self, other: Word) -> Word {
-        match (self, other) {
-            (Word::Accepted, other) => other,
-            (Word::Refused(one, epoch), Word::Refused(next, other)) => {
-                let (epoch, next) = (epoch, one).max((other, next));
-                Word::Refused(next, epoch)
-            }
-            (Word::Refused(..), Word::Gone(..) | Word::Full(_))
-            | (Word::Gone(_, true), Word::Gone(_, false)) => other,
-            _ => self,
-        }
-    }
-}
-
-/// A group that is being made.
-pub(crate) struct Making {
-    group: GroupId,
+/// Groups of the same members that are being made: mostly one.
+struct Making {
+    /// Each has a context of its own: that of the making, and those that follow.
+    groups: Vec<GroupId>,
     /// None: nobody wants it any more; the others do.
     request: Option<u32>,
     members: Vec<Peer>,
@@ -155,7 +58,7 @@ pub(crate) struct Making {
     name: Name,
     /// How many of the same name have failed before, as each message has it.
     attempt: u64,
-    /// The context proposed last, and how often one was refused.
+    /// The first context proposed last, and how often one was refused.
     context: u32,
     refused: u32,
     /// To be proposed, when its epoch is there to be used: the lowest that will do, or by a member what it has heard.
@@ -172,22 +75,22 @@ impl Making {
         self.members[rank as usize]
     }
 
-    /// This task has agreed, and has not heard what has come of it: the others may have the group.
+    /// Returns the contexts proposed last, if any were.
+    fn proposed(&self) -> impl Iterator<Item = u32> + use<> {
+        let count = match self.context {
+            0 => 0,
+            _ => self.groups.len(),
+        };
+        run_of(self.context, count)
+    }
+
+    /// Returns whether this task has agreed, and has not heard what has come of it: then the others may have the group.
     fn may_be_made(&self) -> bool {
         let has_agreed = self.answer == Word::Accepted && self.waiting.is_empty();
         self.context != 0 && has_agreed && self.tree.parent.is_some()
     }
 
-    /// The context proposed last.
-    pub(crate) fn proposed(&self) -> u32 {
-        self.context
-    }
-
-    pub(crate) fn members(&self) -> &[Peer] {
-        &self.members
-    }
-
-    /// The next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
+    /// Returns the next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
     fn next_context(&self, lowest: u32) -> u32 {
         const APART: u64 = 64;
         let mixed = (self.name[0] ^ self.name[1] ^ u64::from(self.frame.context) << 13)
@@ -197,14 +100,19 @@ impl Making {
     }
 }
 
-/// The error for all members of a group that one of them cannot have.
+/// Returns `count` contexts from this one on.
+pub(crate) fn run_of(context: u32, count: usize) -> impl Iterator<Item = u32> {
+    (0..count as u32).map(move |at| context.saturating_add(2 * at))
+}
+
+/// Returns the error for all members of a group that one of them cannot have.
 pub fn no_place(peer: Peer) -> Error {
     Error::Memory(format!(
         "task {peer} had no memory or no place for the new group"
     ))
 }
 
-/// A number for a list of members.
+/// Returns a number for a list of members.
 fn sum(members: &[Peer]) -> u64 {
     let fold = |sum: u64, &peer: &Peer| {
         (sum ^ u64::from(peer))
@@ -214,43 +122,90 @@ fn sum(members: &[Peer]) -> u64 {
     members.iter().fold(0x9e37_79b9, fold)
 }
 
-impl<T: Transport> Engine<T> {
-    /// How many further groups this task has places for.
-    pub fn room_for_groups(&self) -> usize {
-        self.groups.room()
+/// A group that has been made.
+pub(crate) struct Made {
+    pub(crate) group: GroupId,
+    pub(crate) context: u32,
+    /// Whether a caller waits for it.
+    pub(crate) is_wanted: bool,
+}
+
+/// All groups that are being made.
+#[derive(Default)]
+pub(crate) struct Makings {
+    under_way: UnderWay,
+    attempts: Attempts,
+    /// Those that have been made, until they are taken.
+    made: Vec<Made>,
+}
+
+impl Makings {
+    /// Returns whether none is being made.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
     }
 
-    /// Start to make a group of these members, which all make this call of `old`. The group can be used when the request is complete,
-    /// and not at all if that ends with an error.
-    pub fn start_group(
+    /// Returns whether [`Makings::run`] may have something to do.
+    #[inline(always)]
+    pub(crate) fn are_due(&self) -> bool {
+        self.under_way.is_any_due()
+    }
+
+    /// Takes the groups that have been made.
+    pub(crate) fn take_made(&mut self) -> Vec<Made> {
+        std::mem::take(&mut self.made)
+    }
+
+    /// Returns the contexts proposed last, with the members to whom they were.
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = (u32, &[Peer])> {
+        let all = self.under_way.iter();
+        all.flat_map(|one| one.proposed().map(|context| (context, &one.members[..])))
+    }
+
+    /// Returns the number of a call in which all members of a group take part, and by which they make groups from it. They make such calls one after the
+    /// other: what the call before has not started by now it never will.
+    pub(crate) fn next_call<T: Transport>(
         &mut self,
-        old: GroupId,
-        members: Vec<Peer>,
+        groups: &mut Groups<T>,
+        id: GroupId,
+    ) -> Result<Call> {
+        let context = groups.closed(id)?.context + 1;
+        Ok(self.attempts.begin_call(groups, context))
+    }
+
+    /// Starts to make `count` groups of these members, which all make this call of `old`. The groups can be used when the request is complete,
+    /// and not at all if that ends with an error.
+    pub(crate) fn start<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        (old, members): (GroupId, Vec<Peer>),
         call: Call,
-    ) -> Result<(GroupId, Handle)> {
-        let rank = self.check_members(&members)?;
-        if self.group(old)?.is_revoked() {
+        count: usize,
+    ) -> Result<(Vec<GroupId>, Handle)> {
+        let rank = groups.check_members(&members)?;
+        if groups.group(old)?.is_revoked() {
             return Err(Error::Revoked);
         }
-        let context = old.channel().unwrap_or(self.group(old)?.context) + 1;
+        let context = old.channel().unwrap_or(groups.group(old)?.context) + 1;
         let name = [call.word(), sum(&members)];
-        let attempt = self.group_mut(old)?.calls.start(context, name);
-        let (group, obstacle) = match self.groups.reserve() {
-            Some(group) => (group, None),
-            None => (GroupId(-1), Some(self.groups.full())),
-        };
-        let request = self
-            .requests
-            .add(Stage::Collective, Status::EMPTY, Views::none());
-        let handle = self.requests.handle(request);
+        let attempt = self.attempts.start(context, name);
+        let (mut made, mut obstacle) = (Vec::new(), None);
+        for _ in 0..count {
+            made.push(groups.table.reserve().unwrap_or_else(|| {
+                obstacle = Some(groups.table.full());
+                GroupId(-1)
+            }));
+        }
+        let request = groups.add_request();
+        let handle = groups.handle(request);
         let mut making = Making {
-            group,
+            groups: made.clone(),
             request: Some(request),
             tree: Tree::flat(rank, members.len() as u32, 0),
             frame: Frame {
                 kind: Kind::Eager,
                 context,
-                tag: TAGS + (call.word() as i32 & COUNT),
+                tag: numbers::of_making(call.word()),
             },
             name,
             attempt,
@@ -263,291 +218,305 @@ impl<T: Transport> Engine<T> {
             waiting: Vec::new(),
             obstacle,
         };
-        self.meet_members(&making.members);
+        groups.epochs.meet(&making.members);
         if making.tree.parent.is_none() {
             making.due = Some((0, 0));
         }
-        self.makings.push(making);
-        self.run_makings();
-        Ok((group, handle))
+        self.under_way.add(making);
+        Ok((made, handle))
     }
 
-    /// Nobody waits for this request any more. The others may, so it goes on.
-    pub(crate) fn drop_making(&mut self, request: u32) {
-        let mut makings = self.makings.iter_mut();
-        if let Some(making) = makings.find(|making| making.request == Some(request)) {
+    /// Notes that nobody waits for this request any more. The others may, so it goes on.
+    pub(crate) fn drop_request(&mut self, request: u32) {
+        let mut all = self.under_way.iter_mut();
+        if let Some(making) = all.find(|making| making.request == Some(request)) {
             making.request = None;
         }
     }
 
-    /// The group is revoked from whose context, this one, new ones are being made: they are not.
-    pub(crate) fn end_makings_of(&mut self, context: u32) {
-        let is_of = |making: &mut Making| making.frame.context == context;
-        let ended: Vec<Making> = self.makings.extract_if(.., is_of).collect();
-        for making in ended {
-            self.groups.release(making.group);
+    /// Ends those that are made from groups that are revoked. Returns context, members and rank of each that the others may have; `None` if
+    /// there are none.
+    pub(crate) fn end_closed<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+    ) -> Option<Vec<(u32, Vec<Peer>, usize)>> {
+        let is_closed = |making: &Making| groups.contexts().is_closed(making.frame.context);
+        let ended = self.under_way.remove_all(is_closed);
+        let mut given_up = Vec::new();
+        for making in &ended {
+            making.release(groups);
             if let Some(request) = making.request {
-                self.requests.complete(request, Some(Error::Revoked));
+                groups.complete(request, Some(Error::Revoked));
             }
             if making.may_be_made() {
                 let rank = making.rank as usize;
-                self.note_revoked(making.context, making.members, rank, false);
+                let all = making.proposed();
+                given_up.extend(all.map(|context| (context, making.members.clone(), rank)));
             }
+        }
+        (!ended.is_empty()).then_some(given_up)
+    }
+
+    /// Notes that a word about a new group has come with this context and tag. It is dropped if nobody here hears it.
+    pub(crate) fn hear<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        (from, context, tag): (Peer, u32, i32),
+    ) {
+        self.attempts.drop_ended(groups, (context, tag), from);
+        self.under_way.note_word(context, tag);
+    }
+
+    /// Notes that somebody is gone, or that contexts of another epoch are to be had: all may have something to do.
+    pub(crate) fn stir(&mut self) {
+        self.under_way.stir();
+    }
+
+    /// Notes that the group with this context is freed.
+    pub(crate) fn note_freed<T: Transport>(&mut self, groups: &mut Groups<T>, context: u32) {
+        let is_freed = groups.table.by_context(context).is_none();
+        if is_freed && !self.under_way.is_any_of(context + 1) {
+            self.attempts.end_of_freed(groups, context);
         }
     }
 
-    /// Whether a group is being made from the one with this collectives' context.
-    fn is_anything_made(&self, context: u32) -> bool {
-        let mut makings = self.makings.iter();
-        makings.any(|making| making.frame.context == context)
-    }
-
-    /// Whether one is being made by the call with this number.
-    fn is_being_made(&self, context: u32, number: u32) -> bool {
-        let call = Call::Numbered(number).word();
-        let mut makings = self.makings.iter();
-        makings.any(|making| making.frame.context == context && making.name[0] == call)
-    }
-
-    /// Move every group that is being made along.
+    /// Moves those groups that are being made along for which there may be something to do. Returns whether anything moved.
     #[cold]
-    pub(crate) fn run_makings(&mut self) -> bool {
+    pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
-        let mut ended = Vec::new();
-        // Taken out while they run: what they send may find that a peer is gone.
-        let mut running = std::mem::take(&mut self.makings);
-        running.retain_mut(|making| {
-            loop {
-                match self.step(making) {
-                    Some(true) => moved = true,
-                    Some(false) => return true,
-                    None => {
-                        moved = true;
-                        ended.push(making.frame.context);
-                        return false;
-                    }
+        while let Some((number, making)) = self.under_way.take_due() {
+            let last = loop {
+                match making.step(groups) {
+                    Step::Moved => moved = true,
+                    Step::Waits => break None,
+                    Step::Ends(last) => break Some(last),
                 }
+            };
+            if let Some(last) = last {
+                moved = true;
+                let context = making.frame.context - 1;
+                let made = making.end(groups, &mut self.attempts, last);
+                self.made.extend(made);
+                self.under_way.remove(number);
+                self.note_freed(groups, context);
             }
-        });
-        running.append(&mut self.makings);
-        self.makings = running;
-        for context in ended {
-            self.end_attempts_of_freed(context - 1);
-        }
-        // Word of a revocation that has come while they ran has not met them.
-        let contexts = self.makings.iter().map(|making| making.frame.context);
-        let revoked: Vec<u32> = contexts
-            .filter(|&one| self.is_revoked_context(one))
-            .collect();
-        for context in revoked {
-            self.end_makings_of(context);
-            moved = true;
         }
         moved
     }
+}
 
-    /// Proposes what is due, if contexts of its epoch are to be had. False: not now.
-    fn propose_due(&mut self, making: &mut Making, (lowest, epoch): (u32, u64)) -> bool {
-        if !self.epochs.is_there(epoch) {
-            self.is_epoch_there(epoch);
+/// How far a making has come.
+enum Step {
+    /// Something has moved.
+    Moved,
+    /// Nothing can move now.
+    Waits,
+    /// It is over, with this word to all below.
+    Ends(Word),
+}
+
+impl Making {
+    /// Proposes what is due, if contexts of its epoch are to be had. Returns false if not now.
+    fn propose_due<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        (lowest, epoch): (u32, u64),
+    ) -> bool {
+        if !groups.epochs.is_there(epoch) {
+            groups.epochs.reach(epoch);
             return false;
         }
-        if making.tree.parent.is_some() {
-            self.propose(making, lowest, epoch);
+        if self.tree.parent.is_some() {
+            self.propose(groups, lowest, epoch);
             return true;
         }
-        let lowest = match making.refused {
+        let lowest = match self.refused {
             0 => 0,
-            _ => making.next_context(lowest.max(self.epochs.next())),
+            _ => self.next_context(lowest.max(groups.epochs.next())),
         };
-        let Some(context) = self.epochs.free(lowest) else {
-            self.enter_next_epoch();
+        let Some(context) = groups.epochs.free(lowest, self.groups.len()) else {
+            groups.epochs.enter_next();
             return false;
         };
-        self.propose(making, context, self.epochs.used());
+        self.propose(groups, context, groups.epochs.used());
         true
     }
 
-    /// Whether something has moved; `None`: it is over.
-    fn step(&mut self, making: &mut Making) -> Option<bool> {
-        if let Some(due) = making.due.take() {
-            if !self.propose_due(making, due) {
-                making.due = Some(due);
-                return Some(false);
+    /// Takes the next step.
+    fn step<T: Transport>(&mut self, groups: &mut Groups<T>) -> Step {
+        if let Some(due) = self.due.take() {
+            if !self.propose_due(groups, due) {
+                self.due = Some(due);
+                return Step::Waits;
             }
-            if making.waiting.is_empty() {
-                return self.answered(making);
+            if self.waiting.is_empty() {
+                return self.answered(groups);
             }
-            return Some(true);
+            return Step::Moved;
         }
-        for at in (0..making.waiting.len()).rev() {
-            let child = making.peer(making.waiting[at]);
-            if let Some(word) = self.hear(making, child) {
-                making.waiting.swap_remove(at);
-                making.answer = making.answer.and(word);
-                if matches!(making.answer, Word::Gone(..)) {
+        for at in (0..self.waiting.len()).rev() {
+            let child = self.peer(self.waiting[at]);
+            if let Some(word) = self.hear(groups, child) {
+                self.waiting.swap_remove(at);
+                self.answer = self.answer.and(word);
+                if matches!(self.answer, Word::Gone(..)) {
                     // Others may know that as well, and not call.
-                    making.waiting.clear();
+                    self.waiting.clear();
                 }
-                if making.waiting.is_empty() {
-                    return self.answered(making);
+                if self.waiting.is_empty() {
+                    return self.answered(groups);
                 }
-                return Some(true);
+                return Step::Moved;
             }
         }
-        if !making.waiting.is_empty() {
-            let Some(gone) = self.gone_member(making) else {
-                return Some(false);
+        if !self.waiting.is_empty() {
+            let Some(gone) = self.gone_member(groups) else {
+                return Step::Waits;
             };
-            making.waiting.clear();
-            making.answer = making.answer.and(gone);
-            return self.answered(making);
+            self.waiting.clear();
+            self.answer = self.answer.and(gone);
+            return self.answered(groups);
         }
-        let Some(parent) = making.tree.parent else {
-            return Some(false);
+        let Some(parent) = self.tree.parent else {
+            return Step::Waits;
         };
-        match self.hear(making, making.peer(parent)) {
-            None if making.context == 0 => {
-                let Some(gone) = self.gone_member(making) else {
-                    return Some(false);
+        match self.hear(groups, self.peer(parent)) {
+            None if self.context == 0 => {
+                let Some(gone) = self.gone_member(groups) else {
+                    return Step::Waits;
                 };
-                self.tell(making, making.peer(parent), gone);
-                self.end_making(making, gone);
-                return None;
+                self.tell(groups, self.peer(parent), gone);
+                return Step::Ends(gone);
             }
-            None => return Some(false),
-            Some(Word::Propose(context, epoch)) => making.due = Some((context, epoch)),
-            Some(last) => {
-                self.end_making(making, last);
-                return None;
-            }
+            None => return Step::Waits,
+            Some(Word::Propose(context, epoch)) => self.due = Some((context, epoch)),
+            Some(last) => return Step::Ends(last),
         }
-        Some(true)
+        Step::Moved
     }
 
-    /// A member that is gone. Then there will be no group of these members, and nobody needs to wait for others, which may know that and not
+    /// Returns the word about a member that is gone. Then there will be no group of these members, and nobody needs to wait for others, which may know that and not
     /// have called; but the last word is awaited by those that have agreed.
-    fn gone_member(&self, making: &Making) -> Option<Word> {
-        let is_lost = |&&peer: &&Peer| {
-            self.is_gone(peer) && !self.may_have_unread(peer, making.frame.context)
-        };
-        let lost = making.members.iter().find(is_lost);
-        lost.map(|&peer| self.word_of_end(making, peer))
-    }
-
-    /// The word about a group that will not be made since this member is gone. It names one that has died, if there is one: the others leave
-    /// because of that.
-    fn word_of_end(&self, making: &Making, gone: Peer) -> Word {
-        let is_dead = |&&peer: &&Peer| self.is_gone(peer) && self.presence(peer) == Presence::Dead;
-        let dead = making.members.iter().find(is_dead);
-        self.word_of_loss(dead.copied().unwrap_or(gone))
-    }
-
-    /// The word about a member that is gone: others may not have heard why.
-    fn word_of_loss(&self, peer: Peer) -> Word {
-        Word::Gone(peer, self.presence(peer) == Presence::Left)
-    }
-
-    /// The next word of a member to this task; `Gone` if there will be none.
-    fn hear(&mut self, making: &Making, from: Peer) -> Option<Word> {
-        let select = Select {
-            context: making.frame.context,
-            source: Some(from),
-            tag: TagSelect::Exactly(making.frame.tag),
-        };
-        let word = |body: &Body| {
-            let Body::Bytes(bytes) = body else {
-                return None;
-            };
-            let (name, attempt, word) = read_word(bytes)?;
-            (name == making.name && attempt == making.attempt).then_some(word)
-        };
-        let is_ours = |body: &Body| word(body).is_some();
-        let found = self.unexpected.find_where(&select, is_ours);
-        if let Some(message) = found.and_then(|id| self.unexpected.remove(id)) {
-            self.buffered -= charge(message.body.length());
-            // One that makes no sense counts as the last of its sender.
-            let word = word(&message.body).and_then(Word::of);
-            return Some(word.unwrap_or_else(|| self.word_of_loss(from)));
+    fn gone_member<T: Transport>(&self, groups: &Groups<T>) -> Option<Word> {
+        if groups.is_nobody_gone() {
+            return None;
         }
-        let is_gone = self.is_gone(from) && !self.may_have_unread(from, making.frame.context);
-        is_gone.then(|| self.word_of_end(making, from))
+        let is_lost = |&&peer: &&Peer| self.is_lost(groups, peer);
+        let lost = self.members.iter().find(is_lost);
+        lost.map(|&peer| self.word_of_end(groups, peer))
+    }
+
+    /// Returns whether a member is gone, and no word of it can come any more.
+    fn is_lost<T: Transport>(&self, groups: &Groups<T>, peer: Peer) -> bool {
+        groups.losses().has(peer) && !groups.may_have_unread(peer, self.frame.context)
+    }
+
+    /// Returns the word about a group that will not be made since this member is gone. It names one that has died, if there is one: the others leave
+    /// because of that.
+    fn word_of_end<T: Transport>(&self, groups: &Groups<T>, gone: Peer) -> Word {
+        let is_dead =
+            |&&peer: &&Peer| groups.losses().has(peer) && groups.presence(peer) == Presence::Dead;
+        let dead = self.members.iter().find(is_dead);
+        word_of_loss(groups, dead.copied().unwrap_or(gone))
+    }
+
+    /// Returns the next word of a member to this task; `Gone` if there will be none.
+    fn hear<T: Transport>(&self, groups: &mut Groups<T>, from: Peer) -> Option<Word> {
+        let select = Select {
+            context: self.frame.context,
+            source: Some(from),
+            tag: TagSelect::Exactly(self.frame.tag),
+        };
+        let word = |bytes: &[u8]| {
+            let (name, attempt, word) = read_word(bytes)?;
+            (name == self.name && attempt == self.attempt).then_some(word)
+        };
+        let heard = groups.take_held_where(&select, |bytes| word(bytes).is_some());
+        if let Some(bytes) = heard {
+            // One that makes no sense counts as the last of its sender.
+            let word = word(&bytes).and_then(Word::of);
+            return Some(word.unwrap_or_else(|| word_of_loss(groups, from)));
+        }
+        let is_lost = self.is_lost(groups, from);
+        is_lost.then(|| self.word_of_end(groups, from))
     }
 
     /// Asks the members below, and answers for this one.
-    fn propose(&mut self, making: &mut Making, context: u32, epoch: u64) {
-        making.context = context;
-        making.waiting.clone_from(&making.tree.children);
-        self.tell_children(making, Word::Propose(context, epoch));
-        making.answer = match &making.obstacle {
-            Some(_) => Word::Full(self.me),
-            None if epoch == self.epochs.used() && self.epochs.accept(context) => Word::Accepted,
-            None => Word::Refused(self.epochs.next(), self.epochs.used()),
+    fn propose<T: Transport>(&mut self, groups: &mut Groups<T>, context: u32, epoch: u64) {
+        self.context = context;
+        self.waiting.clone_from(&self.tree.children);
+        self.tell_children(groups, Word::Propose(context, epoch));
+        self.answer = match &self.obstacle {
+            Some(_) => Word::Full(groups.me()),
+            None if epoch == groups.epochs.used()
+                && groups.epochs.accept(context, self.groups.len()) =>
+            {
+                Word::Accepted
+            }
+            None => Word::Refused(groups.epochs.next(), groups.epochs.used()),
         };
     }
 
-    fn tell_children(&mut self, making: &Making, word: Word) {
-        for &child in &making.tree.children {
-            self.tell(making, making.peer(child), word);
+    fn tell_children<T: Transport>(&self, groups: &mut Groups<T>, word: Word) {
+        for &child in &self.tree.children {
+            self.tell(groups, self.peer(child), word);
         }
     }
 
-    fn tell(&mut self, making: &Making, to: Peer, word: Word) {
-        let numbers = [&making.name[..], &[making.attempt], &word.numbers()].concat();
+    fn tell<T: Transport>(&self, groups: &mut Groups<T>, to: Peer, word: Word) {
+        let message = word.message(self.name, self.attempt);
         // One that cannot be told any more is gone itself.
-        let _ = self.send_or_queue(to, making.frame, &bytes_of_all(&numbers));
+        let _ = groups.send_or_queue(to, self.frame, &message);
     }
 
-    /// All below have answered. As of `step`.
-    fn answered(&mut self, making: &mut Making) -> Option<bool> {
-        if let Some(parent) = making.tree.parent {
-            self.tell(making, making.peer(parent), making.answer);
-            return Some(true);
+    /// Goes on when all below have answered.
+    fn answered<T: Transport>(&mut self, groups: &mut Groups<T>) -> Step {
+        if let Some(parent) = self.tree.parent {
+            self.tell(groups, self.peer(parent), self.answer);
+            return Step::Moved;
         }
-        let last = match making.answer {
+        let last = match self.answer {
             Word::Refused(next, epoch) => {
-                making.refused += 1;
-                making.due = Some((next, epoch));
-                return Some(true);
+                self.refused += 1;
+                self.due = Some((next, epoch));
+                return Step::Moved;
             }
-            Word::Accepted => match self.make_collective_buffer(&making.members) {
-                Ok(buffer) => Word::Made(making.context, buffer),
-                Err(error) => {
-                    making.obstacle = Some(error);
-                    Word::Full(self.me)
-                }
-            },
+            Word::Accepted => Word::Made(self.context),
             last => last,
         };
-        self.end_making(making, last);
-        None
+        Step::Ends(last)
     }
 
-    /// The last word, which goes to all below.
-    fn end_making(&mut self, making: &mut Making, last: Word) {
-        self.tell_children(making, last);
-        let neighbours = making.tree.parent.iter().chain(&making.tree.children);
-        self.end_attempt(
-            (making.frame.context, making.frame.tag),
-            (making.name, making.attempt),
-            !matches!(last, Word::Made(..)),
-            neighbours.map(|&rank| making.peer(rank)),
-        );
+    /// Ends it with the last word, which goes to all below. Returns the groups, if they are made.
+    fn end<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        attempts: &mut Attempts,
+        last: Word,
+    ) -> Vec<Made> {
+        self.tell_children(groups, last);
+        let has_failed = !matches!(last, Word::Made(..));
+        let words = (self.frame.context, self.frame.tag);
+        attempts.end(words.0, self.name, self.attempt, has_failed);
+        for &rank in self.tree.parent.iter().chain(&self.tree.children) {
+            attempts.drop_ended(groups, words, self.peer(rank));
+        }
         // Whoever has lost this task says that it is gone; for this task it is the other one.
         let last = match last {
-            Word::Gone(peer, _) if peer == self.me => self.gone_member(making).unwrap_or(last),
+            Word::Gone(peer, _) if peer == groups.me() => self.gone_member(groups).unwrap_or(last),
             last => last,
         };
-        let members = std::mem::take(&mut making.members);
+        let members = std::mem::take(&mut self.members);
         let made = match last {
-            Word::Made(context, buffer) if context == making.context => {
-                self.fill_group(making.group, members, context, buffer)
+            Word::Made(context) if context == self.context => {
+                let mut both = self.groups.iter().zip(self.proposed());
+                both.try_for_each(|(&group, context)| groups.fill(group, members.clone(), context))
             }
-            Word::Full(peer) => Err(making.obstacle.take().unwrap_or_else(|| no_place(peer))),
+            Word::Full(peer) => Err(self.obstacle.take().unwrap_or_else(|| no_place(peer))),
             Word::Gone(peer, left) => {
-                let error = self.said_to_be_gone(peer, left);
-                if let (Error::Dead(peer), Some(_)) = (&error, making.request) {
-                    self.note_reported_dead(making.frame.context, *peer);
+                let error = said_to_be_gone(groups, peer, left);
+                if let (Error::Dead(peer), Some(_)) = (&error, self.request) {
+                    groups.note_reported_dead(self.frame.context, *peer);
                 }
                 Err(error)
             }
@@ -555,25 +524,48 @@ impl<T: Transport> Engine<T> {
                 c"a member's word about a new group makes no sense",
             )),
         };
-        if made.is_err() {
-            self.groups.release(making.group);
+        let is_made = made.is_ok();
+        if !is_made {
+            // Of several some may be there.
+            for &group in &self.groups {
+                drop(groups.free(group));
+            }
+            self.release(groups);
         }
-        match making.request {
-            Some(request) => self.requests.complete(request, made.err()),
-            None if made.is_ok() => drop(self.free_group(making.group)),
-            None => {}
+        if let Some(request) = self.request {
+            groups.complete(request, made.err());
         }
+        let is_wanted = self.request.is_some();
+        let both = self.groups.iter().zip(self.proposed());
+        let made = both.map(|(&group, context)| Made {
+            group,
+            context,
+            is_wanted,
+        });
+        made.filter(|_| is_made).collect()
     }
 
-    /// The error for a member that another one has found gone.
-    fn said_to_be_gone(&self, peer: Peer, left: bool) -> Error {
-        if peer >= self.transport.peers() || peer == self.me {
-            return Error::State(c"a member named one as gone that cannot be meant");
-        }
-        match self.presence(peer) {
-            Presence::Here if left => Error::Left(peer),
-            Presence::Here => Error::Dead(peer),
-            _ => self.loss(peer),
-        }
+    /// Frees the places of the groups: they are not made.
+    fn release<T: Transport>(&self, groups: &mut Groups<T>) {
+        self.groups
+            .iter()
+            .for_each(|&group| groups.table.release(group));
+    }
+}
+
+/// Returns the word about a member that is gone: others may not have heard why.
+fn word_of_loss<T: Transport>(groups: &Groups<T>, peer: Peer) -> Word {
+    Word::Gone(peer, groups.presence(peer) == Presence::Left)
+}
+
+/// Returns the error for a member that another one has found gone.
+fn said_to_be_gone<T: Transport>(groups: &Groups<T>, peer: Peer, left: bool) -> Error {
+    if peer >= groups.transport().peers() || peer == groups.me() {
+        return Error::State(c"a member named one as gone that cannot be meant");
+    }
+    match groups.presence(peer) {
+        Presence::Here if left => Error::Left(peer),
+        Presence::Here => Error::Dead(peer),
+        _ => groups.loss(peer),
     }
 }

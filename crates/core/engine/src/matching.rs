@@ -45,7 +45,7 @@ pub struct Select {
 }
 
 impl Select {
-    /// Does it take this message?
+    /// Returns whether it takes this message.
     #[inline(always)]
     pub fn takes(&self, context: u32, source: Peer, tag: i32) -> bool {
         self.context == context
@@ -117,7 +117,7 @@ impl<T: Copy + Default> Default for Posted<T> {
 }
 
 impl<T: Copy> Run<T> {
-    /// Behind the others, fewer than [`MAX_RUN_RECEIVES`].
+    /// Adds a receive behind the others, fewer than [`MAX_RUN_RECEIVES`].
     #[inline(always)]
     fn push(&mut self, owner: T) -> u32 {
         let number = RUN_BIT | self.next;
@@ -144,7 +144,7 @@ impl<T: Copy> Run<T> {
         (0..self.len).map(|at| self.owners[(self.first + at) % MAX_RUN_RECEIVES])
     }
 
-    /// Take out the one with this number.
+    /// Takes out the one with this number.
     fn remove(&mut self, number: u32) -> Option<T> {
         let at = self.iter().position(|(other, _)| other == number)?;
         let (_, owner) = self.owners[(self.first + at) % MAX_RUN_RECEIVES];
@@ -162,13 +162,13 @@ fn is_wild(select: &Select) -> bool {
 }
 
 impl<T: Copy> Posted<T> {
-    /// None posted?
+    /// Returns whether none is posted.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.run.len == 0 && self.index.is_empty()
     }
 
-    /// Post a receive; the number is for `remove`.
+    /// Posts a receive. The number returned is for `remove`.
     #[inline(always)]
     pub fn post(&mut self, select: Select, owner: T) -> u32 {
         if self.index.is_empty() {
@@ -184,7 +184,7 @@ impl<T: Copy> Posted<T> {
         self.index.insert([select.key()], (select, owner))
     }
 
-    /// Post a receive of this message if no other receive is posted, or only such of the same messages, and not too many. The number is for
+    /// Posts a receive of this message if no other receive is posted, or only such of the same messages, and not too many. The number is for
     /// `remove`.
     #[inline(always)]
     pub fn post_alike(&mut self, context: u32, source: Peer, tag: i32, owner: T) -> Option<u32> {
@@ -208,7 +208,7 @@ impl<T: Copy> Posted<T> {
         Some(run.push(owner))
     }
 
-    /// The oldest receive, if it selects one source and one tag: source, context, tag, owner.
+    /// Returns the oldest receive, if it selects one source and one tag: source, context, tag, owner.
     #[inline(always)]
     pub fn oldest(&self) -> Option<(Peer, u32, i32, T)> {
         let owner = self.run.oldest()?;
@@ -219,19 +219,19 @@ impl<T: Copy> Posted<T> {
         }
     }
 
-    /// How many receives select the same as the oldest, with no other between.
+    /// Returns how many receives select the same as the oldest, with no other between.
     #[inline(always)]
     pub fn in_run(&self) -> usize {
         self.run.len
     }
 
-    /// The receive that `oldest` told has its message.
+    /// Takes the receive that `oldest` told: it has its message.
     #[inline(always)]
     pub fn take_oldest(&mut self) {
         self.run.pop();
     }
 
-    /// The receive that takes this message, if there is one; it is not posted any more.
+    /// Takes the receive that selects this message, if there is one; it is not posted any more.
     #[inline(always)]
     pub fn take(&mut self, context: u32, source: Peer, tag: i32) -> Option<T> {
         if self.run.len > 0 && self.run.select.takes(context, source, tag) {
@@ -280,7 +280,7 @@ impl<T: Copy> Posted<T> {
         }
     }
 
-    /// The messages that a receive selects.
+    /// Returns the messages that a receive selects.
     pub fn select(&self, id: u32) -> Option<Select> {
         if id & RUN_BIT != 0 {
             return Some(self.run.select);
@@ -288,7 +288,7 @@ impl<T: Copy> Posted<T> {
         self.index.get(id).map(|(select, _)| *select)
     }
 
-    /// Withdraw a receive.
+    /// Withdraws a receive.
     pub fn remove(&mut self, id: u32) -> Option<T> {
         if id & RUN_BIT != 0 {
             return self.run.remove(id);
@@ -298,7 +298,7 @@ impl<T: Copy> Posted<T> {
         Some(owner)
     }
 
-    /// All posted receives.
+    /// Returns all posted receives.
     pub fn iter(&self) -> impl Iterator<Item = (u32, (Select, T))> {
         let run = &self.run;
         let first = run.iter().map(|(id, owner)| (id, (run.select, owner)));
@@ -343,18 +343,18 @@ impl<T> Unexpected<T> {
     pub(crate) const KEEPING: usize =
         Index::<4, Waiting<T>>::ENTRY + 2 * Index::<4, Waiting<T>>::LIST;
 
-    /// None waiting?
+    /// Returns whether none waits.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// How many wait.
+    /// Returns how many wait.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Keep a message.
+    /// Keeps a message.
     pub fn push(&mut self, message: Waiting<T>) {
         let Waiting {
             context,
@@ -371,7 +371,7 @@ impl<T> Unexpected<T> {
         self.index.insert(keys, message);
     }
 
-    /// The oldest message a receive selects; it stays.
+    /// Returns the oldest message that a receive selects; it stays.
     pub fn find(&self, select: &Select) -> Option<u32> {
         let source = select.source.unwrap_or(ANY_SOURCE);
         let from_any = 2 * select.source.is_none() as usize;
@@ -407,24 +407,24 @@ impl<T> Unexpected<T> {
         next
     }
 
-    /// Look at a message.
+    /// Returns a message.
     pub fn get(&self, id: u32) -> Option<&Waiting<T>> {
         self.index.get(id)
     }
 
-    /// Change what is kept of a message.
+    /// Returns a message, to change what is kept of it.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Waiting<T>> {
         self.index.get_mut(id)
     }
 
-    /// Take a message that a receive selects: older ones have been passed over.
+    /// Takes a message that a receive selects: older ones have been passed over.
     pub fn receive(&mut self, id: u32) -> Option<Waiting<T>> {
         let message = self.index.remove(id)?;
         self.passed = self.passed.max(self.index.age(id));
         Some(message)
     }
 
-    /// The context, among these, of the message that arrived first: its place in the list.
+    /// Returns the place in the list of the context whose oldest message arrived first.
     pub fn oldest_of(&self, contexts: &[u32]) -> Option<usize> {
         let fronts = contexts.iter().enumerate().filter_map(|(at, &context)| {
             let id = self.index.front(3, (context, ANY_SOURCE, ANY_TAG))?;
@@ -433,23 +433,33 @@ impl<T> Unexpected<T> {
         fronts.min().map(|(_, at)| at)
     }
 
-    /// All messages that wait have been passed over: a younger one went to its receive without waiting.
+    /// Passes over all messages that wait: a younger one went to its receive without waiting.
     #[inline(always)]
     pub fn pass_over(&mut self) {
         self.passed = self.index.next_age();
     }
 
-    /// Has this message been passed over?
+    /// Returns whether this message has been passed over.
     pub fn is_passed(&self, id: u32) -> bool {
         self.index.age(id) < self.passed
     }
 
-    /// Take a message out that nobody receives.
+    /// Returns when a message came, in arrivals.
+    pub(crate) fn age(&self, id: u32) -> u64 {
+        self.index.age(id)
+    }
+
+    /// Returns the number of arrivals so far.
+    pub(crate) fn next_age(&self) -> u64 {
+        self.index.next_age()
+    }
+
+    /// Takes out a message that nobody receives.
     pub fn remove(&mut self, id: u32) -> Option<Waiting<T>> {
         self.index.remove(id)
     }
 
-    /// All messages, in no order.
+    /// Returns all messages, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Waiting<T>)> {
         self.index.iter()
     }

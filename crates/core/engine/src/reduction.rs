@@ -2,7 +2,7 @@
 
 use regatta_memory::views::Views;
 
-use crate::collective::Reduction;
+use crate::operation::Reduction;
 use crate::schedule::{Step, Steps};
 use crate::tree::{Hosts, Tree};
 

@@ -8,7 +8,6 @@ use regatta_memory::views::Views;
 
 use crate::error::Error;
 use crate::matching::Posted;
-use crate::send::Mode;
 use crate::transport::Peer;
 
 /// A request, as callers hold it. Never 0.
@@ -47,6 +46,15 @@ impl Status {
     };
 }
 
+/// The meaning of a send's completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The buffer may be reused.
+    Standard,
+    /// And the receiver has begun to receive.
+    Synchronous,
+}
+
 /// The event that a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -65,7 +73,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// Whether it is a send, or a receive whose bytes flow.
+    /// Returns whether it is a send, or a receive whose bytes flow.
     pub(crate) fn is_moving(self) -> bool {
         matches!(self, Stage::Sending(_) | Stage::Moving)
     }
@@ -109,8 +117,7 @@ pub(crate) struct Requests {
     slots: Vec<Request>,
     free: u32,
     /// Callbacks of requests that have completed and not been called yet.
-    pub(crate) due_callbacks: Vec<(u64, Status, Option<Error>)>,
-    pub(crate) open: usize,
+    due_callbacks: Vec<(u64, Status, Option<Error>)>,
     calling_sends: CallingSends,
 }
 
@@ -120,15 +127,29 @@ impl Requests {
             slots: Vec::new(),
             free: NIL,
             due_callbacks: Vec::new(),
-            open: 0,
             calling_sends: CallingSends::default(),
         }
     }
 
-    /// A slot for a new request.
+    /// Hands out a callback number as due, of a request that is complete.
+    pub(crate) fn call_at_once(&mut self, number: u64, status: Status, error: Option<Error>) {
+        self.due_callbacks.push((number, status, error));
+    }
+
+    /// Returns whether callbacks are due.
+    #[inline(always)]
+    pub(crate) fn has_due_callbacks(&self) -> bool {
+        !self.due_callbacks.is_empty()
+    }
+
+    /// Takes the callbacks that are due.
+    pub(crate) fn take_due_callbacks(&mut self) -> Vec<(u64, Status, Option<Error>)> {
+        std::mem::take(&mut self.due_callbacks)
+    }
+
+    /// Takes a slot for a new request.
     #[inline(always)]
     pub(crate) fn add(&mut self, stage: Stage, status: Status, views: Views) -> u32 {
-        self.open += 1;
         if self.free == NIL {
             return self.grow(stage, status, views);
         }
@@ -143,7 +164,7 @@ impl Requests {
         id
     }
 
-    /// A receive that was complete when it was started. Written field by field: a status built
+    /// Adds a receive that was complete when it was started. Written field by field: a status built
     /// elsewhere and copied here costs a failed store-to-load forwarding.
     #[inline(always)]
     pub(crate) fn add_received(
@@ -156,7 +177,6 @@ impl Requests {
         if self.free == NIL {
             self.add_free();
         }
-        self.open += 1;
         let id = self.free;
         let slot = &mut self.slots[id as usize];
         if let Stage::Free(next) = slot.stage {
@@ -176,7 +196,7 @@ impl Requests {
         self.release(id);
     }
 
-    /// Release a request that is complete without error. Its status is read field by field, as it was written.
+    /// Releases a request that is complete without error. Its status is read field by field, as it was written.
     #[inline(always)]
     pub(crate) fn settle(&mut self, handle: Handle) -> Option<Status> {
         let id = (handle.0 as u32).wrapping_sub(1);
@@ -198,17 +218,16 @@ impl Requests {
         Some(status)
     }
 
-    /// Release the request in slot `id`, which is complete without error, or as good as that.
+    /// Releases the request in slot `id`, which is complete without error, or as good as that.
     #[inline(always)]
     pub(crate) fn settle_at(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
         slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
         slot.stage = Stage::Free(self.free);
         self.free = id;
-        self.open -= 1;
     }
 
-    /// A receive into one block that waits for its message (of `source`, with `context` and `tag`), if there is a free slot and no other receive is
+    /// Adds a receive into one block that waits for its message (of `source`, with `context` and `tag`), if there is a free slot and no other receive is
     /// posted but such of the same messages. Nothing is dropped and nothing grows: all on the way to this is one leaf.
     #[inline(always)]
     pub(crate) fn add_posted(
@@ -224,7 +243,6 @@ impl Requests {
             return None;
         };
         let number = posted.post_alike(context, source, tag, id)?;
-        self.open += 1;
         self.free = next;
         slot.stage = Stage::Posted(number);
         slot.status.source = NOBODY;
@@ -235,7 +253,7 @@ impl Requests {
         Some(Handle((slot.generation as u64) << 32 | (id as u64 + 1)))
     }
 
-    /// The memory of the receive in slot `id`, if this is its handle, it goes to one block, and calls nobody.
+    /// Returns the memory of the receive in slot `id`, if this is its handle, it goes to one block, and calls nobody.
     #[inline(always)]
     pub(crate) fn plain(&self, handle: Handle, id: u32) -> Option<Views> {
         let slot = self.slots.get(id as usize)?;
@@ -268,7 +286,7 @@ impl Requests {
         Handle((self.slots[id as usize].generation as u64) << 32 | (id as u64 + 1))
     }
 
-    /// The slot of a handle, if it is a live one.
+    /// Returns the slot of a handle, if it is a live one.
     #[inline(always)]
     pub(crate) fn find(&self, handle: Handle) -> Option<u32> {
         let id = (handle.0 as u32).wrapping_sub(1);
@@ -312,7 +330,7 @@ impl Requests {
         }
     }
 
-    /// The receiver of a send has begun, so the rest of it is as that of any other.
+    /// Notes that the receiver of a send has begun: the rest of it is as that of any other.
     pub(crate) fn begun(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
         if let Stage::Sending(mode @ Mode::Synchronous) = slot.stage {
@@ -324,12 +342,12 @@ impl Requests {
         }
     }
 
-    /// The sends whose completion calls back.
+    /// Returns the sends whose completion calls back.
     pub(crate) fn calling_sends(&self) -> CallingSends {
         self.calling_sends
     }
 
-    /// The operation is over.
+    /// Completes a request: its operation is over.
     #[inline(always)]
     pub(crate) fn complete(&mut self, id: u32, error: Option<Error>) {
         let slot = &mut self.slots[id as usize];
@@ -352,7 +370,7 @@ impl Requests {
         }
     }
 
-    /// Free the slot and hand out what it held.
+    /// Frees the slot. Returns what it held.
     #[inline(always)]
     pub(crate) fn release(&mut self, id: u32) -> (Status, Option<Error>) {
         let slot = &mut self.slots[id as usize];
@@ -363,11 +381,10 @@ impl Requests {
             slot.views = Views::none();
         }
         self.free = id;
-        self.open -= 1;
         (slot.status.clone(), slot.error.take())
     }
 
-    /// A receive from `source` of `length` bytes is over.
+    /// Completes a receive from `source` of `length` bytes.
     #[inline(always)]
     pub(crate) fn received(&mut self, id: u32, source: Peer, tag: i32, length: usize) {
         let slot = &mut self.slots[id as usize];

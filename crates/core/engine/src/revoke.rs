@@ -7,7 +7,7 @@
 //! ```
 //!
 //! *States.* To a member a group is not revoked, or is, for ever. With the change, all in one step: receives, sends, collectives and
-//! new groups that are under way end with [`Error::Revoked`]; the group is broken with that error, which every later collective meets
+//! new groups that are under way end with `Error::Revoked`; the group is broken with that error, which every later collective meets
 //! where it looks for a death; its messages that wait are dropped; and the neighbours are told. Agreements (`agreement`) go on,
 //! and can be begun: by these the members go on together.
 //!
@@ -30,25 +30,18 @@
 //! wait for room, and goes ahead of frames that do.
 
 use regatta_wire::{Frame, Kind};
-use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-use crate::agreement;
-use crate::arrival::{Body, charge};
-use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::GroupId;
-use crate::matching::Waiting;
-use crate::queue::Content;
+use crate::groups::Groups;
+use crate::numbers;
 use crate::transport::{Peer, Presence, Transport};
 
-/// The tag of the word: just before those of agreements, with which it is taken in.
-pub(crate) const TAG: i32 = agreement::TAGS - 1;
-
-/// In a group that is not larger everybody tells everybody.
-const SMALL: usize = 16;
-/// So many words are kept of groups that this task does not have, the latest. They are made soon, or never.
-const EARLY: usize = 1 << 12;
+/// Maximum size of a group in which everybody tells everybody.
+const MAX_FULL_SIZE: usize = 16;
+/// Maximum number of words kept of groups that this task does not have, the latest. They are made soon, or never.
+const MAX_EARLY_WORDS: usize = 1 << 12;
 
 /// A group that is revoked, also when this task has freed it: others may have to be told.
 struct Revocation {
@@ -64,7 +57,6 @@ struct Revocation {
 #[derive(Default)]
 pub(crate) struct Revocations {
     list: Vec<Revocation>,
-    contexts: FxHashSet<u32>,
     /// Contexts of which word has come and was not looked at, and from whom.
     heard: Vec<(u32, Peer)>,
     /// Words of groups that this task does not have, or not yet.
@@ -74,32 +66,31 @@ pub(crate) struct Revocations {
 }
 
 impl Revocations {
-    /// Word of a peer.
+    /// Notes word of a peer.
     pub(crate) fn hear(&mut self, context: u32, from: Peer) {
         self.heard.push((context & !1, from));
     }
 
-    /// The group of which this peer speaks is not there, or not yet.
+    /// Keeps word of a group that is not there, or not yet.
     fn keep(&mut self, context: u32, from: Peer) {
-        if self.early.len() >= EARLY {
+        if self.early.len() >= MAX_EARLY_WORDS {
             self.early.pop_front();
         }
         self.early.push_back((context, from));
     }
 
-    /// Nobody is told any more that these are revoked.
+    /// Forgets revocations: nobody is told of them any more.
     pub(crate) fn forget(&mut self, is: impl Fn(u32) -> bool) {
         self.list.retain(|one| !is(one.context));
-        self.contexts.retain(|&context| !is(context));
     }
 
-    /// These contexts are used again.
+    /// Forgets words about contexts that are used again.
     pub(crate) fn forget_early(&mut self, is: impl Fn(u32) -> bool) {
         self.early.retain(|&(context, _)| !is(context));
         self.heard.retain(|&(context, _)| !is(context));
     }
 
-    /// Word has come of a group that is only now there.
+    /// Notes that a group is there now. Returns whether word of it has come early.
     pub(crate) fn made(&mut self, context: u32) -> bool {
         let before = self.heard.len();
         if !self.early.is_empty() {
@@ -110,16 +101,16 @@ impl Revocations {
         self.heard.len() > before
     }
 
-    /// A peer is gone.
+    /// Notes that a peer is gone.
     pub(crate) fn note_loss(&mut self) {
         self.lost = true;
     }
 }
 
-/// The ranks that the member with this one tells, of those that are there.
+/// Returns the ranks that the member with this one tells, of those that are there.
 fn neighbours(rank: usize, there: &[bool]) -> Vec<usize> {
     let size = there.len();
-    if size <= SMALL {
+    if size <= MAX_FULL_SIZE {
         return (0..size).filter(|&rank| there[rank]).collect();
     }
     let distances = (0..)
@@ -139,108 +130,88 @@ fn neighbours(rank: usize, there: &[bool]) -> Vec<usize> {
     found
 }
 
-impl<T: Transport> Engine<T> {
-    /// Revoke a group: all its members will know. One of them calls, or several.
-    pub fn revoke(&mut self, id: GroupId) -> Result<()> {
-        self.closed(id)?;
-        self.revoke_tied(id, true);
-        Ok(())
-    }
-
-    /// Is the group revoked, as far as this task knows?
-    pub fn is_revoked(&self, id: GroupId) -> Result<bool> {
-        Ok(self.closed(id)?.is_revoked())
-    }
-
-    /// From now on the two are revoked together.
-    pub fn tie(&mut self, one: GroupId, other: GroupId) -> Result<()> {
-        let revoked = [self.is_revoked(one)?, self.is_revoked(other)?];
-        self.groups.tie(one, other);
+impl Revocations {
+    /// Ties two groups: from now on they are revoked together.
+    pub(crate) fn tie<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        one: GroupId,
+        other: GroupId,
+    ) -> Result<()> {
+        let revoked = [
+            groups.closed(one)?.is_revoked(),
+            groups.closed(other)?.is_revoked(),
+        ];
+        groups.table.tie(one, other);
         match revoked {
-            [true, false] => self.revoke_tied(other, true),
-            [false, true] => self.revoke_tied(one, true),
+            [true, false] => self.revoke(groups, other, true),
+            [false, true] => self.revoke(groups, one, true),
             _ => {}
         }
         Ok(())
     }
 
-    /// Is this a context of a group that is revoked? Mostly none is.
-    pub(crate) fn is_revoked_context(&self, context: u32) -> bool {
-        let contexts = &self.revocations.contexts;
-        !contexts.is_empty() && contexts.contains(&(context & !1))
-    }
-
-    /// May something that has to wait be begun in this context? Word may have come in the same call.
-    pub(crate) fn check_open(&self, context: u32, tag: i32) -> Result<()> {
-        match self.is_revoked_context(context) && !Self::is_kept(context, tag) {
-            true => Err(Error::Revoked),
-            false => Ok(()),
-        }
-    }
-
-    /// Deal with word that has come, and with losses.
-    pub(crate) fn run_revocations(&mut self) -> bool {
-        let heard = std::mem::take(&mut self.revocations.heard);
+    /// Handles word that has come, and losses. Returns whether anything moved.
+    pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
+        let heard = std::mem::take(&mut self.heard);
         let moved = !heard.is_empty();
         for (context, from) in heard {
-            let is_member = |id| self.group(id).is_ok_and(|it| it.rank_of(from).is_some());
-            match self.groups.id_of(context) {
-                Some(id) if is_member(id) => self.revoke_tied(id, false),
+            let is_member = |id| {
+                let group = groups.group(id);
+                group.is_ok_and(|group| group.rank_of(from).is_some())
+            };
+            match groups.table.id_of(context) {
+                Some(id) if is_member(id) => self.revoke(groups, id, false),
                 // A group that was to have this context, and will not be there.
                 Some(_) => {}
-                None if self.is_revoked_context(context) => {}
-                None => self.revocations.keep(context, from),
+                None if groups.contexts().is_closed(context) => {}
+                None => self.keep(context, from),
             }
         }
-        if std::mem::take(&mut self.revocations.lost) {
-            for at in 0..self.revocations.list.len() {
-                self.tell_of_revocation(at, false);
+        if std::mem::take(&mut self.lost) {
+            for at in 0..self.list.len() {
+                self.tell(groups, at, false);
             }
         }
         moved
     }
 
-    /// Revokes a group and all that are tied to it, as far as they are not; `first`: nobody else may know of it.
-    fn revoke_tied(&mut self, id: GroupId, first: bool) {
-        for id in self.groups.tied(id) {
-            let Ok(group) = self.group_mut(id) else {
-                continue;
-            };
-            if group.is_revoked() {
-                continue;
+    /// Revokes a group and all that are tied to it, as far as they are not; `first`: nobody else may know of it. Groups that are being made from
+    /// them are left to [`Makings::end_closed`](crate::making::Makings::end_closed).
+    pub(crate) fn revoke<T: Transport>(
+        &mut self,
+        groups: &mut Groups<T>,
+        id: GroupId,
+        first: bool,
+    ) {
+        for id in groups.table.tied(id) {
+            if let Some((context, rank, members)) = groups.close(id) {
+                self.note(groups, (context, members, rank), first);
             }
-            group.close();
-            let (context, rank, members) = (group.context, group.rank as usize, group.peers());
-            if id == GroupId::WORLD {
-                self.open_world = 0;
-            }
-            self.note_revoked(context, members, rank, first);
         }
     }
 
-    /// A group with this context is revoked, also if this task has none and others may.
-    pub(crate) fn note_revoked(
+    /// Revokes the group with this context, also if this task has none and others may.
+    pub(crate) fn note<T: Transport>(
         &mut self,
-        context: u32,
-        members: Vec<Peer>,
-        rank: usize,
+        groups: &mut Groups<T>,
+        (context, members, rank): (u32, Vec<Peer>, usize),
         first: bool,
     ) {
-        self.revocations.contexts.insert(context);
-        self.is_whole = false;
-        self.revocations.list.push(Revocation {
+        self.list.push(Revocation {
             context,
             told: vec![false; members.len()],
             members,
             rank,
         });
-        self.tell_of_revocation(self.revocations.list.len() - 1, first);
-        self.end_all_of(context);
+        self.tell(groups, self.list.len() - 1, first);
+        groups.close_context(context);
     }
 
-    fn tell_of_revocation(&mut self, at: usize, all: bool) {
-        let one = &self.revocations.list[at];
-        let is_there = |&peer: &Peer| peer != self.me && self.presence(peer) == Presence::Here;
+    fn tell<T: Transport>(&mut self, groups: &mut Groups<T>, at: usize, all: bool) {
+        let one = &mut self.list[at];
+        let is_there =
+            |&peer: &Peer| peer != groups.me() && groups.presence(peer) == Presence::Here;
         let there: Vec<bool> = one.members.iter().map(is_there).collect();
         let ranks = match all {
             true => (0..there.len()).filter(|&rank| there[rank]).collect(),
@@ -249,100 +220,13 @@ impl<T: Transport> Engine<T> {
         let frame = Frame {
             kind: Kind::Eager,
             context: one.context + 1,
-            tag: TAG,
+            tag: numbers::REVOKED_TAG,
         };
         for rank in ranks {
-            let one = &mut self.revocations.list[at];
             if !std::mem::replace(&mut one.told[rank], true) {
-                let to = one.members[rank];
                 // One that cannot be told any more is gone itself.
-                let _ = self.send_ahead(to, frame, &[]);
+                let _ = groups.send_ahead(one.members[rank], frame, &[]);
             }
-        }
-    }
-
-    /// All that is under way in a group ends, except agreements.
-    fn end_all_of(&mut self, context: u32) {
-        let ends = |other: u32, tag: i32| other & !1 == context && !Self::is_kept(other, tag);
-        self.end_posted(&ends);
-        self.end_makings_of(context + 1);
-        self.end_messages(&ends);
-        self.drop_waiting(&ends);
-        self.run_schedules();
-    }
-
-    /// Messages of agreements on a group, which go on when it is revoked.
-    fn is_kept(context: u32, tag: i32) -> bool {
-        Self::is_agreement(context, tag) && tag < crate::making::TAGS
-    }
-
-    fn end_posted(&mut self, ends: &impl Fn(u32, i32) -> bool) {
-        // No receive of an agreement is ever posted.
-        let posted = self.posted.iter();
-        let posted = posted.filter(|(_, (select, _))| ends(select.context, 0));
-        let ended: Vec<(u32, u32)> = posted
-            .map(|(number, (_, request))| (number, request))
-            .collect();
-        for (number, request) in ended {
-            self.posted.remove(number);
-            self.requests.complete(request, Some(Error::Revoked));
-        }
-    }
-
-    /// Messages that move, or have found no room.
-    fn end_messages(&mut self, ends: &impl Fn(u32, i32) -> bool) {
-        self.end_bulk(ends);
-        self.end_stranded(ends);
-        let mut ended = Vec::new();
-        self.queued.retain(|_, queue| {
-            queue.retain(|queued| {
-                let Content::Message(_, request) = queued.content else {
-                    return true;
-                };
-                let stays = !ends(queued.frame.context, queued.frame.tag);
-                ended.extend((!stays).then_some(request));
-                stays
-            });
-            !queue.is_empty()
-        });
-        for request in ended {
-            self.requests.complete(request, Some(Error::Revoked));
-        }
-    }
-
-    /// Messages that nobody will receive. Messages on offer stay: their senders take them back.
-    fn drop_waiting(&mut self, ends: &impl Fn(u32, i32) -> bool) {
-        let dropped = |message: &Waiting<Body>| {
-            ends(message.context, message.tag)
-                && matches!(
-                    message.body,
-                    Body::Bytes(_) | Body::Own(..) | Body::Loan { .. }
-                )
-        };
-        let waiting = self.unexpected.iter();
-        let waiting = waiting.filter(|(_, message)| dropped(message));
-        let ids: Vec<u32> = waiting.map(|(id, _)| id).collect();
-        for message in ids {
-            if let Some(message) = self.unexpected.remove(message) {
-                self.drop_body(message.body, Error::Revoked);
-            }
-        }
-        while let Some(body) = self.matched.withdraw(dropped, &Error::Revoked) {
-            self.drop_body(body, Error::Revoked);
-        }
-    }
-
-    /// Drops a message that nobody will receive, for this reason. Those that are on offer or have been are not dropped here.
-    pub(crate) fn drop_body(&mut self, body: Body, why: Error) {
-        match body {
-            Body::Bytes(bytes) => self.buffered -= charge(bytes.len()),
-            Body::Told(bytes, credit) => {
-                self.buffered -= charge(bytes.len());
-                self.credits.pay(credit);
-            }
-            Body::Own(_, sender) => self.requests.complete(sender, Some(why)),
-            Body::Loan { place, .. } => self.transport.give_back(place),
-            Body::Offer(_) | Body::Arriving(..) | Body::Withdrawn(..) => {}
         }
     }
 }

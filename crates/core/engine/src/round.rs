@@ -15,10 +15,11 @@
 
 use regatta_memory::views::Views;
 
-use crate::contributions::{Listeners, is_past};
+use crate::contributions::{COLLECTIVE_BUFFER_DEPTH, Listeners, is_past};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::{Group, GroupId};
+use crate::groups::Groups;
 use crate::transport::{CollectiveBuffers, Fault, Part, Peer, Presence, Transport};
 
 /// Whose contributions a round must wait for.
@@ -44,9 +45,6 @@ pub enum Need {
 /// wait for its contribution alone. If each looked at each, tasks that arrive one after the other would wake all who had come
 /// before: n times n wakes, and as many lines read. In smaller groups the second step costs more than it saves.
 pub const LED_FROM: u32 = 64;
-
-/// Rounds whose contributions a collective buffer keeps.
-pub const COLLECTIVE_BUFFER_DEPTH: u32 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -74,12 +72,17 @@ pub struct Round {
 }
 
 impl Round {
-    /// Is it part of a collective across hosts?
+    /// Returns whether it is part of a collective across hosts.
     pub fn crosses(&self) -> bool {
         self.crossing.is_some()
     }
 
-    /// A round of those in `room`.
+    /// Returns whether it is read with a later one.
+    pub(crate) fn is_read_later(&self) -> bool {
+        self.need == Need::Later
+    }
+
+    /// Begins a round of those in `room`.
     #[inline(always)]
     pub(crate) fn begin<B: CollectiveBuffers>(
         group: GroupId,
@@ -117,7 +120,7 @@ impl Round {
 }
 
 impl<B: CollectiveBuffers> Group<B> {
-    /// All have contributed to round `number`, so they have read those before it; but not yet those to which they contributed ahead of it, which
+    /// Notes that all have contributed to round `number`, so they have read those before it; but not yet those to which they contributed ahead of it, which
     /// they read when they have come to the last of them.
     #[inline(always)]
     fn clear(&mut self, number: u32) {
@@ -127,17 +130,17 @@ impl<B: CollectiveBuffers> Group<B> {
 }
 
 impl<T: Transport> Engine<T> {
-    /// Can this group hold a round, with contributions of up to `bytes` bytes?
+    /// Returns whether this group can hold a round, with contributions of up to `bytes` bytes.
     #[inline(always)]
     pub fn can_hold_round(&self, group: GroupId, bytes: usize) -> bool {
-        let group = self.groups.at(group);
-        group.is_some_and(|group| group.has_room_for(&self.transport, bytes))
+        let group = self.groups.table.at(group);
+        group.is_some_and(|group| group.has_room_for(self.transport(), bytes))
     }
 
-    /// Begin a round. `gives` is this task's contribution; `None` is for those that only read.
+    /// Begins a round. `gives` is this task's contribution; `None` is for those that only read.
     #[inline(always)]
     pub fn begin_round(&mut self, id: GroupId, need: Need, gives: Option<Views>) -> Result<Round> {
-        let group = self.groups.at_mut(id).ok_or(Error::Handle("group"))?;
+        let group = self.groups.table.at_mut(id).ok_or(Error::Handle("group"))?;
         group.usable()?;
         let round = Round::begin(id, group, None, need, gives);
         self.contribute_at_once(&round);
@@ -147,16 +150,17 @@ impl<T: Transport> Engine<T> {
     /// Begins a round of a pair, to which both contribute up to `bytes` bytes. `None`: nothing has been begun, since there is more to it than to contribute.
     #[inline(always)]
     pub fn begin_pair_round(&mut self, id: GroupId, bytes: usize, gives: &Views) -> Option<Round> {
-        let group = self.groups.at_mut(id)?;
+        let Groups { p2p, table, .. } = &mut self.groups;
+        let group = table.at_mut(id)?;
         let number = group.round.wrapping_add(1);
         let known = number.wrapping_sub(group.cleared) < COLLECTIVE_BUFFER_DEPTH;
         let is_simple = group.size() == 2 && group.broken.is_none() && known;
-        if !is_simple || !group.has_room_for(&self.transport, bytes) {
+        if !is_simple || !group.has_room_for(p2p.transport(), bytes) {
             return None;
         }
         group.round = number;
         group.later <<= 1;
-        group.contribute(&self.transport, self.me, number, gives, Listeners::All);
+        group.contribute(p2p.transport(), p2p.me(), number, gives, Listeners::All);
         Some(Round {
             group: id,
             crossing: None,
@@ -172,13 +176,14 @@ impl<T: Transport> Engine<T> {
     /// Looks up to so many times whether the other one of a pair has contributed to a round that was begun so.
     #[inline(always)]
     pub fn look_at_pair_round(&mut self, round: &Round, looks: u32) -> bool {
-        let Some(group) = self.groups.at_mut(round.group) else {
+        let Groups { p2p, table, .. } = &mut self.groups;
+        let Some(group) = table.at_mut(round.group) else {
             return false;
         };
         let other = 1 - group.rank;
         let mut left = looks;
         while left > 0 {
-            if group.has_contributed(&self.transport, other, round.number) {
+            if group.has_contributed(p2p.transport(), other, round.number) {
                 group.clear(round.number);
                 return true;
             }
@@ -195,20 +200,20 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// The members that take part: the whole group, or those on this host.
+    /// Returns the members that take part: the whole group, or those on this host.
     #[inline(always)]
     pub(crate) fn room(&self, round: &Round) -> Option<&Group<T>> {
-        let group = self.groups.at(round.group)?;
+        let group = self.groups.table.at(round.group)?;
         match round.crossing {
             None => Some(group),
             Some(_) => group.here.as_deref(),
         }
     }
 
-    /// All contributions up to this round have been made.
+    /// Notes that all contributions up to this round have been made.
     #[inline(always)]
     fn clear(&mut self, round: &Round, number: u32) {
-        let Some(group) = self.groups.at_mut(round.group) else {
+        let Some(group) = self.groups.table.at_mut(round.group) else {
             return;
         };
         match (round.crossing, &mut group.here) {
@@ -228,10 +233,10 @@ impl<T: Transport> Engine<T> {
             (_, true) => Listeners::Leader,
             (_, false) => Listeners::All,
         };
-        group.contribute(&self.transport, self.me, round.number, gives, listeners);
+        group.contribute(self.transport(), self.me(), round.number, gives, listeners);
     }
 
-    /// Is the round complete for this task?
+    /// Returns whether the round is complete for this task.
     #[inline(always)]
     pub fn round_complete(&mut self, round: &mut Round) -> bool {
         if let Phase::Clearing(number) = round.phase {
@@ -274,29 +279,29 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     fn has_contributed(&self, round: &Round, rank: u32, number: u32) -> bool {
         let group = self.room(round);
-        group.is_some_and(|group| group.has_contributed(&self.transport, rank, number))
+        group.is_some_and(|group| group.has_contributed(self.transport(), rank, number))
     }
 
     #[inline(always)]
     fn all_contributed(&self, round: &mut Round, number: u32) -> bool {
         let group = self.room(round);
-        group.is_some_and(|group| group.all_contributed(&self.transport, &mut round.at, number))
+        group.is_some_and(|group| group.all_contributed(self.transport(), &mut round.at, number))
     }
 
-    /// Have all contributed to this round? A member that is ahead may have put a later contribution in its place.
+    /// Returns whether all have contributed to this round. A member that is ahead may have put a later contribution in its place.
     fn all_past(&self, round: &mut Round, number: u32) -> bool {
         let group = self.room(round);
-        group.is_some_and(|group| group.all_past(&self.transport, &mut round.at, number))
+        group.is_some_and(|group| group.all_past(self.transport(), &mut round.at, number))
     }
 
-    /// While a round is not complete: has a member gone, so that it never will be?
+    /// Fails if a round that is not complete never will be, since a member is gone.
     pub fn check_round(&mut self, round: &mut Round) -> Result<()> {
         // Mostly the task was woken because it is: then nobody's loss matters, and there may be many.
         if self.round_complete(round) {
             return Ok(());
         }
-        if self.transport.losses() != self.losses_seen {
-            self.note_losses();
+        if !self.has_counted_losses() || self.losses().has_fresh() {
+            self.end_losses();
         }
         self.read_notices(round.group);
         let usable = self.group(round.group)?.usable();
@@ -305,7 +310,7 @@ impl<T: Transport> Engine<T> {
             Some(tag) => self.failed(round.group, tag),
             None => None,
         };
-        if (self.gone.is_empty() && usable.is_ok() && failed.is_none())
+        if (self.is_nobody_gone() && usable.is_ok() && failed.is_none())
             || self.round_complete(round)
         {
             return Ok(());
@@ -317,7 +322,7 @@ impl<T: Transport> Engine<T> {
         let group = self.room(round).ok_or(Error::Handle("group"))?;
         let last = round.number.wrapping_sub(1);
         let owes_to = |rank: u32, number: u32| {
-            let word = group.contributed_round(&self.transport, rank, number);
+            let word = group.contributed_round(self.transport(), rank, number);
             word.is_some_and(|word| !is_past(word, number))
         };
         let missed = |rank: u32| owes_to(rank, last);
@@ -341,8 +346,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// A round is not complete for long: does the word of a member show that it never will be,
-    /// because it is one that no member writes?
+    /// Fails if the word of a member shows that a round, which is not complete for long, never will be:
+    /// it is one that no member writes.
     ///
     /// A member that has come to round `r` knows that all have contributed to round `r - COLLECTIVE_BUFFER_DEPTH`,
     /// or nobody could have contributed to those since; and nobody is a whole depth ahead of one that has not
@@ -358,7 +363,7 @@ impl<T: Transport> Engine<T> {
             Phase::Clearing(number) => (number, number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)),
         };
         let senseless = |&rank: &u32| {
-            let Some(word) = group.contributed_round(&self.transport, rank, number) else {
+            let Some(word) = group.contributed_round(self.transport(), rank, number) else {
                 return false;
             };
             let first = number <= COLLECTIVE_BUFFER_DEPTH && word == 0;
@@ -368,7 +373,7 @@ impl<T: Transport> Engine<T> {
         let culprit = (0..group.size()).find(senseless);
         let culprit = culprit.and_then(|rank| group.peer(rank));
         // Looked at after the words: a member that missed a round had heard of a loss.
-        let Some(peer) = culprit.filter(|_| self.transport.losses() == self.losses_seen) else {
+        let Some(peer) = culprit.filter(|_| self.has_counted_losses()) else {
             return Ok(());
         };
         self.condemn(Fault::Corrupt {
@@ -378,23 +383,23 @@ impl<T: Transport> Engine<T> {
         Err(self.loss(peer))
     }
 
-    /// Copy bytes from a member's contribution.
+    /// Copies bytes from a member's contribution.
     #[inline(always)]
     pub fn collect(&self, round: &Round, rank: u32, part: Part, into: &Views) {
         if let Some(group) = self.room(round) {
-            group.collect(&self.transport, rank, round.number, part, into);
+            group.collect(self.transport(), rank, round.number, part, into);
         }
     }
 
-    /// The memory of a member's contribution of `total` bytes, to be read where it lies until this task contributes to a later round; `None`: it has to
+    /// Returns the memory of a member's contribution of `total` bytes, to be read where it lies until this task contributes to a later round; `None`: it has to
     /// be collected.
     #[inline(always)]
     pub fn contribution(&self, round: &Round, rank: u32, total: usize) -> Option<Views> {
         let group = self.room(round)?;
-        group.contribution(&self.transport, rank, round.number, total)
+        group.contribution(self.transport(), rank, round.number, total)
     }
 
-    /// This task has read what it needed.
+    /// Ends a round of which this task has read what it needed.
     #[inline(always)]
     pub fn end_round(&mut self, mut round: Round) {
         if round.gives.is_none() {
@@ -403,11 +408,11 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// About to sleep (or awake again): let the member waited for ring. False: another one had been asked to ring, so a look
+    /// Lets the member waited for ring, as this task is about to sleep (or awake again). Returns false if another one had been asked to ring: then a look
     /// must come before the sleep.
     pub fn announce_wait(&self, round: &Round, sleeping: bool) -> bool {
         let target = sleeping.then_some(round.at);
         let group = self.room(round);
-        group.is_none_or(|group| group.await_contribution(&self.transport, target))
+        group.is_none_or(|group| group.await_contribution(self.transport(), target))
     }
 }

@@ -1,5 +1,5 @@
-//! The contract between the engine and whatever moves its frames, in five parts. Each part of the engine asks for the one it
-//! uses; [`Transport`] joins them for what holds the transport of a task.
+//! The contract of a transport, in six parts. Each part of the engine asks for the one it uses; the sixth is for the process that holds the
+//! transport. [`Transport`] joins them.
 //!
 //! | trait | file | is about |
 //! |---|---|---|
@@ -8,6 +8,7 @@
 //! | [`Streams`] | streams.rs | the bytes of large messages |
 //! | [`Loans`] | loans.rs | memory that goes to another task as a message |
 //! | [`CollectiveBuffers`] | collective_buffers.rs | memory in which all members of a group contribute to a small collective |
+//! | [`Upkeep`] | upkeep.rs | what the process asks beside messages: sleeping, leaving, peers out of reach |
 //!
 //! *Blocking.* No call of any of them waits.
 //! *Faults.* Data from a peer is checked by the transport; a peer that breaks the protocol is a [`Fault`], and nothing it sent
@@ -18,12 +19,14 @@ mod frames;
 mod loans;
 mod peers;
 mod streams;
+mod upkeep;
 
 pub use collective_buffers::{CollectiveBuffers, Part};
-pub use frames::{Arrival, Frames, SentLine};
+pub use frames::{Arrival, Frames, Polled, SentLine};
 pub use loans::Loans;
 pub use peers::{Peers, Presence};
 pub use streams::{Flow, Sent, Streams};
+pub use upkeep::{Reach, Shortage, Upkeep, WaitState};
 
 /// A task, by its number in the job. (Of the first tasks it is their rank in the world.)
 pub type Peer = u32;
@@ -44,7 +47,7 @@ pub enum Fault {
     System(String),
 }
 
-/// All that an engine needs of whatever moves its frames.
-pub trait Transport: Peers + Frames + Streams + Loans + CollectiveBuffers {}
+/// All that a task needs of whatever moves its frames.
+pub trait Transport: Peers + Frames + Streams + Loans + CollectiveBuffers + Upkeep {}
 
-impl<T: Peers + Frames + Streams + Loans + CollectiveBuffers> Transport for T {}
+impl<T: Peers + Frames + Streams + Loans + CollectiveBuffers + Upkeep> Transport for T {}

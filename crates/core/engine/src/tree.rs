@@ -5,16 +5,8 @@
 //! the root leads its host). Leaders form a binomial tree, and the members of each host another below their leader.
 
 use std::hash::Hash;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::group::{Group, GroupId};
-use crate::schedule::{Step, Steps};
-use crate::transport::{CollectiveBuffers, Peers, Transport};
-use regatta_memory::views::Views;
 
 /// Maximum number of members, or hosts, that have no tree among them for what is short.
 const STAR: usize = 8;
@@ -40,8 +32,13 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// The members `0..size` as `rank` sees them, with `root` leading its host.
-    fn of<H: Eq + Hash>(host: impl Fn(u32) -> H, size: u32, root: u32, rank: u32) -> Hosts {
+    /// Returns the members `0..size` as `rank` sees them, with `root` leading its host.
+    pub(crate) fn of<H: Eq + Hash>(
+        host: impl Fn(u32) -> H,
+        size: u32,
+        root: u32,
+        rank: u32,
+    ) -> Hosts {
         let mut known = FxHashMap::default();
         let mut lists: Vec<Vec<u32>> = vec![];
         for other in std::iter::once(root).chain((0..size).filter(|&other| other != root)) {
@@ -55,40 +52,34 @@ impl Hosts {
         Hosts { lists, number }
     }
 
-    /// The members of a group, with `root` leading its host.
-    fn of_group(peers: &impl Peers, group: &Group<impl CollectiveBuffers>, root: u32) -> Hosts {
-        let host = |rank: u32| group.peer(rank).map(|peer| peers.host(peer));
-        Hosts::of(host, group.size(), root, group.rank)
-    }
-
-    /// How many.
+    /// Returns how many there are.
     pub(crate) fn count(&self) -> usize {
         self.lists.len()
     }
 
-    /// Which of them this member is on.
+    /// Returns which of them this member is on.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// The rank that leads a host.
+    /// Returns the rank that leads a host.
     pub(crate) fn leader(&self, number: usize) -> u32 {
         self.lists[number][0]
     }
 
-    /// The ranks on this member's host, its leader first.
+    /// Returns the ranks on this member's host, its leader first.
     pub(crate) fn here(&self) -> &[u32] {
         &self.lists[self.number]
     }
 
-    /// The ranks in place `place` of every host, as far as all have so many members.
+    /// Returns the ranks in place `place` of every host, as far as all have so many members.
     pub(crate) fn across(&self, place: usize) -> impl Iterator<Item = u32> {
         self.lists
             .iter()
             .filter_map(move |list| list.get(place).copied())
     }
 
-    /// Members of the host that has fewest, and of the one that has most.
+    /// Returns the number of members of the host that has fewest, and of the one that has most.
     pub(crate) fn fewest(&self) -> usize {
         self.lists.iter().map(Vec::len).min().unwrap_or_default()
     }
@@ -97,21 +88,21 @@ impl Hosts {
         self.lists.iter().map(Vec::len).max().unwrap_or_default()
     }
 
-    /// Where `rank`, which is on this host, stands on it.
+    /// Returns the place of `rank`, which is on this host, among its members there.
     pub(crate) fn place(&self, rank: u32) -> usize {
         let found = self.here().iter().position(|&other| other == rank);
         found.unwrap_or_default()
     }
 
-    /// The place of `rank`, which is on this host, in the tree of its host.
+    /// Returns the place of `rank`, which is on this host, in the tree of its host.
     pub(crate) fn within(&self, rank: u32) -> Tree {
         let here = self.here();
         binomial(here.len(), self.place(rank), |at| here[at])
     }
 
-    /// The place of `rank` in the tree for words without data: if there are few members, their leader is the parent of all, so that none is woken for
+    /// Returns the place of `rank` in the tree for words without data: if there are few members, their leader is the parent of all, so that none is woken for
     /// another's sake.
-    fn star(&self, rank: u32) -> Tree {
+    pub(crate) fn star(&self, rank: u32) -> Tree {
         let (leader, others) = match self.here().split_first() {
             Some(parts) if self.here().len() <= STAR => parts,
             _ => return self.within(rank),
@@ -128,7 +119,7 @@ impl Hosts {
         }
     }
 
-    fn tree(&self, rank: u32, between: Between) -> Tree {
+    pub(crate) fn tree(&self, rank: u32, between: Between) -> Tree {
         let mut tree = self.within(rank);
         if tree.parent.is_none() {
             let leader = |at| self.leader(at);
@@ -153,7 +144,7 @@ pub(crate) enum Between {
 }
 
 impl Between {
-    /// The form for a message of so many bytes to all of so many hosts, which all members choose alike. Seven sends one after the other take about as
+    /// Returns the form for a message of so many bytes to all of so many hosts, which all members choose alike. Seven sends one after the other take about as
     /// long as three steps of a tree, and less if they go as one frame; of a longer message each copy takes its time.
     pub(crate) fn for_message(bytes: usize, hosts: usize) -> Between {
         match bytes <= STAR_BYTES && hosts <= STAR {
@@ -163,7 +154,7 @@ impl Between {
     }
 }
 
-/// The tree in which the first of `size` members is the parent of all others; as [`binomial`].
+/// Returns the tree in which the first of `size` members is the parent of all others; as [`binomial`].
 fn star(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     match place {
         0 => Tree {
@@ -177,7 +168,7 @@ fn star(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     }
 }
 
-/// The binomial tree over `size` members, rooted at the first, at `place`; `rank` says who stands where.
+/// Returns the binomial tree over `size` members, rooted at the first, at `place`; `rank` says who stands where.
 fn binomial(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     let mut tree = Tree::default();
     let mut bit = 1;
@@ -192,84 +183,12 @@ fn binomial(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
 }
 
 impl Tree {
-    /// The binomial tree over all ranks as they come, wherever they are.
+    /// Returns the binomial tree over all ranks as they come, wherever they are.
     pub(crate) fn flat(rank: u32, size: u32, root: u32) -> Tree {
         let place = (rank + size - root) % size;
         binomial(size as usize, place as usize, |place| {
             (place as u32 + root) % size
         })
-    }
-}
-
-impl<T: Transport> Engine<T> {
-    /// The members of a group by host, with `root` leading its own. `None`: all are on one.
-    pub(crate) fn hosts(&mut self, id: GroupId, root: u32) -> Result<Option<Arc<Hosts>>> {
-        let group = self.group(id)?;
-        match &group.hosts {
-            Some(None) => Ok(None),
-            Some(known) if root == 0 => Ok(known.clone()),
-            Some(_) => {
-                let hosts = Hosts::of_group(&self.transport, group, root);
-                Ok(Some(Arc::new(hosts)))
-            }
-            None => {
-                let hosts = Hosts::of_group(&self.transport, group, 0);
-                let several = hosts.count() > 1;
-                self.group_mut(id)?.hosts = Some(several.then(|| Arc::new(hosts)));
-                self.hosts(id, root)
-            }
-        }
-    }
-
-    /// This member's place in the tree from `root` to all members of a group.
-    pub(crate) fn tree(&mut self, id: GroupId, root: u32) -> Result<Tree> {
-        self.tree_for(id, root, usize::MAX)
-    }
-
-    /// As [`Engine::tree`], for a message of so many bytes from the root.
-    pub(crate) fn tree_for(&mut self, id: GroupId, root: u32, bytes: usize) -> Result<Tree> {
-        let hosts = self.hosts(id, root)?;
-        let group = self.group(id)?;
-        if let Some(hosts) = hosts {
-            let between = Between::for_message(bytes, hosts.count());
-            return Ok(hosts.tree(group.rank, between));
-        }
-        Ok(Tree::flat(group.rank, group.size(), root))
-    }
-}
-
-/// A barrier across hosts: all tell their leader, the leaders each other, and each leader its host.
-pub(crate) fn barrier(hosts: &Hosts, rank: u32) -> Steps {
-    let Tree { parent, children } = hosts.star(rank);
-    let mut steps = Steps::default();
-    for &child in &children {
-        steps.push(Step::Receive(child, Views::none()));
-    }
-    steps.push(Step::Wait);
-    match parent {
-        Some(parent) => {
-            steps.push(Step::Send(parent, Views::none()));
-            steps.push(Step::Receive(parent, Views::none()));
-            steps.push(Step::Wait);
-        }
-        None => leaders_barrier(&mut steps, hosts),
-    }
-    let told = children.iter().rev();
-    steps.extend(told.map(|&child| Step::Send(child, Views::none())));
-    steps
-}
-
-/// The leaders' part: in each round tell the one at twice the distance, and hear from the one before.
-pub(crate) fn leaders_barrier(steps: &mut Steps, hosts: &Hosts) {
-    let (size, place) = (hosts.count(), hosts.number());
-    let mut distance = 1;
-    while distance < size {
-        let after = hosts.leader((place + distance) % size);
-        let before = hosts.leader((place + size - distance) % size);
-        steps.push(Step::Send(after, Views::none()));
-        steps.push(Step::Receive(before, Views::none()));
-        steps.push(Step::Wait);
-        distance *= 2;
     }
 }
 

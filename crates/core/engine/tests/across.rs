@@ -1,11 +1,12 @@
-//! Small collectives across hosts, driven as a process drives them: hosts that have a collective buffer and one that
-//! has none, members that die or leave at any moment.
+//! Small collectives on one host and across hosts, driven as a process drives them: hosts that get a collective buffer and one that
+//! gets none, members that die or leave at any moment, the first collective included.
 
 mod support;
 
 use proptest::prelude::*;
 use regatta_engine::{
-    Engine, Error, GroupId, Handle, Part, Peer, Presence, Reason, Reduction, Round, Settings,
+    Awaits, Collective, Engine, Error, GroupId, Kind, Operation, Peer, Presence, Reason, Reduction,
+    Settings,
 };
 use regatta_memory::combine::{Builtin, Element, Operator};
 use regatta_memory::views::Views;
@@ -17,21 +18,13 @@ const CONTEXT: u32 = 2;
 /// Turns after which nobody will ever move.
 const MAX_ROUNDS: usize = 20_000;
 
-/// Where a member is in the present collective.
-enum At {
-    Begin,
-    Room(Handle, Views),
-    Messages(Handle),
-    Contributions(Round),
-    Exchange(Round, Handle),
-}
-
 struct Member {
     engine: Engine<End>,
     group: GroupId,
     rank: u32,
     round: u32,
-    at: At,
+    /// The present collective.
+    open: Option<Collective>,
     output: Views,
     ended: Option<Error>,
 }
@@ -54,101 +47,47 @@ impl Member {
 
     /// One thing a process would do; an error ends this member's part.
     fn turn(&mut self, size: u32) -> Result<(), Error> {
-        let what = reduction(self.round);
-        let bytes = what.as_ref().map_or(0, Reduction::bytes);
         self.engine.progress();
-        match std::mem::replace(&mut self.at, At::Begin) {
-            At::Begin => self.begin(what, bytes)?,
-            At::Room(handle, name) => match self.engine.finish(handle)? {
-                Some((_, Some(error))) => return Err(error),
-                Some((_, None)) => self.engine.enter_room(self.group, &name)?,
-                None => self.at = At::Room(handle, name),
-            },
-            At::Messages(handle) => match self.engine.finish(handle)? {
-                Some((_, Some(error))) => return Err(error),
-                Some((_, None)) => self.complete(size),
-                None => self.at = At::Messages(handle),
-            },
-            At::Contributions(round) => self.go_on(round, what, bytes, size)?,
-            At::Exchange(mut round, handle) => match self.engine.finish(handle)? {
-                Some((_, Some(error))) => {
-                    self.engine.fail_crossing(&round, &error);
-                    return Err(error);
-                }
-                Some((_, None)) => {
-                    self.engine.end_crossing(&mut round, &self.output);
-                    self.complete(size);
-                }
-                None => self.at = At::Exchange(round, handle),
-            },
+        let mut collective = match self.open.take() {
+            Some(collective) => collective,
+            None => self.begin()?,
+        };
+        let advanced = self.advance(&mut collective);
+        if let Err(error) = &advanced {
+            self.engine.give_up(&collective, error);
+        }
+        match advanced? {
+            true => self.complete(size),
+            false => self.open = Some(collective),
         }
         Ok(())
     }
 
-    fn begin(&mut self, what: Option<Reduction>, bytes: usize) -> Result<(), Error> {
-        self.output = room(bytes);
-        let input = self.input();
-        let crosses = self.engine.crosses(self.group, bytes)?;
-        if crosses && let Some((handle, name)) = self.engine.start_room(self.group)? {
-            self.at = At::Room(handle, name);
-            return Ok(());
-        }
-        if crosses && let Some(round) = self.engine.cross(self.group, &input)? {
-            self.at = At::Contributions(round);
-            return Ok(());
-        }
-        let output = self.output.clone();
-        self.at = At::Messages(match what {
-            None => self.engine.start_barrier(self.group)?,
-            Some(what) => self
-                .engine
-                .start_allreduce(self.group, input, output, what)?,
-        });
-        Ok(())
+    fn begin(&mut self) -> Result<Collective, Error> {
+        let reduction = reduction(self.round);
+        self.output = room(reduction.as_ref().map_or(0, Reduction::bytes));
+        let kind = match reduction {
+            None => Kind::Barrier,
+            Some(_) => Kind::Allreduce,
+        };
+        let operation = Operation {
+            input: Some(self.input()),
+            output: Some(self.output.clone()),
+            reduction,
+            ..Operation::of(kind)
+        };
+        self.engine.begin(self.group, operation)
     }
 
-    fn go_on(
-        &mut self,
-        mut round: Round,
-        what: Option<Reduction>,
-        bytes: usize,
-        size: u32,
-    ) -> Result<(), Error> {
-        if !self.engine.round_complete(&mut round) {
-            if let Err(error) = self.engine.check_round(&mut round) {
-                self.engine.fail_crossing(&round, &error);
-                return Err(error);
-            }
-            self.at = At::Contributions(round);
-            return Ok(());
-        }
-        let part = Part {
-            offset: 0,
-            total: bytes,
-        };
-        let Some(members) = self.engine.leads(&round) else {
-            self.engine.collect(&round, 0, part, &self.output);
-            self.complete(size);
-            return Ok(());
-        };
-        self.input().copy_to(&self.output);
-        for other in 1..members {
-            let theirs = room(bytes);
-            self.engine.collect(&round, other, part, &theirs);
-            if let Some(what) = what {
-                let Reduction {
-                    operator,
-                    element,
-                    count,
-                } = what;
-                operator.apply(element, &theirs, &self.output, count);
-            }
-        }
-        let exchanged = self
+    /// Whether it is over.
+    fn advance(&mut self, collective: &mut Collective) -> Result<bool, Error> {
+        let awaits = self
             .engine
-            .start_exchange(&round, &self.output, what.as_ref())?;
-        self.at = At::Exchange(round, exchanged);
-        Ok(())
+            .poll(collective, &room(Collective::WORK_BYTES))?;
+        if let Some(round) = collective.round() {
+            self.engine.check_round(round)?;
+        }
+        Ok(awaits == Awaits::Nothing)
     }
 
     fn complete(&mut self, size: u32) {
@@ -162,15 +101,13 @@ impl Member {
 /// The member of this rank begins in a group of these peers.
 fn member(net: &Net, peers: &[Peer], rank: usize) -> Member {
     let mut engine = Engine::new(net.end(peers[rank]), Settings::default());
-    let group = engine
-        .add_group(peers.to_vec(), CONTEXT, 0)
-        .expect("a group");
+    let group = engine.add_group(peers.to_vec(), CONTEXT).expect("a group");
     Member {
         engine,
         group,
         rank: rank as u32,
         round: 0,
-        at: At::Begin,
+        open: None,
         output: Views::none(),
         ended: None,
     }
@@ -196,7 +133,7 @@ fn run(
             && lost.is_none()
             && turn >= when
             // One that leaves has nothing under way.
-            && (how == Presence::Dead || matches!(members[victim].at, At::Begin))
+            && (how == Presence::Dead || members[victim].open.is_none())
         {
             lost = Some(victim);
             net.lose(peers[victim], how);
@@ -269,50 +206,110 @@ fn blamed(error: &Error) -> Option<Peer> {
     }
 }
 
+/// One member gives its first collective up for each of these errors, as soon as `is_time`; all others have an error of the same class.
+fn give_up_for_all_errors(hosts: u32, culprit: usize, is_time: fn(&mut Collective) -> bool) {
+    let peers: Vec<Peer> = (0..6).collect();
+    for error in errors((culprit as Peer + 1) % 6) {
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
+        net.spread(hosts);
+        let mut members: Vec<Member> = (0..peers.len())
+            .map(|rank| member(&net, &peers, rank))
+            .collect();
+        members.rotate_left(culprit);
+        for _ in 0..MAX_ROUNDS {
+            for (at, member) in members.iter_mut().enumerate() {
+                if member.ended.is_some() {
+                    member.engine.progress();
+                    continue;
+                }
+                member.ended = member.turn(6).err();
+                if at == 0
+                    && let Some(open) = &mut member.open
+                    && is_time(open)
+                {
+                    member.engine.give_up(open, &error);
+                    member.ended = Some(error.clone());
+                }
+            }
+            if members.iter().all(|member| member.ended.is_some()) {
+                break;
+            }
+        }
+        for member in &members[1..] {
+            let rank = member.rank;
+            let got = member.ended.as_ref();
+            let got = got.unwrap_or_else(|| panic!("rank {rank} waits for ever: {error:?}"));
+            assert_eq!(Reason::of(got), Reason::of(&error), "rank {rank}: {got:?}");
+            // Want of memory names its task in its sentence; one that is to blame itself blames nobody.
+            let named = blamed(&error).unwrap_or(culprit as Peer);
+            if !matches!(error, Error::Memory(_)) && named != rank {
+                assert_eq!(blamed(got), Some(named), "rank {rank}: {got:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_error_that_ends_a_collective_has_the_same_class_for_all_members() {
-    let peers: Vec<Peer> = (0..6).collect();
     let all: Vec<Option<Reason>> = errors(0).iter().map(Reason::of).collect();
     for reason in Reason::all() {
         assert!(all.contains(&Some(reason)), "{reason:?} is not tried");
     }
-    for culprit in 0..peers.len() {
-        for error in errors((culprit as Peer + 1) % 6) {
-            let net = Net::new(9, Sizes::EAGER_16_BYTES);
-            net.spread(2);
-            let mut members: Vec<Member> = (0..peers.len())
-                .map(|rank| member(&net, &peers, rank))
-                .collect();
-            members.rotate_left(culprit);
-            for _ in 0..MAX_ROUNDS {
-                for (at, member) in members.iter_mut().enumerate() {
-                    if member.ended.is_some() {
-                        member.engine.progress();
-                        continue;
-                    }
-                    member.ended = member.turn(6).err();
-                    if let (0, At::Contributions(round)) = (at, &member.at) {
-                        member.engine.fail_crossing(round, &error);
-                        member.ended = Some(error.clone());
-                    }
-                }
-                if members.iter().all(|member| member.ended.is_some()) {
-                    break;
-                }
-            }
-            for member in &members[1..] {
-                let rank = member.rank;
-                let got = member.ended.as_ref();
-                let got = got.unwrap_or_else(|| panic!("rank {rank} waits for ever: {error:?}"));
-                assert_eq!(Reason::of(got), Reason::of(&error), "rank {rank}: {got:?}");
-                // Want of memory names its task in its sentence; one that is to blame itself blames nobody.
-                let named = blamed(&error).unwrap_or(culprit as Peer);
-                if !matches!(error, Error::Memory(_)) && named != rank {
-                    assert_eq!(blamed(got), Some(named), "rank {rank}: {got:?}");
-                }
-            }
-        }
+    for culprit in 0..6 {
+        give_up_for_all_errors(2, culprit, |open| open.crosses() && open.round().is_some());
     }
+}
+
+/// All but the first one wait for the name of the collective buffer when they begin. Those that have it wait for the culprit in a round.
+#[test]
+fn so_it_has_if_a_member_fails_to_get_the_collective_buffer() {
+    for culprit in 1..6 {
+        give_up_for_all_errors(1, culprit, |open| open.round().is_none());
+    }
+}
+
+/// How many collective buffers a group of two has made, and how often it was refused one, when its members have called these.
+fn buffers_of_pair(cases: &[Kind], refuses: bool) -> (usize, usize) {
+    let net = Net::new(2, Sizes::EAGER_16_BYTES);
+    if refuses {
+        net.refuse_collective_buffers(0);
+    }
+    let mut members = [0, 1].map(|rank| member(&net, &[0, 1], rank));
+    for &kind in cases {
+        let mut begun = members.each_mut().map(|member| {
+            let operation = Operation {
+                output: Some(room(4)),
+                ..Operation::of(kind)
+            };
+            let begun = member.engine.begin(member.group, operation);
+            (begun.expect("begun"), member)
+        });
+        let mut over = [false; 2];
+        for at in (0..MAX_ROUNDS).map(|turn| turn % 2) {
+            let (collective, member) = &mut begun[at];
+            member.engine.progress();
+            over[at] = over[at] || member.advance(collective).expect("nobody is lost");
+        }
+        assert_eq!(over, [true; 2], "{kind:?}");
+    }
+    net.collective_buffers()
+}
+
+#[test]
+fn a_group_takes_memory_when_a_collective_first_needs_it() {
+    use Kind::{Barrier, Broadcast};
+    let asks_for = |cases: &[Kind]| buffers_of_pair(cases, false);
+    assert_eq!(
+        asks_for(&[Broadcast, Broadcast]),
+        (0, 0),
+        "of two it is a message"
+    );
+    assert_eq!(asks_for(&[Broadcast, Barrier, Barrier]), (1, 0));
+    assert_eq!(
+        buffers_of_pair(&[Barrier, Barrier], true),
+        (0, 1),
+        "it asks once"
+    );
 }
 
 fn group() -> impl Strategy<Value = Vec<Peer>> {
@@ -326,8 +323,8 @@ proptest! {
     #![proptest_config(support::cases(300))]
 
     #[test]
-    fn small_collectives_across_hosts_are_complete_for_all(
-        peers in group(), hosts in 2u32..4, refused in 0u32..6,
+    fn small_collectives_are_complete_for_all(
+        peers in group(), hosts in 1u32..4, refused in 0u32..6,
         order in prop::collection::vec(any::<usize>(), 0..400),
     ) {
         let net = Net::new(9, Sizes::EAGER_16_BYTES);
@@ -338,7 +335,7 @@ proptest! {
 
     #[test]
     fn whoever_is_lost_is_named_and_nobody_waits(
-        peers in group(), hosts in 2u32..4, refused in 0u32..6,
+        peers in group(), hosts in 1u32..4, refused in 0u32..6,
         order in prop::collection::vec(any::<usize>(), 0..400),
         victim in any::<usize>(), dies: bool, when in 0usize..600,
     ) {

@@ -62,7 +62,7 @@ impl Fleet {
     fn make_group(&mut self) {
         let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
         for engine in &mut self.engines {
-            self.group = engine.add_group(all.clone(), 2, 0).expect("a group");
+            self.group = engine.add_group(all.clone(), 2).expect("a group");
         }
     }
 

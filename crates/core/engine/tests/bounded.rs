@@ -3,9 +3,10 @@
 mod support;
 
 use regatta_engine::{
-    Engine, Error, Frames, GroupId, Handle, Loans, Mode, Peer, Presence, Select, Settings, Status,
-    TagSelect,
+    Engine, Error, Frames, GroupId, Handle, Kind as Collective, Loans, Mode, Operation, Peer,
+    Presence, Select, Settings, Status, TagSelect,
 };
+use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind, Withdrawn};
 use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
@@ -77,7 +78,7 @@ fn so_many_loans_wait_and_the_others_stay_in_front() {
     let (net, mut receiver, mut sender) = pair();
     let total = ALWAYS + 10;
     for _ in 0..total {
-        let (place, views) = sender.transport.lend(1).expect("a loan");
+        let (place, views) = sender.transport_mut().lend(1).expect("a loan");
         views.fill(&[1]);
         sender.send_loan(0, 0, 1, place, 1).expect("sent");
     }
@@ -260,6 +261,15 @@ fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
     }
 }
 
+/// A broadcast of task 1's.
+fn broadcast(buffer: Views) -> Operation {
+    Operation {
+        root: 1,
+        output: Some(buffer),
+        ..Operation::of(Collective::Broadcast)
+    }
+}
+
 /// A root that has done its part may leave before a member with a full buffer has taken that in.
 #[test]
 fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
@@ -276,13 +286,13 @@ fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
         others += 1;
         receiver.progress();
     }
-    let sent = root.start_broadcast(GroupId::WORLD, 1, memory(&[7]));
+    let sent = root.start(GroupId::WORLD, &broadcast(memory(&[7])));
     assert!(root.is_done(sent.expect("started")).expect("a live handle"));
     net.lose(1, Presence::Left);
     while receiver.progress() {}
     let into = room(1);
     let part = receiver
-        .start_broadcast(GroupId::WORLD, 1, into.clone())
+        .start(GroupId::WORLD, &broadcast(into.clone()))
         .expect("it may still come");
     while receiver.progress() {}
     assert!(!receiver.is_done(part).expect("a live handle"));
@@ -292,7 +302,7 @@ fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
     while receiver.progress() {}
     let (_, error) = receiver.finish(part).expect("live").expect("it is over");
     assert!(error.is_none(), "{error:?}");
-    let next = receiver.start_broadcast(GroupId::WORLD, 1, room(1));
+    let next = receiver.start(GroupId::WORLD, &broadcast(room(1)));
     let ended = next.and_then(|next| receiver.finish(next));
     assert!(!matches!(ended, Ok(None | Some((_, None)))), "{ended:?}");
 }

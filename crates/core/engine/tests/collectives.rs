@@ -4,7 +4,10 @@
 mod support;
 
 use proptest::prelude::*;
-use regatta_engine::{Engine, Error, GroupId, Handle, Parts, Peer, Presence, Reduction, Settings};
+use regatta_engine::{
+    Awaits, Collective, Engine, Error, GroupId, Handle, Kind, Operation, Parts, Peer, Presence,
+    Reduction, Settings,
+};
 use regatta_memory::combine::{Builtin, Element, Operator};
 use regatta_memory::views::Views;
 use support::net::{End, Net, Sizes};
@@ -16,7 +19,7 @@ const MAX_ROUNDS: usize = 200_000;
 
 /// A collective, with what all its members know.
 #[derive(Clone, Debug)]
-enum Operation {
+enum Case {
     Barrier,
     Broadcast {
         root: u32,
@@ -63,6 +66,10 @@ enum Operation {
     Alltoall {
         lens: Vec<usize>,
     },
+    /// The same with parts that are alike.
+    Exchange {
+        len: usize,
+    },
 }
 
 /// One member's part in one collective.
@@ -85,7 +92,7 @@ struct Member {
 struct Crew {
     net: Net,
     members: Vec<Member>,
-    operations: Vec<Operation>,
+    operations: Vec<Case>,
     peers: Vec<Peer>,
     lost: Option<Peer>,
 }
@@ -139,80 +146,106 @@ fn reduced(number: usize, last: usize, count: usize, how: Builtin) -> Vec<u8> {
 
 impl Member {
     /// Start collective `number`; `Err` says why it cannot be started any more.
-    fn start(&mut self, number: usize, size: usize, what: &Operation) -> Result<(), Error> {
-        let (rank, group) = (self.rank as usize, self.group);
-        let reduction = |count, how| Reduction {
-            operator: Operator::Builtin(how),
-            element: Element::U32,
-            count,
+    fn start(&mut self, number: usize, size: usize, what: &Case) -> Result<(), Error> {
+        let (operation, result, expected) = self.part_in(number, size, what);
+        let handle = self.engine.start(self.group, &operation)?;
+        self.open.push(Taking {
+            handle,
+            output: result,
+            expected,
+        });
+        Ok(())
+    }
+
+    /// This member's part in collective `number`, where its result will be, and what that should be.
+    fn part_in(&self, number: usize, size: usize, what: &Case) -> (Operation, Views, Vec<u8>) {
+        let rank = self.rank as usize;
+        let reduction = |count, how| {
+            Some(Reduction {
+                operator: Operator::Builtin(how),
+                element: Element::U32,
+                count,
+            })
         };
-        let nothing = vec![];
-        let engine = &mut self.engine;
-        let (handle, output, expected) = match what {
-            Operation::Barrier => (engine.start_barrier(group)?, Views::none(), nothing),
-            &Operation::Broadcast { root, len } => {
+        let operands = |count| memory(&given(number, rank, count * 4));
+        let nothing = || (Views::none(), vec![]);
+        let (operation, (result, expected)) = match what {
+            Case::Barrier => (Operation::of(Kind::Barrier), nothing()),
+            &Case::Broadcast { root, len } => {
                 let sent = given(number, root as usize, len);
                 let buffer = room(len);
                 if rank == root as usize {
                     buffer.fill(&sent);
                 }
-                let handle = engine.start_broadcast(group, root, buffer.clone())?;
-                (handle, buffer, sent)
-            }
-            &Operation::Reduce { root, count, how } => {
-                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
-                let handle = engine.start_reduce(
-                    group,
+                let operation = Operation {
                     root,
-                    input,
-                    output.clone(),
-                    reduction(count, how),
-                )?;
-                if rank == root as usize {
-                    (handle, output, reduced(number, size - 1, count, how))
-                } else {
-                    (handle, Views::none(), nothing)
-                }
-            }
-            &Operation::Allreduce {
-                count,
-                how,
-                in_place,
-            } => {
-                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
-                let input = match in_place {
-                    true => {
-                        input.copy_to(&output);
-                        output.clone()
-                    }
-                    false => input,
+                    output: Some(buffer.clone()),
+                    ..Operation::of(Kind::Broadcast)
                 };
-                let handle =
-                    engine.start_allreduce(group, input, output.clone(), reduction(count, how))?;
-                (handle, output, reduced(number, size - 1, count, how))
+                (operation, (buffer, sent))
             }
-            &Operation::Scan { count, how } => {
-                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
-                let handle =
-                    engine.start_scan(group, input, output.clone(), reduction(count, how))?;
-                (handle, output, reduced(number, rank, count, how))
+            &Case::Reduce { root, count, how } => {
+                let output = room(count * 4);
+                let operation = Operation {
+                    root,
+                    input: Some(operands(count)),
+                    output: Some(output.clone()),
+                    reduction: reduction(count, how),
+                    ..Operation::of(Kind::Reduce)
+                };
+                let result = match rank == root as usize {
+                    true => (output, reduced(number, size - 1, count, how)),
+                    false => nothing(),
+                };
+                (operation, result)
             }
-            &Operation::Exscan {
+            &Case::Allreduce {
                 count,
                 how,
                 in_place,
             } => {
-                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
+                let (input, output) = (operands(count), room(count * 4));
+                if in_place {
+                    input.copy_to(&output);
+                }
+                let operation = Operation {
+                    input: (!in_place).then_some(input),
+                    output: Some(output.clone()),
+                    reduction: reduction(count, how),
+                    ..Operation::of(Kind::Allreduce)
+                };
+                (operation, (output, reduced(number, size - 1, count, how)))
+            }
+            &Case::Scan { count, how } => {
+                let output = room(count * 4);
+                let operation = Operation {
+                    input: Some(operands(count)),
+                    output: Some(output.clone()),
+                    reduction: reduction(count, how),
+                    ..Operation::of(Kind::Scan)
+                };
+                (operation, (output, reduced(number, rank, count, how)))
+            }
+            &Case::Exscan {
+                count,
+                how,
+                in_place,
+            } => {
+                let (input, output) = (operands(count), room(count * 4));
                 let output = if in_place { input.clone() } else { output };
                 let expected = match rank {
                     0 => output.to_vec(),
                     rank => reduced(number, rank - 1, count, how),
                 };
-                let handle =
-                    engine.start_exscan(group, input, output.clone(), reduction(count, how))?;
-                (handle, output, expected)
+                let operation = Operation {
+                    input: Some(input),
+                    output: Some(output.clone()),
+                    reduction: reduction(count, how),
+                    ..Operation::of(Kind::Exscan)
+                };
+                (operation, (output, expected))
             }
-            Operation::ReduceScatter {
+            Case::ReduceScatter {
                 counts,
                 how,
                 in_place,
@@ -220,92 +253,123 @@ impl Member {
                 let counts = &counts[..size];
                 let before = |rank: usize| counts[..rank].iter().sum::<usize>();
                 let list = (0..size).map(|rank| (counts[rank] * 4, before(rank) * 4));
-                let (parts, all) = (Parts::Listed(list.collect()), before(size));
+                let (gives, all) = (Parts::Listed(list.collect()), before(size));
                 let mut whole = reduced(number, size - 1, all, *how);
                 let expected = whole
                     .drain(before(rank) * 4..before(rank + 1) * 4)
                     .collect();
-                let input = memory(&given(number, rank, all * 4));
+                let input = operands(all);
                 let output = match in_place {
                     true => input.part(0, counts[rank] * 4),
                     false => room(counts[rank] * 4),
                 };
-                let what = reduction(all, *how);
-                let handle =
-                    engine.start_reduce_scatter(group, input, output.clone(), &parts, what)?;
-                (handle, output, expected)
+                let operation = Operation {
+                    input: Some(input),
+                    output: Some(output.clone()),
+                    gives,
+                    reduction: reduction(all, *how),
+                    ..Operation::of(Kind::ReduceScatter)
+                };
+                (operation, (output, expected))
             }
-            Operation::Gather {
+            Case::Gather {
                 root,
                 lens,
                 in_place,
             } => {
-                let (parts, len) = parts(&lens[..size]);
+                let (gets, len) = parts(&lens[..size]);
                 let is_root = rank == *root as usize;
                 let output = room(if is_root { len } else { 0 });
                 let own = given(number, rank, lens[rank]);
                 let mut input = Some(memory(&own));
                 if is_root && *in_place {
-                    parts.cut(&output, *root).fill(&own);
+                    gets.cut(&output, *root).fill(&own);
                     input = None;
                 }
-                let handle = engine.start_gather(group, *root, input, output.clone(), &parts)?;
                 let all = whole(&lens[..size], |rank| given(number, rank, lens[rank]));
-                (handle, output, if is_root { all } else { nothing })
+                let operation = Operation {
+                    root: *root,
+                    input,
+                    output: Some(output.clone()),
+                    gets,
+                    ..Operation::of(Kind::Gather)
+                };
+                (operation, (output, if is_root { all } else { vec![] }))
             }
-            Operation::Scatter {
+            Case::Scatter {
                 root,
                 lens,
                 in_place,
             } => {
-                let (parts, len) = parts(&lens[..size]);
+                let (gives, len) = parts(&lens[..size]);
                 let is_root = rank == *root as usize;
                 let input = room(if is_root { len } else { 0 });
                 if is_root {
                     input.fill(&whole(&lens[..size], |to| given(number, to, lens[to])));
                 }
                 let output = room(lens[rank]);
-                let into = (!(is_root && *in_place)).then(|| output.clone());
-                let handle = engine.start_scatter(group, *root, input, &parts, into)?;
-                if is_root && *in_place {
-                    (handle, Views::none(), nothing)
-                } else {
-                    (handle, output, given(number, rank, lens[rank]))
-                }
+                let stays = is_root && *in_place;
+                let operation = Operation {
+                    root: *root,
+                    input: Some(input),
+                    output: (!stays).then(|| output.clone()),
+                    gives,
+                    ..Operation::of(Kind::Scatter)
+                };
+                let result = match stays {
+                    true => nothing(),
+                    false => (output, given(number, rank, lens[rank])),
+                };
+                (operation, result)
             }
-            Operation::Allgather { lens, in_place } => {
-                let (parts, len) = parts(&lens[..size]);
+            Case::Allgather { lens, in_place } => {
+                let (gets, len) = parts(&lens[..size]);
                 let output = room(len);
                 let own = given(number, rank, lens[rank]);
-                let mut input = Some(memory(&own));
                 if *in_place {
-                    parts.cut(&output, rank as u32).fill(&own);
-                    input = None;
+                    gets.cut(&output, rank as u32).fill(&own);
                 }
-                let handle = engine.start_allgather(group, input, output.clone(), &parts)?;
                 let all = whole(&lens[..size], |rank| given(number, rank, lens[rank]));
-                (handle, output, all)
+                let operation = Operation {
+                    input: (!in_place).then(|| memory(&own)),
+                    output: Some(output.clone()),
+                    gets,
+                    ..Operation::of(Kind::Allgather)
+                };
+                (operation, (output, all))
             }
-            Operation::Alltoall { lens } => {
+            Case::Alltoall { lens } => {
                 // Member i gives member j as many bytes as the lengths of both say.
                 let count = |i: usize, j: usize| (lens[i] + 2 * lens[j]) % 29;
                 let gives: Vec<usize> = (0..size).map(|to| count(rank, to)).collect();
                 let gets: Vec<usize> = (0..size).map(|from| count(from, rank)).collect();
                 let piece = |from: usize, to: usize| given(number, from + 31 * to, count(from, to));
-                let input = memory(&whole(&gives, |to| piece(rank, to)));
                 let output = room(parts(&gets).1);
-                let (gives, all) = (parts(&gives).0, whole(&gets, |from| piece(from, rank)));
-                let gets = parts(&gets).0;
-                let handle = engine.start_alltoall(group, input, &gives, output.clone(), &gets)?;
-                (handle, output, all)
+                let operation = Operation {
+                    input: Some(memory(&whole(&gives, |to| piece(rank, to)))),
+                    output: Some(output.clone()),
+                    gives: parts(&gives).0,
+                    gets: parts(&gets).0,
+                    ..Operation::of(Kind::Alltoall)
+                };
+                (operation, (output, whole(&gets, |from| piece(from, rank))))
+            }
+            &Case::Exchange { len } => {
+                let piece = |from: usize, to: usize| given(number, from + 31 * to, len);
+                let all = |piece: &dyn Fn(usize) -> Vec<u8>| (0..size).flat_map(piece).collect();
+                let input: Vec<u8> = all(&|to| piece(rank, to));
+                let output = room(len * size);
+                let operation = Operation {
+                    input: Some(memory(&input)),
+                    output: Some(output.clone()),
+                    gives: Parts::Even(len),
+                    gets: Parts::Even(len),
+                    ..Operation::of(Kind::Alltoall)
+                };
+                (operation, (output, all(&|from| piece(from, rank))))
             }
         };
-        self.open.push(Taking {
-            handle,
-            output,
-            expected,
-        });
-        Ok(())
+        (operation, result, expected)
     }
 
     /// Look which collectives are complete, and at what they brought.
@@ -335,13 +399,11 @@ impl Member {
 }
 
 impl Crew {
-    fn new(tasks: u32, peers: &[Peer], sizes: Sizes, operations: &[Operation]) -> Crew {
+    fn new(tasks: u32, peers: &[Peer], sizes: Sizes, operations: &[Case]) -> Crew {
         let net = Net::new(tasks, sizes);
         let member = |(rank, &peer): (usize, &Peer)| {
             let mut engine = Engine::new(net.end(peer), Settings::default());
-            let group = engine
-                .add_group(peers.to_vec(), CONTEXT, 0)
-                .expect("a group");
+            let group = engine.add_group(peers.to_vec(), CONTEXT).expect("a group");
             Member {
                 engine,
                 group,
@@ -421,27 +483,27 @@ impl Crew {
     }
 }
 
-fn operation(most: u32) -> impl Strategy<Value = Operation> {
+fn operation(most: u32) -> impl Strategy<Value = Case> {
     let how = || prop::sample::select(vec![Builtin::Sum, Builtin::Max, Builtin::BitXor]);
     let len = || prop::sample::select(vec![0usize, 1, 15, 16, 17, 24, 40]);
     let count = || 0usize..9;
     let lens = move || prop::collection::vec(len(), most as usize);
     let root = 0..most;
     prop_oneof![
-        Just(Operation::Barrier),
-        (root.clone(), len()).prop_map(|(root, len)| Operation::Broadcast { root, len }),
-        (root.clone(), count(), how()).prop_map(|(root, count, how)| Operation::Reduce {
+        Just(Case::Barrier),
+        (root.clone(), len()).prop_map(|(root, len)| Case::Broadcast { root, len }),
+        (root.clone(), count(), how()).prop_map(|(root, count, how)| Case::Reduce {
             root,
             count,
             how
         }),
-        (count(), how(), any::<bool>()).prop_map(|(count, how, in_place)| Operation::Allreduce {
+        (count(), how(), any::<bool>()).prop_map(|(count, how, in_place)| Case::Allreduce {
             count,
             how,
             in_place,
         }),
-        (count(), how()).prop_map(|(count, how)| Operation::Scan { count, how }),
-        (count(), how(), any::<bool>()).prop_map(|(count, how, in_place)| Operation::Exscan {
+        (count(), how()).prop_map(|(count, how)| Case::Scan { count, how }),
+        (count(), how(), any::<bool>()).prop_map(|(count, how, in_place)| Case::Exscan {
             count,
             how,
             in_place,
@@ -451,31 +513,31 @@ fn operation(most: u32) -> impl Strategy<Value = Operation> {
             how(),
             any::<bool>()
         )
-            .prop_map(|(counts, how, in_place)| Operation::ReduceScatter {
+            .prop_map(|(counts, how, in_place)| Case::ReduceScatter {
                 counts,
                 how,
                 in_place,
             }),
         (root.clone(), lens(), any::<bool>()).prop_map(|(root, lens, in_place)| {
-            Operation::Gather {
+            Case::Gather {
                 root,
                 lens,
                 in_place,
             }
         }),
-        (root, lens(), any::<bool>()).prop_map(|(root, lens, in_place)| Operation::Scatter {
+        (root, lens(), any::<bool>()).prop_map(|(root, lens, in_place)| Case::Scatter {
             root,
             lens,
             in_place
         }),
-        (lens(), any::<bool>())
-            .prop_map(|(lens, in_place)| Operation::Allgather { lens, in_place }),
-        lens().prop_map(|lens| Operation::Alltoall { lens }),
+        (lens(), any::<bool>()).prop_map(|(lens, in_place)| Case::Allgather { lens, in_place }),
+        lens().prop_map(|lens| Case::Alltoall { lens }),
+        len().prop_map(|len| Case::Exchange { len }),
     ]
 }
 
 /// Tasks, the members of the group in rank order, and some collectives.
-fn case() -> impl Strategy<Value = (u32, Vec<Peer>, Vec<Operation>)> {
+fn case() -> impl Strategy<Value = (u32, Vec<Peer>, Vec<Case>)> {
     (1u32..=9).prop_flat_map(|tasks| {
         let all: Vec<Peer> = (0..tasks).collect();
         let members = prop::sample::subsequence(all, 1..=tasks as usize).prop_shuffle();
@@ -527,6 +589,13 @@ proptest! {
     }
 
     #[test]
+    fn callers_that_wait_get_the_same(
+        (_, peers, operations) in case(), order in prop::collection::vec(any::<usize>(), 0..200),
+    ) {
+        wait_in_turn(&peers, &operations, &order);
+    }
+
+    #[test]
     fn a_member_that_leaves_too_early_leaves_nobody_waiting(
         (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
         victim in any::<usize>(), when in 0usize..120,
@@ -566,6 +635,109 @@ proptest! {
     }
 }
 
+/// A member whose calls wait, and the collective that it is in.
+struct Caller {
+    member: Member,
+    open: Option<(Collective, Views, Vec<u8>)>,
+}
+
+impl Caller {
+    /// Begins its next collective, or goes on with the one that it is in.
+    fn turn(&mut self, size: usize, cases: &[Case]) {
+        let Caller { member, open } = self;
+        member.engine.progress();
+        if open.is_none() && member.started < cases.len() {
+            let number = member.started;
+            member.started += 1;
+            let (operation, result, expected) = member.part_in(number, size, &cases[number]);
+            let begun = member.engine.begin(member.group, operation);
+            *open = Some((begun.expect("begun"), result, expected));
+        }
+        let Some((collective, result, expected)) = open else {
+            return;
+        };
+        let awaits = member
+            .engine
+            .poll(collective, &room(Collective::WORK_BYTES));
+        if awaits.expect("nobody is lost") == Awaits::Nothing {
+            assert_eq!(&result.to_vec(), expected, "rank {}", member.rank);
+            *open = None;
+        }
+    }
+}
+
+/// Members that can share a collective buffer call these, one after the other, and look in this order.
+fn wait_in_turn(peers: &[Peer], cases: &[Case], order: &[usize]) {
+    let mut crew = Crew::new(9, peers, Sizes::EAGER_16_BYTES, cases);
+    let size = peers.len();
+    let callers = crew.members.drain(..);
+    let callers = callers.map(|member| Caller { member, open: None });
+    let mut callers: Vec<Caller> = callers.collect();
+    let turns = order.iter().copied().chain(0..MAX_ROUNDS);
+    for at in turns {
+        callers[at % size].turn(size, cases);
+        let is_over = |it: &Caller| it.open.is_none() && it.member.started == cases.len();
+        if callers.iter().all(is_over) {
+            return;
+        }
+    }
+    panic!("somebody waits for ever");
+}
+
+/// Exchanges that take several rounds: members that are ahead destroy nothing that others still read.
+#[test]
+fn exchanges_of_several_rounds() {
+    for size in [2u32, 3, 5, 9] {
+        let peers: Vec<Peer> = (0..size).collect();
+        let lens: Vec<usize> = (0..size as usize).map(|rank| 190 * rank % 701).collect();
+        let gathering = |in_place| Case::Allgather {
+            lens: lens.clone(),
+            in_place,
+        };
+        let exchange = |len| Case::Exchange { len };
+        let cases = [exchange(0), exchange(1), exchange(31), exchange(65)]
+            .into_iter()
+            .chain([gathering(false), gathering(true), Case::Barrier]);
+        let cases: Vec<Case> = cases.collect();
+        let many = [&cases[..], &cases[..], &cases[..]].concat();
+        // Each in turn; and each as far as it comes.
+        wait_in_turn(&peers, &many, &[]);
+        let hurrying: Vec<usize> = (0..2000).map(|turn| turn / 100).collect();
+        wait_in_turn(&peers, &many, &hurrying);
+    }
+}
+
+/// More are under way than progress runs at a time: those that wait their turn are complete in the end, or fail when a member dies.
+#[test]
+fn many_that_are_under_way_at_once() {
+    let how = Builtin::Sum;
+    let case = |number: usize| match number % 4 {
+        0 => Case::Barrier,
+        1 => Case::Scan { count: 3, how },
+        2 => Case::Broadcast { root: 2, len: 40 },
+        _ => Case::Allreduce {
+            count: 3,
+            how,
+            in_place: false,
+        },
+    };
+    let operations: Vec<Case> = (0..200).map(case).collect();
+    for (hosts, dies) in [(1, false), (2, false), (1, true), (2, true)] {
+        let mut crew = Crew::new(4, &[3, 0, 2], Sizes::EAGER_16_BYTES, &operations);
+        crew.net.spread(hosts);
+        for at in 0..3 {
+            for _ in 0..operations.len() {
+                crew.turn(at, true);
+            }
+        }
+        if dies {
+            crew.lose(1, Presence::Dead);
+        }
+        crew.finish();
+        assert!(dies || crew.all_well());
+    }
+}
+
 /// The algorithms that large messages take: segments down a tree, a ring of partial sums, shared work across hosts.
 #[test]
 fn large_broadcasts_and_sums() {
@@ -581,13 +753,13 @@ fn large_broadcasts_and_sums() {
         .flat_map(|size| [1, 2, 3].map(|hosts| (size, hosts)))
     {
         let how = Builtin::Sum;
-        let sum = |count, in_place| Operation::Allreduce {
+        let sum = |count, in_place| Case::Allreduce {
             count,
             how,
             in_place,
         };
         let operations = [
-            Operation::Broadcast {
+            Case::Broadcast {
                 root: 1,
                 len: 300_001,
             },
@@ -597,11 +769,11 @@ fn large_broadcasts_and_sums() {
             sum(32_769, false),
             sum(16 << 10, true),
             sum(16 << 10, false),
-            Operation::Broadcast {
+            Case::Broadcast {
                 root: 0,
                 len: 128 << 10,
             },
-            Operation::Reduce {
+            Case::Reduce {
                 root: 1,
                 count: 70_000,
                 how,

@@ -46,7 +46,7 @@ struct Fleet {
     engines: Vec<Engine<End>>,
     plans: Vec<Plan>,
     /// By plan and task.
-    started: HashMap<(usize, Peer), (GroupId, Handle)>,
+    started: HashMap<(usize, Peer), (Vec<GroupId>, Handle)>,
     ended: HashMap<(usize, Peer), Result<u32, Error>>,
 }
 
@@ -62,7 +62,7 @@ impl Fleet {
             // Nothing but these messages is taken in.
             let mut engine = Engine::new(net.end(me), Settings { buffer: 1 });
             let all = (0..tasks).collect();
-            engine.add_group(all, OTHER, 0).expect("a second group");
+            engine.add_group(all, OTHER).expect("a second group");
             engine
         };
         Fleet {
@@ -91,7 +91,9 @@ impl Fleet {
                     call.expect("a group whose members are known")
                 }
             };
-            let started = self.engines[peer as usize].start_group(from, members, call);
+            // Some make two groups at once.
+            let count = 1 + plan % 2;
+            let started = self.engines[peer as usize].start_groups(from, members, call, count);
             self.started
                 .insert((plan, peer), started.expect("it makes sense"));
             self.note(peer);
@@ -106,16 +108,20 @@ impl Fleet {
 
     fn note(&mut self, peer: Peer) {
         let engine = &mut self.engines[peer as usize];
-        for (&(plan, by), &(group, handle)) in &self.started {
+        for (&(plan, by), (groups, handle)) in &self.started {
             if by != peer || self.ended.contains_key(&(plan, by)) {
                 continue;
             }
-            if let Some((_, error)) = engine.finish(handle).expect("a live handle") {
+            if let Some((_, error)) = engine.finish(*handle).expect("a live handle") {
+                let contexts = groups.iter().map(|&group| engine.group(group));
+                let contexts: Vec<u32> = contexts.flatten().map(|group| group.context).collect();
                 let context = match error {
-                    None => Ok(engine.group(group).expect("it is made").context),
+                    None => Ok(contexts[0]),
                     Some(error) => Err(error),
                 };
-                assert_eq!(context.is_err(), engine.group(group).is_err());
+                let there = if context.is_ok() { groups.len() } else { 0 };
+                assert_eq!(contexts.len(), there);
+                assert!(contexts.is_sorted_by(|one, next| one + 2 == *next));
                 self.ended.insert((plan, by), context);
             }
         }
@@ -427,7 +433,7 @@ fn a_forgotten_group_is_made_for_the_others() {
         }],
     );
     fleet.start(0, 1);
-    let (group, handle) = fleet.started.remove(&(0, 1)).expect("started");
+    let (groups, handle) = fleet.started.remove(&(0, 1)).expect("started");
     fleet.engines[1].forget(handle);
     fleet.start(0, 0);
     for _ in 0..MAX_ROUNDS {
@@ -436,7 +442,10 @@ fn a_forgotten_group_is_made_for_the_others() {
     }
     assert!(matches!(fleet.ended.get(&(0, 0)), Some(Ok(_))));
     assert!(fleet.engines[1].is_idle());
-    assert!(fleet.engines[1].group(group).is_err(), "nobody knows it");
+    assert!(
+        fleet.engines[1].group(groups[0]).is_err(),
+        "nobody knows it"
+    );
 }
 
 /// All orders of these.

@@ -3,11 +3,12 @@
 mod support;
 
 use regatta_engine::{
-    Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, TagSelect,
+    Engine, Error, GroupId, Handle, Kind, Loans, Mode, Operation, Peer, Presence, Select, Settings,
+    TagSelect,
 };
 use regatta_memory::views::Views;
 use support::net::{End, Net, Sizes};
-use support::world::{World, memory, names, room};
+use support::world::{BARRIER, World, memory, names, room};
 
 fn from(source: Peer, tag: i32) -> Select {
     Select {
@@ -116,8 +117,8 @@ fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {
     let accused = engines[1]
         .start_receive(from(0, 0), room(4))
         .expect("posted");
-    let barrier = engines[2].start_barrier(GroupId::WORLD).expect("started");
-    assert!(engines[1].send_now(0, 0, 7, &memory(&[1])));
+    let barrier = engines[2].start(GroupId::WORLD, &BARRIER).expect("started");
+    assert!(engines[1].try_send(0, 0, 7, &memory(&[1])));
     net.damage(1, 0);
     for _ in 0..20 {
         for engine in &mut engines {
@@ -150,7 +151,7 @@ fn empty_messages_are_bounded_as_well() {
     let mut sender = Engine::new(net.end(1), Settings::default());
     let mut taken = 0;
     for _ in 0..100_000 {
-        sender.send_now(0, 0, 0, &room(0));
+        sender.try_send(0, 0, 0, &room(0));
         receiver.progress();
         taken += net.taken(0).len();
     }
@@ -167,7 +168,7 @@ fn nothing_is_said_to_a_task_that_is_gone() {
     let sent = sender.start_send(0, 0, 1, memory(&[1; 100]), Mode::Synchronous);
     // More than a receiver takes in before it looks who is there.
     for _ in 0..40 {
-        assert!(sender.send_now(0, 0, 2, &room(0)));
+        assert!(sender.try_send(0, 0, 2, &room(0)));
     }
     sender.recall(sent.expect("started")).expect("asked");
     net.lose(1, Presence::Dead);
@@ -276,7 +277,13 @@ fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
             let first = if me == 2 { 2 } else { 4 };
             let parts = Parts::Listed(vec![(first, 0), (4, 4), (4, 8)]);
             let input = Some(memory(&[me as u8; 4]));
-            let started = engines[me].start_allgather(GroupId::WORLD, input, room(12), &parts);
+            let gathering = Operation {
+                input,
+                output: Some(room(12)),
+                gets: parts,
+                ..Operation::of(Kind::Allgather)
+            };
+            let started = engines[me].start(GroupId::WORLD, &gathering);
             started.expect("started")
         })
         .collect();
@@ -307,7 +314,7 @@ fn a_full_buffer_in_front_of_a_receive_shows() {
     let mut sender = Engine::new(net.end(1), Settings::default());
     let wanted = receiver.start_receive(from(1, 9), room(1)).expect("posted");
     for tag in [1, 1, 1, 9] {
-        assert!(sender.send_now(0, 0, tag, &memory(&[1; 8])));
+        assert!(sender.try_send(0, 0, tag, &memory(&[1; 8])));
         receiver.progress();
     }
     assert!(receiver.buffer_is_full() && !receiver.is_done(wanted).expect("a live handle"));
@@ -482,7 +489,7 @@ fn receives_from_those_that_are_left_are_posted_at_once() {
     let handle = receiver
         .start_receive(from(2, 1), room(4))
         .expect("started");
-    assert!(sender.send_now(0, 0, 1, &memory(&[1, 2, 3, 4])));
+    assert!(sender.try_send(0, 0, 1, &memory(&[1, 2, 3, 4])));
     while receiver.progress() {}
     assert!(receiver.finish(handle).expect("a handle").is_some());
     net.lose(1, Presence::Left);
@@ -490,7 +497,7 @@ fn receives_from_those_that_are_left_are_posted_at_once() {
     assert!(!receiver.is_nobody_gone());
     let mut place = [0; 4];
     let into = Views::Block(place.as_mut_ptr(), place.len());
-    assert!(receiver.post_now(2, 0, 1, &into).is_some());
+    assert!(receiver.try_post(2, 0, 1, &into).is_some());
 }
 
 /// Two that have given each other up take no part in a collective: the third, which reaches both, does not wait for them.
@@ -498,12 +505,12 @@ fn receives_from_those_that_are_left_are_posted_at_once() {
 fn a_collective_that_two_members_cannot_begin_ends_for_the_third() {
     let net = Net::new(3, Sizes::EAGER_300_BYTES);
     let mut engines = [0, 1, 2].map(|me| Engine::new(net.end(me), Settings::default()));
-    let barrier = engines[0].start_barrier(GroupId::WORLD);
+    let barrier = engines[0].start(GroupId::WORLD, &BARRIER);
     let barrier = barrier.expect("nobody is gone for this one");
     net.part(1, 2);
     for (me, other) in [(1, 2), (2, 1)] {
         engines[me].progress();
-        let begun = engines[me].start_barrier(GroupId::WORLD);
+        let begun = engines[me].start(GroupId::WORLD, &BARRIER);
         assert_eq!(begun.err(), Some(Error::Dead(other)));
     }
     for _ in 0..10 {
@@ -516,4 +523,50 @@ fn a_collective_that_two_members_cannot_begin_ends_for_the_third() {
         .expect("a live handle")
         .expect("it has ended");
     assert!(matches!(error, Some(Error::Dead(1 | 2))), "{error:?}");
+}
+
+/// Threads that sleep, and the descriptor, look when this count has changed: nobody rings for a message of a task to itself.
+#[test]
+fn a_message_to_oneself_is_counted() {
+    let net = Net::new(1, Sizes::EAGER_16_BYTES);
+    let mut alone = Engine::new(net.end(0), Settings::default());
+    let mut seen = alone.moves();
+    let mut is_counted =
+        |engine: &Engine<End>| std::mem::replace(&mut seen, engine.moves()) != engine.moves();
+    for mode in [Mode::Standard, Mode::Synchronous] {
+        let message = memory(&[7; 8]);
+        let sent = alone.start_send(0, 0, 1, message, mode).expect("sent");
+        assert!(is_counted(&alone), "{mode:?}");
+        let received = alone.start_receive(from(0, 1), room(8)).expect("received");
+        if mode == Mode::Synchronous {
+            assert_eq!(alone.is_done(sent), Ok(true));
+            assert!(is_counted(&alone), "the send is complete");
+        }
+        assert_eq!(alone.is_done(received), Ok(true));
+    }
+    let (place, _) = alone.transport_mut().lend(8).expect("a loan");
+    alone.send_loan(0, 0, 2, place, 8).expect("sent");
+    assert!(is_counted(&alone), "a loan");
+}
+
+/// A loan that is not there ends its receive, and nothing is left of that.
+#[test]
+fn a_receive_of_a_false_loan_fails_and_leaves_nothing() {
+    let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
+    let kept = receiver.start_receive(from(0, 9), room(8)).expect("posted");
+    receiver.forget(kept);
+    sender.send_loan(0, 0, 1, 77, 8).expect("sent");
+    receiver.progress();
+    let failed = receiver.start_receive(from(1, 1), room(8));
+    assert!(
+        matches!(failed, Err(Error::Corrupt { peer: 1, .. })),
+        "{failed:?}"
+    );
+    let again = receiver.start_receive(from(0, 9), room(8)).expect("posted");
+    assert_eq!(again.0 as u32, kept.0 as u32, "its place is free again");
+
+    // Of a task's own the send says so, and the receive that waited for it.
+    let sent = receiver.send_loan(0, 0, 9, 78, 8);
+    assert!(sent.is_err(), "{sent:?}");
+    assert_eq!(receiver.is_done(again), Ok(true));
 }

@@ -8,7 +8,7 @@ use regatta_engine::{
 };
 use support::cases;
 use support::net::{End, Net, Sizes};
-use support::world::{memory, room};
+use support::world::{BARRIER, memory, room};
 
 /// Rounds after which a test says that nothing will ever move.
 const MAX_ROUNDS: usize = 150;
@@ -61,7 +61,7 @@ impl Fleet {
         let engine = |me| {
             let mut engine = Engine::new(net.end(me), Settings { buffer: 4000 });
             let all = (0..tasks).collect();
-            group = engine.add_group(all, OTHER, 0).expect("a second group");
+            group = engine.add_group(all, OTHER).expect("a second group");
             engine
         };
         let engines = (0..tasks).map(engine).collect();
@@ -111,7 +111,7 @@ impl Fleet {
                 let sent = engine.start_send(to % tasks, OTHER, 1, message, Mode::Synchronous);
                 sent.map(Some)
             }
-            Deed::Barrier => engine.start_barrier(group).map(Some),
+            Deed::Barrier => engine.start(group, &BARRIER).map(Some),
             Deed::Duplicate => {
                 let call = engine.next_call(group)?;
                 let made = engine.start_group(group, (0..tasks).collect(), call)?;
@@ -584,7 +584,7 @@ fn a_group_that_not_all_get_is_revoked() {
 fn word_counts_only_if_it_comes_from_a_member() {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
     let own = |fleet: &mut Fleet, peer: Peer, members: Vec<Peer>| {
-        let made = fleet.engine(peer).add_group(members, 8, 0);
+        let made = fleet.engine(peer).add_group(members, 8);
         made.expect("a group")
     };
     let pair = own(&mut fleet, 0, vec![0, 1]);
@@ -644,5 +644,29 @@ proptest! {
             }
         }
         fleet.end(&format!("{when:?} {fuses:?}"));
+    }
+}
+
+/// The word is among the last that has come of the member.
+#[test]
+fn a_receive_from_a_member_that_has_revoked_and_left_says_revoked() {
+    for how in [Presence::Left, Presence::Dead] {
+        for probes in [false, true] {
+            let mut fleet = Fleet::new(3, EAGER_48_BYTES);
+            let group = fleet.group;
+            fleet.engines[1].revoke(group).expect("revoked");
+            fleet.net.lose(1, how);
+            let select = Select {
+                context: OTHER,
+                source: Some(1),
+                tag: TagSelect::Exactly(5),
+            };
+            let engine = &mut fleet.engines[0];
+            let error = match probes {
+                true => engine.probe(&select).err(),
+                false => engine.start_receive(select, room(8)).err(),
+            };
+            assert_eq!(error, Some(Error::Revoked), "{how:?}, {probes}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Peer, Presence, Settings, Shrinking};
 use support::cases;
 use support::net::{End, Net, Sizes};
-use support::world::memory;
+use support::world::{BARRIER, memory};
 
 /// Rounds after which a test says that nothing will ever move.
 const MAX_ROUNDS: usize = 3000;
@@ -151,7 +151,7 @@ impl Fleet {
         let mut handles: Vec<Handle> = vec![];
         for &peer in members {
             let id = self.made[peer as usize].expect("made");
-            match self.engines[peer as usize].start_barrier(id) {
+            match self.engines[peer as usize].start(id, &BARRIER) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => assert!(self.net.living() != living, "{story}: {error:?}"),
             }

@@ -1,16 +1,27 @@
 //! Launchers of other systems, as the environment of their processes tells.
 //!
-//! A process that such a launcher has started as one of several cannot know the others: alone it would be a world of one, many
-//! times over. A launcher is known by variables that it sets for each process, and nearly all say in one of them how many processes
-//! there are. One that does not ([`Found::tasks`] is `None`) may have started this process alone, or may not.
+//! A launcher is known by variables that it sets for each process. One that has a [`StepSource`] tells its processes enough to
+//! become the tasks of one job ([`step()`]). The processes of any other cannot know each other: alone each would be a world of one, many
+//! times over, so they are refused. Nearly all launchers say in a variable how many processes there are. One that does not
+//! ([`Found::tasks`] is `None`) may have started this process alone, or may not.
 
 #![forbid(unsafe_code)]
+
+pub mod slurm;
+mod step;
+
+pub use step::{Names, Step, StepSource};
 
 /// The variable by which a user says that processes of another launcher are to be alone, each a world of one.
 pub const SINGLETON: &str = "REGATTA_SINGLETON";
 
 /// Looks up a variable of the environment; none if it is missing or empty.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// This process's own environment.
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
 
 /// A launcher, and how its processes know it.
 struct Launcher {
@@ -19,17 +30,31 @@ struct Launcher {
     marks: &'static [&'static str],
     /// The number of processes, in the first of these that is set.
     sizes: &'static [&'static str],
-    /// Set by Slurm as well, for programs of other systems that its `srun` starts.
-    of_slurm: bool,
+    /// Beginnings of the names of the variables that it sets.
+    prefixes: &'static [&'static str],
+    /// Whether `srun` may set the marks too, for programs that use PMI or PMIx: then they do not show that this launcher has started the process.
+    may_be_set_by_srun: bool,
+    /// What its processes are told of each other, if that suffices to make a job of them; others are refused.
+    steps: Option<&'static dyn StepSource>,
 }
 
-/// Launchers that say themselves how many processes they have started come first.
-const LAUNCHERS: [Launcher; 12] = [
+/// Every launcher that is known. Of those without steps, the ones that say themselves how many processes they have started come first.
+const LAUNCHERS: [Launcher; 13] = [
+    Launcher {
+        name: "Slurm's srun",
+        marks: &["SLURM_STEP_ID"],
+        sizes: &["SLURM_STEP_NUM_TASKS"],
+        prefixes: &["SLURM_"],
+        may_be_set_by_srun: false,
+        steps: Some(&slurm::Srun),
+    },
     Launcher {
         name: "Open MPI's mpirun",
         marks: &["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
         sizes: &["OMPI_COMM_WORLD_SIZE"],
-        of_slurm: false,
+        prefixes: &["OMPI_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "MVAPICH's mpirun_rsh",
@@ -39,61 +64,81 @@ const LAUNCHERS: [Launcher; 12] = [
             "MVP_COMM_WORLD_SIZE",
             "MPIRUN_NPROCS",
         ],
-        of_slurm: false,
+        prefixes: &["MV2_", "MVP_", "MPIRUN_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "IBM's jsrun",
         marks: &["JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"],
         sizes: &["JSM_NAMESPACE_SIZE"],
-        of_slurm: false,
+        prefixes: &["JSM_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "Flux",
         marks: &["FLUX_TASK_RANK"],
         sizes: &["FLUX_JOB_SIZE"],
-        of_slurm: false,
+        prefixes: &["FLUX_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "HTCondor's parallel universe",
         marks: &["_CONDOR_PROCNO"],
         sizes: &["_CONDOR_NPROCS"],
-        of_slurm: false,
+        prefixes: &["_CONDOR_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "NEC MPI's mpirun",
         marks: &["MPIRANK"],
         sizes: &["MPISIZE"],
-        of_slurm: false,
+        prefixes: &["MPIRANK", "MPISIZE"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "Quadrics' prun",
         marks: &["RMS_RANK"],
         sizes: &["RMS_NPROCS"],
-        of_slurm: false,
+        prefixes: &["RMS_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "a PMI launcher, such as MPICH's or Intel MPI's mpiexec",
         marks: &["PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT"],
         sizes: &["PMI_SIZE"],
-        of_slurm: true,
+        prefixes: &["PMI_", "HYDI_", "MPI_"],
+        may_be_set_by_srun: true,
+        steps: None,
     },
     Launcher {
         name: "HPE's PALS",
         marks: &["PALS_RANKID"],
         sizes: &["PMI_SIZE"],
-        of_slurm: true,
+        prefixes: &["PALS_"],
+        may_be_set_by_srun: true,
+        steps: None,
     },
     Launcher {
         name: "Cray's aprun",
         marks: &["ALPS_APP_PE"],
         sizes: &["PMI_SIZE"],
-        of_slurm: false,
+        prefixes: &["ALPS_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "HPE MPI's mpiexec_mpt",
         marks: &["MPT_LRANK"],
         sizes: &["PMI_SIZE"],
-        of_slurm: false,
+        prefixes: &["MPT_"],
+        may_be_set_by_srun: false,
+        steps: None,
     },
     Launcher {
         name: "a PMIx launcher, such as prterun",
@@ -104,7 +149,9 @@ const LAUNCHERS: [Launcher; 12] = [
             "JSM_NAMESPACE_SIZE",
             "FLUX_JOB_SIZE",
         ],
-        of_slurm: true,
+        prefixes: &["PMIX_", "PRTE_"],
+        may_be_set_by_srun: true,
+        steps: None,
     },
 ];
 
@@ -146,12 +193,35 @@ impl Found {
     }
 }
 
-/// The launchers that have started this process, or one that it descends from. Slurm is not among them.
+/// The step of several tasks that this process was started in, by a launcher that has steps. An error says what the launcher has not told.
+pub fn step(environment: Environment) -> Result<Option<Step>, (Names, String)> {
+    for source in sources() {
+        let found = source.find(environment);
+        if let Some(step) = found.map_err(|why| (source.names(), why))? {
+            return Ok(Some(step));
+        }
+    }
+    Ok(None)
+}
+
+/// The launchers whose processes become the tasks of one job.
+pub fn sources() -> impl Iterator<Item = &'static dyn StepSource> {
+    LAUNCHERS.iter().filter_map(|launcher| launcher.steps)
+}
+
+/// Whether a launcher sets a variable of this name for its processes.
+pub fn is_set_by_launcher(name: &str) -> bool {
+    let mut prefixes = LAUNCHERS.iter().flat_map(|launcher| launcher.prefixes);
+    prefixes.any(|prefix| name.starts_with(prefix))
+}
+
+/// The launchers without steps that have started this process, or one that it descends from.
 pub fn all(environment: Environment) -> Vec<Found> {
-    let found = LAUNCHERS.iter().filter_map(|launcher| {
+    let others = LAUNCHERS.iter().filter(|it| it.steps.is_none());
+    let found = others.filter_map(|launcher| {
         let mut marks = launcher.marks.iter();
         let mark = marks.find_map(|&name| Some(format!("{name}={}", environment(name)?)))?;
-        if launcher.of_slurm && is_of_slurm(environment) {
+        if launcher.may_be_set_by_srun && is_of_slurm(environment) {
             return None;
         }
         let mut sizes = launcher.sizes.iter();

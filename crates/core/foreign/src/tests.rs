@@ -134,3 +134,40 @@ fn the_sentence_says_what_was_noticed_and_what_to_do() {
         assert!(doubtful.contains(part), "{doubtful}");
     }
 }
+
+#[test]
+fn every_variable_by_which_a_launcher_is_known_is_known_to_be_a_launchers() {
+    for launcher in &LAUNCHERS {
+        for name in launcher.marks.iter().chain(launcher.sizes) {
+            assert!(is_set_by_launcher(name), "{name}");
+        }
+    }
+    assert!(!is_set_by_launcher("PATH") && !is_set_by_launcher("REGATTA_JOB"));
+}
+
+#[test]
+fn a_step_is_found_with_its_launcher_and_so_is_what_is_wrong_with_it() {
+    let step = |variables: &str| {
+        step(&|name| {
+            let mut variables = variables.split(' ');
+            variables.find_map(|variable| {
+                Some(
+                    variable
+                        .split_once('=')
+                        .filter(|it| it.0 == name)?
+                        .1
+                        .to_owned(),
+                )
+            })
+        })
+    };
+    let rest = "SLURM_NODEID=0 SLURM_STEP_NODELIST=n1 SLURM_GTIDS=0,1,2,3";
+    let found = step(&format!("{STEP} {rest}"))
+        .expect("sense")
+        .expect("a step");
+    assert_eq!((found.names.command, found.node_name()), ("srun", "n1"));
+    let (names, why) = step(STEP).expect_err("no list of nodes");
+    assert_eq!(names.launcher, "Slurm");
+    assert!(why.contains("SLURM_STEP_NODELIST"), "{why}");
+    assert_eq!(step("PMI_RANK=1 PMI_SIZE=2"), Ok(None));
+}

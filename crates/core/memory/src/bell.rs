@@ -222,8 +222,13 @@ impl Bell {
     }
 
     /// Sleep until somebody rings, `limit` passes, or `work()` (looked at after announcing the
-    /// sleep) says there is something to do. Returns early now and then; callers loop.
-    pub fn sleep(&self, fencing: Fencing, limit: Option<Duration>, work: impl FnOnce() -> bool) {
+    /// sleep) says there is something to do. Returns early now and then; callers loop. False: nobody has rung, and there was no work.
+    pub fn sleep(
+        &self,
+        fencing: Fencing,
+        limit: Option<Duration>,
+        work: impl FnOnce() -> bool,
+    ) -> bool {
         let before = self.rings.load(Ordering::SeqCst);
         self.asleep.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -234,9 +239,11 @@ impl Bell {
         }
         // `asleep` stays set if there is work: another thread of this task may be asleep too,
         // and a needless ring costs less than a missed one.
-        if !work() {
-            futex_wait(&self.rings, before, limit);
+        if work() {
+            return true;
         }
+        futex_wait(&self.rings, before, limit);
+        self.rings.load(Ordering::SeqCst) != before
     }
 
     /// Take back the announcement; only for a process in which no other thread can be asleep.

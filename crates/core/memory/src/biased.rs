@@ -146,22 +146,22 @@ impl<T> Biased<T> {
         self.go_in().then(|| self.guard(None))
     }
 
-    /// Take the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths, and with no code
-    /// for any other.
+    /// Takes the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths, with no code
+    /// for any other thread.
     #[inline(always)]
-    pub fn enter_alone(&self) -> Option<Alone<'_, T>> {
+    pub fn try_enter_as_owner(&self) -> Option<AsOwner<'_, T>> {
         // Not made before it is inside: what is made is dropped, and lets go.
-        self.go_in().then(|| Alone {
+        self.go_in().then(|| AsOwner {
             lock: self,
             _not_send: std::marker::PhantomData,
         })
     }
 
-    /// Take the lock if it is biased to this thread, or if several threads use it and nobody is inside. For paths that look once, and keep nobody out for long.
+    /// Takes the lock if it is biased to this thread, or if several threads use it and nobody is inside. For paths that look once, and keep nobody out for long.
     #[inline(always)]
-    pub fn enter_now(&self) -> Option<Inside<'_, T>> {
-        if let Some(alone) = self.enter_alone() {
-            return Some(Inside::Alone(alone));
+    pub fn try_enter(&self) -> Option<Inside<'_, T>> {
+        if let Some(alone) = self.try_enter_as_owner() {
+            return Some(Inside::AsOwner(alone));
         }
         if !self.shared.load(Ordering::Relaxed) {
             return None;
@@ -172,10 +172,11 @@ impl<T> Biased<T> {
         is_open.then_some(Inside::Shared(self, held))
     }
 
-    /// Run `work` on the value if the lock is biased to this thread, as above.
+    /// Runs `work` on the value if the lock is biased to this thread.
     #[inline(always)]
-    pub fn quick<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
-        self.enter_alone().map(|mut inside| work(&mut inside))
+    pub fn as_owner<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.try_enter_as_owner()
+            .map(|mut inside| work(&mut inside))
     }
 
     #[cold]
@@ -332,19 +333,19 @@ impl<T> Biased<T> {
 
 /// Access of the thread that the lock is biased to, on the short way. Gives the lock back when dropped, also when the work inside unwinds. The
 /// lock's users never call out while they are inside, so there is no second one.
-pub struct Alone<'a, T> {
+pub struct AsOwner<'a, T> {
     lock: &'a Biased<T>,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
 
-impl<T> Drop for Alone<'_, T> {
+impl<T> Drop for AsOwner<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         self.lock.go_out();
     }
 }
 
-impl<T> Deref for Alone<'_, T> {
+impl<T> Deref for AsOwner<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -353,7 +354,7 @@ impl<T> Deref for Alone<'_, T> {
     }
 }
 
-impl<T> DerefMut for Alone<'_, T> {
+impl<T> DerefMut for AsOwner<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
@@ -364,7 +365,7 @@ impl<T> DerefMut for Alone<'_, T> {
 /// Access on the short way: of the thread that the lock is biased to, or of one that holds the mutex of a lock that is shared.
 pub enum Inside<'a, T> {
     /// Biased to this thread.
-    Alone(Alone<'a, T>),
+    AsOwner(AsOwner<'a, T>),
     /// This thread holds the mutex.
     Shared(&'a Biased<T>, error_checking_mutex::Held<'a>),
 }
@@ -374,7 +375,7 @@ impl<T> Deref for Inside<'_, T> {
     #[inline(always)]
     fn deref(&self) -> &T {
         match self {
-            Inside::Alone(alone) => alone,
+            Inside::AsOwner(alone) => alone,
             // SAFETY: the mutex of a lock that is shared is held: nobody else is inside.
             Inside::Shared(lock, _) => unsafe { &*lock.value.get() },
         }
@@ -385,7 +386,7 @@ impl<T> DerefMut for Inside<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         match self {
-            Inside::Alone(alone) => alone,
+            Inside::AsOwner(alone) => alone,
             // SAFETY: as above.
             Inside::Shared(lock, _) => unsafe { &mut *lock.value.get() },
         }
@@ -491,7 +492,7 @@ mod tests {
                         both.1 += 1;
                     };
                     for _ in 0..ROUNDS {
-                        match lock.enter_now() {
+                        match lock.try_enter() {
                             Some(mut inside) => add(&mut inside),
                             None => add(&mut lock.lock().unwrap()),
                         }
@@ -500,10 +501,10 @@ mod tests {
             }
         });
         assert!(lock.is_shared());
-        assert!(lock.enter_alone().is_none());
-        assert_eq!(*lock.enter_now().unwrap(), (4 * ROUNDS, 4 * ROUNDS));
+        assert!(lock.try_enter_as_owner().is_none());
+        assert_eq!(*lock.try_enter().unwrap(), (4 * ROUNDS, 4 * ROUNDS));
         lock.shut();
-        assert!(lock.enter_now().is_none());
+        assert!(lock.try_enter().is_none());
     }
 
     /// The owner is inside for long, and several others come meanwhile.
@@ -585,15 +586,15 @@ mod tests {
         let mut calls = 0;
         while lock.lock().unwrap().0 < calls + 300 {
             calls += count(&lock, lock.lock().ok());
-            let quick = lock.quick(|both| {
+            let owned = lock.as_owner(|both| {
                 assert_eq!(both.0, both.1);
                 (both.0, both.1) = (both.0 + 1, both.1 + 1);
             });
-            calls += u64::from(quick.is_some());
+            calls += u64::from(owned.is_some());
         }
         over.store(true, Ordering::Relaxed);
         let visits: u64 = visitors.into_iter().map(|one| one.join().unwrap()).sum();
-        assert_eq!(lock.quick(|both| both.0), Some(calls + visits));
+        assert_eq!(lock.as_owner(|both| both.0), Some(calls + visits));
     }
 
     #[test]
@@ -610,7 +611,7 @@ mod tests {
             third.join().unwrap();
         });
         other.join().unwrap();
-        assert!(lock.is_shared() && lock.quick(|n| *n).is_none());
+        assert!(lock.is_shared() && lock.as_owner(|n| *n).is_none());
         assert_eq!(*lock.lock().unwrap(), 2);
         *lock.visit().unwrap() += 1;
         assert!(lock.is_shared());
@@ -619,14 +620,14 @@ mod tests {
     #[test]
     fn a_lock_that_was_shut_lets_nobody_in() {
         let lock = Arc::new(Biased::new(0u32));
-        assert_eq!(lock.quick(|n| *n), None, "nobody has the bias yet");
+        assert_eq!(lock.as_owner(|n| *n), None, "nobody has the bias yet");
         *lock.lock().unwrap() += 1;
-        assert_eq!(lock.quick(|n| *n), Some(1));
+        assert_eq!(lock.as_owner(|n| *n), Some(1));
         // A thread that was inside when the memory was copied never comes out.
         std::mem::forget(lock.lock().unwrap());
         lock.shut();
         assert_eq!(lock.lock().err(), Some(Refusal::Shut));
-        assert_eq!(lock.quick(|n| *n), None);
+        assert_eq!(lock.as_owner(|n| *n), None);
         let other = lock.clone();
         let there = std::thread::spawn(move || other.lock().err());
         assert_eq!(there.join().unwrap(), Some(Refusal::Shut));
@@ -697,19 +698,19 @@ mod tests {
         let lock = Biased::new(0u32);
         let refused = |lock: &Biased<u32>| {
             assert_eq!(lock.lock().err(), Some(Refusal::Reentered));
-            assert!(lock.enter_alone().is_none() && lock.enter_now().is_none());
+            assert!(lock.try_enter_as_owner().is_none() && lock.try_enter().is_none());
         };
         *lock.lock().unwrap() += 1;
-        let alone = lock.enter_alone().unwrap();
+        let owner = lock.try_enter_as_owner().unwrap();
         refused(&lock);
-        drop(alone);
+        drop(owner);
         let ordinary = lock.lock().unwrap();
         refused(&lock);
         drop(ordinary);
         // By the mutex, from the second thread on.
         std::thread::scope(|scope| scope.spawn(|| *lock.lock().unwrap() += 1).join().unwrap());
         assert!(lock.is_shared());
-        let shared = lock.enter_now().unwrap();
+        let shared = lock.try_enter().unwrap();
         refused(&lock);
         drop(shared);
         assert_eq!(*lock.lock().unwrap(), 2);

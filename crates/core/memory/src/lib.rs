@@ -18,6 +18,7 @@
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
 //! | [`making`] | memory that was handed out and is not on a list yet, found when its task dies |
+//! | `memory_limit` | what control groups leave this process, and what its host has left |
 //! | [`mod@layout`] | what lies where in all of these, for the test that holds it to a version |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`wake_request`] | whom a task that waits for several others asks to wake it |
@@ -47,6 +48,7 @@ pub mod layout;
 pub mod list;
 pub mod losses;
 pub mod making;
+mod memory_limit;
 pub mod payload_buffer;
 pub mod pipe;
 pub mod prefetch;

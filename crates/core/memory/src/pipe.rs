@@ -299,6 +299,11 @@ impl Pipe {
         })
     }
 
+    /// Bytes of data it has room for.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Where in the segment it lies.
     pub fn offset(&self) -> u64 {
         self.offset

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::making::{Left, Maker, Making, Next};
 use crate::uncancelled::Uncancelled;
-use crate::{Corrupt, futex};
+use crate::{Corrupt, futex, memory_limit};
 
 /// Bytes at the front of a segment that belong to the allocator.
 pub const RESERVED_FRONT: usize = 128;
@@ -38,6 +38,8 @@ const ALLOCATION_PIECE_BYTES: u64 = 2 << 20;
 const EXTENSION_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Time after which a process that seems to extend the file is not waited for any more.
 const EXTENSION_TIMEOUT: Duration = Duration::from_millis(500);
+/// Bytes from which on it is worth the time to ask first what the host has left.
+const ASK_HOST_BYTES: u64 = 64 << 20;
 /// Address space mapped per process; halved until the system grants it.
 const WINDOW: usize = 64 << 30;
 
@@ -325,8 +327,7 @@ impl Segment {
                 return Err(io::Error::new(
                     io::ErrorKind::OutOfMemory,
                     format!(
-                        "the window of {} MiB mapped for shared memory is full (is the address \
-                         space limited? see ulimit -v)",
+                        "the window of {} MiB mapped for shared memory is full (is the address space limited? see ulimit -v)",
                         self.window >> 20
                     ),
                 ));
@@ -455,18 +456,30 @@ fn map(fd: &OwnedFd, size: usize) -> io::Result<(NonNull<u8>, usize)> {
     }
 }
 
-/// Make the file `to` bytes long, with all pages from `from` on really there. After an error the file may be longer by some of them: nobody has been
-/// handed them out, and whoever asks for less finds them there.
-fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
+/// Makes the file `to` bytes long, unless it is longer, with all pages from `from` on really there. After an error the file may be longer by some of them:
+/// nobody has been handed them out, and whoever asks for less finds them there.
+pub fn reserve(fd: &impl AsFd, from: u64, to: usize) -> io::Result<()> {
     let more = (to as u64).saturating_sub(from);
-    if let Some(room) = cgroup_room()
+    if more >= ASK_HOST_BYTES
+        && let Some(left) = memory_limit::left_on_host()
+        && left < more
+    {
+        return Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!(
+                "{} KiB of shared memory are needed and the host has {} KiB left",
+                more >> 10,
+                left >> 10
+            ),
+        ));
+    }
+    if let Some(room) = memory_limit::room(more)
         && room < more
     {
         return Err(io::Error::new(
             io::ErrorKind::OutOfMemory,
             format!(
-                "{} KiB of shared memory are needed and the memory limit of this control group \
-                 leaves {} KiB",
+                "{} KiB of shared memory are needed and the memory limit of this control group leaves {} KiB",
                 more >> 10,
                 room >> 10
             ),
@@ -500,43 +513,6 @@ fn allocate_in_pieces(
             return Ok(());
         }
     }
-}
-
-/// Bytes that the memory limits of this process's control groups leave, if there are any.
-fn cgroup_room() -> Option<u64> {
-    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let new = own.lines().find_map(|line| line.strip_prefix("0::"));
-    let old = own
-        .lines()
-        .find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
-    let new =
-        new.and_then(|path| room_under("/sys/fs/cgroup", path, "memory.max", "memory.current"));
-    let old = old.and_then(|path| {
-        let root = "/sys/fs/cgroup/memory";
-        let files = ("memory.limit_in_bytes", "memory.usage_in_bytes");
-        room_under(root, path, files.0, files.1)
-    });
-    new.into_iter().chain(old).min()
-}
-
-/// The least that a group and the groups above it leave.
-fn room_under(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
-    let mut room = None;
-    let mut group = std::path::Path::new(root).join(path.trim_start_matches('/'));
-    while group.starts_with(root) {
-        let number = |file: &str| -> Option<u64> {
-            let text = std::fs::read_to_string(group.join(file)).ok()?;
-            text.trim().parse().ok()
-        };
-        if let (Some(max), Some(current)) = (number(limit), number(usage)) {
-            let left = max.saturating_sub(current);
-            room = Some(room.map_or(left, |room: u64| room.min(left)));
-        }
-        if !group.pop() {
-            break;
-        }
-    }
-    room
 }
 
 #[cfg(test)]
@@ -695,6 +671,8 @@ mod tests {
     fn more_than_there_is_is_an_error() {
         let segment = Segment::create("test", 4096).unwrap();
         assert!(segment.allocate(1 << 50, 64).is_err());
+        let more = reserve(&segment.fd, 0, 1 << 45);
+        assert_eq!(more.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
         assert!(segment.allocate(64, 64).is_ok(), "and nothing was used up");
     }
 }

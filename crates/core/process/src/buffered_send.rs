@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_engine::{Error, Frames, Going, GroupId, Handle, Mode, Peer, Result, Status};
+use regatta_engine::{Error, Frames, Going, GroupId, Handle, Mode, Peer, Result, Status, Upkeep};
 use regatta_memory::views::{Refused, Views};
 
 use crate::message::check_tag;
@@ -31,7 +31,7 @@ const POLLS_BETWEEN_CHECKS: u32 = 16;
 /// copy.
 const MAX_SPARE_BYTES: usize = 16 << 20;
 
-/// Send without waiting for the receiver; the memory is the caller's again when this returns. For those that `send_now`
+/// Sends without waiting for the receiver; the memory is the caller's again when this returns. For those that `try_send`
 /// has refused.
 #[inline(never)]
 pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()> {
@@ -42,7 +42,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
         return Ok(());
     }
     let (to, context) = held.address(group, to)?;
-    if message.len() > held.engine.transport.eager_limit_to(to) {
+    if message.len() > held.engine.transport_mut().eager_limit_to(to) {
         let sent = held
             .engine
             .start_send(to, context, tag, message.clone(), Mode::Standard)?;
@@ -157,7 +157,7 @@ impl Soon {
 
     fn look_for_offers(&mut self, process: &mut Process) {
         self.patience = if process.engine.is_offered_by(self.to) {
-            process.engine.transport.note_crossing(self.to);
+            process.engine.transport_mut().note_crossing(self.to);
             STALL_BEFORE_COPY_WHEN_CROSSED
         } else if process.engine.is_stuck() {
             STALL_BEFORE_COPY_WHEN_OFFERED

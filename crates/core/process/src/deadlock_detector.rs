@@ -32,12 +32,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use regatta_connection::last_thread;
-use regatta_engine::{Error, Handle, Peer, Presence, Result, Status};
+use regatta_engine::{Error, Handle, Peer, Presence, Result, Status, Upkeep};
 use regatta_segment::job::{ASKS, IN_RING, Job, OVER};
-use regatta_transport::paths::Paths;
 
+use crate::in_vain::HELP_AFTER;
 use crate::state::Process;
-use crate::wait::HELP_AFTER;
 
 /// Interval between two checks by a blocked sender.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -211,7 +210,7 @@ impl DeadlockDetector {
         let (job, me) = (process.job.clone(), process.engine.me());
         let own = self.to == me;
         let moved = std::mem::replace(&mut self.moves, process.engine.moves()) != self.moves;
-        let single = is_single(&process.engine.transport);
+        let single = is_single(process.engine.transport());
         if moved || !(own || process.engine.is_stuck()) || !single {
             self.moved_on(&job, me);
             return Ok(());
@@ -286,7 +285,11 @@ impl DeadlockDetector {
         let all = || members.iter().copied().zip(now.iter().map(|one| one.word));
         // First those who may not be told, and then nobody is.
         for (member, word) in all().filter(|&(member, _)| !job.is_here(member)) {
-            if !process.engine.transport.send_circle(member, word, &members) {
+            if !process
+                .engine
+                .transport_mut()
+                .send_circle(member, word, &members)
+            {
                 return;
             }
         }
@@ -341,7 +344,7 @@ impl Leaving {
     /// Tell the members on other hosts how far this one has come.
     fn send_state(&self, process: &mut Process) {
         for &member in &self.members {
-            process.engine.transport.send_state(member);
+            process.engine.transport_mut().send_state(member);
         }
     }
 
@@ -405,7 +408,11 @@ fn standing(process: &mut Process, member: Peer) -> Standing {
             answers: None,
         };
     }
-    let heard = process.engine.transport.inquire(member).unwrap_or_default();
+    let heard = process
+        .engine
+        .transport_mut()
+        .inquire(member)
+        .unwrap_or_default();
     Standing {
         word: heard.word,
         looks: heard.looks,
@@ -438,7 +445,7 @@ fn is_leaving(process: &mut Process, member: Peer) -> bool {
 }
 
 /// Is the calling thread the only one of this process that could call Regatta?
-pub(crate) fn is_single(transport: &Paths) -> bool {
+pub(crate) fn is_single(transport: &impl Upkeep) -> bool {
     has_single_caller(crate::notice::is_watching() as usize + transport.threads())
 }
 

@@ -1,6 +1,6 @@
 //! Errors as sentences, and the path a pair uses.
 
-use regatta_engine::{Error, GroupId, Presence, Reason, Result};
+use regatta_engine::{Error, GroupId, Presence, Reason, Result, Upkeep};
 use regatta_segment::job::Cause;
 
 use crate::state::{PROCESS, enter};
@@ -39,16 +39,39 @@ fn is_here(peer: u32) -> bool {
 fn disowned(peer: u32) -> Option<String> {
     let guard = PROCESS.lock().ok()?;
     let process = guard.as_ref()?;
-    process.engine.transport.is_disowned_by(peer).then(|| {
+    process.engine.transport().is_disowned_by(peer).then(|| {
         let host = process.job.address(peer).map(|address| address.ip());
         let host = host.map_or(String::new(), |ip| format!(" at {ip}"));
         format!(
-            "this task (task {}) has been declared dead on the host of task {peer}{host}, which had not heard \
-             from this host for too long (--host-timeout): it was cut off, or stopped. The job goes on without \
-             this task; end it, and add its host again",
+            "this task (task {}) has been declared dead on the host of task {peer}{host}, which had not heard from this host for too long (--host-timeout): it was cut off, or stopped. The job goes on without this task; end it, and add its host again",
             process.engine.me()
         )
     })
+}
+
+/// The sentence about a task that counts as dead.
+fn death(peer: u32) -> String {
+    match cause(peer) {
+        _ if let Some(why) = given_up(peer) => why,
+        _ if let Some(why) = disowned(peer) => why,
+        Some(Cause::Exited(status)) => format!(
+            "{} exited with status {status} without leaving; what depends on it cannot be done",
+            name(peer)
+        ),
+        Some(Cause::Signalled(signal)) => format!(
+            "{} was killed by signal {signal}; what depends on it cannot be done",
+            name(peer)
+        ),
+        Some(Cause::Lost) => format!(
+            "{} was on a host that was lost; what depends on it cannot be done",
+            name(peer)
+        ),
+        None if is_here(peer) => format!(
+            "{} counts as dead for another member of the group; what depends on both cannot be done",
+            name(peer)
+        ),
+        None => format!("{} has died; what depends on it cannot be done", name(peer)),
+    }
 }
 
 /// The event, its meaning, and the remedy.
@@ -58,26 +81,12 @@ pub fn sentence(error: &Error) -> String {
         Error::Task(rank) => format!("there is no task with rank or id {rank} in this group"),
         Error::Tag(tag) => format!("tag {tag} is not a tag: tags are 0 to 2147483647"),
         Error::Handle(what) => format!(
-            "the {what} handle is stale or was never one: it has been completed, freed, or belongs \
-             to another task"
+            "the {what} handle is stale or was never one: it has been completed, freed, or belongs to another task"
         ),
         Error::Truncated { length, capacity } => format!(
-            "a message of {length} bytes met a buffer of {capacity}; the front was kept and the \
-             rest is gone. Probe for the length first, or give a larger buffer"
+            "a message of {length} bytes met a buffer of {capacity}; the front was kept and the rest is gone. Probe for the length first, or give a larger buffer"
         ),
-        Error::Dead(peer) => match cause(*peer) {
-            _ if let Some(why) = given_up(*peer) => why,
-            _ if let Some(why) = disowned(*peer) => why,
-            Some(cause) => format!("{} {cause}; what depends on it cannot be done", name(*peer)),
-            None if is_here(*peer) => format!(
-                "{} counts as dead for another member of the group; what depends on both cannot be done",
-                name(*peer)
-            ),
-            None => format!(
-                "{} has died; what depends on it cannot be done",
-                name(*peer)
-            ),
-        },
+        Error::Dead(peer) => death(*peer),
         Error::Left(peer) => format!(
             "{} has left (finalize); what depends on it cannot be done",
             name(*peer)
@@ -86,18 +95,17 @@ pub fn sentence(error: &Error) -> String {
         Error::Cycle(members) => {
             let names: Vec<String> = members.iter().map(|&peer| name(peer)).collect();
             format!(
-                "blocked senders wait for each other in a circle: {} -> {}; the buffers of all of \
-                 them are full and nobody receives. Receive before sending, or raise REGATTA_BUFFER",
+                "blocked senders wait for each other in a circle: {} -> {}; the buffers of all of them are full and nobody receives. Receive before sending, or raise REGATTA_BUFFER",
                 names.join(" -> "),
                 names.first().map_or("", String::as_str)
             )
         }
         Error::Revoked => {
-            "a member has revoked the group (rg_group_revoke): nothing can be done in it but \
-                           rg_group_shrink and rg_agree"
+            "a member has revoked the group (rg_group_revoke): nothing can be done in it but rg_group_shrink and rg_agree"
                 .into()
         }
-        Error::Cancelled => "the receive was cancelled, or the sender took the message back".into(),
+        Error::Cancelled => "the operation was cancelled, the sender took the message back, or the program has ended the wait (rg_on_wait)"
+                .into(),
         Error::Corrupt { peer, what } => format!(
             "the memory shared with {} is damaged: {what}. It is treated as dead",
             name(*peer)
@@ -114,8 +122,7 @@ pub fn sentence(error: &Error) -> String {
 /// The sentence about a member that goes no further in a collective.
 fn member_sentence(peer: u32, reason: Reason) -> String {
     format!(
-        "{} goes no further in a collective of this group, since {}: neither this one nor a later one of the group can be \
-         complete. The error of its own call says more; mend what that names, and go on in another group",
+        "{} goes no further in a collective of this group, since {}: neither this one nor a later one of the group can be complete. The error of its own call says more; mend what that names, and go on in another group",
         name(peer),
         clause(reason)
     )
@@ -148,5 +155,5 @@ fn clause(reason: Reason) -> &'static str {
 pub fn path(group: GroupId, rank: i32) -> Result<String> {
     let mut held = enter()?;
     let peer = held.peer(group, rank)?;
-    Ok(held.engine.transport.path(peer))
+    Ok(held.engine.transport_mut().path(peer))
 }

@@ -8,14 +8,15 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use regatta_engine::{Error, Result};
+use regatta_engine::Result;
+use regatta_memory::biased::Refusal;
 
-use crate::state::PROCESS;
+use crate::state::{PROCESS, refused};
 
 /// Is this process a task, or becoming one?
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// From now on children are kept out.
+/// Keeps children out from now on.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     // SAFETY: the handler touches atomics of this library alone, which is what a handler may do.
@@ -27,31 +28,23 @@ pub(crate) fn watch() {
     WATCHED.store(true, Ordering::Relaxed);
 }
 
-/// Not a task any more: a child may become one.
+/// Keeps children out no more: this is no task any more, and a child may become one.
 pub(crate) fn unwatch() {
     WATCHED.store(false, Ordering::Relaxed);
 }
 
-/// The first thing that runs in a child, in its only thread.
+/// Shuts the lock in a child. Runs there before all else, in the only thread.
 extern "C" fn child() {
     if WATCHED.load(Ordering::Relaxed) {
         PROCESS.shut();
     }
 }
 
-/// An error in a forked child: for calls that do nothing to the engine, and need none.
+/// Fails in a forked child: for calls that do nothing to the engine, and need none.
 #[inline]
 pub fn check_process() -> Result<()> {
     match PROCESS.is_shut() {
-        true => Err(in_child()),
+        true => Err(refused(Refusal::Shut)),
         false => Ok(()),
     }
-}
-
-#[cold]
-pub(crate) fn in_child() -> Error {
-    Error::State(
-        c"this process was forked by a task and is not that task: it cannot call Regatta, only exec \
-         another program or end. Call fork before rg_init, or let the parent do the messages",
-    )
 }

@@ -1,11 +1,13 @@
 //! Making groups.
 
-use regatta_engine::{Call, Error, GroupId, Handle, Parts, Result, Shrinking, no_place};
+use regatta_engine::{
+    Call, Error, GroupId, Handle, Kind, Operation, Parts, Result, Shrinking, no_place,
+};
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
 use rustc_hash::FxHashSet;
 
-use crate::collective::allgather;
+use crate::collective::run;
 use crate::message::{check_tag, wait_or_forget};
 use crate::state::{Process, enter, enter_to_look};
 use crate::wait::{Awaited, wait_for};
@@ -75,7 +77,13 @@ fn exchange(group: GroupId, mine: Words) -> Result<Vec<Words>> {
     let (input, output) = (Scratch::new(16)?, Scratch::new(16 * size)?);
     input.part(0, 16).fill(&fields::bytes_of(&mine));
     let all = output.part(0, 16 * size);
-    allgather(group, Some(input.part(0, 16)), all.clone(), Parts::Even(16))?;
+    let gathering = Operation {
+        input: Some(input.part(0, 16)),
+        output: Some(all.clone()),
+        gets: Parts::Even(16),
+        ..Operation::of(Kind::Allgather)
+    };
+    run(group, gathering)?;
     let words = fields::all(&all.to_vec());
     words.map_err(|_| Error::State(c"the words of a group's members are not whole"))
 }
@@ -148,13 +156,48 @@ pub fn parent() -> Result<Option<u32>> {
 /// The members with these ranks, in that order. Only they call; several threads at once if their tags differ.
 pub fn select(group: GroupId, ranks: &[i32], tag: Option<i32>) -> Result<GroupId> {
     let mut held = enter()?;
+    let peers = selected(&held, group, ranks, tag)?;
+    let call = tag.map_or(Call::Selecting, Call::Tagged);
+    let started = held.engine.start_group(group, peers, call)?;
+    drop(held);
+    made(started)
+}
+
+/// Starts to make so many groups at once of the members with these ranks, who alone call, or of all members. They can be used when the request is complete.
+pub fn start_select(
+    group: GroupId,
+    ranks: Option<&[i32]>,
+    tag: i32,
+    count: usize,
+) -> Result<(Vec<GroupId>, Handle)> {
+    let mut held = enter()?;
+    let (call, peers) = match ranks {
+        Some(ranks) => {
+            let peers = selected(&held, group, ranks, Some(tag))?;
+            (Call::Tagged(tag), peers)
+        }
+        None => {
+            let call = held.engine.next_call(group)?;
+            (call, held.engine.group(group)?.peers())
+        }
+    };
+    held.engine.start_groups(group, peers, call, count)
+}
+
+/// Returns the members with these ranks, if they can be selected by one of them.
+fn selected(
+    process: &Process,
+    group: GroupId,
+    ranks: &[i32],
+    tag: Option<i32>,
+) -> Result<Vec<u32>> {
     if let Some(tag) = tag {
         check_tag(tag)?;
     }
     let mut peers = vec![];
     let mut known = FxHashSet::default();
     for &rank in ranks {
-        let peer = held.peer(group, rank)?;
+        let peer = process.peer(group, rank)?;
         if !known.insert(peer) {
             return Err(Error::Argument(format!(
                 "rank {rank} stands twice in the new group"
@@ -162,15 +205,12 @@ pub fn select(group: GroupId, ranks: &[i32], tag: Option<i32>) -> Result<GroupId
         }
         peers.push(peer);
     }
-    if !known.contains(&held.engine.me()) {
+    if !known.contains(&process.engine.me()) {
         return Err(Error::Argument(
             "this task is not among the ranks of the new group; only its members call".into(),
         ));
     }
-    let call = tag.map_or(Call::Selecting, Call::Tagged);
-    let started = held.engine.start_group(group, peers, call)?;
-    drop(held);
-    made(started)
+    Ok(peers)
 }
 
 /// End all that is done in a group, by whichever member, with an error. Not collective.

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use regatta_engine::Handle;
 
-use crate::wait::HELP_AFTER;
-
+/// Waited so long, or having looked in vain so long, a task takes in large messages offered to it: their senders may be what it
+/// waits for.
+pub(crate) const HELP_AFTER: Duration = Duration::from_millis(1);
 /// Number of polls between two reads of the clock where a core is to spare; as many follow each yield there, which costs more than ten
 /// of them.
 const POLLS_PER_CLOCK_READ: u32 = 64;
@@ -116,7 +117,7 @@ impl InVain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait::SPIN;
+    use crate::pace::SPIN;
 
     /// As in a crowd, with a core of its own, and with one that nobody else is said to use.
     const KEEPS: [Duration; 3] = [Duration::ZERO, SPIN, Duration::MAX];

@@ -4,7 +4,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use regatta_engine::{Engine, Error, Result, Settings};
+use regatta_engine::{Engine, Error, Loans, Result, Settings};
 use regatta_memory::biased::Refusal;
 use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::{Job, JobError, JoinToken};
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::ancestors;
 use crate::fork;
 use crate::in_vain::InVain;
-use crate::launcher::Control;
+use crate::launcher_socket::Control;
 use crate::pace::Pace;
 use crate::state::{PROCESS, Process, enter, outside, refused};
 
@@ -27,8 +27,8 @@ pub fn init() -> Result<()> {
 /// Join the job whose join token this process has or, once that is over, enter the one of this name; with `start` it is begun
 /// when it is not there. A second call does nothing.
 pub fn enter_job(name: &str, start: bool) -> Result<()> {
-    init_or(false, || match crate::slurm::step()? {
-        Some(step) => crate::slurm::join(&step),
+    init_or(false, || match crate::step::find()? {
+        Some(step) => crate::step::join(&step),
         None => crate::resident::join(name, start),
     })
 }
@@ -72,7 +72,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     let world = job
         .membership(rank)
         .map_err(|corrupt| join_error(corrupt.into()))?;
-    // Not a task of Slurm's, which has others beside it.
+    // Not a task of another launcher's, which has others beside it.
     let has_token = !is_apart && std::env::var_os(JoinToken::VARIABLE).is_some();
     let alone = control.is_none() && world.count == 1 && !has_token;
     job.keep_from_children();
@@ -139,9 +139,9 @@ pub fn finalize() -> Result<()> {
     let me = process.engine.me();
     process.fencing.ask_senders(false);
     process.engine.leave();
-    process.engine.transport.let_go_of_loans();
+    process.engine.transport_mut().let_go_of_loans();
     process.job.leave(me);
-    crate::slurm::leave();
+    crate::step::leave();
     crate::notice::stop(&process.job, me);
     // The mapping goes with the last thread that still holds the job.
     drop(process);
@@ -215,11 +215,11 @@ fn join_with_token(text: &str) -> Result<Joined> {
 /// Nobody of ours has started this process: it is alone, or one of the tasks of a launcher that can be understood.
 fn join_without_token() -> Result<Joined> {
     if !may_be_alone()? {
-        if let Some(found) = regatta_foreign::of_several(&regatta_slurm::environment) {
+        if let Some(found) = regatta_foreign::of_several(&regatta_foreign::environment) {
             return Err(Error::Launcher(found.sentence()));
         }
-        if let Some(step) = crate::slurm::step()? {
-            return crate::slurm::join(&step);
+        if let Some(step) = crate::step::find()? {
+            return crate::step::join(&step);
         }
     }
     let job = Job::create(1).map_err(join_error)?;

@@ -22,8 +22,7 @@ const FREE: i32 = 64;
 pub(crate) fn call_launcher(segment: BorrowedFd) -> Result<OwnedFd> {
     let failed = |error: io::Error| {
         Error::Launcher(format!(
-            "this task was started by hand, and no launcher could be started for it: {error}. Start \
-             it with `regatta run`, or put the command regatta where PATH finds it"
+            "this task was started by hand, and no launcher could be started for it: {error}. Start it with `regatta run`, or put the command regatta where PATH finds it"
         ))
     };
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_engine::Result;
+use regatta_engine::{Result, Upkeep};
 
 use crate::deadlock_detector::DeadlockDetector;
 use crate::state::{Process, enter, run_callbacks};
@@ -57,7 +57,11 @@ impl Awaited for Goodbye {
         if process.copies > 0 || engine.owes_messages() {
             return Ok(None);
         }
-        Ok(process.engine.transport.deliver(self.leaves).then_some(()))
+        Ok(process
+            .engine
+            .transport_mut()
+            .deliver(self.leaves)
+            .then_some(()))
     }
 
     fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {

@@ -7,15 +7,15 @@ use regatta_memory::views::Views;
 use crate::message::{NONE, just, probe, wait_or_forget};
 use crate::state::{Process, enter};
 
-/// Borrow shared memory.
+/// Lends shared memory.
 pub fn lend(len: usize) -> Result<Views> {
-    let (_, views) = enter()?.engine.transport.lend(len)?;
+    let (_, views) = enter()?.engine.transport_mut().lend(len)?;
     Ok(views)
 }
 
 fn place_of(address: usize) -> Result<(u64, usize)> {
     let held = enter()?;
-    let found = held.engine.transport.loan_at(address);
+    let found = held.engine.transport().loan_at(address);
     found.ok_or_else(|| {
         Error::Argument(
             "the address is not the start of a loan this task holds (was it sent or freed?)".into(),
@@ -23,7 +23,7 @@ fn place_of(address: usize) -> Result<(u64, usize)> {
     })
 }
 
-/// Hand a loan over as a message of `len` bytes. Does not block.
+/// Hands a loan over as a message of `len` bytes. Does not block.
 pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) -> Result<()> {
     let (place, size) = place_of(address)?;
     if len > size {
@@ -36,44 +36,44 @@ pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) 
     }
     let mut held = enter()?;
     if to == NONE {
-        held.engine.transport.give_back(place);
+        held.engine.transport_mut().give_back(place);
         return Ok(());
     }
     let (peer, context) = held.address(group, to)?;
-    let near = peer == held.engine.me() || held.engine.transport.shares_memory(peer);
-    if !near || !held.engine.transport.hand_over_loan(place, peer) {
+    let near = peer == held.engine.me() || held.engine.transport_mut().shares_memory(peer);
+    if !near || !held.engine.transport_mut().hand_over_loan(place, peer) {
         return send_copy(&mut held, place, len, peer, context, tag);
     }
     let sent = held.engine.send_loan(peer, context, tag, place, len as u64);
     if sent.is_err() {
-        held.engine.transport.take_back_loan(place, peer);
+        held.engine.transport_mut().take_back_loan(place, peer);
     }
     sent
 }
 
-/// Let another task read a loan, which stays this task's: the name by which it finds it. `None`: it must get a copy.
+/// Lets another task read a loan, which stays this task's. Returns the name by which that finds it; `None`: it must get a copy.
 pub fn share_loan(address: usize, to: i32, group: GroupId) -> Result<Option<u64>> {
     let (place, _) = place_of(address)?;
     let mut held = enter()?;
     let (peer, _) = held.address(group, to)?;
-    Ok(held.engine.transport.share_loan(place, peer))
+    Ok(held.engine.transport_mut().share_loan(place, peer))
 }
 
-/// The memory of a loan that its owner has let this task read.
+/// Returns the memory of a loan that its owner has let this task read.
 pub fn open_loan(name: u64, len: usize) -> Result<*const u8> {
-    let opened = enter()?.engine.transport.open_loan(name, len);
+    let opened = enter()?.engine.transport_mut().open_loan(name, len);
     opened
         .map(|memory| memory.as_ptr().cast_const())
         .map_err(|corrupt| Error::Argument(corrupt.what.into()))
 }
 
-/// It is not read any more; or the one it was to be read by will not hear of it.
+/// Closes a loan that is not read any more; or the one it was to be read by will not hear of it.
 pub fn close_loan(name: u64) -> Result<()> {
-    enter()?.engine.transport.close_loan(name);
+    enter()?.engine.transport_mut().close_loan(name);
     Ok(())
 }
 
-/// To another host goes a copy, and of what others read; the loan goes back when it has gone.
+/// Sends a copy to another host, and of what others read; the loan goes back when it has gone.
 fn send_copy(
     process: &mut Process,
     place: u64,
@@ -84,11 +84,11 @@ fn send_copy(
 ) -> Result<()> {
     let engine = &mut process.engine;
     let me = engine.me();
-    let message = engine.transport.borrowed(me, place, len as u64)?;
+    let message = engine.transport_mut().borrowed(me, place, len as u64)?;
     let handle = engine.start_send(peer, context, tag, message, Mode::Standard)?;
     let give_back = move |_, _| {
         if let Ok(mut held) = enter() {
-            held.engine.transport.give_back(place);
+            held.engine.transport_mut().give_back(place);
             held.copies -= 1;
         }
     };
@@ -96,7 +96,7 @@ fn send_copy(
     process.call_back(handle, Box::new(give_back))
 }
 
-/// Receive a message in place; one that was not lent is copied into a loan. Blocks.
+/// Receives a message in place; one that was not lent is copied into a loan. Blocks.
 pub fn receive_loan(from: i32, tag: TagSelect, group: GroupId) -> Result<(Views, Status)> {
     if from == NONE {
         return Ok((lend(0)?, Status::EMPTY));
@@ -112,22 +112,22 @@ pub fn receive_loan(from: i32, tag: TagSelect, group: GroupId) -> Result<(Views,
         let Some(seen) = held.engine.probe(&select)? else {
             continue;
         };
-        let (place, views) = held.engine.transport.lend(seen.length)?;
+        let (place, views) = held.engine.transport_mut().lend(seen.length)?;
         let started = held.engine.start_receive(just(&seen), views.clone());
         drop(held);
         return match started.and_then(wait_or_forget) {
             Ok((status, None)) => Ok((views, status)),
             Ok((_, Some(error))) | Err(error) => {
-                enter()?.engine.transport.give_back(place);
+                enter()?.engine.transport_mut().give_back(place);
                 Err(error)
             }
         };
     }
 }
 
-/// Give a loan back.
+/// Gives a loan back.
 pub fn free_loan(address: usize) -> Result<()> {
     let (place, _) = place_of(address)?;
-    enter()?.engine.transport.give_back(place);
+    enter()?.engine.transport_mut().give_back(place);
     Ok(())
 }

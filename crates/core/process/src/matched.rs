@@ -53,6 +53,7 @@ impl MatchProbe {
 impl Awaited for MatchProbe {
     type Output = (Status, Message);
     const PROGRESSES: bool = false;
+    const INTERRUPTIBLE: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
         self.look(process)

@@ -1,29 +1,21 @@
 //! Sends, receives, probes, and completion, in groups and ranks.
 //!
-//! Names: `_alone` works where only one thread has ever called; `_now` for any thread, if the lock is free. Both do nothing where they cannot.
-//!
-//! *Rules of small blocking sends and receives whose message can go or is there:* one pass
-//! through the lock, no request, no allocation, no clock, no system call unless the receiver sleeps. (docs/hot-paths.md names the test.)
+//! Small messages that can go at once, or are there, take a faster way ([`fast`](crate::fast)).
 
 use std::time::Duration;
 
-pub use regatta_engine::SentLine;
 use regatta_engine::{
-    Engine, Error, Frames, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect,
+    Engine, Error, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect,
 };
 use regatta_memory::views::Views;
 use regatta_transport::paths::Paths;
 
 use crate::deadlock_detector::{DeadlockDetector, is_single};
+use crate::fast::POLLS_BEFORE_REQUEST;
 pub use crate::state::{ANY, NONE};
-use crate::state::{
-    Callback, Held, Process, enter, inside_or, progress_and_look, progress_and_look_at,
-};
+use crate::state::{Callback, Held, Process, enter, progress_and_look, progress_and_look_at};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
-pub use regatta_memory::ring::INLINE as LINE;
 
-/// Number of polls of a blocking receive before it becomes a request: about as long as an answer takes.
-pub(crate) const POLLS_BEFORE_REQUEST: u32 = 1000;
 /// Time for which a wait may depend on tasks that have not been heard, while others fill the buffer.
 const UNHEARD_SENDERS_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -64,7 +56,7 @@ pub(crate) fn selection(
     })
 }
 
-/// A tag as callers write it: exact, or any.
+/// Returns a tag as callers write it: exact, or any.
 #[inline(always)]
 pub fn tag_select(tag: i32) -> TagSelect {
     if tag == ANY {
@@ -74,61 +66,7 @@ pub fn tag_select(tag: i32) -> TagSelect {
     }
 }
 
-/// Send a small message at once. False: nothing has happened; `send` does it or says why not.
-#[inline(always)]
-pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
-    inside_or!(enter_now, process, false);
-    let Some((to, context)) = process.address_now(group, to) else {
-        return false;
-    };
-    tag >= 0 && process.engine.send_now(to, context, tag, message)
-}
-
-/// Send at once, as [`send_now`] does, a message that fits into a line of a ring, [`LINE`] bytes, to a rank of the world, by the thread that the lock is biased to: the first, as long as no second one has called. It does not wake a sleeper ([`wake_receiver`]).
-///
-/// Each store of this path waits in line with those to shared memory, which take as long as a line takes from core to core: the more of them a
-/// message has, the fewer messages are on their way at once. So it is one leaf: all that would be a call is left to others.
-#[inline(always)]
-pub fn send_line_alone(message: &Views, to: i32, tag: i32, group: GroupId) -> SentLine {
-    if group != GroupId::WORLD {
-        return SentLine::No;
-    }
-    inside_or!(enter_alone, process, SentLine::No);
-    // To look a task up among those that are gone would be a call.
-    if tag < 0 || !process.is_world_rank(group, to) || !process.engine.is_nobody_gone() {
-        return SentLine::No;
-    }
-    let to = process.first + to as u32;
-    process.engine.send_line_now(to, 0, tag, message)
-}
-
-/// As [`send_line_alone`], in any group and by any thread; it wakes a sleeper itself. False: nothing has happened.
-#[inline(always)]
-pub fn send_line_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
-    inside_or!(enter_now, process, false);
-    let Some((to, context)) = process.address_now(group, to) else {
-        return false;
-    };
-    if tag < 0 {
-        return false;
-    }
-    let sent = process.engine.send_line_now(to, context, tag, message);
-    if sent == SentLine::ToSleeper {
-        process.engine.transport.wake(to);
-    }
-    sent != SentLine::No
-}
-
-/// A line has gone to a sleeper ([`SentLine::ToSleeper`]), who is this rank of the world: it is woken.
-#[cold]
-pub fn wake_receiver(to: i32) {
-    if let Ok(mut held) = enter() {
-        let peer = held.first + to as u32;
-        held.engine.transport.wake(peer);
-    }
-}
-
-/// Send; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
+/// Sends; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
 #[inline(never)]
 pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<()> {
     let mut held = enter()?;
@@ -147,7 +85,7 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
     finish_send(handle, peer)
 }
 
-/// Wait for a send that no caller knows of: after an error its message is not on its way any more.
+/// Waits for a send that no caller knows of: after an error its message is not on its way any more.
 fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     let waited = wait_for(Completion {
         handle,
@@ -163,7 +101,7 @@ fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     }
 }
 
-/// Wait for a send whose memory is its caller's again, also after an error.
+/// Waits for a send whose memory is its caller's again, also after an error.
 pub fn end_send(handle: Handle) -> Result<()> {
     let to = enter()?.engine.destination(handle);
     match to {
@@ -172,7 +110,7 @@ pub fn end_send(handle: Handle) -> Result<()> {
     }
 }
 
-/// Start a send.
+/// Starts a send.
 #[inline(never)]
 pub fn start_send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<Handle> {
     let mut held = enter()?;
@@ -194,7 +132,7 @@ pub fn start_send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode)
     Ok(handle)
 }
 
-/// Would a receive with these arguments be accepted?
+/// Fails if a receive with these arguments would not be accepted.
 pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
     let held = enter()?;
     if from != NONE {
@@ -203,53 +141,7 @@ pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
     Ok(())
 }
 
-/// Receive a small message of this source and tag if it comes soon: its length. `None`: nothing
-/// has happened; `receive` waits for it or says why not.
-#[inline(always)]
-pub fn receive_alone(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
-    inside_or!(enter_alone, process, None);
-    if tag < 0 {
-        return None;
-    }
-    let (from, context) = process.address_now(group, from)?;
-    process.receive_soon(from, context, tag, into)
-}
-
-impl Process {
-    /// Receive a small message of this peer if it is the next one there, or soon is; `None`: it is not, and nothing has happened.
-    #[inline(always)]
-    pub(crate) fn receive_soon(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<usize> {
-        let engine = &mut self.engine;
-        let looks = if self.pace.spins() {
-            POLLS_BEFORE_REQUEST
-        } else {
-            1
-        };
-        for look in 0..looks {
-            let got = engine.receive_now(from, context, tag, into);
-            if got.is_some() {
-                return got;
-            }
-            if engine.must_start(from) {
-                // It may be the message itself, which has come between the two looks.
-                return engine.receive_now(from, context, tag, into);
-            }
-            if look == 0 {
-                engine.prepare(from);
-            }
-            std::hint::spin_loop();
-        }
-        None
-    }
-}
-
-/// Receive; blocks until a message has come. The error is the operation's own and comes with the
+/// Receives; blocks until a message has come. The error is the operation's own and comes with the
 /// status (a truncated message has arrived, in part).
 #[inline(never)]
 pub fn receive(
@@ -269,7 +161,7 @@ pub fn receive(
     wait_or_forget(handle)
 }
 
-/// Receive the next message, whatever its length, into memory that `room` makes for so many bytes; blocks until one has come.
+/// Receives the next message, whatever its length, into memory that `room` makes for so many bytes; blocks until one has come.
 /// No other thread can take that message meanwhile: `room` is called under the lock. When it fails, the message stays.
 pub fn receive_sized(
     from: i32,
@@ -305,33 +197,7 @@ pub(crate) fn just(seen: &Status) -> Select {
     }
 }
 
-/// As [`post_receive_now`], of a rank of the world, by the only thread that calls: a leaf, as [`send_line_alone`] is.
-#[inline(always)]
-pub fn post_receive_alone(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
-    if group != GroupId::WORLD {
-        return None;
-    }
-    inside_or!(enter_alone, process, None);
-    if tag < 0 || !process.is_world_rank(group, from) || !process.engine.is_nobody_gone() {
-        return None;
-    }
-    let from = process.first + from as u32;
-    process.engine.post_now(from, 0, tag, into)
-}
-
-/// Start to receive a message of this source and tag, if nothing else is being waited for, without a look whether it is there. `None`:
-/// nothing has happened.
-#[inline(always)]
-pub fn post_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
-    inside_or!(enter_now, process, None);
-    if tag < 0 {
-        return None;
-    }
-    let (from, context) = process.address_now(group, from)?;
-    process.engine.post_now(from, context, tag, into)
-}
-
-/// Start a receive.
+/// Starts a receive.
 #[inline(never)]
 pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> Result<Handle> {
     let mut held = enter()?;
@@ -343,7 +209,7 @@ pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> 
     held.engine.start_receive(select, into)
 }
 
-/// A message that could be received now, without receiving it.
+/// Returns a message that could be received now, without receiving it.
 pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Status>> {
     if from == NONE {
         enter_after_callbacks()?.check_open(group)?;
@@ -385,9 +251,9 @@ pub(crate) fn look_before_waiting<T>(
     Ok(found)
 }
 
-/// Whether no other thread of this task could send to the task itself.
+/// Returns whether no other thread of this task could send to the task itself.
 fn is_alone(engine: &Engine<Paths>) -> bool {
-    is_single(&engine.transport)
+    is_single(engine.transport())
 }
 
 struct Probe(Select);
@@ -402,6 +268,7 @@ impl Probe {
 impl Awaited for Probe {
     type Output = Status;
     const PROGRESSES: bool = false;
+    const INTERRUPTIBLE: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<Status>> {
         self.look(process)
@@ -422,6 +289,7 @@ struct Completion {
 impl Awaited for Completion {
     type Output = (Status, Option<Error>);
     const PROGRESSES: bool = true;
+    const INTERRUPTIBLE: bool = true;
 
     #[inline(always)]
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
@@ -468,7 +336,7 @@ fn end_hopeless(process: &mut Process, handles: &[Handle]) -> bool {
     process.engine.end_hopeless(handles, is_alone)
 }
 
-/// Waiting for a message while the buffer is full of others nobody receives: it may never come.
+/// Fails if the message that is waited for may never come: the buffer is full of others that nobody receives.
 fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> Result<()> {
     let kept_out = |&handle: &Handle| {
         let source = process.engine.source(handle);
@@ -480,7 +348,7 @@ fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> 
     process.check_launcher(waited)
 }
 
-/// A task waits for a message that may never come: nobody is left to send it, or the buffer is full of others.
+/// Fails if the message that a task waits for may never come: nobody is left to send it, or the buffer is full of others.
 pub(crate) fn check_wait(process: &mut Process, select: &Select, waited: Duration) -> Result<()> {
     process.engine.check_hope(select, is_alone)?;
     match is_kept_out(process, select.source, waited) {
@@ -502,7 +370,7 @@ fn kept_out_error(process: &Process) -> Error {
     ))
 }
 
-/// Can what is waited for not come while the buffer is full? A message that must come from one task surely
+/// Returns whether what is waited for cannot come while the buffer is full. A message that must come from one task surely
 /// cannot when that task's messages are held up; anything else may depend on others, which are given
 /// time.
 fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) -> bool {
@@ -517,7 +385,7 @@ fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) ->
     }
 }
 
-/// Enters; callbacks that are due have been run. A program may wait for one by calls that have nothing to wait for themselves.
+/// Enters, after callbacks that are due have been run. A program may wait for one by calls that have nothing to wait for themselves.
 #[inline(always)]
 fn enter_after_callbacks() -> Result<Held> {
     let held = enter()?;
@@ -529,7 +397,7 @@ fn enter_after_callbacks() -> Result<Held> {
     enter()
 }
 
-/// The outcome of a request; blocks until it is complete. The handle is then used up.
+/// Returns the outcome of a request; blocks until it is complete. The handle is then used up.
 #[inline(always)]
 pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     let mut held = enter_after_callbacks()?;
@@ -566,7 +434,7 @@ pub(crate) fn wait_or_forget(handle: Handle) -> Result<(Status, Option<Error>)> 
     waited
 }
 
-/// Give an operation up: its memory is not touched again. A message that has not been sent is not sent, a
+/// Gives an operation up: its memory is not touched again. A message that has not been sent is not sent, a
 /// receive takes no message, and the other members of a collective wait in vain. Of a stale
 /// handle there is nothing to give up.
 #[cold]
@@ -575,7 +443,7 @@ pub fn forget(handle: Handle) -> Result<()> {
     Ok(())
 }
 
-/// The outcomes of many requests, in their order, each passed to `each`; blocks until all are
+/// Passes the outcomes of many requests to `each`, in their order; blocks until all are
 /// complete.
 #[inline(always)]
 pub fn wait_all(
@@ -598,7 +466,7 @@ pub fn wait_all(
     Ok(())
 }
 
-/// The outcome of a request if it is complete now; makes progress.
+/// Returns the outcome of a request if it is complete now; makes progress.
 pub fn test(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     progress_and_look(|process| {
         let finished = process.engine.finish(handle)?;
@@ -614,7 +482,7 @@ pub fn look_at(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     })
 }
 
-/// Are all complete now? Makes progress; consumes nothing.
+/// Returns whether all are complete now. Makes progress; consumes nothing.
 pub fn all_done(mut handles: impl Iterator<Item = Handle>) -> Result<bool> {
     let done = progress_and_look(|process| {
         for handle in handles.by_ref() {
@@ -627,33 +495,34 @@ pub fn all_done(mut handles: impl Iterator<Item = Handle>) -> Result<bool> {
     Ok(done.is_some())
 }
 
-struct AnyOf<'a> {
-    handles: &'a [Option<Handle>],
+struct AnyOf<F> {
+    requests: Several<F>,
     /// All are sends to one task.
     detector: Option<DeadlockDetector>,
 }
 
-impl Awaited for AnyOf<'_> {
+impl<F: Fn(usize) -> Option<Handle>> Awaited for AnyOf<F> {
     type Output = usize;
     const PROGRESSES: bool = true;
+    const INTERRUPTIBLE: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<usize>> {
         if let Some(detector) = &mut self.detector
             && detector.is_told(process)
         {
             if !detector.is_over()
-                && let Some(done) = any_done(process, self.handles)?
+                && let Some(done) = self.requests.any_done(process)?
             {
                 return Ok(Some(done));
             }
             return detector.leave(process, None).map(|_| None);
         }
         process.engine.progress();
-        any_done(process, self.handles)
+        self.requests.any_done(process)
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        let open: Vec<Handle> = self.handles.iter().copied().flatten().collect();
+        let open: Vec<Handle> = self.requests.open().collect();
         if end_hopeless(process, &open) {
             return Ok(());
         }
@@ -678,54 +547,71 @@ impl Awaited for AnyOf<'_> {
     }
 }
 
-fn any_done(process: &Process, handles: &[Option<Handle>]) -> Result<Option<usize>> {
-    for (index, handle) in handles.iter().enumerate() {
-        if let Some(handle) = handle
-            && process.engine.is_done(*handle)?
-        {
-            return Ok(Some(index));
-        }
-    }
-    Ok(None)
+/// So many requests, of which `of` tells each; there may be none in a place.
+struct Several<F> {
+    count: usize,
+    of: F,
 }
 
-/// Which of these requests is complete; blocks until one is. Consumes nothing.
-pub fn wait_any(handles: &[Option<Handle>]) -> Result<usize> {
+impl<F: Fn(usize) -> Option<Handle>> Several<F> {
+    fn open(&self) -> impl Iterator<Item = Handle> {
+        (0..self.count).filter_map(&self.of)
+    }
+
+    fn any_done(&self, process: &Process) -> Result<Option<usize>> {
+        for index in 0..self.count {
+            if let Some(handle) = (self.of)(index)
+                && process.engine.is_done(handle)?
+            {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns which of `count` requests is complete; blocks until one is. Consumes nothing. `of` returns each; there may be none in a place.
+pub fn wait_any(count: usize, of: impl Fn(usize) -> Option<Handle>) -> Result<usize> {
+    let requests = Several { count, of };
     let mut held = enter()?;
-    if let Some(done) = any_done(&held, handles)? {
+    if let Some(done) = requests.any_done(&held)? {
         return Ok(done);
     }
     if !held.engine.is_nobody_gone() {
-        let open: Vec<Handle> = handles.iter().copied().flatten().collect();
+        let open: Vec<Handle> = requests.open().collect();
         end_hopeless(&mut held, &open);
     }
-    let mut open = handles.iter().flatten();
-    let mut to = open.next().and_then(|&one| held.engine.destination(one));
-    for &other in open {
+    let mut open = requests.open();
+    let mut to = open.next().and_then(|one| held.engine.destination(one));
+    for other in open {
         to = to.filter(|&to| held.engine.destination(other) == Some(to));
+        if to.is_none() {
+            break;
+        }
     }
     drop(held);
     let detector = to.map(|to| DeadlockDetector::new(to, false));
-    wait_for(AnyOf { handles, detector })
+    wait_for(AnyOf { requests, detector })
 }
 
-/// Which of these requests is complete now; makes progress, consumes nothing.
-pub fn test_any(handles: &[Option<Handle>]) -> Result<Option<usize>> {
-    progress_and_look(|process| any_done(process, handles))
+/// Returns which of these requests is complete now, as [`wait_any`] has them; makes progress, consumes nothing.
+pub fn test_any(count: usize, of: impl Fn(usize) -> Option<Handle>) -> Result<Option<usize>> {
+    let requests = Several { count, of };
+    progress_and_look(|process| requests.any_done(process))
 }
 
-/// Call back at completion, from a later call of some thread. The handle is then used up.
+/// Calls back at completion, from a later call of some thread. The handle is then used up.
 pub fn on_complete(handle: Handle, callback: Callback) -> Result<()> {
     enter()?.call_back(handle, callback)
 }
 
-/// Cancel a receive that has no message yet; it then completes as cancelled. Also when its
+/// Cancels a receive that has no message yet; it then completes as cancelled. Also when its
 /// completion calls back.
 pub fn cancel(handle: Handle) -> Result<bool> {
     enter()?.engine.cancel(handle)
 }
 
-/// Cancels a receive that has not matched yet, and says whether it was one. Sends go on.
+/// Cancels a receive that has not matched yet. Returns whether it was one. Sends go on.
 pub fn cancel_receive(handle: Handle) -> Result<bool> {
     enter()?.engine.cancel_receive(handle)
 }

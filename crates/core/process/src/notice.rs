@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
-use regatta_engine::{Error, Frames, Peer, Result};
+use regatta_engine::{Error, Frames, Peer, Result, Upkeep};
 use regatta_memory::biased::Biased;
 use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::Job;
@@ -49,7 +49,7 @@ pub fn descriptor() -> Result<RawFd> {
     let _whole = Uncancelled::begin();
     let held = enter()?;
     let (job, me) = (held.job.clone(), held.engine.me());
-    let fencing = held.engine.transport.fencing();
+    let fencing = job.fencing();
     let seen = AtomicU64::new(held.moves());
     drop(held);
     let mut notice = NOTICE.lock().map_err(refused)?;
@@ -107,14 +107,18 @@ fn anything(shared: &Shared) -> bool {
     let Ok(mut held) = enter() else {
         return true;
     };
-    held.engine.transport.look_everywhere();
+    held.engine.transport_mut().look_everywhere();
     let mut cursor = 0;
     let found = held.moves() != shared.seen.load(Ordering::Relaxed)
         || held.handle_news()
-        || held.engine.transport.next_ready(&mut cursor).is_some()
+        || held
+            .engine
+            .transport_mut()
+            .next_ready(&mut cursor)
+            .is_some()
         || held.engine.progress();
     if !found {
-        held.engine.transport.arm();
+        held.engine.transport_mut().arm();
     }
     found
 }

@@ -3,7 +3,6 @@
 use regatta_abi as abi;
 use regatta_engine::ReceiptCredit;
 use regatta_wire::control::{Manner, Then};
-use rustc_hash::FxHashMap;
 
 use crate::state::Process;
 
@@ -16,9 +15,6 @@ pub const MAX_TEXT_BYTES: usize = abi::OUTPUT_MOST as usize;
 
 /// In place of a stream: the task has been started, and the text is the number of who has done that, or `RG_NONE`.
 const BORN: u32 = 0;
-
-/// Lines that have begun, by task and stream.
-pub(crate) type Begun = FxHashMap<(u32, u32), Vec<u8>>;
 
 /// Something that a task has written.
 #[derive(Debug)]
@@ -37,7 +33,7 @@ fn message(task: u32, stream: u32, text: &[u8]) -> Vec<u8> {
     head.chain(text.iter().copied()).collect()
 }
 
-/// The message that a task has been started, by `parent` or by the launcher.
+/// Returns the message that a task has been started, by `parent` or by the launcher.
 fn birth(task: u32, parent: Option<u32>) -> Vec<u8> {
     let parent = parent
         .map_or(abi::NONE, |parent| parent as i32)
@@ -47,7 +43,7 @@ fn birth(task: u32, parent: Option<u32>) -> Vec<u8> {
     head.chain(parent).collect()
 }
 
-/// The task, the stream (1 or 2) and the text in a message; none if it is another message. No text: the stream has ended.
+/// Reads the task, the stream (1 or 2) and the text in a message; none if it is another message. No text: the stream has ended.
 /// Stream 0: the task has been started.
 pub fn read(bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
     let (head, text) = bytes.split_at_checked(HEAD)?;
@@ -87,7 +83,7 @@ fn cut(
 }
 
 impl Process {
-    /// A task has been started whose output comes here.
+    /// Notes that a task has been started whose output comes here.
     pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: Manner) {
         let message = birth(task, parent);
         let credit = ReceiptCredit {
@@ -98,7 +94,7 @@ impl Process {
             .notify_self(manner.context, manner.tag, &message, credit);
     }
 
-    /// A task has written something that this one wants to have: that becomes messages.
+    /// Makes messages of something that a task has written and this one wants to have.
     pub(crate) fn wrote(&mut self, piece: Piece) {
         let (task, stream, manner) = (piece.task, piece.stream, piece.manner);
         let key = (task, stream);

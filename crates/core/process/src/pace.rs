@@ -22,8 +22,9 @@
 use std::time::{Duration, Instant};
 
 use crate::linger::Linger;
-use crate::wait::SPIN;
 
+/// Time for which a task polls when a core is to spare.
+pub(crate) const SPIN: Duration = Duration::from_micros(100);
 /// Number of waits with evidence, one after the other, that are believed: a machine at rest gives some now and then.
 const MIN_EVIDENCE: u32 = 3;
 /// Maximum time between two of them.

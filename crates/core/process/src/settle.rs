@@ -3,16 +3,16 @@
 
 use regatta_engine::{Handle, Status};
 
-use crate::message::POLLS_BEFORE_REQUEST;
-use crate::state::{PROCESS, Process, inside_or};
+use crate::fast::POLLS_BEFORE_REQUEST;
+use crate::state::{PROCESS, Process, enter_or};
 
-/// Finish requests that are complete without error, or soon are, from the first on; how many.
+/// Finishes requests that are complete without error, or soon are, from the first on. Returns how many.
 #[inline(always)]
 pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
     settle_each(handles, |_, _, _| ())
 }
 
-/// Finish requests as [`settle`] does; the status of each is told with its place.
+/// Finishes requests as [`settle`] does; the status of each is told with its place.
 #[inline(always)]
 pub fn settle_told(
     handles: impl Iterator<Item = Handle>,
@@ -28,7 +28,7 @@ fn settle_each(
     handles: impl Iterator<Item = Handle>,
     mut each: impl FnMut(&Process, usize, Status),
 ) -> usize {
-    inside_or!(enter_now, process, 0);
+    enter_or!(try_enter, process, 0);
     if process.engine.has_due_callbacks() {
         return 0;
     }

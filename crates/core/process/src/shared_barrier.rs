@@ -1,69 +1,25 @@
 //! The barrier of a named group: it is at the launcher, or in shared memory if the launcher has lent all members one there.
 //!
-//! `regatta_memory::shared_barrier` says how such a shared barrier works. A *lease* is what this task knows of one: it
+//! `regatta_memory::shared_barrier` says how such a shared barrier works. A *lease* ([`Lease`]) is what this task knows of one: it
 //! begins with the launcher's answer to a barrier of all members, and ends when the shared barrier is found shut, or with
 //! the next thing this task says of the group.
 
 use std::time::Duration;
 
 use regatta_engine::{Peer, Result};
-use regatta_memory::shared_barrier::{Crossing, SharedBarrier};
-use regatta_segment::job::Job;
+use regatta_memory::shared_barrier::Crossing;
 use regatta_wire::control::{Ask, Tell};
-use rustc_hash::FxHashMap;
 
+use crate::fast::POLLS_BEFORE_REQUEST;
 use crate::launcher::{ask, ask_under};
+use crate::lease::Lease;
 use crate::members::members;
-use crate::message::POLLS_BEFORE_REQUEST;
-use crate::state::{Process, enter, quick};
+use crate::state::{Process, as_owner, enter};
 use crate::tasks::{astray, value};
 use crate::wait::{Awaited, wait_for};
 
-/// By the names of groups.
-pub(crate) type Leases = FxHashMap<String, Lease>;
-
-/// A shared barrier that this task's group has been lent.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    barrier: u64,
-    /// The members by their numbers in the group.
-    members: Vec<Option<u32>>,
-    /// The members without gaps; and the place of this task among them.
-    peers: Vec<Peer>,
-    place: u32,
-    round: u32,
-    /// The number under which this task asks if the barrier is shut.
-    question: u32,
-    /// A thread of this task waits in it.
-    inside: bool,
-}
-
-impl Lease {
-    fn size(&self) -> u32 {
-        self.peers.len() as u32
-    }
-
-    fn passage(&self, job: &Job, look: impl FnOnce(SharedBarrier) -> Crossing) -> Crossing {
-        job.shared_barrier(self.barrier, self.size())
-            .map_or(Crossing::Shut, look)
-    }
-
-    /// Come in the next round.
-    #[inline(always)]
-    fn come(&mut self, job: &Job) -> Crossing {
-        let (place, round, question) = (self.place, self.round, self.question);
-        self.passage(job, |barrier| barrier.come(place, round, question))
-    }
-
-    #[inline(always)]
-    fn look(&self, job: &Job) -> Crossing {
-        let round = self.round;
-        self.passage(job, |barrier| barrier.look(round))
-    }
-}
-
 impl Process {
-    /// All members have come to the barrier at the launcher, which lends them a shared one.
+    /// Notes that the launcher lends all members a shared barrier, as they have come to the one there.
     fn borrow(&mut self, group: &str, barrier: u64, members: &[Option<u32>]) {
         let peers: Vec<Peer> = members.iter().flatten().copied().collect();
         let me = self.engine.me();
@@ -94,14 +50,14 @@ impl Process {
         self.control.as_mut()?.leases.get_mut(group)
     }
 
-    /// For how many members the shared barrier of a group is open, if it is.
+    /// Returns for how many members the shared barrier of a group is open, if it is.
     fn open_for(&mut self, group: &str) -> Option<u32> {
         let lease = self.control.as_ref()?.leases.get(group)?;
         let open = lease.inside || lease.look(&self.job) == Crossing::Waiting;
         open.then(|| lease.size())
     }
 
-    /// Come to the shared barrier; `None` if there is none for so many.
+    /// Comes to the shared barrier; `None` if there is none for so many.
     #[inline(always)]
     fn come(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let lease = self.control.as_mut()?.leases.get_mut(group)?;
@@ -112,7 +68,7 @@ impl Process {
         match passage {
             Crossing::Met => {
                 lease.round = lease.round.wrapping_add(1);
-                let fencing = self.engine.transport.fencing();
+                let fencing = self.fencing;
                 for &peer in lease.peers.iter().filter(|&&peer| peer != self.engine.me()) {
                     self.job.bell(peer).ring(fencing);
                 }
@@ -123,7 +79,7 @@ impl Process {
         Some(passage)
     }
 
-    /// Is the round in which this task waits over?
+    /// Returns whether the round in which this task waits is over.
     #[inline(always)]
     fn passed(&mut self, group: &str) -> Crossing {
         let Some(lease) = self
@@ -145,7 +101,7 @@ impl Process {
         passage
     }
 
-    /// Come, and wait about as long as it takes if all are on time.
+    /// Comes, and waits about as long as it takes if all are on time.
     #[inline(always)]
     fn try_shared_barrier(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let mut passage = self.come(group, count)?;
@@ -209,10 +165,10 @@ enum Met {
     AtLauncher(Option<Vec<Option<u32>>>),
 }
 
-/// Meet in the shared barrier of the group, if there is one; `None`: it is to be done at the launcher.
+/// Meets in the shared barrier of the group, if there is one; `None`: it is to be done at the launcher.
 #[inline(always)]
 fn at_shared_barrier(group: &str, count: u32) -> Result<Option<()>> {
-    let mut passage = match quick(|process| process.try_shared_barrier(group, count)) {
+    let mut passage = match as_owner(|process| process.try_shared_barrier(group, count)) {
         Some(passage) => passage,
         None => {
             wait_for(Turn(group))?;
@@ -258,7 +214,7 @@ fn forget(group: &str) -> Result<Option<Lease>> {
     Ok(leases.and_then(|leases| leases.remove(group)))
 }
 
-/// How many are meant; `None`: as many as there are members.
+/// Returns how many are meant; `None`: as many as there are members.
 #[inline(always)]
 fn so_many(group: &str, count: Option<u32>) -> Result<u32> {
     if let Some(count) = count {
@@ -295,7 +251,7 @@ pub fn meet_so_many(group: &str, count: Option<u32>) -> Result<()> {
     meet_members(group, count).map(|_| ())
 }
 
-/// Be a member of a named group no more.
+/// Leaves a named group.
 pub fn leave_named(group: String) -> Result<()> {
     drop(forget(&group)?);
     value(ask(|id| Ask::Leave { id, group })?).map(|_| ())

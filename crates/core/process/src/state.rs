@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status};
+use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status, Upkeep};
 use regatta_memory::bell::Fencing;
 use regatta_memory::biased::{Biased, Guard, Refusal};
 use regatta_segment::job::Job;
@@ -12,7 +12,7 @@ use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
 use crate::in_vain::InVain;
-use crate::launcher::Control;
+use crate::launcher_socket::Control;
 use crate::pace::Pace;
 
 /// A completion callback; the status has the source as a rank.
@@ -107,11 +107,14 @@ pub(crate) fn outside() -> Error {
     )
 }
 
-/// The error of a call that does not get the lock.
+/// Returns the error of a call that does not get the lock.
 #[cold]
 pub fn refused(refusal: Refusal) -> Error {
     match refusal {
-        Refusal::Shut => crate::fork::in_child(),
+        Refusal::Shut => Error::State(
+            c"this process was forked by a task and is not that task: it cannot call Regatta, only exec \
+              another program or end. Call fork before rg_init, or let the parent do the messages",
+        ),
         Refusal::Reentered => Error::State(
             c"this thread is inside another call of Regatta: this one comes from a signal handler that has interrupted that, or \
               from an operator of a reduction. Nothing has happened. Only rg_abort may be called there; let a handler note what it \
@@ -133,16 +136,16 @@ pub(crate) fn enter() -> Result<Held> {
     }
 }
 
-/// Run `work` in the engine if this thread can enter at no cost; `None` sends the caller the
+/// Runs `work` in the engine if the lock is biased to this thread. `None` sends the caller the
 /// long way round, which also finds out why.
 #[inline(always)]
-pub(crate) fn quick<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R> {
-    PROCESS.quick(|process| process.as_mut().and_then(work))?
+pub(crate) fn as_owner<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R> {
+    PROCESS.as_owner(|process| process.as_mut().and_then(work))?
 }
 
-/// The engine, if this thread can enter at no cost and it is running. As [`quick`], for the very shortest paths: what is done inside
+/// Goes into the engine, if it is running and the lock can be had in this way at no cost ([`fast`](crate::fast)). What is done inside
 /// becomes part of the caller's code, where a function of its own would cost it a dozen stores.
-macro_rules! inside_or {
+macro_rules! enter_or {
     ($enter:ident, $process:ident, $otherwise:expr) => {
         let mut inside = $crate::state::PROCESS.$enter();
         let running = inside.as_mut().and_then(|inside| inside.as_mut());
@@ -152,16 +155,16 @@ macro_rules! inside_or {
         };
     };
 }
-pub(crate) use inside_or;
+pub(crate) use enter_or;
 
 impl Process {
-    /// Is this a rank of the world? Then it is that of the peer `first + rank`, and the context is 0.
+    /// Returns whether this is a rank of the world: then it is that of the peer `first + rank`, and the context is 0.
     #[inline(always)]
     pub(crate) fn is_world_rank(&self, group: GroupId, rank: i32) -> bool {
         group == GroupId::WORLD && self.engine.is_open_rank(rank)
     }
 
-    /// Peer and context of a rank. `None`: there is no such rank, no such group, or it is revoked.
+    /// Returns peer and context of a rank. `None`: there is no such rank, no such group, or it is revoked.
     #[inline(always)]
     pub(crate) fn address_now(&self, group: GroupId, rank: i32) -> Option<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -175,7 +178,7 @@ impl Process {
         Some((group.open_peer(rank)?, group.context))
     }
 
-    /// Context of the messages of a group that is not revoked.
+    /// Returns the context of the messages of a group that is not revoked.
     #[inline(always)]
     pub(crate) fn context(&self, group: GroupId) -> Result<u32> {
         if let Some(context) = group.channel() {
@@ -188,7 +191,7 @@ impl Process {
         }
     }
 
-    /// Peer and context of a rank, in a group that is not revoked. A member that is reported dead is the error `Dead`.
+    /// Returns peer and context of a rank, in a group that is not revoked. A member that is reported dead is the error `Dead`.
     #[inline(always)]
     pub(crate) fn address(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -197,7 +200,7 @@ impl Process {
         self.address_slowly(group, rank)
     }
 
-    /// The peer of a rank, in any group.
+    /// Returns the peer of a rank, in any group.
     pub(crate) fn peer(&self, group: GroupId, rank: i32) -> Result<Peer> {
         let found = u32::try_from(rank)
             .ok()
@@ -212,7 +215,7 @@ impl Process {
         found.unwrap_or(Err(Error::Task(rank as i64)))
     }
 
-    /// Nothing is done in a group that is revoked, with nobody either.
+    /// Fails if the group is revoked: nothing is done in it, with nobody either.
     pub(crate) fn check_open(&self, group: GroupId) -> Result<()> {
         match self.engine.is_revoked(group) {
             Ok(true) => Err(Error::Revoked),
@@ -241,7 +244,7 @@ impl Process {
         }
     }
 
-    /// With its source as a rank of its group.
+    /// Returns a status with its source as a rank of its group.
     #[inline(always)]
     pub(crate) fn in_ranks(&self, mut status: Status) -> Status {
         if status.context >= 2 || self.first > 0 {
@@ -250,7 +253,7 @@ impl Process {
         status
     }
 
-    /// A call that does not wait has looked, and `found` something or not. A caller that looks in vain again and
+    /// Notes that a call that does not wait has looked, and `found` something or not. A caller that looks in vain again and
     /// again is as good as blocked: others may be waiting for it to take in what they send.
     #[inline(always)]
     pub(crate) fn looked(&mut self, found: bool) {
@@ -282,7 +285,7 @@ impl Process {
         }
     }
 
-    /// Have a request's completion call back.
+    /// Has a request's completion call back.
     pub(crate) fn call_back(&mut self, handle: Handle, callback: Callback) -> Result<()> {
         let number = self.next_callback;
         self.engine.on_complete(handle, number)?;
@@ -387,7 +390,7 @@ pub(crate) fn run_callbacks() -> Result<()> {
     call_back(held).map(|_| ())
 }
 
-/// Get out what a call has left behind, in place of the task's next one. Callbacks are left to that.
+/// Gets out what a call has left behind, in place of the task's next one. Callbacks are left to that.
 pub(crate) fn go_on() {
     let mut place = PROCESS.visit();
     let Some(process) = place.as_deref_mut().and_then(Option::as_mut) else {
@@ -395,7 +398,7 @@ pub(crate) fn go_on() {
     };
     // A thread that sleeps in a call does it, and must not miss an arrival.
     match SLEEPERS.load(Ordering::SeqCst) {
-        0 => process.engine.transport.go_on(),
+        0 => process.engine.transport_mut().go_on(),
         _ => process.wake_sleepers(),
     }
     process.report_reaches();

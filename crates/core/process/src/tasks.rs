@@ -5,7 +5,8 @@ use regatta_wire::control::{
     Ask, GroupInfo, HostInfo, Manner, NameInfo, Output, Route, Spawn, TaskInfo, Tell, What, Why,
 };
 
-use crate::launcher::{Watch, ask, ask_to_watch};
+use crate::launcher::{ask, ask_to_watch};
+use crate::launcher_socket::Watch;
 use crate::state::enter;
 
 /// Tasks that were to be started: the number of each, or why it was not started; and the first reason as a sentence.

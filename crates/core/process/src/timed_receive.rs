@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use regatta_engine::{Attempt, Error, GroupId, Peer, Result, Select, Status, TagSelect};
+use regatta_engine::{Attempt, Error, GroupId, Peer, Result, Select, Status, TagSelect, Upkeep};
 use regatta_memory::views::Views;
 
-use crate::message::{ANY, POLLS_BEFORE_REQUEST, just, selection, wait_or_forget};
-use crate::state::{Held, Process, enter, enter_to_look, quick};
+use crate::fast::POLLS_BEFORE_REQUEST;
+use crate::message::{ANY, just, selection, wait_or_forget};
+use crate::state::{Held, Process, as_owner, enter, enter_to_look};
 use crate::wait::{Awaited, MAX_SLEEP, wait_for};
 
 /// The messages that have come.
@@ -20,17 +21,17 @@ pub enum Came {
     Nothing,
 }
 
-/// Receive a small message that is there, or comes soon if `waits`: its source, tag and length. Source and tag may be any. `None`:
-/// nothing has happened; another receive waits for it or says why not.
+/// Receives a small message that is there, or comes soon if `waits`, by a fast path ([`fast`](crate::fast)). Source and tag may be any. Returns the
+/// message's source, tag and length.
 #[inline(always)]
-pub fn receive_fitting_alone(
+pub fn try_receive_any_as_owner(
     into: &Views,
     from: i32,
     tag: i32,
     group: GroupId,
     waits: bool,
 ) -> Option<(i32, i32, usize)> {
-    quick(|process| {
+    as_owner(|process| {
         let (source, context) = select_now(process, from, group)?;
         if tag < ANY {
             return None;
@@ -43,10 +44,7 @@ pub fn receive_fitting_alone(
             1
         };
         for look in 0..looks {
-            match process
-                .engine
-                .receive_any_now(source, context, wanted, into)
-            {
+            match process.engine.poll_any(source, context, wanted, into) {
                 Attempt::Received(source, tag, length) => {
                     process.last_source = source;
                     return Some((rank_now(process, source, group), tag, length));
@@ -62,7 +60,7 @@ pub fn receive_fitting_alone(
     })
 }
 
-/// Source (`None`: any) and context of a receive. Where members may have died, a receive from any needs a closer look.
+/// Returns source (`None`: any) and context of a receive. Where members may have died, a receive from any needs a closer look.
 #[inline(always)]
 fn select_now(process: &Process, from: i32, group: GroupId) -> Option<(Option<Peer>, u32)> {
     if from != ANY {
@@ -89,7 +87,7 @@ fn rank_now(process: &Process, source: Peer, group: GroupId) -> i32 {
     rank.map_or(source as i32, |rank| rank as i32)
 }
 
-/// Receive a message that fits, within this time (`None`: however long it takes).
+/// Receives a message that fits, within this time (`None`: however long it takes).
 #[inline(never)]
 pub fn receive_within(
     into: Views,
@@ -100,7 +98,7 @@ pub fn receive_within(
 ) -> Result<(Came, Option<Error>)> {
     let mut held = enter()?;
     let select = selection(&held, group, from, tag)?;
-    // One that was too long for `receive_fitting_alone` is there already: it is received without a look at the clock.
+    // One that was too long for `try_receive_any_as_owner` is there already: it is received without a look at the clock.
     if patience != Some(Duration::ZERO) {
         held.engine.progress();
         if let Some(status) = held.engine.probe(&select)? {
@@ -111,7 +109,7 @@ pub fn receive_within(
     loop {
         let found = match patience {
             Some(Duration::ZERO) => {
-                enter()?.engine.transport.look_everywhere();
+                enter()?.engine.transport_mut().look_everywhere();
                 crate::message::probe_now(from, tag, group)?.is_some()
             }
             patience => wait_for(Probe {
@@ -143,7 +141,7 @@ fn receive_seen(mut held: Held, seen: Status, into: Views) -> Result<(Came, Opti
     Ok((Came::Whole(status), error))
 }
 
-/// Receive a message that fits and has been passed over: it came before one that has been received since, or before the launcher's
+/// Receives a message that fits and has been passed over: it came before one that has been received since, or before the launcher's
 /// last answer. Neither waits nor takes in anything.
 #[inline(never)]
 pub fn receive_passed(
@@ -172,12 +170,12 @@ pub fn pass_over() -> Result<()> {
     Ok(())
 }
 
-/// The channel, among these, with the waiting message that came first: its place in the list.
+/// Returns the place in the list of the channel whose waiting message came first.
 pub fn first_arrived(groups: impl Iterator<Item = GroupId>) -> Result<Option<usize>> {
     let mut held = enter_to_look()?;
     let contexts: Result<Vec<u32>> = groups.map(|group| held.context(group)).collect();
     let contexts = contexts?;
-    held.engine.transport.look_everywhere();
+    held.engine.transport_mut().look_everywhere();
     let moved = held.handle_news();
     let found = held.engine.first_arrived(&contexts);
     held.looked(moved || found.is_some());
@@ -193,6 +191,7 @@ struct Probe {
 impl Awaited for Probe {
     type Output = bool;
     const PROGRESSES: bool = false;
+    const INTERRUPTIBLE: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<bool>> {
         let found = process.engine.probe(&self.select)?.is_some();

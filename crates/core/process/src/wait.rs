@@ -9,17 +9,17 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use regatta_engine::Result;
+use regatta_engine::{Result, Upkeep};
 use regatta_memory::uncancelled::Uncancelled;
 
+use crate::in_vain::HELP_AFTER;
+use crate::interrupt::Asked;
 use crate::linger::{Look, Stay};
-use crate::pace::{Manner, Watch};
+use crate::pace::{Manner, SPIN, Watch};
 use crate::state::{PROCESS, Process, SLEEPERS, enter};
 
 /// Number of polls between two reads of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 64;
-/// How long to poll when a core is to spare.
-pub(crate) const SPIN: Duration = Duration::from_micros(100);
 /// How long to yield before sleeping.
 const YIELD: Duration = Duration::from_micros(50);
 /// Yields in crowded jobs before sleeping. Tried with 32 tasks on 2 cores: a barrier takes the same
@@ -37,6 +37,8 @@ pub(crate) trait Awaited {
     const PROGRESSES: bool;
     /// Can something that has come, or a loss, end it without `poll` seeing that? Then `check` looks whenever something has moved.
     const HEEDS_MOVES: bool = false;
+    /// May the program end the wait (`rg_on_wait`)?
+    const INTERRUPTIBLE: bool = false;
     /// Look, cheaply. Called very often while spinning.
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>>;
     /// About to sleep, or awake again. False: another wake-up had been asked for until now, so a look must come before the
@@ -67,6 +69,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let mut idle_since = start;
     let (mut turns, mut looks) = (0u32, 0u32);
     let (mut watch, mut stay) = (Watch::default(), Stay::default());
+    let mut asked = Asked::begin(start);
     loop {
         let mut held = enter()?;
         if turns == 0 {
@@ -92,6 +95,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         if calls_back {
             crate::state::run_callbacks()?;
         }
+        if A::INTERRUPTIBLE && looks.is_multiple_of(64) && polled.is_no_output() {
+            asked.ask_now_and_then()?;
+        }
         match polled {
             Polled::Output(output) => return Ok(output),
             Polled::Moved => {
@@ -111,8 +117,12 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         watch.end(&mut enter()?.pace);
         let asleep = Instant::now();
-        if let Some(output) = sleep(&mut awaited)? {
+        let (found, rung) = sleep(&mut awaited)?;
+        if let Some(output) = found {
             return Ok(output);
+        }
+        if A::INTERRUPTIBLE && !rung {
+            asked.ask()?;
         }
         check(&mut awaited, &mut *enter()?, start.elapsed())?;
         // Just woken, so probably needed: look a few times before sleeping again. Not if nobody rang.
@@ -160,10 +170,6 @@ fn stays_awake<A: Awaited>(
     }
 }
 
-/// Waited so long, a task takes in large messages offered to it: their senders may be what it
-/// waits for.
-pub(crate) const HELP_AFTER: Duration = Duration::from_millis(1);
-
 fn check<A: Awaited>(awaited: &mut A, process: &mut Process, waited: Duration) -> Result<()> {
     if waited >= HELP_AFTER {
         process.engine.take_in_offers();
@@ -178,6 +184,10 @@ enum Polled<T> {
 }
 
 impl<T> Polled<T> {
+    fn is_no_output(&self) -> bool {
+        !matches!(self, Polled::Output(_))
+    }
+
     #[inline(always)]
     fn look(&self) -> Look {
         match self {
@@ -216,7 +226,7 @@ fn poll_some<A: Awaited>(
 /// The look before the sleep. Frames of other hosts ring from here on; not before, or a ring for frames that this look leaves
 /// would be heard by nobody.
 fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polled<A::Output>> {
-    process.engine.transport.look_everywhere();
+    process.engine.transport_mut().look_everywhere();
     let polled = poll_some(awaited, process, 1)?;
     if !matches!(polled, Polled::Nothing) {
         return Ok(polled);
@@ -225,12 +235,13 @@ fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polle
     if !awaited.announce(process, true) {
         return Ok(Polled::Moved);
     }
-    process.engine.transport.arm();
+    process.engine.transport_mut().arm();
     Ok(polled)
 }
 
-/// Sleep until something rings. The last look happens after the sleep has been announced.
-fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
+/// Sleep until something rings. The last look happens after the sleep has been announced. Returns what it has found, and whether
+/// there was more to the end of the sleep than its limit or a signal.
+fn sleep<A: Awaited>(awaited: &mut A) -> Result<(Option<A::Output>, bool)> {
     let mut held = enter()?;
     let job = held.job.clone();
     let often = held.pace.manner() == Manner::Sleep;
@@ -245,7 +256,7 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     let bell = job.bell(me);
     let patience = awaited.patience();
     let mut last = Ok(Polled::Nothing);
-    bell.sleep(fencing, Some(patience), || {
+    let rung = bell.sleep(fencing, Some(patience), || {
         last = enter().and_then(|mut held| last_look(awaited, &mut held));
         !matches!(last, Ok(Polled::Nothing))
     });
@@ -255,8 +266,8 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     }
     awaited.announce(&mut *enter()?, false);
     match last? {
-        Polled::Output(output) => Ok(Some(output)),
-        _ => Ok(None),
+        Polled::Output(output) => Ok((Some(output), rung)),
+        _ => Ok((None, rung)),
     }
 }
 

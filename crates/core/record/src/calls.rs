@@ -1,4 +1,7 @@
-//! The functions of `regatta.h` that are recorded, and what the time in them is called.
+//! The functions of `regatta.h` that are recorded, what the time in them is called, and what else is noted of them.
+//!
+//! The header says of each function all but this. The recorder is made of both, and its build ends if a function of the header
+//! is in no list here.
 
 /// Purpose of a call, to which the time in it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +38,37 @@ impl Kind {
             Kind::Other => "other",
         }
     }
+}
+
+/// What is noted of a call beside its time. Names are those of parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Nothing.
+    Time,
+    /// A message to `to`: `len` bytes, or those of `views`.
+    Sent,
+    /// The message that `status` is of, also one that is too long for the buffer; and the one sent, if the call sends as well.
+    Received,
+    /// The message that `status` is of. One that is too long is not received.
+    ReceivedIfFits,
+    /// A receive whose message is noted when `request` is complete.
+    Begun,
+    /// The message that a probe has taken out of matching, whose receive is noted later.
+    Found,
+    /// Whether it has found anything (`found` or `done`): loops of looks would fill the events.
+    Looked,
+    /// It is no event: programs call it again and again.
+    Quiet,
+    /// The bytes of this task's that are in it: `len`, or `count` elements.
+    Bytes,
+    /// Likewise, where members have parts: `lens`, `in_lens`, `counts`, or `len` or `count` for each of them.
+    BytesByMember,
+    /// The process has become a task.
+    Joined,
+    /// The task has left.
+    Left,
+    /// What the recorder's own function for it notes.
+    Own,
 }
 
 /// The number of a function: its place in [`CALLS`].
@@ -78,131 +112,69 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && at == a.len()
 }
 
-/// All that are recorded, in the order of their numbers. Others return at once, and are left alone.
-pub const CALLS: &[(&str, Kind)] = &[
-    ("rg_send", Kind::Send),
-    ("rg_ssend", Kind::Send),
-    ("rg_rsend", Kind::Send),
-    ("rg_bsend", Kind::Send),
-    ("rg_isend", Kind::Send),
-    ("rg_issend", Kind::Send),
-    ("rg_irsend", Kind::Send),
-    ("rg_sendv", Kind::Send),
-    ("rg_bsendv", Kind::Send),
-    ("rg_isendv", Kind::Send),
-    ("rg_loan_send", Kind::Send),
-    ("rg_loan_share", Kind::Send),
-    ("rg_recv", Kind::Receive),
-    ("rg_recv_within", Kind::Receive),
-    ("rg_recv_passed", Kind::Receive),
-    ("rg_recv_masked", Kind::Receive),
-    ("rg_recvv", Kind::Receive),
-    ("rg_irecv", Kind::Receive),
-    ("rg_irecv_masked", Kind::Receive),
-    ("rg_irecvv", Kind::Receive),
-    ("rg_mrecv", Kind::Receive),
-    ("rg_mrecvv", Kind::Receive),
-    ("rg_imrecv", Kind::Receive),
-    ("rg_imrecvv", Kind::Receive),
-    ("rg_sendrecv", Kind::Receive),
-    ("rg_loan_recv", Kind::Receive),
-    ("rg_loan_open", Kind::Receive),
-    ("rg_wait", Kind::Wait),
-    ("rg_test", Kind::Wait),
-    ("rg_waitall", Kind::Wait),
-    ("rg_waitany", Kind::Wait),
-    ("rg_testall", Kind::Wait),
-    ("rg_testany", Kind::Wait),
-    ("rg_probe", Kind::Wait),
-    ("rg_iprobe", Kind::Wait),
-    ("rg_mprobe", Kind::Wait),
-    ("rg_improbe", Kind::Wait),
-    ("rg_look", Kind::Wait),
-    ("rg_first_arrived", Kind::Wait),
-    ("rg_pass_over", Kind::Wait),
-    ("rg_cancel", Kind::Wait),
-    ("rg_on_complete", Kind::Wait),
-    ("rg_progress", Kind::Wait),
-    ("rg_clear_fd", Kind::Wait),
-    ("rg_raise_fd", Kind::Wait),
-    ("rg_barrier", Kind::Collective),
-    ("rg_broadcast", Kind::Collective),
-    ("rg_reduce", Kind::Collective),
-    ("rg_allreduce", Kind::Collective),
-    ("rg_scan", Kind::Collective),
-    ("rg_exscan", Kind::Collective),
-    ("rg_reduce_scatter", Kind::Collective),
-    ("rg_gather", Kind::Collective),
-    ("rg_gatherv", Kind::Collective),
-    ("rg_scatter", Kind::Collective),
-    ("rg_scatterv", Kind::Collective),
-    ("rg_allgather", Kind::Collective),
-    ("rg_allgatherv", Kind::Collective),
-    ("rg_alltoall", Kind::Collective),
-    ("rg_alltoallv", Kind::Collective),
-    ("rg_ibarrier", Kind::Collective),
-    ("rg_ibroadcast", Kind::Collective),
-    ("rg_ireduce", Kind::Collective),
-    ("rg_iallreduce", Kind::Collective),
-    ("rg_iscan", Kind::Collective),
-    ("rg_iexscan", Kind::Collective),
-    ("rg_ireduce_scatter", Kind::Collective),
-    ("rg_igather", Kind::Collective),
-    ("rg_igatherv", Kind::Collective),
-    ("rg_iscatter", Kind::Collective),
-    ("rg_iscatterv", Kind::Collective),
-    ("rg_iallgather", Kind::Collective),
-    ("rg_iallgatherv", Kind::Collective),
-    ("rg_ialltoall", Kind::Collective),
-    ("rg_ialltoallv", Kind::Collective),
-    ("rg_group_dup", Kind::Collective),
-    ("rg_group_select", Kind::Collective),
-    ("rg_igroup_dup", Kind::Collective),
-    ("rg_group_select_tagged", Kind::Collective),
-    ("rg_group_split", Kind::Collective),
-    ("rg_group_shrink", Kind::Collective),
-    ("rg_group_free", Kind::Collective),
-    ("rg_agree", Kind::Collective),
-    ("rg_iagree", Kind::Collective),
-    ("rg_meet", Kind::Collective),
-    ("rg_meet_members", Kind::Collective),
-    ("rg_init", Kind::Other),
-    ("rg_finalize", Kind::Other),
-    ("rg_may_end", Kind::Other),
-    ("rg_enter", Kind::Other),
-    ("rg_halt", Kind::Other),
-    ("rg_abort", Kind::Other),
-    ("rg_loan", Kind::Other),
-    ("rg_loan_free", Kind::Other),
-    ("rg_loan_close", Kind::Other),
-    ("rg_acknowledge_dead", Kind::Other),
-    ("rg_group_revoke", Kind::Other),
-    ("rg_group_tie", Kind::Other),
-    ("rg_group_tolerate_left", Kind::Other),
-    ("rg_spawn", Kind::Other),
-    ("rg_signal", Kind::Other),
-    ("rg_kill", Kind::Other),
-    ("rg_tasks", Kind::Other),
-    ("rg_hosts", Kind::Other),
-    ("rg_clock", Kind::Other),
-    ("rg_add_hosts", Kind::Other),
-    ("rg_remove_hosts", Kind::Other),
-    ("rg_add_host_file", Kind::Other),
-    ("rg_start_others", Kind::Other),
-    ("rg_has_ended", Kind::Other),
-    ("rg_begin_hosting", Kind::Other),
-    ("rg_end_hosting", Kind::Other),
-    ("rg_hosts_started", Kind::Other),
-    ("rg_notify", Kind::Other),
-    ("rg_notify_cancel", Kind::Other),
-    ("rg_put", Kind::Other),
-    ("rg_get", Kind::Other),
-    ("rg_add", Kind::Other),
-    ("rg_delete", Kind::Other),
-    ("rg_names", Kind::Other),
-    ("rg_join", Kind::Other),
-    ("rg_leave", Kind::Other),
-    ("rg_members", Kind::Other),
-    ("rg_named_groups", Kind::Other),
-    ("rg_waiting", Kind::Other),
+macro_rules! calls {
+    ($($kind:ident $note:ident: $($name:ident)*;)*) => {
+        /// All that are recorded, in the order of their numbers.
+        pub const CALLS: &[(&str, Kind, Note)] =
+            &[$($((stringify!($name), Kind::$kind, Note::$note),)*)*];
+    };
+}
+
+calls! {
+    Send Sent: rg_send rg_ssend rg_rsend rg_bsend rg_isend rg_issend rg_irsend rg_sendv rg_bsendv rg_isendv rg_loan_send;
+    Send Time: rg_loan_share;
+    Receive Received: rg_recv rg_recv_masked rg_recvv rg_mrecv rg_mrecvv rg_sendrecv rg_loan_recv;
+    Receive ReceivedIfFits: rg_recv_within rg_recv_passed;
+    Receive Begun: rg_irecv rg_irecv_masked rg_irecvv rg_imrecv rg_imrecvv;
+    Receive Bytes: rg_loan_open;
+    Wait Own: rg_wait rg_test rg_waitall rg_waitany rg_testall rg_testany rg_on_complete;
+    Wait Looked: rg_iprobe rg_look;
+    Wait Found: rg_mprobe rg_improbe;
+    Wait Quiet: rg_progress rg_clear_fd rg_raise_fd;
+    Wait Time: rg_probe rg_first_arrived rg_pass_over rg_cancel;
+    Collective Time: rg_barrier rg_ibarrier;
+    Collective Bytes: rg_broadcast rg_reduce rg_allreduce rg_scan rg_exscan;
+    Collective Bytes: rg_gather rg_gatherv rg_scatter rg_scatterv rg_allgather;
+    Collective BytesByMember: rg_allgatherv rg_alltoall rg_alltoallv rg_reduce_scatter rg_reduce_scatter_block;
+    Collective Bytes: rg_ibroadcast rg_ireduce rg_iallreduce rg_iscan rg_iexscan;
+    Collective Bytes: rg_igather rg_igatherv rg_iscatter rg_iscatterv rg_iallgather;
+    Collective BytesByMember: rg_iallgatherv rg_ialltoall rg_ialltoallv rg_ireduce_scatter rg_ireduce_scatter_block;
+    Collective Time: rg_group_dup rg_igroup_dup rg_group_select rg_group_select_tagged rg_igroup_select rg_group_split rg_group_shrink;
+    Collective Time: rg_group_free rg_agree rg_iagree rg_meet rg_meet_members;
+    Other Joined: rg_init rg_enter;
+    Other Left: rg_finalize;
+    Other Time: rg_may_end rg_halt rg_abort rg_loan rg_loan_free rg_loan_close;
+    Other Time: rg_acknowledge_dead rg_group_revoke rg_group_tie rg_group_tolerate_left;
+    Other Time: rg_spawn rg_signal rg_kill rg_tasks rg_hosts rg_clock rg_add_hosts rg_remove_hosts rg_add_host_file;
+    Other Time: rg_start_others rg_has_ended rg_begin_hosting rg_end_hosting rg_hosts_started rg_notify rg_notify_cancel;
+    Other Bytes: rg_put;
+    Other Time: rg_get rg_add rg_delete rg_names rg_join rg_leave rg_members rg_named_groups rg_waiting;
+}
+
+/// Those that are not: they return at once, and tell a program what it is told anyway. The last three have functions of the
+/// recorder's, which libregatta.so has only for programs that are not profiled.
+pub const LEFT_ALONE: [&str; 23] = [
+    "rg_dead",
+    "rg_fd",
+    "rg_group_is_revoked",
+    "rg_host_of",
+    "rg_initialized",
+    "rg_last_error",
+    "rg_last_error_task",
+    "rg_op_create",
+    "rg_on_wait",
+    "rg_op_free",
+    "rg_parent",
+    "rg_path",
+    "rg_rank",
+    "rg_rank_of",
+    "rg_size",
+    "rg_strerror",
+    "rg_tid",
+    "rg_tid_of",
+    "rg_time",
+    "rg_version",
+    "rg_mark",
+    "rg_profile",
+    "rg_toggle",
 ];

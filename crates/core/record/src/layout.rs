@@ -1,12 +1,12 @@
 //! Positions, in words.
 
 /// The first word of a record, with the version of the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"RGprof01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"RGprof03");
 
 /// Threads of a task that are recorded at the same time. Calls of further ones are counted, and no more.
 pub const THREADS: usize = 16;
 /// Room for functions of `regatta.h`.
-pub const CALL_SLOTS: usize = 128;
+pub const CALL_SLOTS: usize = 160;
 /// Peers of a thread that are told apart; the rest is one more.
 pub const PEERS: usize = 256;
 /// Classes of lengths: 0, 1, 2, up to 4, up to 8, ...

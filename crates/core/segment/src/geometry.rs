@@ -10,7 +10,7 @@ pub struct Geometry {
     pub payload_buffer: u32,
     /// May rings get a wide payload buffer, and pipes be used whole? 1: yes.
     pub wide: u32,
-    /// Data bytes per pipe.
+    /// Data bytes of the largest pipe.
     pub pipe: u32,
     /// Unmatched large messages a task may have in pipes of its own.
     pub pipes: u32,
@@ -18,6 +18,12 @@ pub struct Geometry {
 
 /// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
 pub const NARROW_PIPE: u32 = 256 << 10;
+
+/// The smallest pipe, in bytes of data.
+const SMALL_PIPE: u32 = 64 << 10;
+
+/// How many sizes of pipes there are.
+pub const PIPE_SIZES: usize = 4;
 
 /// A geometry for each size of job.
 pub(crate) const CLASSES: [Geometry; 4] = [
@@ -56,9 +62,51 @@ impl Geometry {
         CLASSES[class_for(tasks) as usize]
     }
 
+    /// Data bytes of the pipes of each size. Memory of pipes that nobody has used yet costs a message more than its copies, so a message takes the
+    /// smallest that serves it.
+    pub fn pipe_sizes(&self) -> [u32; PIPE_SIZES] {
+        [
+            self.pipe.min(SMALL_PIPE),
+            self.pipe.min(2 * SMALL_PIPE),
+            self.pipe.min(NARROW_PIPE),
+            self.pipe,
+        ]
+    }
+
+    /// Returns the index of the smallest size with at least so many bytes of data, or of the largest.
+    pub fn pipe_size_for(&self, bytes: u64) -> usize {
+        let sizes = self.pipe_sizes();
+        let found = sizes.iter().position(|&size| u64::from(size) >= bytes);
+        found.unwrap_or(PIPE_SIZES - 1)
+    }
+
     /// The longest message that goes through a ring's payload buffer whole: a quarter of that. A wide one takes
     /// [`WIDE_EAGER`](crate::ring_memory::WIDE_EAGER).
     pub const fn eager_limit(&self) -> usize {
         self.payload_buffer as usize / 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_takes_the_smallest_pipe_that_holds_it() {
+        for geometry in CLASSES {
+            let sizes = geometry.pipe_sizes();
+            assert!(sizes.is_sorted() && sizes[PIPE_SIZES - 1] == geometry.pipe);
+            for bytes in [0, 1, 65_536, 65_537, 131_072, 131_073, 1 << 20, u64::MAX] {
+                let taken = sizes[geometry.pipe_size_for(bytes)];
+                assert!(u64::from(taken) >= bytes || taken == geometry.pipe);
+                let smaller = sizes.iter().filter(|&&size| size < taken);
+                assert!(smaller.into_iter().all(|&size| u64::from(size) < bytes));
+            }
+            // A pipe goes back to the pool that it was taken from.
+            for size in 0..PIPE_SIZES {
+                let back = geometry.pipe_size_for(sizes[size].into());
+                assert_eq!(sizes[back], sizes[size]);
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer::{self, CollectiveBuffer};
 use crate::free_collective_buffers::FreeCollectiveBuffers;
-pub use crate::geometry::{Geometry, NARROW_PIPE};
+pub use crate::geometry::{Geometry, NARROW_PIPE, PIPE_SIZES};
 pub use crate::job_error::JobError;
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;
@@ -42,7 +42,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 19;
+pub const VERSION: u32 = 21;
 
 /// Maximum number of tasks of a job, from its first to its last.
 pub const MAX_TASKS: u32 = 1 << 16;
@@ -446,11 +446,13 @@ impl Job {
         &self.slot(rank).shown.0.looks
     }
 
-    pub(crate) fn free_pipes(&self) -> &Stack {
+    /// The free pipes of each size.
+    pub(crate) fn free_pipes(&self) -> &[Stack; PIPE_SIZES] {
         &self.header().pool.0
     }
 
-    pub(crate) fn pipes(&self) -> &List {
+    /// All pipes of each size.
+    pub(crate) fn pipes(&self) -> &[List; PIPE_SIZES] {
         &self.header().pipes_made.0
     }
 
@@ -482,7 +484,7 @@ impl Job {
     pub fn free_collective_buffers(&self) -> FreeCollectiveBuffers<'_> {
         FreeCollectiveBuffers {
             segment: &self.segment,
-            stacks: &self.header().collective_buffers.0,
+            buffers: &self.header().collective_buffers.0,
         }
     }
 

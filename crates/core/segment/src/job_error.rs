@@ -41,24 +41,19 @@ impl fmt::Display for JobError {
             ),
             JobError::Memory(error) => write!(
                 f,
-                "shared memory could not be reserved: {error}. Start fewer tasks, or raise the \
-                 memory limit"
+                "shared memory could not be reserved: {error}. Start fewer tasks, or raise the memory limit"
             ),
             JobError::JoinToken(what) => write!(
                 f,
-                "the launcher's join token (REGATTA_JOB) is of no use: {what}. Was the program \
-                 started in a way that closes inherited files? Start it by `regatta run`. Did a program of this job start it as a \
-                 process of its own? Start it without REGATTA_JOB in its environment"
+                "the launcher's join token (REGATTA_JOB) is of no use: {what}. Was the program started in a way that closes inherited files? Start it by `regatta run`. Did a program of this job start it as a process of its own? Start it without REGATTA_JOB in its environment"
             ),
             JobError::Version { launcher } => write!(
                 f,
-                "the launcher speaks version {launcher} of the job protocol and this library \
-                 version {VERSION}; install both from the same release of Regatta"
+                "the launcher speaks version {launcher} of the job protocol and this library version {VERSION}; install both from the same release of Regatta"
             ),
             JobError::Taken { rank, pid } => write!(
                 f,
-                "rank {rank} of this job already belongs to process {pid}; a task's child cannot \
-                 join as well"
+                "rank {rank} of this job already belongs to process {pid}; a task's child cannot join as well"
             ),
             JobError::Corrupt(corrupt) => write!(
                 f,

@@ -15,6 +15,7 @@ fn layout() -> String {
         ring_memory::POSITIONS_LAYOUT,
         ring_marks::LAYOUT,
         free_collective_buffers::LAYOUT,
+        free_collective_buffers::BUFFERS_LAYOUT,
         collective_buffer::CONTRIBUTION_LAYOUT,
         collective_buffer::LAYOUT,
     ];
@@ -23,7 +24,11 @@ fn layout() -> String {
         let _ = write!(text, "{one}");
     }
     for (class, geometry) in CLASSES.iter().enumerate() {
-        let _ = writeln!(text, "class {class}: {geometry:?}");
+        let _ = writeln!(
+            text,
+            "class {class}: {geometry:?}, pipes of {:?}",
+            geometry.pipe_sizes()
+        );
     }
     for kind in (0..=u8::MAX).filter_map(regatta_wire::Kind::from_byte) {
         let _ = writeln!(text, "frame {}: {kind:?}", kind as u8);
@@ -44,7 +49,7 @@ fn advice(written: &str, now: &str) -> Option<&'static str> {
     match (written == now, version(written) == version(now)) {
         (true, _) => None,
         (false, true) => Some(
-            "What lies in the segment has changed, and VERSION in job.rs has not. A launcher and a \
+            "What lies in the segment has changed, and VERSION in crates/core/segment/src/job.rs has not. A launcher and a \
              library that differ in this would misread each other: raise VERSION.",
         ),
         (false, false) => Some(

@@ -6,7 +6,7 @@
 use std::io;
 
 use regatta_memory::making::Maker;
-use regatta_memory::pipe::{Message, Pipe, Pool};
+use regatta_memory::pipe::{CONTROL, Message, Pipe, Pool};
 
 use crate::job::Job;
 use crate::{loan_blocks, ring_memory};
@@ -19,19 +19,20 @@ pub(crate) const PIPE: u8 = 2;
 pub(crate) const BLOCK: u8 = 3;
 
 impl Job {
-    /// The pipes of this host.
-    pub fn pool(&self) -> Pool<'_> {
-        let pipe = self.geometry().pipe as usize;
-        Pool::new(self.segment(), self.free_pipes(), self.pipes(), pipe)
+    /// The pipes of this host of one size, by its index in `Geometry::pipe_sizes`.
+    pub fn pool(&self, size: usize) -> Pool<'_> {
+        let bytes = self.geometry().pipe_sizes()[size] as usize;
+        let (free, made) = (&self.free_pipes()[size], &self.pipes()[size]);
+        Pool::new(self.segment(), free, made, bytes)
     }
 
-    /// A new pipe between two tasks, made by task `me`, which is one of them.
-    pub fn make_pipe(&self, me: u32, message: Message) -> io::Result<Pipe> {
+    /// Makes a pipe of one size between two tasks for task `me`, which is one of them.
+    pub fn make_pipe(&self, me: u32, size: usize, message: Message) -> io::Result<Pipe> {
         let maker = Maker {
             task: me,
             kind: PIPE,
         };
-        self.pool().make(maker, message)
+        self.pool(size).make(maker, message)
     }
 
     /// A task's process has ended: nothing of what it made remains outside the lists.
@@ -41,7 +42,15 @@ impl Job {
         };
         match left.kind {
             RING => ring_memory::list_for_dead(self, left, task),
-            PIPE => self.pool().list_for_dead(left.start, task),
+            PIPE => {
+                let bytes = (left.end - left.start).saturating_sub(CONTROL as u64);
+                let sizes = self.geometry().pipe_sizes().map(u64::from);
+                // Whole pages were taken, which are less than the next size.
+                if let Some(size) = sizes.into_iter().filter(|&size| size <= bytes).max() {
+                    let size = self.geometry().pipe_size_for(size);
+                    self.pool(size).list_for_dead(left.start, task);
+                }
+            }
             BLOCK => loan_blocks::list_for_dead(self.segment(), self.blocks(), left, task),
             // No task writes this.
             _ => {}
@@ -53,7 +62,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Cause, Geometry};
+    use crate::job::{Cause, Geometry, PIPE_SIZES};
     use crate::loan_blocks::{Around, LoanBlocks};
     use crate::ring_memory::RingMemory;
 
@@ -104,17 +113,19 @@ mod tests {
             length: 0,
             goes_on: false,
         };
-        let bytes = regatta_memory::pipe::CONTROL + (1 << 20);
+        const WHOLE: usize = PIPE_SIZES - 1;
+        let bytes = CONTROL + (1 << 20);
         comes_back(
             PIPE,
             bytes.next_multiple_of(4096),
             |job| {
-                job.pool().make(maker(1), message(1, 3)).unwrap();
+                job.pool(WHOLE).make(maker(1), message(1, 3)).unwrap();
             },
             |job| {
                 let gone = |peer| job.is_gone(peer);
-                let old = job.pool().adopt(&mut 0, message(0, 2), gone);
-                let _ = old.unwrap_or_else(|| job.pool().make(maker(0), message(0, 2)).unwrap());
+                let old = job.pool(WHOLE).adopt(&mut 0, message(0, 2), gone);
+                let _ =
+                    old.unwrap_or_else(|| job.pool(WHOLE).make(maker(0), message(0, 2)).unwrap());
             },
         );
     }

@@ -27,6 +27,8 @@ mod join_token;
 mod layout_tests;
 mod left;
 pub mod loan_blocks;
+#[cfg(test)]
+mod message_tests;
 pub mod place;
 pub mod ring_marks;
 pub mod ring_memory;

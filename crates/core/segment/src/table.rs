@@ -15,7 +15,8 @@ use regatta_memory::making::Making;
 use regatta_memory::segment::RESERVED_FRONT;
 use regatta_memory::stack::Stack;
 
-use crate::free_collective_buffers::SIZES;
+use crate::free_collective_buffers::Buffers;
+use crate::geometry::PIPE_SIZES;
 #[cfg(test)]
 use crate::job::{ASKS, IN_RING, MAX_TASKS, OVER};
 use crate::ring_marks::Marks;
@@ -58,13 +59,13 @@ pub(crate) struct Header {
     pub(crate) key: [AtomicU64; 4],
     /// Changes with the members of named groups, where the launcher is; 0 on other hosts.
     pub(crate) groups: AtomicU64,
-    /// Free pipes.
-    pub(crate) pool: Line<Stack>,
-    /// Collective buffers that have been left; see `free_collective_buffers`.
-    pub(crate) collective_buffers: Line<[Stack; SIZES]>,
-    /// All rings, and all pipes.
+    /// Free pipes of each size.
+    pub(crate) pool: Line<[Stack; PIPE_SIZES]>,
+    /// Collective buffers that have been made or left; see `free_collective_buffers`.
+    pub(crate) collective_buffers: Line<Buffers>,
+    /// All rings, and all pipes of each size.
     pub(crate) rings: Line<List>,
-    pub(crate) pipes_made: Line<List>,
+    pub(crate) pipes_made: Line<[List; PIPE_SIZES]>,
     /// Deaths and departures so far.
     pub(crate) losses: Line<Losses>,
     /// All blocks for loans; see `loan_blocks`.

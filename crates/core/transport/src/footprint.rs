@@ -12,14 +12,14 @@
 //! *Measure.* The sender times its own copies, and the receiver those that the sender asks it to time ([`Learner::read`]): stores past the caches cost the sender little and the
 //! receiver more, which then reads from memory. The sum of both counts. A member of a pair times its own stores alone, and takes the other's part as a share of them.
 //! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARM_UP_ROUNDS`] times the wide footprint before they count, because memory is
-//! slow the first time. Trials come after [`FIRST_TRIAL_BYTES`] bytes, then less and less often. Between trials the price is one
+//! slow the first time, and because each footprint leaves the caches in another state: the one before must not be what the next one is judged by. Trials come after [`FIRST_TRIAL_BYTES`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
 //! *Watchful.* Between trials a few copies are timed now and then ([`MIN_CHECK_INTERVAL_BYTES`]). If they cost much more or less than at the trial, a second look follows [`MIN_CHECK_INTERVAL_BYTES`] bytes later: after a pause the caches are those of another program, and copies cost more until they have been
 //! taken back, while a trial of messages of 4 MiB takes as long as ten of them. If that look agrees, the machine is another one now, as a virtual one is whose processors have been moved, and a trial begins. Stores past the caches cost the same on any machine, so in between them a few ordinary
 //! ones are timed ([`Learner::probes`]). Each alarm makes the watch rarer, and each quiet look more frequent again.
 //! *For good.* Once a task sees more tasks than cores, the learners that it has then stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
 //! copies next to whom is anybody's guess by then. So it is where there is no memory for a wide footprint.
-//! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB; a pipe has the memory of a wide one from the start; a pair's collective buffer keeps the 2 MiB of each member that has tried them. Only jobs of up to 8 tasks have wide
+//! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB; a pipe that a message of more than 256 KiB has taken has 1 MiB; a pair's collective buffer keeps the 2 MiB of each member that has tried them. Only jobs of up to 8 tasks have wide
 //! ones ([`Geometry`](regatta_segment::job::Geometry)), so that each task has seven such rings at most.
 //! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
 
@@ -68,6 +68,8 @@ const FOOTPRINTS: usize = 3;
 
 /// Traffic before the first trial, in bytes: less is not worth one.
 const FIRST_TRIAL_BYTES: u64 = 4 << 20;
+/// Traffic of messages longer than a narrow footprint before the first trial, in bytes.
+const FIRST_LONG_TRIAL_BYTES: u64 = 32 << 20;
 /// Traffic between two trials at first, in bytes; eight times as much after each that changed nothing, up to
 /// [`MAX_TRIAL_INTERVAL_BYTES`].
 const MIN_TRIAL_INTERVAL_BYTES: u64 = 256 << 20;
@@ -79,7 +81,7 @@ const MIN_CHECK_INTERVAL_BYTES: u64 = 8 << 20;
 const COPIES_PER_CHECK: usize = 7;
 /// A cost outside of these is not the one of the trial any more, in percent of it.
 const ALIKE: std::ops::RangeInclusive<u64> = 70..=140;
-/// Number of times the wide footprint is gone through before it is timed.
+/// Bytes that flow before a footprint is timed, in multiples of the wide one.
 const WARM_UP_ROUNDS: u64 = 2;
 /// Copies that a trial times with each footprint.
 const SAMPLES: usize = 31;
@@ -126,6 +128,8 @@ pub(crate) struct Learner {
     doubted: bool,
     /// This trial was made because copies cost something else.
     alarmed: bool,
+    /// The one in use is a guess that no trial has confirmed yet.
+    guessed: bool,
     /// The wide footprint, in bytes.
     wide: u64,
     /// Time for a KiB, of this trial.
@@ -156,11 +160,21 @@ impl Learner {
             watch: MIN_CHECK_INTERVAL_BYTES,
             doubted: false,
             alarmed: false,
+            guessed: false,
             wide,
             samples: Vec::new(),
             reads: Vec::new(),
             stores: [None; FOOTPRINTS],
             costs: [None; FOOTPRINTS],
+        }
+    }
+
+    /// Begins with the wide footprint, and tries others later: for messages that are longer than a narrow one. These are three times as fast
+    /// through a wide one on most machines, and a trial takes as long as ten of them.
+    pub(crate) fn begin_wide(&mut self) {
+        if self.stage != Stage::Fixed {
+            (self.now, self.kept, self.guessed) = (Wide, Wide, true);
+            self.left = FIRST_LONG_TRIAL_BYTES as i64;
         }
     }
 
@@ -271,11 +285,7 @@ impl Learner {
     fn warm(&mut self, footprint: Footprint) {
         self.now = footprint;
         self.stage = Stage::Warming;
-        // Memory of the others has been written before.
-        self.left = match footprint {
-            Wide => WARM_UP_ROUNDS * self.wide,
-            Narrow | NonTemporal => self.wide / 4,
-        } as i64;
+        self.left = (WARM_UP_ROUNDS * self.wide) as i64;
     }
 
     fn time(&mut self) {
@@ -337,6 +347,11 @@ impl Learner {
         let Some(best) = best else {
             return self.decide();
         };
+        // A narrow one leaves more of the caches to the program: a guess has to be better than that.
+        if self.guessed && cost(Narrow).is_some() {
+            self.kept = Narrow;
+        }
+        self.guessed = false;
         let worthwhile = match cost(self.kept) {
             Some(kept) => cost(best).is_some_and(|best| best * 100 <= kept * WORTHWHILE),
             // If no message went the way that is kept, they go another one.
@@ -385,6 +400,17 @@ mod tests {
 
     fn trying(wide: u64) -> Learner {
         Learner::new(wide, Policy::Learn)
+    }
+
+    /// The wide footprint that long messages begin with is kept where it is worthwhile, not where it is as good as a narrow one.
+    #[test]
+    fn a_guess_is_no_reason_to_stay() {
+        for (narrow, kept) in [(95, Narrow), (300, Wide)] {
+            let mut learner = trying(MIB);
+            learner.begin_wide();
+            flow(&mut learner, 256 * MIB, 256 << 10, costs(narrow, 100));
+            assert_eq!(learner.kept(), kept, "a narrow one costs {narrow} of 100");
+        }
     }
 
     /// Lets `bytes` flow in copies of `each`; a KiB costs what `cost` says of the footprint. The bytes that went through the wide one.

@@ -5,18 +5,17 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use regatta_engine::{Fault, Frames, Peer};
+use regatta_engine::{Fault, Peer};
 use regatta_memory::Corrupt;
 use regatta_memory::bell::Fencing;
 use regatta_memory::losses::Losses;
-use regatta_memory::ring::INLINE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::by_length::ByLength;
 use crate::footprint::Policy;
 use crate::opened_rings::Opened;
 use crate::shm_channel::{In, Out};
-use regatta_segment::job::{Job, NARROW_PIPE};
+use regatta_segment::job::{Job, NARROW_PIPE, PIPE_SIZES};
 use regatta_segment::loan_blocks::LoanBlocks;
 
 mod both_ways;
@@ -27,6 +26,7 @@ mod loans;
 mod lost_peers;
 mod peers;
 mod streams;
+mod upkeep;
 
 use both_ways::BothWays;
 use crossing::Crossing;
@@ -50,7 +50,7 @@ pub struct Shm {
     leaving: Vec<Peer>,
     /// Where the searches for rings and pipes that nobody uses any more go on.
     ring_cursor: u64,
-    pipe_cursor: u64,
+    pipe_cursors: [u64; PIPE_SIZES],
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
     /// How many bytes of pipes, by their offsets, are mapped in this process for sure.
@@ -89,7 +89,7 @@ impl Shm {
             pull: FxHashMap::default(),
             leaving: Vec::new(),
             ring_cursor: 0,
-            pipe_cursor: 0,
+            pipe_cursors: [0; PIPE_SIZES],
             pipes: 0,
             mapped: FxHashMap::default(),
             learners: pipe_learners(&job, Policy::Learn),
@@ -150,39 +150,6 @@ impl Shm {
             what: corrupt.what,
         }
     }
-
-    /// Look again whether there are more tasks than cores.
-    pub fn look_around(&mut self) {
-        self.crowded = self.job.is_crowded();
-        if self.crowded {
-            self.learners.stay_narrow();
-            self.outs.iter_mut().flatten().for_each(Out::stay_narrow);
-        }
-    }
-
-    /// The path messages to a peer take, and why; for people.
-    pub fn path(&mut self, peer: Peer) -> String {
-        if peer == self.me {
-            return "self: one copy inside the task".into();
-        }
-        let window = self.window(self.learners.short.kept()) >> 10;
-        let chosen = match self.learners.short.is_fixed() {
-            true => "",
-            false => " (so far; narrower and wider ones are tried out now and then)",
-        };
-        let pull = match self.pull(peer) {
-            Some(Pull::Yes) => "single copy by the kernel (CMA) when the sender is away",
-            Some(Pull::No) => {
-                "no single copy: the kernel refuses process_vm_readv between these tasks"
-            }
-            None => "whether there is a single copy shows when that task has joined",
-        };
-        format!(
-            "shm: up to {INLINE} bytes in one cache line; up to {} bytes through the pair's ring; \
-             larger ones through a pipe of {window} KiB{chosen}, both sides copying at once; {pull}",
-            self.eager_limit_to(peer),
-        )
-    }
 }
 
 /// So many pipes a task is taken to fill in turn with short messages, when all are to be warm; long ones are few at a time. With too few of them, the wide footprint of eager senders was measured on memory that
@@ -194,6 +161,7 @@ fn pipe_learners(job: &Job, policy: Policy) -> ByLength {
     let pipe = job.geometry().pipe as u64;
     let wide = [PIPES_AT_ONCE * pipe, pipe];
     let mut learners = ByLength::new(NARROW_PIPE as usize, wide, policy);
+    learners.long.begin_wide();
     if job.geometry().wide == 0 || job.is_crowded() {
         learners.stay_narrow();
     }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use regatta_engine::{Arrival, Peer};
+use regatta_engine::{Arrival, Peer, Polled};
 use regatta_memory::Corrupt;
 use regatta_memory::bell::Bell;
 use regatta_memory::copy::copy_line;
@@ -479,22 +479,21 @@ impl In {
         }
     }
 
-    /// If the front frame is an eager message with this context and tag and at most `into.len()`
-    /// bytes: copy it out and be done with it. Its length, and whether room was made known.
+    /// Looks at the front frame once; if it is an eager message with this context and tag and at most `into.len()`
+    /// bytes, copies it out and is done with it. Returns as well whether room was made known.
     #[inline(always)]
-    pub(crate) fn accept_matching(
-        &mut self,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<(usize, bool)> {
-        let (line, header) = self.consumer.peek(&self.memory).ok()??;
+    pub(crate) fn poll_matching(&mut self, context: u32, tag: i32, into: &Views) -> (Polled, bool) {
+        let (line, header) = match self.consumer.peek(&self.memory) {
+            Ok(Some(found)) => found,
+            Ok(None) => return (Polled::Nothing, false),
+            Err(_) => return (Polled::Other, false),
+        };
         let length = header.length as usize;
         let wanted = context as u64 | (tag as u32 as u64) << 32;
         // SAFETY: word 1 of a line inside the segment; written before the header was published.
         let head = unsafe { self.memory.word(line, 1).read() };
         if header.kind != Kind::Eager as u8 || head != wanted {
-            return None;
+            return (Polled::Other, false);
         }
         if let Views::Block(to, room) = *into
             && length <= INLINE
@@ -502,13 +501,14 @@ impl In {
         {
             // SAFETY: a block with so much room, and at most `INLINE` bytes of a line inside the segment.
             unsafe { copy_line(self.memory.inline_bytes(line), to, length) };
-            return Some((length, self.consumer.take(&self.memory)));
+            return (Polled::Received(length), self.consumer.take(&self.memory));
         }
         if length > into.len() || length > self.most(header) {
-            return None;
+            return (Polled::Other, false);
         }
         let room = self.copy_out(line, header, length, length, into);
-        Some((length, self.consumer.take(&self.memory) | room))
+        let made = self.consumer.take(&self.memory) | room;
+        (Polled::Received(length), made)
     }
 
     /// Copy `keep` of a payload's `length` bytes, at most [`In::most`]; true: room in a buffer was made known.

@@ -4,12 +4,17 @@
 mod contract;
 #[path = "support/hosts.rs"]
 mod hosts;
+/// The network of the engine's tests: what holds there holds for a transport that keeps the contract.
+#[allow(dead_code)]
+#[path = "../../engine/tests/support/net/mod.rs"]
+mod net;
 
 use std::sync::Arc;
 
 use contract::World;
 use hosts::Hosts;
-use regatta_engine::{CollectiveBuffers, Presence};
+use net::{End, Net, Sizes};
+use regatta_engine::{CollectiveBuffers, Presence, Upkeep};
 use regatta_memory::views::Views;
 use regatta_segment::job::{Cause, Job, JoinToken};
 use regatta_transport::footprint::Policy;
@@ -59,7 +64,8 @@ fn a_task_makes_seven_wide_areas_at_most_for_its_contributions() {
     let [a, b] = &mut wide().tasks;
     let mut bytes = vec![1; 4096];
     let before = a.job().segment().used();
-    for _ in 0..20 {
+    // A few more than seven: a host of two tasks has room for some twenty buffers.
+    for _ in 0..16 {
         let (one, name) = a.new_collective_buffer(2).unwrap().unwrap();
         let two = b.enter_collective_buffer(name, 2).unwrap();
         // SAFETY: the bytes outlive the calls, which copy them.
@@ -122,6 +128,23 @@ fn rekeyed() -> World<Paths> {
     world
 }
 
+/// Two tasks of one thread, on hosts of their own: the engine's simulated network, as the smallest transport.
+fn simulated() -> World<End> {
+    let sizes = Sizes {
+        eager: 4096,
+        ring: 8,
+        chunk: 1 << 16,
+        stream: 1 << 18,
+        streams: 4,
+    };
+    let net = Net::new(2, sizes);
+    net.spread(2);
+    World {
+        tasks: [net.end(0), net.end(1)],
+        lose: Box::new(move |peer, how| net.lose(peer, how)),
+    }
+}
+
 macro_rules! tests {
     ($maker:ident: $($module:ident::{$($test:ident),+ $(,)?}),+ $(,)?) => {
         $($(
@@ -161,6 +184,13 @@ macro_rules! conforms {
                 streams_are_limited_and_come_back,
                 short_streams_wait_for_their_receives,
                 a_route_that_makes_no_sense_is_the_peers_fault,
+            },
+            upkeep::{
+                what_a_task_has_left_behind_goes_while_it_makes_no_calls,
+                whoever_leaves_has_delivered_what_it_sent,
+                one_look_everywhere_finds_what_has_arrived,
+                of_peers_that_answer_nothing_is_reported,
+                questions_about_being_blocked_are_answered_in_their_order,
             },
         );
     };
@@ -207,4 +237,8 @@ mod encrypted {
 
 mod rekeyed {
     conforms!(rekeyed);
+}
+
+mod simulated {
+    conforms!(simulated);
 }

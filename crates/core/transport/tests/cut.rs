@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
+use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect, Upkeep};
 use regatta_memory::views::Views;
 use regatta_transport::paths::Paths;
 
@@ -185,8 +185,8 @@ fn all_arrive(trusted: bool, seed: u64, count: u64, mercy: u64) {
             cuts.load(Ordering::SeqCst),
             [tasks[0].sent, tasks[1].sent],
             [tasks[0].received, tasks[1].received],
-            tasks[0].engine.transport.path(1),
-            tasks[1].engine.transport.path(0),
+            tasks[0].engine.transport_mut().path(1),
+            tasks[1].engine.transport_mut().path(0),
         );
     }
     let cuts = cuts.load(Ordering::SeqCst);

@@ -6,7 +6,7 @@ mod hosts;
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect};
+use regatta_engine::{Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect, Upkeep};
 use regatta_memory::views::Views;
 use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
@@ -84,7 +84,7 @@ fn declared_dead_with_messages_under_way(trusted: bool) {
     until(&mut tasks, "task 1 hears of it", |tasks| {
         tasks[1].presence(0) == Presence::Dead
     });
-    assert!(tasks[1].transport.is_disowned_by(0));
+    assert!(tasks[1].transport().is_disowned_by(0));
     assert_eq!(outcome(&mut tasks, 1, back), Some(Error::Dead(0)));
     // A message that had come whole is there; of the others it is known that they will not come.
     let mut heard = [0; 4];

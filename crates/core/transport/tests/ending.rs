@@ -6,7 +6,7 @@ mod hosts;
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect};
+use regatta_engine::{Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect, Upkeep};
 use regatta_memory::views::Views;
 use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
@@ -89,7 +89,7 @@ fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl F
     drop(sender);
     lose(&hosts);
     // The first look at the sockets finds the connection closed at the other end, and most of what came on it unread.
-    receiver.transport.go_on();
+    receiver.transport_mut().go_on();
     for bytes in &small {
         let mut heard = vec![255; SMALL];
         let handle = receive(&mut receiver, 0, 3, &mut heard);
@@ -147,7 +147,7 @@ fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
             sender.progress();
             receiver.progress();
         }
-        while !receiver.transport.deliver(true) {
+        while !receiver.transport_mut().deliver(true) {
             assert!(
                 start.elapsed() < AWAIT_TIMEOUT,
                 "its last words do not go out"
@@ -155,7 +155,7 @@ fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
         }
         drop(receiver);
         hosts.jobs[0].leave(1);
-        sender.transport.go_on();
+        sender.transport_mut().go_on();
         assert_eq!(outcome(&mut sender, Ok(sent)), None);
         assert_eq!(there, heard);
     }

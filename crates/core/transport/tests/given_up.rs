@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hosts::Hosts;
 use regatta_engine::{
-    Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect, Transport,
+    Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect, Transport, Upkeep,
 };
 use regatta_memory::views::Views;
 use regatta_segment::job::{Job, JoinToken};
@@ -138,7 +138,7 @@ fn a_message_its_sender_left_in_the_middle_of_ends_as_left() {
     leaves_in_the_middle(near(Settings::default()), |_| true);
     for trusted in [true, false] {
         leaves_in_the_middle(far(trusted, Settings::default()), |task| {
-            task.transport.deliver(true)
+            task.transport_mut().deliver(true)
         });
     }
 }

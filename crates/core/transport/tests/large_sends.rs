@@ -67,7 +67,7 @@ fn ten_thousand_sends_taken_back_use_up_no_memory() {
         let mut used = 0;
         for n in 0..5_000 {
             round(&mut engines, &mut bytes, n % 16);
-            let now = engines[0].transport.job().segment().used();
+            let now = engines[0].transport().job().segment().used();
             assert!(
                 n < 16 || now == used,
                 "{policy:?}, round {n}: {} bytes more",
@@ -90,7 +90,7 @@ fn what_was_taken_before_the_receiver_left_was_sent() {
     }
     assert_eq!(from, into);
     receiver.leave();
-    receiver.transport.job().leave(1);
+    receiver.transport().job().leave(1);
     let mut round = sender
         .begin_round(GroupId::WORLD, Need::All, Some(Views::none()))
         .expect("usable");

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Frames, Peers, Presence};
+use regatta_engine::{Frames, Peers, Presence, Upkeep};
 use regatta_memory::views::Views;
 use regatta_secure::{FIRST, SECOND, THIRD};
 use regatta_transport::paths::Paths;

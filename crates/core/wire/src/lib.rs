@@ -11,6 +11,7 @@ pub mod control;
 pub mod deadlock_probe;
 pub mod fields;
 pub mod frames;
+pub mod guardian;
 pub mod hello;
 pub mod join_request;
 pub mod life;

@@ -433,4 +433,74 @@ mod tests {
             prop_assert_eq!(whole_frames(&bytes[..whole.bytes]).bytes, whole.bytes);
         }
     }
+
+    const EXAMPLES: &str = "\
+hello 01010000000100000069
+open 040100000068010000006a01
+lost 060100000000000000010000000100000072
+opened 04010000000100000072
+ended 070101000000
+membership 030100000072010000000100000068010000007200000000000000000000ffff0a00000209000100010000000100000067010000007301010000006101
+data 010100000001
+";
+
+    #[test]
+    fn messages_of_this_protocol_have_these_bytes() {
+        fn line(name: &str, message: &impl Message) -> String {
+            let mut bytes = Vec::new();
+            message.encode(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{name} {hex}\n")
+        }
+        let hello = FromJob::Hello {
+            protocol: 1,
+            identity: text("i"),
+        };
+        let open = FromJob::Open {
+            host: text("h"),
+            job: text("j"),
+            detachable: true,
+        };
+        let lost = FromJob::OwnerLost {
+            session: 1,
+            successors: vec![text("r")],
+        };
+        let opened = FromDaemon::Opened {
+            successors: vec![text("r")],
+        };
+        let ended = FromDaemon::NotOpened {
+            end: ChannelEnd::ShellEnded { status: 1 },
+        };
+        let host = MachineHost {
+            name: text("h"),
+            run: text("r"),
+            address: "10.0.0.2:9".parse().expect("an address"),
+            described: true,
+            suspected: false,
+        };
+        let membership = FromDaemon::Membership {
+            membership: Membership {
+                own: text("r"),
+                hosts: vec![host],
+                gone: vec![(text("g"), text("s"))],
+                hindrance: Some(text("a")),
+                ending: true,
+            },
+        };
+        let data = ChannelMessage::Data { bytes: vec![1] };
+        let now = [
+            line("hello", &hello),
+            line("open", &open),
+            line("lost", &lost),
+            line("opened", &opened),
+            line("ended", &ended),
+            line("membership", &membership),
+            line("data", &data),
+        ]
+        .concat();
+        assert_eq!(
+            now, EXAMPLES,
+            "what jobs and daemons say to each other has changed: raise PROTOCOL in crates/core/wire/src/session.rs (now {PROTOCOL}) if this is intended, and write these lines into EXAMPLES:\n{now}"
+        );
+    }
 }

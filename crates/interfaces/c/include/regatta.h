@@ -68,7 +68,7 @@ extern "C" {
 #define RG_ERR_LEFT (-8)       /* a task this call depends on has left with rg_finalize */
 #define RG_ERR_MEMORY (-9)     /* memory, or a limit on it, is used up */
 #define RG_ERR_CYCLE (-10)     /* waiting senders form a cycle, all buffers full; it is named */
-#define RG_ERR_CANCELLED (-12) /* the request was cancelled */
+#define RG_ERR_CANCELLED (-12) /* the request was cancelled, or the program has ended the wait (rg_on_wait) */
 #define RG_ERR_CORRUPT (-13)   /* shared memory holds what no task of this version writes */
 #define RG_ERR_LAUNCHER (-14)  /* started by a launcher Regatta cannot speak to, or it has been killed */
 #define RG_ERR_VERSION (-15)   /* launcher and library versions do not fit */
@@ -84,6 +84,7 @@ extern "C" {
 
 const char *rg_strerror(int code);  /* static storage; never NULL */
 const char *rg_last_error(void);    /* this thread's; valid until its next failing call */
+int rg_last_error_task(void);       /* the task that this thread's last error is about, such as the one that has died; RG_NONE: none */
 const char *rg_version(void);       /* "regatta 0.1.0 ..." */
 
 /* ---- life --------------------------------------------------------------------------------- */
@@ -144,7 +145,8 @@ typedef struct {
  * (rg_group_select). A receive from RG_ANY in it waits whoever ends: nobody knows who may still come. */
 #define RG_ALL RG_CHANNEL(0)
 /* As RG_ALL, and apart from it: a message sent in one channel is received in that channel only. A
- * channel is nothing but a number, 0 to 536870911, on which tasks agree. */
+ * channel is nothing but a number, 0 to 134217727, on which tasks agree; the interfaces have those
+ * from there to 536870911. */
 #define RG_CHANNEL(n) RG_GROUP_(0x40000000 + (n))
 
 #define RG_ANY (-1)  /* any source, any tag */
@@ -296,6 +298,14 @@ int rg_on_complete(rg_request *request, rg_callback done, void *arg);
  * receiver: if no receive has matched it there it completes with RG_ERR_CANCELLED, else as it would have. */
 int rg_cancel(rg_request request, int *cancelled);
 
+/* Let the program end waits, as those need whose interpreter handles signals between its instructions. While a call blocks that sends,
+ * receives, probes, completes requests or is a collective, its thread calls `asked`: after a signal, and twice a second. With *ends set to
+ * other than 0 the call ends with RG_ERR_CANCELLED, and what it was doing is given up; only a request goes on, which is not null then. A
+ * collective that is given up is best followed by rg_group_revoke: the other members would wait in vain. `asked` may not call Regatta.
+ * NULL: nobody is asked any more. */
+typedef void (*rg_asked)(int *ends, void *arg);
+int rg_on_wait(rg_asked asked, void *arg);
+
 /* Advance whatever can advance, run callbacks, return. */
 int rg_progress(void);
 /* A descriptor that is readable when a message may be waiting: put it into poll or epoll, and when
@@ -342,6 +352,11 @@ int rg_group_select(rg_group group, int n, const int *ranks, rg_group *out);
 /* Several threads may do this with one group at the same time if their tags differ; all members of a new group say the same
  * tag. It has nothing to do with the tags of messages. */
 int rg_group_select_tagged(rg_group group, int n, const int *ranks, int tag, rg_group *out);
+/* Does not block. Makes `groups` groups (1 to 16) of these members at once, which takes no longer than to make one: out[0..groups)
+ * may be used when the request is complete, and none of them if that ends with an error. All members make as many. With n 0 and
+ * `ranks` NULL all members of `group` call, as rg_igroup_dup, and the tag means nothing. */
+int rg_igroup_select(rg_group group, int n, const int *ranks, int tag, int groups, rg_group *out,
+                     rg_request *request);
 /* Members of `group` with equal `colour`, ordered by (key, rank). Every member of `group` calls;
  * colour RG_NONE joins nothing and gets {-1}. A member that joins and has no place for a group is an error for all. */
 int rg_group_split(rg_group group, int colour, int key, rg_group *out);
@@ -437,6 +452,10 @@ int rg_exscan(const void *in /*(*)*/, void *out, size_t count, rg_type type, rg_
  * behind that is left as it was). */
 int rg_reduce_scatter(const void *in /*(*)*/, void *out, const size_t *counts, rg_type type,
                       rg_op op, rg_group group);
+/* As rg_reduce_scatter, with equal parts: the input has `count` elements for each rank, in rank order, and member r gets the `count`
+ * elements of its part, combined. */
+int rg_reduce_scatter_block(const void *in /*(*)*/, void *out, size_t count, rg_type type, rg_op op,
+                            rg_group group);
 /* len: bytes each task contributes or gets. lens, offsets: one per rank, bytes. */
 int rg_gather(const void *in /*(*) at root*/, size_t len, void *out, int root, rg_group group);
 int rg_gatherv(const void *in /*(*) at root*/, size_t len, void *out, const size_t *lens,
@@ -465,6 +484,8 @@ int rg_iexscan(const void *in, void *out, size_t count, rg_type type, rg_op op, 
 /* counts may be changed at once. */
 int rg_ireduce_scatter(const void *in, void *out, const size_t *counts, rg_type type, rg_op op,
                        rg_group group, rg_request *request);
+int rg_ireduce_scatter_block(const void *in, void *out, size_t count, rg_type type, rg_op op,
+                             rg_group group, rg_request *request);
 int rg_igather(const void *in, size_t len, void *out, int root, rg_group group,
                rg_request *request);
 int rg_igatherv(const void *in, size_t len, void *out, const size_t *lens, const size_t *offsets,

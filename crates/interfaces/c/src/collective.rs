@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use regatta_abi::{self as abi, IN_PLACE, Op as RgOp};
 use regatta_process::{
-    self as process, Biased, Builtin, Element, Error, Guard, Operator, Parts, Reduction, Result,
-    UserCombine, Views,
+    self as process, Biased, Builtin, Element, Error, Guard, Kind, Operation, Operator, Parts,
+    Reduction, Result, UserCombine, Views,
 };
 
 use crate::error::{answer, argument, fail};
@@ -48,7 +48,7 @@ fn place(users: &mut [UserOperator], op: RgOp) -> Option<&mut UserOperator> {
 #[inline(always)]
 fn made(op: RgOp) -> Option<Operator> {
     let find = |users: &mut Vec<UserOperator>| place(users, op)?.operator;
-    match USER.quick(find) {
+    match USER.as_owner(find) {
         Some(found) => found,
         None => find(&mut *USER.lock().ok()?),
     }
@@ -187,14 +187,17 @@ fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Part
     Ok((Parts::Listed(list), end))
 }
 
-/// A blocking and a starting form of the same collective, with the same checks.
-macro_rules! forms {
-    ($name:ident, $iname:ident, ($($arg:ident: $type:ty),*), $checks:expr, $run:expr, $start:expr) => {
+/// A collective of C: its blocking form and the one with a request, both of the operation that these arguments in this group say.
+macro_rules! collective {
+    ($name:ident, $iname:ident, ($($arg:ident: $type:ty),*), $operation:expr) => {
         #[unsafe(no_mangle)]
         extern "C" fn $name($($arg: $type,)* group: RgGroup) -> c_int {
-            let checks = $checks;
-            let run = $run;
-            answer(checks(group, $($arg),*).and_then(|given| run(group.id(), given)))
+            let operation = $operation;
+            // Not by a closure: the call is inlined here, where the kind is known.
+            match operation(group, $($arg),*) {
+                Ok(operation) => answer(process::run(group.id(), operation)),
+                Err(error) => fail(&error),
+            }
         }
 
         #[unsafe(no_mangle)]
@@ -202,41 +205,38 @@ macro_rules! forms {
             if let Err(error) = output(request, "request") {
                 return fail(&error);
             }
-            let checks = $checks;
-            let start = $start;
-            started(checks(group, $($arg),*).and_then(|given| start(group.id(), given)), request)
+            let operation = $operation;
+            started(operation(group, $($arg),*).and_then(|it| process::start(group.id(), &it)), request)
         }
     };
 }
 
-forms!(
-    rg_barrier,
-    rg_ibarrier,
-    (),
-    |_| Ok(()),
-    |group, ()| process::barrier(group),
-    |group, ()| process::start_barrier(group)
-);
+collective!(rg_barrier, rg_ibarrier, (), |_| Ok(Operation::of(
+    Kind::Barrier
+)));
 
-forms!(
+collective!(
     rg_broadcast,
     rg_ibroadcast,
     (buf: *mut c_void, len: usize, from: c_int),
-    |_, buf, len, from| Ok((root(from)?, block(buf, len)?)),
-    |group, (root, views)| process::broadcast(group, root, views),
-    |group, (root, views)| process::start_broadcast(group, root, views)
+    |_, buf, len, from| {
+        Ok(Operation {
+            root: root(from)?,
+            output: Some(block(buf, len)?),
+            ..Operation::of(Kind::Broadcast)
+        })
+    }
 );
 
-type Reduced = (Views, Views, Reduction);
-
 #[inline(always)]
-fn reduced(
+fn reduction(
+    of: Kind,
     given: *const c_void,
     out: *mut c_void,
     count: usize,
     kind: c_int,
     op: RgOp,
-) -> Result<Reduced> {
+) -> Result<Operation> {
     let what = Reduction {
         operator: operator(op)?,
         element: element(kind)?,
@@ -244,15 +244,16 @@ fn reduced(
     };
     let bytes = total(count, what.element.size())?;
     let output = block(out, bytes)?;
-    Ok((
-        input(given, bytes)?.unwrap_or_else(|| output.clone()),
-        output,
-        what,
-    ))
+    Ok(Operation {
+        input: input(given, bytes)?,
+        output: Some(output),
+        reduction: Some(what),
+        ..Operation::of(of)
+    })
 }
 
 /// At other tasks than the root the output is not looked at and may be anything.
-fn reduced_to(
+fn reduce(
     group: RgGroup,
     given: *const c_void,
     out: *mut c_void,
@@ -260,74 +261,69 @@ fn reduced_to(
     kind: c_int,
     op: RgOp,
     to: c_int,
-) -> Result<(u32, Reduced)> {
+) -> Result<Operation> {
     let at_root = process::rank(group.id())? as c_int == to;
     if !at_root && given as usize == IN_PLACE {
         return Err(argument("RG_IN_PLACE is for the root only"));
     }
     let out = if at_root { out } else { given.cast_mut() };
-    Ok((root(to)?, reduced(given, out, count, kind, op)?))
+    Ok(Operation {
+        root: root(to)?,
+        ..reduction(Kind::Reduce, given, out, count, kind, op)?
+    })
 }
 
-forms!(
+collective!(
     rg_reduce,
     rg_ireduce,
     (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp, to: c_int),
-    reduced_to,
-    |group, (root, (input, output, what))| process::reduce(group, root, input, output, what),
-    |group, (root, (input, output, what))| process::start_reduce(group, root, input, output, what)
+    reduce
 );
 
-forms!(
+collective!(
     rg_allreduce,
     rg_iallreduce,
     (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
-    |_, given, out, count, kind, op| reduced(given, out, count, kind, op),
-    |group, (input, output, what)| process::allreduce(group, input, output, what),
-    |group, (input, output, what)| process::start_allreduce(group, input, output, what)
+    |_, given, out, count, kind, op| reduction(Kind::Allreduce, given, out, count, kind, op)
 );
 
-forms!(
+collective!(
     rg_scan,
     rg_iscan,
     (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
-    |_, given, out, count, kind, op| reduced(given, out, count, kind, op),
-    |group, (input, output, what)| process::scan(group, input, output, what),
-    |group, (input, output, what)| process::start_scan(group, input, output, what)
-);
-
-forms!(
-    rg_exscan,
-    rg_iexscan,
-    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
-    reduced_below,
-    |group, (input, output, what)| process::exscan(group, input, output, what),
-    |group, (input, output, what)| process::start_exscan(group, input, output, what)
+    |_, given, out, count, kind, op| reduction(Kind::Scan, given, out, count, kind, op)
 );
 
 /// Nothing is below rank 0: its output is not looked at and may be anything.
-fn reduced_below(
+fn exscan(
     group: RgGroup,
     given: *const c_void,
     out: *mut c_void,
     count: usize,
     kind: c_int,
     op: RgOp,
-) -> Result<Reduced> {
+) -> Result<Operation> {
     let first = process::rank(group.id())? == 0 && given as usize != IN_PLACE;
     let out = if first { given.cast_mut() } else { out };
-    reduced(given, out, count, kind, op)
+    reduction(Kind::Exscan, given, out, count, kind, op)
 }
 
-/// The whole input, this member's part of the result, and the parts in bytes.
-fn reduced_parts(
+collective!(
+    rg_exscan,
+    rg_iexscan,
+    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
+    exscan
+);
+
+/// The input has the elements of all, the output this member's part of the result.
+fn reduce_scatter(
     group: RgGroup,
     given: *const c_void,
     out: *mut c_void,
     counts: *const usize,
     kind: c_int,
     op: RgOp,
-) -> Result<(Reduced, Parts)> {
+) -> Result<Operation> {
     let (rank, size) = (process::rank(group.id())?, size(group)?);
     if counts.is_null() {
         return Err(argument(
@@ -355,34 +351,70 @@ fn reduced_parts(
         Some(input) => input,
         None => block(out, end)?,
     };
-    let output = block(out, list[rank as usize].0)?;
-    Ok(((input, output, what), Parts::Listed(list)))
+    Ok(Operation {
+        input: Some(input),
+        output: Some(block(out, list[rank as usize].0)?),
+        gives: Parts::Listed(list),
+        reduction: Some(what),
+        ..Operation::of(Kind::ReduceScatter)
+    })
 }
 
-forms!(
+collective!(
     rg_reduce_scatter,
     rg_ireduce_scatter,
     (given: *const c_void, out: *mut c_void, counts: *const usize, kind: c_int, op: RgOp),
-    reduced_parts,
-    |group, ((input, output, what), parts)| process::reduce_scatter(group, input, output, &parts, what),
-    |group, ((input, output, what), parts)| process::start_reduce_scatter(group, input, output, &parts, what)
+    reduce_scatter
 );
 
-/// At other tasks than the root there is one part: this task's.
+/// As [`reduce_scatter`], with parts of `count` elements each.
+fn reduce_scatter_block(
+    group: RgGroup,
+    given: *const c_void,
+    out: *mut c_void,
+    count: usize,
+    kind: c_int,
+    op: RgOp,
+) -> Result<Operation> {
+    let (element, size) = (element(kind)?, size(group)?);
+    let own = total(count, element.size())?;
+    let all = total(own, size)?;
+    let what = Reduction {
+        operator: operator(op)?,
+        element,
+        count: count * size,
+    };
+    let input = match input(given, all)? {
+        Some(input) => input,
+        None => block(out, all)?,
+    };
+    Ok(Operation {
+        input: Some(input),
+        output: Some(block(out, own)?),
+        gives: Parts::Even(own),
+        reduction: Some(what),
+        ..Operation::of(Kind::ReduceScatter)
+    })
+}
+
+collective!(
+    rg_reduce_scatter_block,
+    rg_ireduce_scatter_block,
+    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
+    reduce_scatter_block
+);
+
+/// The root's memory for all, and its parts; other tasks have none.
 fn rooted(
     group: RgGroup,
     whole: *const c_void,
     len: usize,
     at: c_int,
-) -> Result<(u32, Views, Parts)> {
+) -> Result<(Option<Views>, Parts)> {
     let bytes = total(len, size(group)?)?;
     let here = process::rank(group.id())? as c_int == at;
-    let whole = if here {
-        block(whole, bytes)?
-    } else {
-        Views::none()
-    };
-    Ok((root(at)?, whole, Parts::Even(len)))
+    let whole = here.then(|| block(whole, bytes)).transpose()?;
+    Ok((whole, Parts::Even(len)))
 }
 
 fn rooted_listed(
@@ -391,95 +423,133 @@ fn rooted_listed(
     lens: *const usize,
     offsets: *const usize,
     at: c_int,
-) -> Result<(u32, Views, Parts)> {
+) -> Result<(Option<Views>, Parts)> {
     if process::rank(group.id())? as c_int != at {
-        return Ok((root(at)?, Views::none(), Parts::Even(0)));
+        return Ok((None, Parts::Even(0)));
     }
     let (parts, end) = parts(lens, offsets, size(group)?)?;
-    Ok((root(at)?, block(whole, end)?, parts))
+    Ok((Some(block(whole, end)?), parts))
 }
 
-forms!(
+fn gather(
+    given: Result<Option<Views>>,
+    to: c_int,
+    all: Result<(Option<Views>, Parts)>,
+) -> Result<Operation> {
+    let (input, (output, gets)) = (given?, all?);
+    Ok(Operation {
+        root: root(to)?,
+        input,
+        output,
+        gets,
+        ..Operation::of(Kind::Gather)
+    })
+}
+
+collective!(
     rg_gather,
     rg_igather,
     (given: *const c_void, len: usize, out: *mut c_void, to: c_int),
-    |group, given, len, out: *mut c_void, to| Ok((input(given, len)?, rooted(group, out, len, to)?)),
-    |group, (input, (root, output, parts))| process::gather(group, root, input, output, &parts),
-    |group, (input, (root, output, parts))| process::start_gather(group, root, input, output, &parts)
+    |group, given, len, out: *mut c_void, to| {
+        gather(input(given, len), to, rooted(group, out, len, to))
+    }
 );
 
-forms!(
+collective!(
     rg_gatherv,
     rg_igatherv,
     (given: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, to: c_int),
     |group, given, len, out: *mut c_void, lens, offsets, to| {
-        Ok((input(given, len)?, rooted_listed(group, out, lens, offsets, to)?))
-    },
-    |group, (input, (root, output, parts))| process::gather(group, root, input, output, &parts),
-    |group, (input, (root, output, parts))| process::start_gather(group, root, input, output, &parts)
+        gather(input(given, len), to, rooted_listed(group, out, lens, offsets, to))
+    }
 );
 
-forms!(
+fn scatter(
+    all: Result<(Option<Views>, Parts)>,
+    from: c_int,
+    out: Result<Option<Views>>,
+) -> Result<Operation> {
+    let (output, (input, gives)) = (out?, all?);
+    Ok(Operation {
+        root: root(from)?,
+        input,
+        output,
+        gives,
+        ..Operation::of(Kind::Scatter)
+    })
+}
+
+collective!(
     rg_scatter,
     rg_iscatter,
     (given: *const c_void, out: *mut c_void, len: usize, from: c_int),
     |group, given, out: *mut c_void, len, from| {
-        Ok((input(out, len)?, rooted(group, given, len, from)?))
-    },
-    |group, (output, (root, input, parts))| process::scatter(group, root, input, &parts, output),
-    |group, (output, (root, input, parts))| process::start_scatter(group, root, input, &parts, output)
+        scatter(rooted(group, given, len, from), from, input(out, len))
+    }
 );
 
-forms!(
+collective!(
     rg_scatterv,
     rg_iscatterv,
     (given: *const c_void, lens: *const usize, offsets: *const usize, out: *mut c_void, len: usize, from: c_int),
     |group, given, lens, offsets, out: *mut c_void, len, from| {
-        Ok((input(out, len)?, rooted_listed(group, given, lens, offsets, from)?))
-    },
-    |group, (output, (root, input, parts))| process::scatter(group, root, input, &parts, output),
-    |group, (output, (root, input, parts))| process::start_scatter(group, root, input, &parts, output)
+        scatter(rooted_listed(group, given, lens, offsets, from), from, input(out, len))
+    }
 );
 
-forms!(
+#[inline(always)]
+fn allgather(given: Option<Views>, all: Views, gets: Parts) -> Result<Operation> {
+    Ok(Operation {
+        input: given,
+        output: Some(all),
+        gets,
+        ..Operation::of(Kind::Allgather)
+    })
+}
+
+collective!(
     rg_allgather,
     rg_iallgather,
     (given: *const c_void, len: usize, out: *mut c_void),
     |group, given, len, out: *mut c_void| {
         let all = total(len, size(group)?)?;
-        Ok((input(given, len)?, block(out, all)?, Parts::Even(len)))
-    },
-    |group, (input, output, parts)| process::allgather(group, input, output, parts),
-    |group, (input, output, parts)| process::start_allgather(group, input, output, &parts)
+        allgather(input(given, len)?, block(out, all)?, Parts::Even(len))
+    }
 );
 
-forms!(
+collective!(
     rg_allgatherv,
     rg_iallgatherv,
     (given: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize),
     |group, given, len, out: *mut c_void, lens, offsets| {
         let (parts, end) = parts(lens, offsets, size(group)?)?;
-        Ok((input(given, len)?, block(out, end)?, parts))
-    },
-    |group, (input, output, parts)| process::allgather(group, input, output, parts),
-    |group, (input, output, parts)| process::start_allgather(group, input, output, &parts)
+        allgather(input(given, len)?, block(out, end)?, parts)
+    }
 );
 
-forms!(
+#[inline(always)]
+fn alltoall((input, gives): (Views, Parts), (output, gets): (Views, Parts)) -> Result<Operation> {
+    Ok(Operation {
+        input: Some(input),
+        output: Some(output),
+        gives,
+        gets,
+        ..Operation::of(Kind::Alltoall)
+    })
+}
+
+collective!(
     rg_alltoall,
     rg_ialltoall,
     (given: *const c_void, len: usize, out: *mut c_void),
     |group, given, len, out: *mut c_void| {
         let all = total(len, size(group)?)?;
-        Ok((block(given, all)?, Parts::Even(len), block(out, all)?, Parts::Even(len)))
-    },
-    |group, (input, gives, output, gets)| process::alltoall(group, input, gives, output, gets),
-    |group, (input, gives, output, gets): (Views, Parts, Views, Parts)| {
-        process::start_alltoall(group, input, &gives, output, &gets)
+        let even = || Parts::Even(len);
+        alltoall((block(given, all)?, even()), (block(out, all)?, even()))
     }
 );
 
-forms!(
+collective!(
     rg_alltoallv,
     rg_ialltoallv,
     (given: *const c_void, in_lens: *const usize, in_offsets: *const usize, out: *mut c_void,
@@ -488,10 +558,6 @@ forms!(
         let size = size(group)?;
         let (gives, in_end) = parts(in_lens, in_offsets, size)?;
         let (gets, out_end) = parts(out_lens, out_offsets, size)?;
-        Ok((block(given, in_end)?, gives, block(out, out_end)?, gets))
-    },
-    |group, (input, gives, output, gets)| process::alltoall(group, input, gives, output, gets),
-    |group, (input, gives, output, gets): (Views, Parts, Views, Parts)| {
-        process::start_alltoall(group, input, &gives, output, &gets)
+        alltoall((block(given, in_end)?, gives), (block(out, out_end)?, gets))
     }
 );

@@ -75,9 +75,19 @@ pub(crate) fn reason(code: c_int) -> Option<Why> {
     Why::ALL.into_iter().find(|why| refusal(*why) == code)
 }
 
+/// The task that an error is about.
+fn task(error: &Error) -> Option<u32> {
+    match error {
+        Error::Dead(peer) | Error::Left(peer) => Some(*peer),
+        Error::Corrupt { peer, .. } | Error::Member { peer, .. } => Some(*peer),
+        _ => None,
+    }
+}
+
 /// Remember an error for `rg_last_error`; gives its code.
 #[cold]
 pub(crate) fn fail(error: &Error) -> c_int {
+    last_error::set_task(task(error));
     match error {
         // It may come to a signal handler, which must not allocate.
         Error::State(text) => last_error::set_constant(text),
@@ -148,6 +158,13 @@ extern "C" fn rg_strerror(code: c_int) -> *const c_char {
 #[unsafe(no_mangle)]
 extern "C" fn rg_last_error() -> *const c_char {
     last_error::get()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_last_error_task() -> c_int {
+    let task = last_error::task();
+    task.and_then(|task| c_int::try_from(task).ok())
+        .unwrap_or(abi::NONE)
 }
 
 #[cfg(test)]

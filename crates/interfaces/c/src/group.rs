@@ -109,6 +109,43 @@ unsafe extern "C" fn rg_group_select_tagged(
     made(selected.map(Some), out)
 }
 
+/// Maximum number of groups that one call makes.
+const MAX_GROUPS_PER_CALL: usize = 16;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_igroup_select(
+    group: RgGroup,
+    n: c_int,
+    ranks: *const c_int,
+    tag: c_int,
+    groups: c_int,
+    out: *mut RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    let start = || {
+        let count = usize::try_from(groups).unwrap_or_default();
+        if !(1..=MAX_GROUPS_PER_CALL).contains(&count) {
+            let text = format!("groups is {groups}; it is 1 to {MAX_GROUPS_PER_CALL}");
+            return Err(Error::Argument(text));
+        }
+        output(out, "out")?;
+        output(request, "request")?;
+        let ranks = match ranks.is_null() && n == 0 {
+            true => None,
+            // SAFETY: the C contract: `ranks` points to `n` ranks.
+            false => Some(unsafe { list(n, ranks)? }),
+        };
+        let (made, handle) = process::start_select(group.id(), ranks, tag, count)?;
+        // SAFETY: the C contract: `out` points to `groups` groups.
+        let out = unsafe { std::slice::from_raw_parts_mut(out, count) };
+        for (out, made) in out.iter_mut().zip(made) {
+            out.id = made.0;
+        }
+        Ok(handle)
+    };
+    started(start(), request)
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn rg_group_split(
     group: RgGroup,

@@ -16,6 +16,21 @@ thread_local! {
     static CONSTANT: Cell<Option<&'static CStr>> = const { Cell::new(Some(c"")) };
 }
 
+thread_local! {
+    /// The task that the last error is about.
+    static TASK: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Keeps the task that an error is about.
+pub(crate) fn set_task(task: Option<u32>) {
+    TASK.set(task);
+}
+
+/// The task that the last error is about.
+pub(crate) fn task() -> Option<u32> {
+    TASK.get()
+}
+
 /// The key of this process, unless the C library has none left.
 fn key() -> Option<libc::pthread_key_t> {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();

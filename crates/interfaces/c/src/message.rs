@@ -133,7 +133,7 @@ extern "C" fn send_otherwise(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if sent_now(buf, len, to, tag, group) {
+    if sent_at_once(buf, len, to, tag, group) {
         return OK;
     }
     send(block(buf, len), to, tag, group, Mode::Standard)
@@ -158,7 +158,7 @@ extern "C" fn rg_rsend(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    send(block(buf, len), to, tag, group, Mode::Standard)
+    rg_send(buf, len, to, tag, group)
 }
 
 /// A message of this length has come at once.
@@ -190,11 +190,11 @@ extern "C" fn rg_recv(
     if is_block(buf, capacity) {
         let into = block_unchecked(buf, capacity);
         if from != process::ANY && tag != process::ANY {
-            if let Some(length) = process::receive_alone(&into, from, tag, group.id()) {
+            if let Some(length) = process::try_receive_as_owner(&into, from, tag, group.id()) {
                 return received(from, tag, length, status);
             }
         } else if let Some((from, tag, length)) =
-            process::receive_fitting_alone(&into, from, tag, group.id(), true)
+            process::try_receive_any_as_owner(&into, from, tag, group.id(), true)
         {
             return received(from, tag, length, status);
         }
@@ -276,7 +276,7 @@ extern "C" fn bsend_otherwise(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    if sent_now(buf, len, to, tag, group) {
+    if sent_at_once(buf, len, to, tag, group) {
         return OK;
     }
     send_kept(block(buf, len), to, tag, group)
@@ -297,7 +297,7 @@ unsafe extern "C" fn rg_bsendv(
 ) -> c_int {
     // SAFETY: the C contract: `views` points to `n` views.
     let views = unsafe { strided(views, n) };
-    let at_once = |views: &Views| process::send_now(views, to, tag, group.id());
+    let at_once = |views: &Views| process::try_send(views, to, tag, group.id());
     if views.as_ref().is_ok_and(at_once) {
         return OK;
     }
@@ -315,7 +315,7 @@ extern "C" fn rg_recv_within(
     status: *mut RgStatus,
 ) -> c_int {
     if is_block(buf, capacity)
-        && let Some((source, tag, length)) = process::receive_fitting_alone(
+        && let Some((source, tag, length)) = process::try_receive_any_as_owner(
             &block_unchecked(buf, capacity),
             from,
             tag,
@@ -422,7 +422,7 @@ extern "C" fn isend_otherwise(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
-    if !request.is_null() && sent_now(buf, len, to, tag, group) {
+    if !request.is_null() && sent_at_once(buf, len, to, tag, group) {
         // SAFETY: the C contract: a request pointer is valid or NULL.
         unsafe { (*request).id = process::Handle::COMPLETE.0 };
         return OK;
@@ -434,21 +434,15 @@ extern "C" fn isend_otherwise(
 #[inline(always)]
 fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> SentLine {
     match len <= process::LINE && is_block(buf, len) {
-        true => process::send_line_alone(&block_unchecked(buf, len), to, tag, group.id()),
+        true => process::try_send_as_owner(&block_unchecked(buf, len), to, tag, group.id()),
         false => SentLine::No,
     }
 }
 
 /// Sends a message at once, if that is possible. False: nothing has happened.
 #[inline(always)]
-fn sent_now(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
-    if !is_block(buf, len) {
-        return false;
-    }
-    let message = block_unchecked(buf, len);
-    let in_line = len <= process::LINE;
-    in_line && process::send_line_now(&message, to, tag, group.id())
-        || process::send_now(&message, to, tag, group.id())
+fn sent_at_once(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
+    is_block(buf, len) && process::try_send(&block_unchecked(buf, len), to, tag, group.id())
 }
 
 /// A message has gone in a line to a sleeper.
@@ -480,7 +474,7 @@ extern "C" fn rg_irsend(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
-    start_send(block(buf, len), to, tag, group, Mode::Standard, request)
+    rg_isend(buf, len, to, tag, group, request)
 }
 
 #[unsafe(no_mangle)]
@@ -496,7 +490,7 @@ extern "C" fn rg_irecv(
         return irecv_otherwise(buf, capacity, from, tag, group, request);
     }
     let into = block_unchecked(buf, capacity);
-    match process::post_receive_alone(&into, from, tag, group.id()) {
+    match process::try_post_as_owner(&into, from, tag, group.id()) {
         Some(handle) => {
             // SAFETY: the C contract: a request pointer is valid or NULL.
             unsafe { (*request).id = handle.0 };
@@ -518,7 +512,7 @@ extern "C" fn irecv_otherwise(
     if is_block(buf, capacity)
         && !request.is_null()
         && let Some(handle) =
-            process::post_receive_now(&block_unchecked(buf, capacity), from, tag, group.id())
+            process::try_post(&block_unchecked(buf, capacity), from, tag, group.id())
     {
         // SAFETY: the C contract: a request pointer is valid or NULL.
         unsafe { (*request).id = handle.0 };
@@ -618,7 +612,7 @@ unsafe extern "C" fn rg_recvv(
     // SAFETY: the C contract: `views` points to `n` views.
     let views = unsafe { strided(views, n) };
     if let Ok(views) = &views
-        && let Some(length) = process::receive_alone(views, from, tag, group.id())
+        && let Some(length) = process::try_receive_as_owner(views, from, tag, group.id())
     {
         return received(from, tag, length, status);
     }

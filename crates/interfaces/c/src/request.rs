@@ -1,11 +1,13 @@
 //! Completion: waiting, testing, callbacks, cancelling, the descriptor.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use regatta_process::{self as process, Error, Handle, Result, Status};
 
 use crate::error::{OK, answer, argument, code, fail};
-use crate::memory::{RgRequest, RgStatus, output, reserve};
+use crate::memory::{RgRequest, RgStatus, output};
 use crate::message::{report, report_result};
 
 // RG_REQUEST_COMPLETE is the engine's handle of what is over.
@@ -203,12 +205,9 @@ extern "C" fn rg_testall(
     }
 }
 
-fn handles(requests: &[RgRequest]) -> Result<Vec<Option<Handle>>> {
-    let open = |request: &RgRequest| (request.id != 0).then_some(handle(request));
-    let mut list = Vec::new();
-    reserve(&mut list, requests.len())?;
-    list.extend(requests.iter().map(open));
-    Ok(list)
+/// Returns the handle of a request, unless it is null.
+fn open(request: &RgRequest) -> Option<Handle> {
+    (request.id != 0).then_some(handle(request))
 }
 
 #[unsafe(no_mangle)]
@@ -223,15 +222,11 @@ extern "C" fn rg_waitany(
         Ok(both) => both,
         Err(error) => return fail(&error),
     };
-    let open = match handles(requests) {
-        Ok(open) => open,
-        Err(error) => return fail(&error),
-    };
-    if open.iter().all(Option::is_none) {
+    if requests.iter().all(|request| request.id == 0) {
         *index = -1;
         return nothing_to_wait_for(status);
     }
-    match process::wait_any(&open) {
+    match process::wait_any(requests.len(), |at| open(&requests[at])) {
         Ok(found) => {
             *index = found as c_int;
             rg_wait(&mut requests[found], status)
@@ -254,15 +249,11 @@ extern "C" fn rg_testany(
         Ok(all) => all,
         Err(error) => return fail(&error),
     };
-    let open = match handles(requests) {
-        Ok(open) => open,
-        Err(error) => return fail(&error),
-    };
     (*index, *done) = (-1, 1);
-    if open.iter().all(Option::is_none) {
+    if requests.iter().all(|request| request.id == 0) {
         return nothing_to_wait_for(status);
     }
-    match process::test_any(&open) {
+    match process::test_any(requests.len(), |at| open(&requests[at])) {
         Ok(Some(found)) => {
             *index = found as c_int;
             rg_wait(&mut requests[found], status)
@@ -311,6 +302,22 @@ extern "C" fn rg_on_complete(
     );
     used_up(request, &result);
     answer(result)
+}
+
+/// What is asked while a call waits; it sets the first argument for the wait to end.
+type RgAsked = extern "C" fn(*mut c_int, *mut c_void);
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_on_wait(asked: Option<RgAsked>, arg: *mut c_void) -> c_int {
+    let arg = AtomicPtr::new(arg);
+    process::set_interrupt(asked.map(|asked| -> process::Interrupt {
+        Arc::new(move || {
+            let mut ends = 0;
+            asked(&mut ends, arg.load(Ordering::Relaxed));
+            ends != 0
+        })
+    }));
+    OK
 }
 
 #[unsafe(no_mangle)]

@@ -12,7 +12,7 @@ use crate::cube;
 /// The mask of the channel to the host program.
 pub const HOST_CHANNEL: c_int = 1 << 30;
 /// The group of all messages: "CRS".
-pub const GROUP: rg::Group = rg::channel(0x0043_5253);
+pub const GROUP: rg::Group = rg::library_channel(0x0043_5253);
 
 /// The dimension of our cube, when it is known.
 static DIMENSION: Own<Option<u32>> = Own::new(None);

@@ -12,7 +12,7 @@ use regatta_nodes::rg;
 use crate::constants::{DONTCARE, HOST, NONODE};
 
 /// The channel of all messages from node to node: "EX".
-pub const CHANNEL: rg::Group = rg::channel(0x0045_5800);
+pub const CHANNEL: rg::Group = rg::library_channel(0x0045_5800);
 
 /// The task of a node.
 #[inline(always)]

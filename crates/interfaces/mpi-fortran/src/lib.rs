@@ -36,21 +36,7 @@ const _: () = assert!(cfg!(target_endian = "little") && size_of::<usize>() == 8)
 /// C's status, and Fortran's.
 pub type Status = [c_int; 8];
 
-/// A function of the program's.
-type Callback = *const c_void;
-
-macro_rules! callbacks {
-    ($($name:ident)*) => { $(pub type $name = Callback;)* };
-}
-
-callbacks! {
-    User_function User_function_c Copy_function Delete_function
-    Comm_copy_attr_function Comm_delete_attr_function Type_copy_attr_function Type_delete_attr_function
-    Win_copy_attr_function Win_delete_attr_function
-    Comm_errhandler_function File_errhandler_function Win_errhandler_function Session_errhandler_function
-    Grequest_query_function Grequest_free_function Grequest_cancel_function
-    Datarep_extent_function Datarep_conversion_function Datarep_conversion_function_c
-}
+include!(concat!(env!("OUT_DIR"), "/callbacks.rs"));
 
 const SUCCESS: c_int = 0;
 const UNDEFINED: c_int = -32766;

@@ -6,7 +6,7 @@ use std::mem::transmute;
 use std::sync::{Mutex, PoisonError};
 
 use regatta_mpi::abi::{self, AdaptedOperator, SUCCESS, UserFunction};
-use regatta_mpi::calls;
+use regatta_mpi::checked;
 use regatta_mpi::errhandler::{Adapted, Function, Of};
 use regatta_mpi::error::Object;
 
@@ -122,7 +122,7 @@ unsafe fn combine(
     unsafe {
         let function: Operator = transmute(of.function);
         if count > most {
-            let _ = calls::type_facts::type_get_extent_x(datatype, &mut 0, &mut extent);
+            let _ = checked::type_get_extent_x(datatype, &mut 0, &mut extent);
         }
         for first in (0..count).step_by(c_int::MAX as usize) {
             let mut part = most.min(count - first) as c_int;

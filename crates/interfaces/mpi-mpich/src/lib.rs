@@ -26,8 +26,8 @@ mod values;
 use std::ffi::{c_char, c_int, c_void};
 
 use regatta_mpi::abi::*;
-use regatta_mpi::calls;
 use regatta_mpi::calls::processes::Codes;
+use regatta_mpi::checked;
 // A function of the table that the core does not have calls the last of these.
 #[allow(unused_imports)]
 use regatta_mpi::error::{Object, finish, finish_tool, unsupported};

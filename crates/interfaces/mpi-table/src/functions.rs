@@ -1,5 +1,7 @@
 //! Functions and their parameters.
 
+use std::collections::BTreeSet;
+
 use crate::constants::HANDLES;
 
 /// A function of MPI.
@@ -200,9 +202,43 @@ fn parameter(text: &'static str) -> Option<Parameter> {
     })
 }
 
+/// Returns the types of functions of the program's that functions take, in alphabetical order.
+fn callbacks() -> BTreeSet<&'static str> {
+    let all = functions().into_iter().chain(removed());
+    let kinds = all.flat_map(|function| {
+        let parameters = function.parameters.into_iter();
+        parameters.flat_map(|parameter| [Some(parameter.kind), parameter.large])
+    });
+    let names = kinds.flatten().filter_map(|kind| kind.strip_suffix('*'));
+    names
+        .filter(|name| name.ends_with("_function") || name.ends_with("_function_c"))
+        .collect()
+}
+
+/// Returns Rust's declarations of all types of functions of the program's, for libraries that pass them on and never call them.
+pub fn opaque_callbacks() -> String {
+    let all = callbacks().into_iter();
+    all.map(|name| format!("pub type {name} = *const std::ffi::c_void;\n"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_are_callbacks_of_either_form() {
+        let all = callbacks();
+        for name in [
+            "User_function",
+            "User_function_c",
+            "Copy_function",
+            "Grequest_cancel_function",
+        ] {
+            assert!(all.contains(name), "{name} of {all:?}");
+        }
+        assert_eq!(all.len(), 20);
+    }
 
     #[test]
     fn there_are_as_many_functions_as_the_standard_has() {

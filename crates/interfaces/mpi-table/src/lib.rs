@@ -17,12 +17,17 @@ mod functions;
 mod header;
 pub mod mpich;
 mod rust;
+mod stand_in;
+pub mod trampoline;
 
 pub use constants::{Constant, constants};
 pub use fortran::{
     front as fortran_front, handles as fortran_handles, include as fortran_include,
     module as fortran_module, names as fortran_names,
 };
-pub use functions::{Function, Parameter, customary, extensions, functions, removed};
+pub use functions::{
+    Function, Parameter, customary, extensions, functions, opaque_callbacks, removed,
+};
 pub use header::header;
-pub use rust::{constants_in_rust, front, implemented};
+pub use rust::{checked, constants_in_rust, front, implemented};
+pub use stand_in::link_with_mpi_abi;

@@ -73,7 +73,9 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
         .strip_prefix("pub unsafe fn ")
         .or_else(|| code.strip_prefix("pub fn "));
     let named = rest.and_then(|rest| rest.split_once(['(', '<']));
-    let named = named.filter(|(names, _)| is_in_macro == names.contains(','));
+    // A macro's own text has `$` in the place of names.
+    let named =
+        named.filter(|(names, _)| is_in_macro == names.contains(',') && !names.contains('$'));
     named.into_iter().flat_map(|(names, _)| names.split(", "))
 }
 
@@ -83,11 +85,11 @@ pub fn front(implemented: &BTreeMap<String, String>) -> String {
     let mut left = implemented.clone();
     let all = functions().into_iter().chain(extensions());
     for function in all.chain(customary()) {
-        let module = left.remove(&function.rust_name());
+        let is_there = left.remove(&function.rust_name()).is_some();
         for &large in function.forms() {
             let prefix = function.prefix();
             for prefix in [prefix, &format!("P{prefix}")] {
-                one(&mut out, &function, large, prefix, module.as_deref());
+                one(&mut out, &function, large, prefix, is_there);
             }
         }
     }
@@ -95,7 +97,62 @@ pub fn front(implemented: &BTreeMap<String, String>) -> String {
     out
 }
 
-fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module: Option<&str>) {
+/// The functions of the core as libraries call them: each makes every argument valid, the one with the error handler first, then
+/// calls the function that implements it.
+pub fn checked(implemented: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    let all = functions().into_iter().chain(extensions());
+    for function in all.chain(customary()) {
+        let name = function.rust_name();
+        let Some(module) = implemented.get(&name) else {
+            continue;
+        };
+        let returns = match function.returns_value() {
+            true => returned(&function),
+            false => "Result",
+        };
+        let form = function.tells_form().then_some("large: bool");
+        let parameters: Vec<_> = function
+            .parameters
+            .iter()
+            .map(Parameter::declared)
+            .collect();
+        let parameters: Vec<_> = parameters.iter().map(String::as_str).chain(form).collect();
+        let has_handler = |it: &&Parameter| OBJECTS.contains(&it.kind);
+        let (objects, others): (Vec<&Parameter>, Vec<_>) =
+            function.parameters.iter().partition(has_handler);
+        let checks: String = objects
+            .into_iter()
+            .chain(others)
+            .filter(|it| it.is_checked() && !function.returns_value())
+            .map(|it| format!("let {0} = {0}.valid(\"{1}\")?;\n", it.rust(), it.name))
+            .collect();
+        let arguments = function.parameters.iter().map(Parameter::rust);
+        let arguments: Vec<_> = arguments.chain(form.map(|_| "large".to_owned())).collect();
+        let _ = writeln!(
+            out,
+            "#[inline(always)]\npub unsafe fn {name}({}) -> {returns} {{\n// SAFETY: the caller keeps MPI's rules.\nunsafe {{\n{checks}calls::{module}::{name}({})\n}}\n}}",
+            parameters.join(", "),
+            arguments.join(", ")
+        );
+    }
+    out
+}
+
+/// The handles of objects that have error handlers.
+const OBJECTS: [&str; 4] = ["Comm", "Win", "File", "Session"];
+
+/// The type of what a function returns, where it is no [`Function::returns_value`] the code of an error.
+fn returned(function: &Function) -> &'static str {
+    match function.returns {
+        "int" | "Fint" => "c_int",
+        "double" => "f64",
+        "Aint" => "i64",
+        handle => handle,
+    }
+}
+
+fn one(out: &mut String, function: &Function, large: bool, prefix: &str, is_there: bool) {
     let suffix = if large { "_c" } else { "" };
     let parameters: String = function
         .parameters
@@ -103,12 +160,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
         .map(|it| format!("{}: {}, ", it.rust(), rust_type(it.form(large))))
         .collect();
     let name = function.name;
-    let returns = match function.returns {
-        "int" | "Fint" => "c_int",
-        "double" => "f64",
-        "Aint" => "i64",
-        handle => handle,
-    };
+    let returns = returned(function);
     let head = format!(
         "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}{suffix}({parameters}) -> {returns}"
     );
@@ -123,7 +175,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
     }
     let object = object(function);
     let called = format!("{}{name}{suffix}", function.prefix());
-    let Some(module) = module else {
+    if !is_there {
         let body = match function.returns {
             "int" if function.is_for_tools() => "T_ERR_NOT_SUPPORTED".to_owned(),
             "int" => format!(
@@ -134,9 +186,9 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, module:
         };
         let _ = writeln!(out, "{head} {{\n{body}\n}}");
         return;
-    };
+    }
     let arguments = function.parameters.iter().map(|it| it.passed(large));
-    let call = call_of(function, large, &format!("calls::{module}"), arguments);
+    let call = call_of(function, large, "checked", arguments);
     let reason = "// SAFETY: the caller keeps MPI's rules.";
     let _ = match function.returns {
         "int" if function.is_for_tools() => writeln!(
@@ -189,11 +241,11 @@ impl Function {
 pub(crate) fn object(function: &Function) -> String {
     for parameter in &function.parameters {
         let kind = parameter.kind;
-        if matches!(kind, "Comm" | "Win" | "File" | "Session") {
+        if OBJECTS.contains(&kind) {
             return format!("Object::{kind}({})", parameter.rust());
         }
         if let Some(kind) = kind.strip_suffix('*')
-            && matches!(kind, "Comm" | "Win" | "File" | "Session")
+            && OBJECTS.contains(&kind)
             && function.parameters.len() == 1
         {
             // Text of unsafe code: its SAFETY line is written above it in the library.
@@ -217,6 +269,30 @@ impl Parameter {
             "type" | "ref" | "in" | "fn" => format!("{}_", self.name),
             name => name.to_owned(),
         }
+    }
+
+    /// Whether the core's function may take a valid value in its place: it is a handle, a text, or a pointer to one thing.
+    fn is_checked(&self) -> bool {
+        let is_pointer = self.kind.ends_with('*') && !self.kind.ends_with("_function*");
+        // Both forms of the last have one type in the core.
+        let is_one = self.large.is_none() || self.kind == "Aint*";
+        HANDLES.contains(&self.kind) || self.kind == "const char[]" || is_pointer && is_one
+    }
+
+    /// Its declaration where the core gets it, in one type for both forms.
+    fn declared(&self) -> String {
+        let kind = match (self.kind, self.large) {
+            // Each ABI has codes of its own.
+            _ if self.name == "array_of_errcodes" => "impl Into<Codes>".to_owned(),
+            (kind, None) => rust_type(kind),
+            ("int" | "Aint", _) => "i64".to_owned(),
+            ("int*", _) => "OutCount".to_owned(),
+            ("const int[]", _) => "Ints".to_owned(),
+            ("User_function*", _) => "UserFunction".to_owned(),
+            ("Datarep_conversion_function*", _) => "Conversion".to_owned(),
+            (kind, _) => rust_type(kind),
+        };
+        format!("{}: {kind}", self.rust())
     }
 
     /// How it is passed to the core, which has one function for both forms.

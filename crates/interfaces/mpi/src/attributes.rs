@@ -3,9 +3,10 @@
 //! A key may be freed while objects have attributes under it: its number then still leads to it until the last of these is
 //! gone. No lock is held while a function of the program's runs, which may ask for attributes itself.
 
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustc_hash::FxHashMap;
 
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -40,16 +41,16 @@ macro_rules! holders {
 holders!(Comm Datatype Win);
 
 /// The keys of a kind of handle, by their numbers.
-pub struct Keys<H: 'static>(Mutex<Option<HashMap<c_int, Entry<H>>>>);
+pub struct Keys<H: Holder>(Mutex<Option<FxHashMap<c_int, Entry<H>>>>);
 
-struct Entry<H: 'static> {
+struct Entry<H: Holder> {
     key: Weak<Key<H>>,
     /// Gone when the key has been freed.
     held: Option<Arc<Key<H>>>,
 }
 
 /// A key, and what is called for attributes under it.
-struct Key<H: 'static> {
+struct Key<H: Holder> {
     number: c_int,
     copy: CopyFunction<H>,
     delete: DeleteFunction<H>,
@@ -61,16 +62,18 @@ const FIRST: c_int = 0x1000;
 /// Of all kinds of objects, so that a key of one kind is none of another's.
 static NUMBERS: Numbers = Numbers::below((c_int::MAX - FIRST) as u32);
 
-impl<H: 'static> Drop for Key<H> {
+impl<H: Holder> Drop for Key<H> {
     fn drop(&mut self) {
+        H::keys().with(|map| map.remove(&self.number));
         NUMBERS.give_back((self.number - FIRST) as u32);
     }
 }
 
 impl<H: Holder> Keys<H> {
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<c_int, Entry<H>>) -> T) -> T {
+    /// Acts on the keys by their numbers. The last one that holds a key does not let go of it meanwhile.
+    fn with<T>(&self, act: impl FnOnce(&mut FxHashMap<c_int, Entry<H>>) -> T) -> T {
         let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        act(map.get_or_insert_with(HashMap::new))
+        act(map.get_or_insert_with(FxHashMap::default))
     }
 
     fn find(&self, number: c_int) -> Result<Arc<Key<H>>> {
@@ -109,8 +112,6 @@ pub fn create<H: Holder>(
         extra: extra as usize,
     });
     H::keys().with(|map| {
-        // Keys that were freed, and whose last attribute has gone since.
-        map.retain(|_, entry| entry.key.strong_count() != 0);
         let entry = Entry {
             key: Arc::downgrade(&key),
             held: Some(key),
@@ -123,21 +124,19 @@ pub fn create<H: Holder>(
 /// Frees a key. Attributes under it stay; while there are any it may be freed again, as programs do in the functions that are
 /// told of their end.
 pub fn free<H: Holder>(number: c_int) -> Result {
-    let key = H::keys().find(number)?;
-    let held = H::keys().with(|map| map.get_mut(&number).and_then(|entry| entry.held.take()));
-    drop((held, key));
-    Ok(())
+    let held = H::keys().with(|map| Some(map.get_mut(&number)?.held.take()));
+    held.map(drop).ok_or_else(|| no_key(number))
 }
 
 /// The attributes of one object.
-pub struct Attributes<H: 'static>(Mutex<Vec<Attribute<H>>>);
+pub struct Attributes<H: Holder>(Mutex<Vec<Attribute<H>>>);
 
-struct Attribute<H: 'static> {
+struct Attribute<H: Holder> {
     key: Arc<Key<H>>,
     value: usize,
 }
 
-impl<H> Clone for Attribute<H> {
+impl<H: Holder> Clone for Attribute<H> {
     fn clone(&self) -> Attribute<H> {
         Attribute {
             key: self.key.clone(),
@@ -167,10 +166,18 @@ impl<H: Holder> Attributes<H> {
         list.iter().find(|it| it.key.number == number).cloned()
     }
 
+    /// Returns whether the object has no attribute.
+    pub fn is_empty(&self) -> bool {
+        self.list().is_empty()
+    }
+
     /// The value of an attribute, if the object has it.
     pub fn get(&self, number: c_int) -> Result<Option<*mut c_void>> {
-        match self.find(number) {
-            Some(found) => Ok(Some(found.value as *mut c_void)),
+        let found = (self.list().iter())
+            .find(|it| it.key.number == number)
+            .map(|it| it.value as *mut c_void);
+        match found {
+            Some(value) => Ok(Some(value)),
             None => H::keys().find(number).map(|_| None),
         }
     }
@@ -180,13 +187,19 @@ impl<H: Holder> Attributes<H> {
     /// # Safety
     /// The key's function may be called.
     pub unsafe fn set(&self, object: H, number: c_int, value: *mut c_void) -> Result {
-        let key = H::keys().find(number)?;
-        if let Some(before) = self.find(number) {
+        let before = self.find(number);
+        let key = match &before {
             // SAFETY: the caller's promise.
-            unsafe { before.end(object)? };
-        }
+            Some(before) => unsafe {
+                before.end(object)?;
+                before.key.clone()
+            },
+            None => H::keys().find(number)?,
+        };
         let mut list = self.list();
-        list.retain(|it| it.key.number != number);
+        if before.is_some() {
+            list.retain(|it| it.key.number != number);
+        }
         let value = value as usize;
         list.push(Attribute { key, value });
         Ok(())

@@ -5,16 +5,12 @@
 //! the operations advance meanwhile. That is rare: most processes never have such operations.
 
 use std::ffi::c_int;
-use std::ptr::{null, null_mut};
 
 use regatta_sys as rg;
 
-use crate::abi::{COMM_SELF, ERR_NO_MEM};
-use crate::collective::{RESERVED_TAGS, reserved_tag};
-use crate::communicator::get;
-use crate::error::{Error, Result, checked};
-use crate::numbers::Numbers;
+use crate::error::{Result, checked};
 use crate::progress;
+use crate::wake_up;
 
 /// Makes this call, which waits; its code.
 #[inline(always)]
@@ -27,31 +23,13 @@ pub fn beside(call: impl FnOnce() -> c_int) -> Result {
 
 #[cold]
 fn beside_others(call: impl FnOnce() -> c_int) -> Result {
-    /// A thread is in one such call at a time.
-    static NUMBERS: Numbers = Numbers::below(RESERVED_TAGS);
-    let hidden = get(COMM_SELF)?.hidden;
-    let taken = NUMBERS.take().ok_or_else(|| {
-        Error::new(
-            ERR_NO_MEM,
-            "too many threads are in blocking collectives at once",
-        )
-    })?;
-    let waited = wait_beside(call, hidden, reserved_tag(taken));
-    NUMBERS.give_back(taken);
-    waited
-}
-
-fn wait_beside(call: impl FnOnce() -> c_int, hidden: rg::Group, tag: c_int) -> Result {
-    let mut over = rg::REQUEST_NULL;
-    // SAFETY: it takes no memory but that of the request.
-    checked(unsafe { rg::rg_irecv(null_mut(), 0, 0, tag, hidden, &mut over) })?;
+    let (tag, over) = wake_up::sleep()?;
     std::thread::scope(|scope| {
         let others = scope.spawn(|| progress::wait(over, &mut rg::Status::default()));
         // The sentence of an error is this thread's last one: it is read before the next call.
         let result = checked(call());
-        // SAFETY: an empty message to this process.
-        let told = unsafe { rg::rg_bsend(null(), 0, 0, tag, hidden) };
+        let told = wake_up::wake(tag);
         let waited = others.join().unwrap_or(rg::ERR_STATE);
-        result.and(checked(told)).and(checked(waited))
+        result.and(told).and(checked(waited))
     })
 }

@@ -1,7 +1,7 @@
 //! A function for each of MPI's calls, by its name in small letters: the build of a library finds them in the files of
-//! this folder. Of a call with a form for large counts there is one function for both.
+//! this folder. The form of a call with large counts shares the function of the other one.
 //!
-//! Safety of all of them: pointers are those that the standard asks for, or null where a sentence says so.
+//! Safety of all of them: pointers are those that the standard asks for, or null where the comment of the function allows it.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments, missing_docs)]
 
 pub mod allgather;
@@ -23,10 +23,6 @@ pub mod exchange;
 pub mod extensions;
 pub mod file_access;
 pub mod file_errhandlers;
-pub mod file_offsets;
-pub mod file_pointers;
-pub mod file_shared;
-pub mod file_split;
 pub mod file_views;
 pub mod files;
 pub mod fortran_statuses;

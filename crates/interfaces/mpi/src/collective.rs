@@ -164,14 +164,6 @@ fn next_tag(sequence: &AtomicU32) -> c_int {
     FIRST_TAG + number as c_int * TAGS
 }
 
-/// How many tags there are that no collective has.
-pub const RESERVED_TAGS: u32 = (FIRST_TAG / TAGS) as u32;
-
-/// A tag that no collective has, by a number below [`RESERVED_TAGS`].
-pub fn reserved_tag(number: u32) -> c_int {
-    FIRST_TAG + number as c_int * TAGS + TAGS - 1
-}
-
 /// The part of this process in a collective with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {

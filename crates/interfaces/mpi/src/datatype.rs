@@ -23,6 +23,7 @@ mod tests;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+pub use copying::copy_blocks;
 pub use object::{Made, Type, Types, memory};
 pub use registry::{Kept, commit, committed, duplicate, free, get, insert, insert_with};
 pub use staging::Staging;

@@ -2,17 +2,20 @@
 //!
 //! A file is opened by all processes of a communicator, of which it has a duplicate for the library's own messages. Data go
 //! through a [`view`], as a [`representation`] has them, to and from the system ([`posix`]) by [`access`]: each process by itself,
-//! or all together ([`two_phase`]). The pointer that all have in common is an entry of the job ([`shared`]).
+//! or all together ([`two_phase`]). The pointer that all have in common is in memory of the host, or an entry of the job ([`shared`]).
 //!
 //! Nothing of a file is kept in memory: what a call has written is in the system's hands when it returns. So accesses that
 //! the program begins and waits for later are done when they are begun: they cost a copy to or from the system's memory,
 //! which another thread would make no faster on cores that compute.
 
 pub mod access;
+mod gather_writes;
+mod mapping;
 pub mod opening;
 pub mod posix;
 pub mod representation;
 pub mod shared;
+mod sieve;
 pub mod two_phase;
 pub mod view;
 
@@ -21,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::*;
-use crate::communicator::internal_messages::agree_on_outcome;
+use crate::communicator::internal_messages::{agree_on_outcome, broadcast_words};
 use crate::communicator::{Communicator, Members};
 use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Object, Result};
@@ -29,6 +32,7 @@ use crate::info::Hints;
 use crate::objects::{Kind, Table};
 use crate::process;
 
+use access::{Direction, Position};
 use posix::{Outcome, Posix, refused};
 use shared::Shared;
 use view::View;
@@ -68,12 +72,28 @@ pub struct State {
 
 /// A split collective access.
 pub struct Split {
-    /// Which call ends it.
-    pub end: &'static str,
+    /// Whether it reads or writes.
+    pub direction: Direction,
+    /// Where it began.
+    pub position: Position,
     /// Its buffer.
     pub buffer: usize,
     /// Its outcome.
     pub status: Status,
+}
+
+impl Split {
+    /// The call that ends it.
+    pub fn end(&self) -> &'static str {
+        match (self.direction, self.position) {
+            (Direction::Read, Position::Own) => "MPI_File_read_all_end",
+            (Direction::Read, Position::At(_)) => "MPI_File_read_at_all_end",
+            (Direction::Read, Position::Shared) => "MPI_File_read_ordered_end",
+            (Direction::Write, Position::Own) => "MPI_File_write_all_end",
+            (Direction::Write, Position::At(_)) => "MPI_File_write_at_all_end",
+            (Direction::Write, Position::Shared) => "MPI_File_write_ordered_end",
+        }
+    }
 }
 
 static FILES: Table<Open> = Table::new(Kind::File);
@@ -238,7 +258,7 @@ impl Open {
         match &self.state().split {
             None => Ok(()),
             Some(split) => {
-                let text = format!("an access has begun that {} is to end first", split.end);
+                let text = format!("an access has begun that {} is to end first", split.end());
                 Err(Error::new(ERR_IO, text))
             }
         }
@@ -249,30 +269,16 @@ impl Open {
         crate::communicator::internal_messages::barrier(self.comm.hidden)
     }
 
-    /// Moves the pointer of all, which nobody reads or moves meanwhile; waits for all processes.
-    pub fn set_shared(&self, to: i64) -> Result {
-        let set = match self.comm.rank {
-            0 => self.shared.set(to),
-            _ => Ok(()),
-        };
-        self.agree(set)
-    }
-
     /// The first process does something to the file, and all hear of the outcome.
     pub fn by_first(&self, act: &str, work: impl FnOnce(&Posix) -> Outcome) -> Result {
         let mut number = 0;
         if self.comm.rank == 0 {
             number = posix::number(&work(&self.posix));
         }
-        let told =
-            crate::communicator::internal_messages::broadcast(self.comm.hidden, 0, vec![number])?;
-        match told.first() {
-            Some(0) => Ok(()),
-            number => Err(refused(
-                self.posix.name(),
-                act,
-                number.copied().unwrap_or(libc::EIO),
-            )),
+        self.posix.note_written();
+        match broadcast_words(self.comm.hidden, 0, [number])? {
+            [0] => Ok(()),
+            [number] => Err(refused(self.posix.name(), act, number)),
         }
     }
 

@@ -1,10 +1,9 @@
 //! Groups: ordered sets of processes.
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use regatta_sys as rg;
+use rustc_hash::FxHashMap;
 
 use crate::abi::*;
 use crate::communicator::Members;
@@ -12,14 +11,14 @@ use crate::error::{Error, Result, checked};
 use crate::objects::{Kind, Table};
 use crate::process;
 
-static GROUPS: Table<Members> = Table::new(Kind::Group);
+static GROUPS: Table<[c_int]> = Table::new(Kind::Group);
 
 /// A new group; that of nobody is MPI_GROUP_EMPTY.
 pub fn make(members: Members) -> Result<Group> {
     if members.is_empty() {
         return Ok(GROUP_EMPTY);
     }
-    let made = GROUPS.insert(Arc::new(members));
+    let made = GROUPS.insert(members.into());
     made.map(Group)
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many groups"))
 }
@@ -30,7 +29,7 @@ pub fn get(group: Group) -> Result<Members> {
         return Ok(Members::from(Vec::new()));
     }
     let found = GROUPS.get(group.0).ok_or_else(|| none(group))?;
-    Ok(Members::clone(&found))
+    Ok(Members::from(found))
 }
 
 /// Forgets a group.
@@ -61,48 +60,84 @@ pub fn own_rank(members: &Members) -> Result<c_int> {
     Ok(members.rank_of(own).unwrap_or(UNDEFINED))
 }
 
-fn set(members: &Members) -> HashSet<c_int> {
-    members.iter().copied().collect()
+/// Number of members up to which a linear search is used.
+const FEW: usize = 8;
+
+/// Ranks of members by task number.
+enum Ranks<'a> {
+    /// Consecutive task numbers, as tasks have that are started together: the first one, and how many.
+    Row(c_int, c_int),
+    Few(&'a Members),
+    Many(FxHashMap<c_int, c_int>),
+}
+
+impl Ranks<'_> {
+    fn of(members: &Members) -> Ranks<'_> {
+        let in_row = |pair: &[c_int]| pair[0].checked_add(1) == Some(pair[1]);
+        match members.first() {
+            Some(&first) if members.windows(2).all(in_row) => {
+                Ranks::Row(first, members.len() as c_int)
+            }
+            _ if members.len() <= FEW => Ranks::Few(members),
+            _ => Ranks::Many(members.iter().copied().zip(0..).collect()),
+        }
+    }
+
+    fn find(&self, task: c_int) -> Option<c_int> {
+        match self {
+            Ranks::Row(first, count) => {
+                let rank = task.checked_sub(*first)?;
+                (0..*count).contains(&rank).then_some(rank)
+            }
+            Ranks::Few(members) => members.rank_of(task),
+            Ranks::Many(ranks) => ranks.get(&task).copied(),
+        }
+    }
+
+    fn has(&self, task: c_int) -> bool {
+        self.find(task).is_some()
+    }
 }
 
 /// The members of both, the first group's in front.
 pub fn union(first: &Members, second: &Members) -> Members {
-    let known = set(first);
-    let others = second.iter().copied().filter(|it| !known.contains(it));
+    let known = Ranks::of(first);
+    let others = second.iter().copied().filter(|&it| !known.has(it));
     let all: Vec<c_int> = first.iter().copied().chain(others).collect();
     all.into()
 }
 
 /// The members of the first group that are (`true`) or are not in the second.
 pub fn filtered(first: &Members, second: &Members, among: bool) -> Members {
-    let known = set(second);
+    let known = Ranks::of(second);
     let chosen = first.iter().copied();
-    let chosen: Vec<c_int> = chosen.filter(|it| known.contains(it) == among).collect();
+    let chosen: Vec<c_int> = chosen.filter(|&it| known.has(it) == among).collect();
     chosen.into()
 }
 
 /// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 pub fn compare(first: &Members, second: &Members) -> c_int {
+    let are_similar = || {
+        let known = Ranks::of(first);
+        second.iter().all(|&it| known.has(it))
+    };
     match first == second {
         true => IDENT,
-        false if first.len() == second.len() && set(first) == set(second) => SIMILAR,
+        // No process is in a group twice.
+        false if first.len() == second.len() && are_similar() => SIMILAR,
         false => UNEQUAL,
     }
 }
 
 /// The ranks of members of the first group in the second, or MPI_UNDEFINED.
 pub fn translate(first: &Members, ranks: &[c_int], second: &Members) -> Result<Vec<c_int>> {
-    let known: HashMap<c_int, c_int> = match ranks.len() {
-        0..4 => HashMap::new(),
-        _ => second.iter().copied().zip(0..).collect(),
-    };
-    let find = |task| match ranks.len() {
-        0..4 => second.rank_of(task),
-        _ => known.get(&task).copied(),
+    let known = match ranks.len() {
+        0..4 => Ranks::Few(second),
+        _ => Ranks::of(second),
     };
     let one = |&rank: &c_int| match rank {
         PROC_NULL => Ok(PROC_NULL),
-        _ => Ok(find(member(first, rank)?).unwrap_or(UNDEFINED)),
+        _ => Ok(known.find(member(first, rank)?).unwrap_or(UNDEFINED)),
     };
     ranks.iter().map(one).collect()
 }
@@ -132,10 +167,13 @@ pub fn excluded(members: &Members, ranks: &[c_int]) -> Result<Members> {
 }
 
 fn each(members: &Members, ranks: &[c_int]) -> Result<Vec<c_int>> {
-    let mut seen = HashSet::new();
-    let one = |&rank: &c_int| match seen.insert(rank) {
-        true => member(members, rank),
-        false => Err(Error::new(ERR_RANK, format!("rank {rank} is given twice"))),
+    let mut seen = vec![false; members.len()];
+    let one = |&rank: &c_int| {
+        let task = member(members, rank)?;
+        match std::mem::replace(&mut seen[rank as usize], true) {
+            false => Ok(task),
+            true => Err(Error::new(ERR_RANK, format!("rank {rank} is given twice"))),
+        }
     };
     ranks.iter().map(one).collect()
 }
@@ -193,6 +231,24 @@ mod tests {
         assert_eq!(included(&first, &[2, 0]).expect("ranks"), members(&[7, 4]));
         assert_eq!(excluded(&first, &[0]).expect("ranks"), members(&[2, 7]));
         assert!(included(&first, &[1, 1]).is_err() && included(&first, &[3]).is_err());
+    }
+
+    #[test]
+    fn members_are_found_in_rows_and_in_any_order() {
+        let row = members(&(5..40).collect::<Vec<_>>());
+        let backward = members(&(5..40).rev().collect::<Vec<_>>());
+        let ranks: Vec<c_int> = (0..35).collect();
+        let mirrored: Vec<c_int> = (0..35).rev().collect();
+        assert_eq!(translate(&row, &ranks, &backward).expect("ranks"), mirrored);
+        assert_eq!(translate(&backward, &ranks, &row).expect("ranks"), mirrored);
+        assert_eq!(compare(&row, &backward), SIMILAR);
+        let beside = members(&[4, 5, 39, 40, c_int::MAX, c_int::MIN, 7, 8, 9]);
+        let inside = members(&[5, 39, 7, 8, 9]);
+        assert_eq!(filtered(&beside, &row, true), inside);
+        assert_eq!(filtered(&beside, &backward, true), inside);
+        let nobody = members(&[]);
+        assert_eq!(filtered(&row, &nobody, true), nobody);
+        assert_eq!(compare(&nobody, &nobody), IDENT);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
+
 use crate::abi::*;
 use crate::communicator;
 use crate::error::{Error, Result};
@@ -11,13 +14,12 @@ use crate::process;
 
 /// Keys with values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints(Vec<(CString, CString)>);
+pub struct Hints(IndexMap<CString, CString, FxBuildHasher>);
 
 impl Hints {
     /// The value of a key.
     pub fn get(&self, key: &CStr) -> Option<&CStr> {
-        let found = self.0.iter().find(|(it, _)| it.as_c_str() == key);
-        found.map(|(_, value)| value.as_c_str())
+        self.0.get(key).map(CString::as_c_str)
     }
 
     /// The value of a key, if it is UTF-8.
@@ -27,9 +29,9 @@ impl Hints {
 
     /// Sets a key.
     pub fn set(&mut self, key: &CStr, value: &CStr) {
-        match self.0.iter_mut().find(|(it, _)| it.as_c_str() == key) {
-            Some((_, old)) => *old = value.to_owned(),
-            None => self.0.push((key.to_owned(), value.to_owned())),
+        match self.0.get_mut(key) {
+            Some(old) => *old = value.to_owned(),
+            None => drop(self.0.insert(key.to_owned(), value.to_owned())),
         }
     }
 
@@ -41,9 +43,7 @@ impl Hints {
 
     /// Takes a key out; whether it was there.
     pub fn remove(&mut self, key: &CStr) -> bool {
-        let before = self.0.len();
-        self.0.retain(|(it, _)| it.as_c_str() != key);
-        self.0.len() < before
+        self.0.shift_remove(key).is_some()
     }
 
     /// Sets all keys of others.
@@ -55,11 +55,13 @@ impl Hints {
 
     /// Returns the hints whose keys are among these.
     pub fn among(&self, keys: &[&CStr]) -> Hints {
-        let known = self
-            .0
-            .iter()
-            .filter(|(key, _)| keys.contains(&key.as_c_str()));
-        Hints(known.cloned().collect())
+        let known = self.0.iter();
+        let known = known.filter(|(key, _)| keys.contains(&key.as_c_str()));
+        Hints(
+            known
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        )
     }
 
     /// How many keys there are.
@@ -74,7 +76,7 @@ impl Hints {
 
     /// The key in this place.
     pub fn key(&self, index: usize) -> Option<&CStr> {
-        self.0.get(index).map(|(key, _)| key.as_c_str())
+        self.0.get_index(index).map(|(key, _)| key.as_c_str())
     }
 }
 
@@ -117,12 +119,17 @@ fn none(info: Info) -> Error {
     Error::new(ERR_INFO, text)
 }
 
-/// The keys of any object, MPI_INFO_ENV among them.
-pub fn hints(info: Info) -> Result<Hints> {
+/// Calls `use_them` with the keys of any object, MPI_INFO_ENV among them.
+pub fn with_hints<T>(info: Info, use_them: impl FnOnce(&Hints) -> Result<T>) -> Result<T> {
     match info {
-        INFO_ENV => Ok(environment()),
-        _ => Ok(object(info)?.hints().clone()),
+        INFO_ENV => use_them(&environment()),
+        _ => use_them(&object(info)?.hints()),
     }
+}
+
+/// A copy of the keys of any object, MPI_INFO_ENV among them.
+pub fn hints(info: Info) -> Result<Hints> {
+    with_hints(info, |hints| Ok(hints.clone()))
 }
 
 /// The keys of an object, or of MPI_INFO_NULL, which has none.

@@ -4,6 +4,8 @@
 //! that waits also waits for what these operations wait for, and lets them go on. While there are none, which is mostly
 //! so, a wait is the engine's own.
 
+pub mod watch;
+
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +14,14 @@ use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::error::{Result, checked};
-use crate::requests::{Operation, State, find};
+use crate::process;
+use crate::requests::{FoundRequest, LockedOperation, Operation, State, find};
+use watch::Watch;
 
 static STAGED: Mutex<Vec<Request>> = Mutex::new(Vec::new());
 /// Operations whose requests were freed while they were under way.
 static ORPHANS: Mutex<Vec<Request>> = Mutex::new(Vec::new());
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+static STAGED_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn staged() -> MutexGuard<'static, Vec<Request>> {
     STAGED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,7 +31,7 @@ fn staged() -> MutexGuard<'static, Vec<Request>> {
 pub fn add(request: Request) {
     let mut staged = staged();
     staged.push(request);
-    COUNT.store(staged.len(), Ordering::Release);
+    STAGED_COUNT.store(staged.len(), Ordering::Release);
 }
 
 /// Nobody will ask for this operation any more: it advances as those of stages do, and is forgotten when it is complete.
@@ -41,8 +45,8 @@ pub fn orphan(request: Request) {
     forget_orphans();
 }
 
-/// The engine sees operations through that were freed while they were under way: it does not let this process leave while others may still receive
-/// what they send. Their memory stays.
+/// Hands the operations that were freed while under way to the engine, which completes them: it lets this process leave only when nobody can
+/// still receive what they send. Their memory is never freed.
 pub fn give_away_orphans() {
     advance();
     let orphans = std::mem::take(&mut *ORPHANS.lock().unwrap_or_else(PoisonError::into_inner));
@@ -58,7 +62,7 @@ pub fn give_away_orphans() {
         }
     }
     staged().clear();
-    COUNT.store(0, Ordering::Release);
+    STAGED_COUNT.store(0, Ordering::Release);
 }
 
 /// Forgets those that are complete.
@@ -92,47 +96,63 @@ pub fn remove(request: Request) {
     }
     let mut staged = staged();
     staged.retain(|&it| it != request);
-    COUNT.store(staged.len(), Ordering::Release);
+    STAGED_COUNT.store(staged.len(), Ordering::Release);
 }
 
 /// Whether no operation has to advance.
 #[inline(always)]
 pub fn is_idle() -> bool {
-    COUNT.load(Ordering::Acquire) == 0
+    STAGED_COUNT.load(Ordering::Acquire) == 0
 }
 
 /// Waits for one request of the engine's. The code is that of the operation, not of the wait.
 pub fn wait(request: rg::Request, status: &mut rg::Status) -> c_int {
-    let mut own = [request];
-    wait_any(&mut own, status).1
+    wait_any(&[request], status).1
 }
 
-/// Waits for one of these, which becomes null; its index and code.
-pub fn wait_any(own: &mut [rg::Request], status: &mut rg::Status) -> (usize, c_int) {
+/// Waits for one of these, which is none any more; its index and code.
+pub fn wait_any(own: &[rg::Request], status: &mut rg::Status) -> (usize, c_int) {
     loop {
-        if let Some(found) = wait_once(own, status) {
-            return found;
+        match wait_once(own, &[], &[], status) {
+            Waited::Complete(index, code) => return (index, code),
+            Waited::Advanced => {}
+            // So has everything that is waited for.
+            Waited::Failed(code) => return (0, code),
         }
     }
 }
 
-/// Waits until one of these is complete, which becomes null and is told with its code, or until an operation has gone on.
-pub fn wait_once(own: &mut [rg::Request], status: &mut rg::Status) -> Option<(usize, c_int)> {
-    let mut round = Round::new(own);
-    let (index, code) = round.wait(status);
-    match index {
-        Some(index) if index < own.len() => {
-            own[index] = rg::REQUEST_NULL;
-            Some((index, code))
-        }
-        Some(index) => {
-            round.tell(index, status, code);
-            drop(round);
+/// How a wait has ended.
+pub enum Waited {
+    /// The request in this place is complete, with this code, and none any more.
+    Complete(usize, c_int),
+    /// A staged operation has gone on, or another thread has let go of one that is waited for, or asks for one that this thread has: it lets them all go, and looks again.
+    Advanced,
+    /// The wait itself has failed, with this code.
+    Failed(c_int),
+}
+
+/// Waits until one of `own` is complete or a staged operation has gone on; or until one of `elsewhere` is let go, which other threads have.
+/// `held` are the addresses of operations that the caller has locked.
+pub fn wait_once(
+    own: &[rg::Request],
+    held: &[usize],
+    elsewhere: &[FoundRequest],
+    status: &mut rg::Status,
+) -> Waited {
+    let mut set = WaitSet::new(own);
+    set.held.extend_from_slice(held);
+    set.elsewhere.extend_from_slice(elsewhere);
+    match set.wait(status) {
+        Waited::Complete(index, code) if index < own.len() => Waited::Complete(index, code),
+        Waited::Complete(index, code) => {
+            set.tell(index, status, code);
+            drop(set);
+            advance_staged();
             forget_orphans();
-            None
+            Waited::Advanced
         }
-        // The wait itself has failed: so has everything that is waited for.
-        None => Some((0, code)),
+        waited => waited,
     }
 }
 
@@ -140,21 +160,46 @@ pub fn wait_once(own: &mut [rg::Request], status: &mut rg::Status) -> Option<(us
 pub fn wait_operation(request: Request) -> Result {
     loop {
         let found = find(request)?;
-        let mut operation = found.operation();
+        let mut status = rg::Status::default();
+        let Some(mut operation) = found.try_operation() else {
+            if let Waited::Failed(code) = wait_once(&[], &[], &[found], &mut status) {
+                checked(code)?;
+            }
+            continue;
+        };
         let Some(inner) = operation.as_mut() else {
             return Ok(());
         };
         if inner.state() != State::Pending {
             return Ok(());
         }
-        let own = inner.waits_for().len();
-        let mut status = rg::Status::default();
-        let mut round = Round::without(inner.waits_for(), request);
-        let (index, code) = round.wait(&mut status);
-        match index {
-            Some(index) if index < own => inner.completed(index, &status, code),
-            Some(index) => round.tell(index, &status, code),
-            None => checked(code)?,
+        let own = inner.waits_for();
+        if let &[mut only] = own
+            && is_idle()
+            && !process::has_many_threads()
+        {
+            // SAFETY: a request of the engine's, and a status to write.
+            let code = unsafe { rg::rg_wait(&mut only, &mut status) };
+            if only != rg::REQUEST_NULL {
+                // Only the wait is over.
+                return checked(code);
+            }
+            inner.completed(0, &status, code);
+            continue;
+        }
+        let own = own.len();
+        let mut set = WaitSet::without(inner.waits_for(), request);
+        set.held.push(found.address());
+        match set.wait(&mut status) {
+            Waited::Complete(index, code) if index < own => inner.completed(index, &status, code),
+            Waited::Complete(index, code) => {
+                set.tell(index, &status, code);
+                drop(set);
+                drop(operation);
+                advance_staged();
+            }
+            Waited::Advanced => {}
+            Waited::Failed(code) => checked(code)?,
         }
     }
 }
@@ -164,14 +209,30 @@ pub fn advance() {
     // SAFETY: it takes nothing.
     unsafe { rg::rg_progress() };
     while !is_idle() {
-        let mut round = Round::new(&[]);
+        let mut set = WaitSet::new(&[]);
         let mut status = rg::Status::default();
-        match round.test(&mut status) {
-            Some((index, code)) => round.tell(index, &status, code),
-            None => break,
-        }
+        let Some((index, code)) = test_any(&mut set.requests, &mut status) else {
+            break;
+        };
+        set.tell(index, &status, code);
+        drop(set);
+        advance_staged();
     }
     forget_orphans();
+}
+
+/// Looks once at each operation of several stages that nobody else is at, and lets it go on as far as it can: where one has gone on, others
+/// mostly can, and to wait for each in turn would take as long as there are others, each time.
+fn advance_staged() {
+    let requests = staged().clone();
+    for request in requests {
+        let operation = find(request).ok().and_then(|found| found.try_operation());
+        if let Some(mut operation) = operation
+            && let Some(inner) = operation.as_mut()
+        {
+            advance_one(inner.as_mut());
+        }
+    }
 }
 
 /// Lets an operation go on as far as it can without waiting.
@@ -179,10 +240,10 @@ pub fn advance_one(operation: &mut dyn Operation) {
     while operation.state() == State::Pending {
         let mut requests = operation.waits_for().to_vec();
         let mut status = rg::Status::default();
-        match test_any(&mut requests, &mut status) {
-            Some((index, code)) => operation.completed(index, &status, code),
-            None => return,
-        }
+        let Some((index, code)) = test_any(&mut requests, &mut status) else {
+            break;
+        };
+        operation.completed(index, &status, code);
     }
 }
 
@@ -199,58 +260,100 @@ fn test_any(requests: &mut [rg::Request], status: &mut rg::Status) -> Option<(us
 }
 
 /// The requests to wait for: the caller's, then those of all staged operations that nobody else is at.
-struct Round {
+struct WaitSet {
     requests: Vec<rg::Request>,
-    parts: Vec<Part>,
+    staged: Vec<StagedWait>,
+    /// The addresses of the caller's operations, which it has locked.
+    held: Vec<usize>,
+    /// Operations that other threads have.
+    elsewhere: Vec<FoundRequest>,
 }
 
-struct Part {
-    operation: MutexGuard<'static, Option<Box<dyn Operation>>>,
-    /// Of its first request.
+/// Polls of a call of one of several threads before it sleeps in a way that lets the others wake it, which costs about as much as a message.
+const POLLS_BEFORE_SLEEP: usize = 100;
+
+/// A staged operation whose requests are waited for.
+struct StagedWait {
+    operation: LockedOperation,
+    /// The place of its first request.
     begin: usize,
 }
 
-impl Round {
-    fn new(own: &[rg::Request]) -> Round {
-        Round::without(own, REQUEST_NULL)
+impl WaitSet {
+    fn new(own: &[rg::Request]) -> WaitSet {
+        WaitSet::without(own, REQUEST_NULL)
     }
 
     /// Without an operation that the caller has locked.
-    fn without(own: &[rg::Request], except: Request) -> Round {
-        let mut round = Round {
+    fn without(own: &[rg::Request], except: Request) -> WaitSet {
+        let mut set = WaitSet {
             requests: own.to_vec(),
-            parts: Vec::new(),
+            staged: Vec::new(),
+            held: Vec::new(),
+            elsewhere: Vec::new(),
         };
         for &request in staged().iter().filter(|&&it| it != except) {
-            let Some(operation) = find(request).ok().and_then(|found| found.try_operation()) else {
+            let Ok(found) = find(request) else { continue };
+            let Some(operation) = found.try_operation() else {
+                set.elsewhere.push(found);
                 continue;
             };
             if let Some(inner) = operation.as_ref()
                 && inner.state() == State::Pending
             {
-                let begin = round.requests.len();
-                round.requests.extend_from_slice(inner.waits_for());
-                round.parts.push(Part { operation, begin });
+                let begin = set.requests.len();
+                set.requests.extend_from_slice(inner.waits_for());
+                set.staged.push(StagedWait { operation, begin });
             }
         }
-        round
+        set
     }
 
-    fn wait(&mut self, status: &mut rg::Status) -> (Option<usize>, c_int) {
+    fn wait(&mut self, status: &mut rg::Status) -> Waited {
+        let watched = self.requests.len();
+        let _watch = match self.needs_watch() {
+            false => None,
+            true => {
+                for _ in 0..POLLS_BEFORE_SLEEP {
+                    if let Some((index, code)) = test_any(&mut self.requests, status) {
+                        return Waited::Complete(index, code);
+                    }
+                }
+                match Watch::begin(&self.elsewhere, self.addresses_held()) {
+                    Ok(Some(watch)) => {
+                        self.requests.push(watch.request());
+                        Some(watch)
+                    }
+                    Ok(None) => return Waited::Advanced,
+                    Err(code) => return Waited::Failed(code),
+                }
+            }
+        };
         let mut index = -1;
         let count = self.requests.len() as c_int;
         // SAFETY: the array has this length; the others are written.
         let code = unsafe { rg::rg_waitany(count, self.requests.as_mut_ptr(), &mut index, status) };
-        (usize::try_from(index).ok(), code)
+        match usize::try_from(index) {
+            Ok(index) if index == watched => Waited::Advanced,
+            Ok(index) => Waited::Complete(index, code),
+            Err(_) => Waited::Failed(code),
+        }
     }
 
-    fn test(&mut self, status: &mut rg::Status) -> Option<(usize, c_int)> {
-        test_any(&mut self.requests, status)
+    /// Returns whether other threads have operations that are waited for, or may ask for some that this one has.
+    fn needs_watch(&self) -> bool {
+        let has_any = !self.held.is_empty() || !self.staged.is_empty();
+        !self.elsewhere.is_empty() || (has_any && process::has_many_threads())
+    }
+
+    fn addresses_held(&self) -> Vec<usize> {
+        let staged = self.staged.iter().map(|part| part.operation.address());
+        self.held.iter().copied().chain(staged).collect()
     }
 
     /// Tells the operation whose request is complete.
     fn tell(&mut self, index: usize, status: &rg::Status, code: c_int) {
-        let part = self.parts.iter_mut().rfind(|part| part.begin <= index);
+        let part = self.staged.iter_mut().rfind(|part| part.begin <= index);
         if let Some(part) = part
             && let Some(operation) = part.operation.as_mut()
         {

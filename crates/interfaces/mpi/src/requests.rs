@@ -7,6 +7,7 @@
 //! Slots are never freed, only used again; a handle is compared with its slot's at each use. A plain request stands in the slot of the number that the
 //! engine's has; for operations each thread keeps some free slots, so neither needs a lock.
 
+mod chunk;
 mod operation;
 mod pair;
 mod persistent;
@@ -19,7 +20,7 @@ pub use pair::Pair;
 pub use persistent::Persistent;
 pub use plain::COMPLETE;
 pub use single::{Single, cancel, detach};
-pub use slots::{Content, FoundRequest, any_in, find, open};
+pub use slots::{FoundRequest, LockedOperation, comms_in_use, find, open};
 
 use std::ffi::c_int;
 

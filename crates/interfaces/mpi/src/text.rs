@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use crate::arguments::Out;
 use crate::error::{Error, Result, not_null};
 
 /// A text that the caller gives: at most so many bytes with its end, else an error of this class.
@@ -30,13 +31,14 @@ pub unsafe fn given<'a>(
 ///
 /// # Safety
 /// So many bytes may be written.
-pub unsafe fn give(text: &[u8], to: *mut c_char, room: c_int) -> c_int {
+pub unsafe fn give(text: &[u8], to: Out<c_char>, room: c_int) -> c_int {
     let Some(most) = usize::try_from(room).ok().and_then(|it| it.checked_sub(1)) else {
         return 0;
     };
     let length = text.len().min(most);
     // SAFETY: the caller's promise; a byte is left for the end.
     unsafe {
+        let to = to.address();
         std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), length);
         to.add(length).write(0);
     }

@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::error::{Error, Result};
 
 /// How often the interface was initialized and not finalized.
@@ -103,7 +104,7 @@ pub unsafe fn give_text(text: &str, to: *mut c_char, length: *mut c_int) {
     }
     // SAFETY: the caller's promise.
     unsafe {
-        if !to.is_null() {
+        if let Ok(to) = Out::at(to, "the text") {
             crate::text::give(text.as_bytes(), to, *length);
         }
         *length = text.len() as c_int + 1;

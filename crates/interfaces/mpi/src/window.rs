@@ -2,19 +2,20 @@
 //!
 //! A process reaches the memory of another one in one of three ways. *Mapped*: the library has made it, in a segment that all
 //! processes of a host map. *Copied*: it is memory of the program's on the same host, and the system copies it from process to
-//! process. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
+//! process; elements in many blocks are asked for. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
 //! call is; of the third one, puts and accumulates are complete after a flush.
 //!
 //! Each accumulate, whichever way it comes, holds the target's word for accumulates on the [`lock_table`] of its host, for all of its
 //! elements.
 
 pub mod accumulate;
+mod attached;
 mod copying;
 mod epochs;
 mod lock_table;
 mod making;
+mod pieces;
 pub mod quick;
-mod segment;
 pub mod service;
 pub mod targets;
 pub mod transfer;
@@ -25,13 +26,15 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use attached::Attached;
 pub use epochs::{Epochs, check_assert};
 pub use making::{Wish, create};
 pub use targets::{Reach, Target};
 
 use crate::abi::*;
 use crate::attributes::Attributes;
-use crate::communicator::{Communicator, internal_messages};
+use crate::communicator::Communicator;
+use crate::communicator::internal_messages::{self, Failed, class_of};
 use crate::errhandler::{Handled, HandlerSlot};
 use crate::error::{Error, Result};
 use crate::info::Hints;
@@ -56,14 +59,16 @@ pub struct Window {
     pub attributes: Attributes<Win>,
     /// Whether some process is reached through its service.
     pub has_service: bool,
+    /// Its number in requests to this process' inbox; 0 if none come.
+    number: u32,
     /// The thread that serves this process' memory.
     server: Mutex<Option<JoinHandle<()>>>,
     locks: lock_table::LockTable,
     epochs: Mutex<Epochs>,
     /// Which targets the epochs let this process reach, as far as one number tells it: a look at it takes no lock.
     open_to: AtomicI32,
-    /// Memory that the program has attached: where it begins, and its length.
-    attached: Mutex<Vec<(usize, usize)>>,
+    /// Memory that the program has attached.
+    attached: Mutex<Attached>,
     /// Requests to services that have a reply.
     replies: AtomicU32,
     described: Mutex<(CString, Hints)>,
@@ -148,6 +153,9 @@ fn none(win: Win) -> Error {
 
 /// The handle of a window leads nowhere from now on.
 pub fn remove(win: Win) {
+    if let Some(window) = WINDOWS.get(win.0) {
+        service::remove(&window);
+    }
     if let Some(place) = place(win) {
         place.store(null_mut(), Ordering::Release);
     }
@@ -159,6 +167,7 @@ pub fn leave_all() {
     for window in WINDOWS.all() {
         window.end_service();
     }
+    service::close();
 }
 
 impl Window {
@@ -211,47 +220,36 @@ impl Window {
 
     /// Where memory of this process begins that others may reach at this address, if so many bytes are.
     fn allows(&self, address: u64, length: u64) -> bool {
-        let within = |base: u64, size: u64| {
-            let end = address.checked_add(length);
-            address >= base && end.is_some_and(|end| end - base <= size)
-        };
-        if self.flavor != WIN_FLAVOR_DYNAMIC {
-            return within(self.facts.base as u64, self.facts.size as u64);
+        if self.flavor == WIN_FLAVOR_DYNAMIC {
+            return self.attached().has(address as usize, length as usize);
         }
-        let attached = self.attached();
-        attached
-            .iter()
-            .any(|&(base, size)| within(base as u64, size as u64))
+        let (base, size) = (self.facts.base as u64, self.facts.size as u64);
+        let end = address.checked_add(length);
+        address >= base && end.is_some_and(|end| end - base <= size)
     }
 
-    fn attached(&self) -> MutexGuard<'_, Vec<(usize, usize)>> {
+    fn attached(&self) -> MutexGuard<'_, Attached> {
         self.attached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets others reach memory of the program's.
     pub fn attach(&self, base: usize, length: usize) -> Result {
         self.check_dynamic()?;
-        let mut attached = self.attached();
-        let overlaps =
-            |&(other, size): &(usize, usize)| base < other + size && other < base + length;
-        if attached.iter().any(overlaps) {
-            let text = format!("a part of the {length} bytes at {base:#x} is attached already");
-            return Err(Error::new(ERR_RMA_ATTACH, text));
+        match self.attached().add(base, length) {
+            true => Ok(()),
+            false => {
+                let text = format!("a part of the {length} bytes at {base:#x} is attached already");
+                Err(Error::new(ERR_RMA_ATTACH, text))
+            }
         }
-        attached.push((base, length));
-        Ok(())
     }
 
     /// Takes that back.
     pub fn detach(&self, base: usize) -> Result {
         self.check_dynamic()?;
-        let mut attached = self.attached();
-        match attached.iter().position(|it| it.0 == base) {
-            Some(index) => {
-                attached.remove(index);
-                Ok(())
-            }
-            None => {
+        match self.attached().remove(base) {
+            true => Ok(()),
+            false => {
                 let text = format!("no memory that begins at {base:#x} is attached");
                 Err(Error::new(ERR_RMA_ATTACH, text))
             }
@@ -271,6 +269,7 @@ impl Window {
     /// Puts and accumulates to these targets have happened there.
     pub fn flush(&self, ranks: impl IntoIterator<Item = c_int>) -> Result {
         fence(Ordering::SeqCst);
+        service::serve_own();
         let mut result = Ok(());
         if self.has_service {
             for rank in ranks {
@@ -296,8 +295,10 @@ impl Window {
 
     fn end_service(&self) {
         let server = self.server().take();
-        if let Some(server) = server {
-            service::stop(self);
+        // If the engine refuses, nobody waits for the service, which may not hear of it.
+        if let Some(server) = server
+            && service::stop(self).is_ok()
+        {
             let _ = server.join();
         }
     }
@@ -307,13 +308,29 @@ impl Window {
     pub fn end(&self, delete: impl FnOnce() -> Result) -> Result {
         const STAYS: &str = "the window stays";
         let group = self.comm.group;
-        let ((), came) = internal_messages::meet_with(group, self.check_between(), STAYS)?;
-        let deleted = delete();
-        let flushed = self.flush_all();
-        let ((), met) = internal_messages::meet_with(group, deleted, STAYS)?;
+        let free = self.check_between();
+        let flushed = match &free {
+            Ok(()) => self.flush_all(),
+            Err(_) => Ok(()),
+        };
+        let has_attributes = c_int::from(!self.attributes.is_empty());
+        let came = internal_messages::allgather(group, [class_of(&free), has_attributes]);
+        free?;
+        let met = match came {
+            // One that has died has no attributes any more that others would have to hear of.
+            Err(gone) => {
+                delete()?;
+                Err(gone)
+            }
+            Ok(all) => match Failed::first(all.iter().map(|it| it[0])) {
+                Some(failed) => return Err(failed.error(STAYS)),
+                None if all.iter().all(|it| it[1] == 0) => Ok(()),
+                None => internal_messages::meet_with(group, delete(), STAYS)?.1,
+            },
+        };
         self.end_service();
         remove(self.handle);
-        flushed.and(came).and(met)
+        flushed.and(met)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The four forms of each call: C's and Fortran's, each once by its plain name and once with an underscore before it.
+//! The four forms of most calls: C's and Fortran's, each once by its plain name and once with an underscore before it.
 //!
 //! C's integers are `long`, Fortran's INTEGER has 32 bits and comes by reference. The work of a call is written once, as a function
 //! that returns an [`Answer`](crate::error::Answer).
@@ -131,7 +131,7 @@ macro_rules! fortran_raw_forms {
 }
 
 /// Defines calls that have one form, C's or Fortran's: they return -1 and set `errno` when they fail. Their arguments are taken as they come. The
-/// type of what they return comes first, with the function that makes it.
+/// type of what they return comes first, with the function that converts the answer to it.
 macro_rules! value_forms {
     ($result:ty, $made:path; $($name:ident: ($($argument:ident: $type:ty),*) = $body:path;)*) => {
         $(

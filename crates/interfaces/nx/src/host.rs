@@ -272,7 +272,7 @@ fn spawn(program: &Program, place: Place, count: c_int) -> Result<Vec<c_int>, Fa
     let code = unsafe {
         rg::rg_spawn(
             program.path.as_ptr(),
-            arguments.as_ptr(),
+            arguments.as_ptr().cast(),
             &options,
             count,
             tasks.as_mut_ptr(),

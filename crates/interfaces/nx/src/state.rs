@@ -13,14 +13,12 @@ use crate::places::Places;
 use crate::rg;
 use crate::started::Started;
 
-/// The channels of NX begin here, so that a program's own use of Regatta, and PVM's contexts, do not meet them.
-const FIRST_CHANNEL: i32 = 1 << 27;
 /// Messages of ordinary types.
-pub const PLAIN: rg::Group = rg::channel(FIRST_CHANNEL);
+pub const PLAIN: rg::Group = rg::library_channel(0);
 /// Messages of force types.
-pub const FORCE: rg::Group = rg::channel(FIRST_CHANNEL + 1);
+pub const FORCE: rg::Group = rg::library_channel(1);
 /// Ends of processes, for the host.
-pub const ENDS: rg::Group = rg::channel(FIRST_CHANNEL + 2);
+pub const ENDS: rg::Group = rg::library_channel(2);
 
 /// The node that stands for all others.
 pub const ALL_NODES: c_long = -1;

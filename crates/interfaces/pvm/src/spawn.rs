@@ -265,7 +265,7 @@ pub fn start(
     let code = unsafe {
         rg::rg_spawn(
             program.as_ptr(),
-            arguments,
+            arguments.cast(),
             &options,
             count,
             tids.as_mut_ptr(),

@@ -9,7 +9,7 @@ use regatta_record::{PEERS, class, event, peer, thread};
 
 use crate::events::Message;
 use crate::map::{Map, add};
-use crate::real::real;
+use crate::real;
 
 /// The task that is rank 0 of the world; the others follow it.
 static FIRST: AtomicI32 = AtomicI32::new(0);
@@ -32,7 +32,7 @@ pub(crate) fn task(group: Group, rank: c_int) -> i32 {
 
 fn look_up(group: Group, rank: c_int) -> i32 {
     // SAFETY: takes numbers, and checks them.
-    unsafe { real!(rg_tid_of(group: Group, rank: c_int)) }
+    unsafe { real::rg_tid_of(group, rank) }
 }
 
 /// Adds a message to the numbers of a thread.

@@ -1,28 +1,31 @@
-//! The functions of libregatta.so, behind those of the same name here.
+//! The functions of libregatta.so, behind those of the same name here: `build.rs` makes the list of them, of `regatta.h`.
+#![allow(
+    dead_code,
+    clippy::too_many_arguments,
+    reason = "all are here, whichever the recorder calls"
+)]
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_double, c_int, c_void};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 
+use regatta_abi::*;
+
 /// A function of libregatta.so.
-pub(crate) struct Real {
+struct Real {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
 
 impl Real {
-    /// The function of this name, which ends with a zero.
-    pub(crate) const fn new(name: &'static str) -> Real {
+    const fn new(name: &'static CStr) -> Real {
         let address = AtomicPtr::new(std::ptr::null_mut());
-        match CStr::from_bytes_with_nul(name.as_bytes()) {
-            Ok(name) => Real { name, address },
-            Err(_) => panic!("a name ends with a zero"),
-        }
+        Real { name, address }
     }
 
-    /// Its address.
+    /// Returns its address.
     #[inline]
-    pub(crate) fn address(&self) -> *mut c_void {
+    fn address(&self) -> *mut c_void {
         let known = self.address.load(Relaxed);
         match known.is_null() {
             false => known,
@@ -54,15 +57,22 @@ impl Real {
     }
 }
 
-/// Calls the function of libregatta.so that has this name, with these variables as arguments.
+/// Functions that call those of the same name.
 macro_rules! real {
-    ($name:ident($($argument:ident: $type:ty),* $(,)?)) => {{
-        static REAL: $crate::real::Real =
-            $crate::real::Real::new(concat!(stringify!($name), "\0"));
-        type Function = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
-        let function =
-            std::mem::transmute::<*mut std::ffi::c_void, Function>(REAL.address());
-        function($($argument),*)
-    }};
+    ($(fn $name:ident($($argument:ident: $type:ty,)*) -> $returns:ty;)*) => {$(
+        #[inline(always)]
+        pub(crate) unsafe fn $name($($argument: $type),*) -> $returns {
+            static REAL: Real = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => Real::new(name),
+                Err(_) => panic!("a name ends with a zero"),
+            };
+            type Function = unsafe extern "C" fn($($type),*) -> $returns;
+            // SAFETY: the function of this name has this type.
+            let function = unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.address()) };
+            // SAFETY: as the caller promises.
+            unsafe { function($($argument),*) }
+        }
+    )*};
 }
-pub(crate) use real;
+
+include!(concat!(env!("OUT_DIR"), "/real.rs"));

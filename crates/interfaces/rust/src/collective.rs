@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use regatta_process::Parts;
+use regatta_process::{Kind, Operation, Parts};
 
+use crate::Group;
 use crate::error::{Error, Result};
 use crate::memory::Data;
 use crate::operator::Operator;
-use crate::raw::blocking::{self, Input};
+use crate::raw::blocking;
 use crate::raw::{Gives, Takes};
-use crate::{Group, raw};
 
 /// Ranges of `lens[0]`, `lens[1]`, ... elements, one after the other: the parts of the `...v`
 /// collectives for the usual case.
@@ -27,9 +27,12 @@ pub fn parts(lens: &[usize]) -> Vec<Range<usize>> {
     lens.iter().map(next).collect()
 }
 
-/// A root's rank as the engine counts.
-pub(crate) fn root_number(root: usize) -> u32 {
-    u32::try_from(root).unwrap_or(u32::MAX)
+/// A collective with this root.
+pub(crate) fn rooted(kind: Kind, root: usize) -> Operation {
+    Operation {
+        root: u32::try_from(root).unwrap_or(u32::MAX),
+        ..Operation::of(kind)
+    }
 }
 
 /// As bytes, if the parts are one for each of `size` members and lie within `len` elements.
@@ -48,6 +51,18 @@ pub(crate) fn listed<T>(parts: &[Range<usize>], size: usize, len: usize) -> Resu
     let width = size_of::<T>();
     let bytes = |part: &Range<usize>| (part.len() * width, part.start * width);
     Ok(Parts::Listed(parts.iter().map(bytes).collect()))
+}
+
+/// As bytes, if `counts` has one for each of `size` members and they make `whole` elements.
+pub(crate) fn cut<T>(counts: &[usize], size: usize, whole: usize) -> Result<Parts> {
+    let parts = parts(counts);
+    let end = parts.last().map_or(0, |part| part.end);
+    if end < whole {
+        return Err(Error::argument(format!(
+            "the parts have {end} elements together, but the whole has {whole}"
+        )));
+    }
+    listed::<T>(&parts, size, whole)
 }
 
 /// `len` elements each make `whole`.
@@ -89,15 +104,45 @@ fn alike(input: usize, output: usize) -> Result<()> {
 ///
 /// Forms that start with `i` do not block; see [`Request`](crate::Request).
 impl Group<'_> {
+    #[inline(always)]
+    fn run(
+        &self,
+        input: Option<Gives<'_>>,
+        output: Option<Takes<'_>>,
+        rest: Operation,
+    ) -> Result<()> {
+        blocking::collective(self.id(), input, output, rest)
+    }
+
+    /// A reduction of these elements; without an input, of those in the output.
+    #[inline(always)]
+    fn combine<T: Data>(
+        &self,
+        kind: Kind,
+        input: Option<&[T]>,
+        output: &mut [T],
+        operator: impl Operator<T>,
+    ) -> Result<()> {
+        alike(input.map_or(output.len(), <[T]>::len), output.len())?;
+        let rest = Operation {
+            reduction: Some(operator.reduction(output.len())),
+            ..Operation::of(kind)
+        };
+        self.run(input.map(Gives::slice), Some(Takes::slice(output)), rest)
+    }
+
     /// Wait until all members have come.
     pub fn barrier(&self) -> Result<()> {
-        raw::outside()?;
-        crate::error::ours(regatta_process::barrier(self.id()))
+        self.run(None, None, Operation::of(Kind::Barrier))
     }
 
     /// The root's `data` to all members.
     pub fn broadcast<T: Data>(&self, data: &mut [T], root: usize) -> Result<()> {
-        blocking::broadcast(self.id(), root_number(root), Takes::slice(data))
+        self.run(
+            None,
+            Some(Takes::slice(data)),
+            rooted(Kind::Broadcast, root),
+        )
     }
 
     /// Combine all members' inputs, element by element; the result to the root. The other members'
@@ -109,15 +154,16 @@ impl Group<'_> {
         operator: impl Operator<T>,
         root: usize,
     ) -> Result<()> {
-        let output = if self.rank() == root {
+        let is_root = self.rank() == root;
+        if is_root {
             alike(input.len(), output.len())?;
-            Takes::slice(output)
-        } else {
-            Takes::nothing()
+        }
+        let rest = Operation {
+            reduction: Some(operator.reduction(input.len())),
+            ..rooted(Kind::Reduce, root)
         };
-        let what = operator.reduction(input.len());
-        let input = Input::From(Gives::slice(input));
-        blocking::reduce(self.id(), root_number(root), input, output, what)
+        let output = is_root.then(|| Takes::slice(output));
+        self.run(Some(Gives::slice(input)), output, rest)
     }
 
     /// Combine all members' inputs, element by element; the result to all.
@@ -135,10 +181,7 @@ impl Group<'_> {
         output: &mut [T],
         operator: impl Operator<T>,
     ) -> Result<()> {
-        alike(input.len(), output.len())?;
-        let what = operator.reduction(input.len());
-        let input = Input::From(Gives::slice(input));
-        blocking::allreduce(self.id(), input, Takes::slice(output), what)
+        self.combine(Kind::Allreduce, Some(input), output, operator)
     }
 
     /// As [`allreduce`](Group::allreduce), with `data` for both.
@@ -147,8 +190,7 @@ impl Group<'_> {
         data: &mut [T],
         operator: impl Operator<T>,
     ) -> Result<()> {
-        let what = operator.reduction(data.len());
-        blocking::allreduce(self.id(), Input::InPlace, Takes::slice(data), what)
+        self.combine(Kind::Allreduce, None, data, operator)
     }
 
     /// Combine the inputs of ranks 0 up to this one, element by element.
@@ -158,26 +200,102 @@ impl Group<'_> {
         output: &mut [T],
         operator: impl Operator<T>,
     ) -> Result<()> {
-        alike(input.len(), output.len())?;
-        let what = operator.reduction(input.len());
-        let input = Input::From(Gives::slice(input));
-        blocking::scan(self.id(), input, Takes::slice(output), what)
+        self.combine(Kind::Scan, Some(input), output, operator)
     }
 
     /// As [`scan`](Group::scan), with `data` for both.
     pub fn scan_in_place<T: Data>(&self, data: &mut [T], operator: impl Operator<T>) -> Result<()> {
-        let what = operator.reduction(data.len());
-        blocking::scan(self.id(), Input::InPlace, Takes::slice(data), what)
+        self.combine(Kind::Scan, None, data, operator)
+    }
+
+    /// Combines the inputs of the ranks below this one, element by element. There is none below rank 0: its `output` is not
+    /// touched and may be empty.
+    pub fn exscan<T: Data>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        operator: impl Operator<T>,
+    ) -> Result<()> {
+        let has_result = self.rank() > 0;
+        if has_result {
+            alike(input.len(), output.len())?;
+        }
+        let rest = Operation {
+            reduction: Some(operator.reduction(input.len())),
+            ..Operation::of(Kind::Exscan)
+        };
+        let output = has_result.then(|| Takes::slice(output));
+        self.run(Some(Gives::slice(input)), output, rest)
+    }
+
+    /// As [`exscan`](Group::exscan), with `data` for both. Rank 0 keeps its own.
+    pub fn exscan_in_place<T: Data>(
+        &self,
+        data: &mut [T],
+        operator: impl Operator<T>,
+    ) -> Result<()> {
+        self.combine(Kind::Exscan, None, data, operator)
+    }
+
+    /// Combines all members' inputs, element by element, and gives each its part of the result: the first `counts[0]` elements
+    /// to rank 0, the next `counts[1]` to rank 1, and so on. All give the same counts, one for each member; `input` is as long as
+    /// all parts together, `output` as this task's.
+    pub fn reduce_scatter<T: Data>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        counts: &[usize],
+        operator: impl Operator<T>,
+    ) -> Result<()> {
+        let parts = cut::<T>(counts, self.size(), input.len())?;
+        own(self.rank(), &self::parts(counts), output.len())?;
+        self.reduced(input, output, parts, operator)
+    }
+
+    /// As [`reduce_scatter`](Group::reduce_scatter), with equal parts: each is as long as `output`.
+    ///
+    /// ```
+    /// let task = regatta::init()?;
+    /// let world = task.world();
+    /// let input = vec![1.5; 2 * world.size()];
+    /// let mut mine = [0.0; 2];
+    /// world.reduce_scatter_block(&input, &mut mine, regatta::Sum)?;
+    /// assert_eq!(mine, [1.5, 1.5]); // a world of one
+    /// # Ok::<(), regatta::Error>(())
+    /// ```
+    pub fn reduce_scatter_block<T: Data>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        operator: impl Operator<T>,
+    ) -> Result<()> {
+        let parts = even::<T>(output.len(), self.size(), input.len())?;
+        self.reduced(input, output, parts, operator)
+    }
+
+    fn reduced<T: Data>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        parts: Parts,
+        operator: impl Operator<T>,
+    ) -> Result<()> {
+        let rest = Operation {
+            gives: parts,
+            reduction: Some(operator.reduction(input.len())),
+            ..Operation::of(Kind::ReduceScatter)
+        };
+        self.run(Some(Gives::slice(input)), Some(Takes::slice(output)), rest)
     }
 
     /// All members' `mine`, equally long, to the root's `all`, in rank order. The other members'
     /// `all` is not touched and may be empty.
     pub fn gather<T: Data>(&self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
-        if self.rank() == root {
-            let parts = even::<T>(mine.len(), self.size(), all.len())?;
-            return self.gathered(mine, Takes::slice(all), &parts, root);
-        }
-        self.gathered(mine, Takes::nothing(), &Parts::Even(0), root)
+        let parts = match self.rank() == root {
+            true => Some(even::<T>(mine.len(), self.size(), all.len())?),
+            false => None,
+        };
+        self.gather_parts(mine, all, parts, root)
     }
 
     /// All members' `mine` to the root's `all`, each to its part: `parts[rank]`, in elements.
@@ -189,33 +307,48 @@ impl Group<'_> {
         parts: &[Range<usize>],
         root: usize,
     ) -> Result<()> {
-        if self.rank() == root {
-            own(self.rank(), parts, mine.len())?;
-            let parts = listed::<T>(parts, self.size(), all.len())?;
-            return self.gathered(mine, Takes::slice(all), &parts, root);
-        }
-        self.gathered(mine, Takes::nothing(), &Parts::Even(0), root)
+        let parts = self.listed_at_root::<T>(parts, mine.len(), all.len(), root)?;
+        self.gather_parts(mine, all, parts, root)
     }
 
-    fn gathered<T: Data>(
+    /// The root's list of parts, of which its own is as long as its own memory.
+    fn listed_at_root<T>(
+        &self,
+        parts: &[Range<usize>],
+        mine: usize,
+        all: usize,
+        root: usize,
+    ) -> Result<Option<Parts>> {
+        if self.rank() != root {
+            return Ok(None);
+        }
+        own(root, parts, mine)?;
+        listed::<T>(parts, self.size(), all).map(Some)
+    }
+
+    fn gather_parts<T: Data>(
         &self,
         mine: &[T],
-        all: Takes<'_>,
-        parts: &Parts,
+        all: &mut [T],
+        parts: Option<Parts>,
         root: usize,
     ) -> Result<()> {
-        blocking::gather(self.id(), root_number(root), Gives::slice(mine), all, parts)
+        let output = parts.is_some().then(|| Takes::slice(all));
+        let rest = Operation {
+            gets: parts.unwrap_or(Parts::Even(0)),
+            ..rooted(Kind::Gather, root)
+        };
+        self.run(Some(Gives::slice(mine)), output, rest)
     }
 
     /// The root's `all`, cut into equal parts, to the members' `mine`, in rank order. The other
     /// members' `all` may be empty.
     pub fn scatter<T: Data>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
-        let parts = if self.rank() == root {
-            even::<T>(mine.len(), self.size(), all.len())?
-        } else {
-            Parts::Even(0)
+        let parts = match self.rank() == root {
+            true => Some(even::<T>(mine.len(), self.size(), all.len())?),
+            false => None,
         };
-        self.scattered(all, &parts, mine, root)
+        self.scatter_parts(all, parts, mine, root)
     }
 
     /// The parts of the root's `all` to the members' `mine`: `parts[rank]`, in elements. The other
@@ -227,37 +360,34 @@ impl Group<'_> {
         mine: &mut [T],
         root: usize,
     ) -> Result<()> {
-        let parts = if self.rank() == root {
-            own(self.rank(), parts, mine.len())?;
-            listed::<T>(parts, self.size(), all.len())?
-        } else {
-            Parts::Even(0)
-        };
-        self.scattered(all, &parts, mine, root)
+        let parts = self.listed_at_root::<T>(parts, mine.len(), all.len(), root)?;
+        self.scatter_parts(all, parts, mine, root)
     }
 
-    fn scattered<T: Data>(
+    fn scatter_parts<T: Data>(
         &self,
         all: &[T],
-        parts: &Parts,
+        parts: Option<Parts>,
         mine: &mut [T],
         root: usize,
     ) -> Result<()> {
-        let (all, mine) = (Gives::slice(all), Takes::slice(mine));
-        blocking::scatter(self.id(), root_number(root), all, parts, mine)
+        let rest = Operation {
+            gives: parts.unwrap_or(Parts::Even(0)),
+            ..rooted(Kind::Scatter, root)
+        };
+        self.run(Some(Gives::slice(all)), Some(Takes::slice(mine)), rest)
     }
 
     /// All members' `mine`, equally long, to everybody's `all`, in rank order.
     pub fn allgather<T: Data>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
         let parts = even::<T>(mine.len(), self.size(), all.len())?;
-        let mine = Input::From(Gives::slice(mine));
-        blocking::allgather(self.id(), mine, Takes::slice(all), parts)
+        self.allgather_parts(Some(mine), all, parts)
     }
 
     /// As [`allgather`](Group::allgather), with this task's own part already in its place.
     pub fn allgather_in_place<T: Data>(&self, all: &mut [T]) -> Result<()> {
         let parts = even::<T>(all.len() / self.size().max(1), self.size(), all.len())?;
-        blocking::allgather(self.id(), Input::InPlace, Takes::slice(all), parts)
+        self.allgather_parts(None, all, parts)
     }
 
     /// All members' `mine` to everybody's `all`, each to its part: `parts[rank]`, in elements.
@@ -269,8 +399,20 @@ impl Group<'_> {
     ) -> Result<()> {
         own(self.rank(), parts, mine.len())?;
         let parts = listed::<T>(parts, self.size(), all.len())?;
-        let mine = Input::From(Gives::slice(mine));
-        blocking::allgather(self.id(), mine, Takes::slice(all), parts)
+        self.allgather_parts(Some(mine), all, parts)
+    }
+
+    fn allgather_parts<T: Data>(
+        &self,
+        mine: Option<&[T]>,
+        all: &mut [T],
+        gets: Parts,
+    ) -> Result<()> {
+        let rest = Operation {
+            gets,
+            ..Operation::of(Kind::Allgather)
+        };
+        self.run(mine.map(Gives::slice), Some(Takes::slice(all)), rest)
     }
 
     /// From each member to each member a part of its own: part `k` of `gives` goes to rank `k`,
@@ -279,8 +421,7 @@ impl Group<'_> {
         let each = gives.len() / self.size().max(1);
         let give = even::<T>(each, self.size(), gives.len())?;
         let get = even::<T>(each, self.size(), gets.len())?;
-        let (gives, gets) = (Gives::slice(gives), Takes::slice(gets));
-        blocking::alltoall(self.id(), gives, give, gets, get)
+        self.alltoall_parts((gives, give), (gets, get))
     }
 
     /// As [`alltoall`](Group::alltoall), with parts of any length: `give[rank]` of `gives` and
@@ -295,7 +436,19 @@ impl Group<'_> {
     ) -> Result<()> {
         let give = listed::<T>(give, self.size(), gives.len())?;
         let get = listed::<T>(get, self.size(), gets.len())?;
-        let (gives, gets) = (Gives::slice(gives), Takes::slice(gets));
-        blocking::alltoall(self.id(), gives, give, gets, get)
+        self.alltoall_parts((gives, give), (gets, get))
+    }
+
+    fn alltoall_parts<T: Data>(
+        &self,
+        (input, gives): (&[T], Parts),
+        (output, gets): (&mut [T], Parts),
+    ) -> Result<()> {
+        let rest = Operation {
+            gives,
+            gets,
+            ..Operation::of(Kind::Alltoall)
+        };
+        self.run(Some(Gives::slice(input)), Some(Takes::slice(output)), rest)
     }
 }

@@ -97,13 +97,6 @@ impl<'a> Takes<'a> {
             borrow: PhantomData,
         })
     }
-
-    pub(crate) fn nothing() -> Takes<'static> {
-        Takes {
-            views: Views::none(),
-            borrow: PhantomData,
-        }
-    }
 }
 
 fn piece<T: Data>(base: *mut T, len: usize, shape: Shape) -> Piece {

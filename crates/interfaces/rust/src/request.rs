@@ -122,7 +122,7 @@ pub fn wait_any<'r, O: Operation + 'r>(
     if handles.is_empty() {
         return Err(crate::Error::argument("there is no operation to wait for"));
     }
-    ours(process::wait_any(&handles))
+    ours(process::wait_any(handles.len(), |at| handles[at]))
 }
 
 /// Which of these operations is complete, if one is. Makes progress. Does not block.
@@ -130,7 +130,8 @@ pub fn test_any<'r, O: Operation + 'r>(
     operations: impl IntoIterator<Item = &'r O>,
 ) -> Result<Option<usize>> {
     raw::outside()?;
-    ours(process::test_any(&handles(operations)))
+    let handles = handles(operations);
+    ours(process::test_any(handles.len(), |at| handles[at]))
 }
 
 /// Are all of these operations complete? Makes progress. Does not block.

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use regatta_process::Parts;
+use regatta_process::{Kind, Operation, Parts};
 
-use crate::collective::{even, listed, root_number};
+use crate::collective::{cut, even, listed, rooted};
 use crate::error::Result;
 use crate::memory::Data;
 use crate::operator::Operator;
-use crate::raw::owned::{self, Fold};
+use crate::raw::owned;
 use crate::{Group, Request};
 
 fn zeros<T: Data>(len: usize) -> Vec<T> {
@@ -21,6 +21,16 @@ fn zeros<T: Data>(len: usize) -> Vec<T> {
 /// and gives the result at completion. All members start them in the same order, mixed with
 /// blocking ones as they like; they may complete in any order.
 impl Group<'_> {
+    /// A collective of which this member gives and gets this memory, of whose parts `rest` tells.
+    fn start<T: Data>(
+        &self,
+        input: Vec<T>,
+        output: Vec<T>,
+        rest: Operation,
+    ) -> Result<Request<'_, Vec<T>>> {
+        owned::collective(self, Some(input), output, rest, None).map(Request::of)
+    }
+
     /// Start a barrier: complete when all members have started it.
     pub fn ibarrier(&self) -> Result<Request<'_, ()>> {
         owned::barrier(self).map(Request::of)
@@ -28,7 +38,8 @@ impl Group<'_> {
 
     /// Start a broadcast of the root's `data`; the other members' is as long. Gives it back.
     pub fn ibroadcast<T: Data>(&self, data: Vec<T>, root: usize) -> Result<Request<'_, Vec<T>>> {
-        owned::broadcast(self, root_number(root), data).map(Request::of)
+        let rest = rooted(Kind::Broadcast, root);
+        owned::collective(self, None, data, rest, None).map(Request::of)
     }
 
     /// Start a reduction. Gives the result at the root, and elsewhere `data` as it was.
@@ -41,8 +52,7 @@ impl Group<'_> {
     where
         O: Operator<T> + Send + Sync + 'static,
     {
-        let fold = Fold::To(root_number(root));
-        owned::reduce(self, fold, data, operator).map(Request::of)
+        owned::reduction(self, None, data, operator, rooted(Kind::Reduce, root)).map(Request::of)
     }
 
     /// Start a reduction to all. Gives the result.
@@ -59,7 +69,8 @@ impl Group<'_> {
     where
         O: Operator<T> + Send + Sync + 'static,
     {
-        owned::reduce(self, Fold::ToAll, data, operator).map(Request::of)
+        let rest = Operation::of(Kind::Allreduce);
+        owned::reduction(self, None, data, operator, rest).map(Request::of)
     }
 
     /// Start a scan. Gives the result.
@@ -67,7 +78,61 @@ impl Group<'_> {
     where
         O: Operator<T> + Send + Sync + 'static,
     {
-        owned::reduce(self, Fold::Scan, data, operator).map(Request::of)
+        owned::reduction(self, None, data, operator, Operation::of(Kind::Scan)).map(Request::of)
+    }
+
+    /// Starts an exclusive scan. Gives the result, and at rank 0 `data` as it was.
+    pub fn iexscan<T: Data, O>(&self, data: Vec<T>, operator: O) -> Result<Request<'_, Vec<T>>>
+    where
+        O: Operator<T> + Send + Sync + 'static,
+    {
+        owned::reduction(self, None, data, operator, Operation::of(Kind::Exscan)).map(Request::of)
+    }
+
+    /// Starts a reduction of which each member gets a part: `counts[rank]` elements. Gives this member's.
+    pub fn ireduce_scatter<T: Data, O>(
+        &self,
+        data: Vec<T>,
+        counts: &[usize],
+        operator: O,
+    ) -> Result<Request<'_, Vec<T>>>
+    where
+        O: Operator<T> + Send + Sync + 'static,
+    {
+        let parts = cut::<T>(counts, self.size(), data.len())?;
+        let mine = zeros(counts[self.rank()]);
+        self.start_reduced(data, mine, parts, operator)
+    }
+
+    /// Starts a reduction of which each member gets an equal part. Gives this member's.
+    pub fn ireduce_scatter_block<T: Data, O>(
+        &self,
+        data: Vec<T>,
+        operator: O,
+    ) -> Result<Request<'_, Vec<T>>>
+    where
+        O: Operator<T> + Send + Sync + 'static,
+    {
+        let each = data.len() / self.size().max(1);
+        let parts = even::<T>(each, self.size(), data.len())?;
+        self.start_reduced(data, zeros(each), parts, operator)
+    }
+
+    fn start_reduced<T: Data, O>(
+        &self,
+        data: Vec<T>,
+        mine: Vec<T>,
+        parts: Parts,
+        operator: O,
+    ) -> Result<Request<'_, Vec<T>>>
+    where
+        O: Operator<T> + Send + Sync + 'static,
+    {
+        let rest = Operation {
+            gives: parts,
+            ..Operation::of(Kind::ReduceScatter)
+        };
+        owned::reduction(self, Some(data), mine, operator, rest).map(Request::of)
     }
 
     /// Start a gathering. Gives all members' elements at the root, and elsewhere nothing.
@@ -78,7 +143,7 @@ impl Group<'_> {
             vec![]
         };
         let parts = Parts::Even(size_of_val(&mine[..]));
-        self.gathers(mine, all, &parts, root)
+        self.gathers(mine, all, parts, root)
     }
 
     /// Start a gathering of parts of any length. Gives at the root a vector that reaches to the
@@ -90,21 +155,25 @@ impl Group<'_> {
         root: usize,
     ) -> Result<Request<'_, Vec<T>>> {
         if self.rank() != root {
-            return self.gathers(mine, vec![], &Parts::Even(0), root);
+            return self.gathers(mine, vec![], Parts::Even(0), root);
         }
         let all = zeros(end(parts));
         let parts = listed::<T>(parts, self.size(), all.len())?;
-        self.gathers(mine, all, &parts, root)
+        self.gathers(mine, all, parts, root)
     }
 
     fn gathers<T: Data>(
         &self,
         mine: Vec<T>,
         all: Vec<T>,
-        parts: &Parts,
+        gets: Parts,
         root: usize,
     ) -> Result<Request<'_, Vec<T>>> {
-        owned::gather(self, root_number(root), mine, all, parts).map(Request::of)
+        let rest = Operation {
+            gets,
+            ..rooted(Kind::Gather, root)
+        };
+        self.start(mine, all, rest)
     }
 
     /// Start a scattering of the root's `all`, `each` elements to each member. Gives this
@@ -120,7 +189,7 @@ impl Group<'_> {
         } else {
             Parts::Even(0)
         };
-        self.scatters(all, &parts, each, root)
+        self.scatters(all, parts, each, root)
     }
 
     /// Start a scattering of parts of any length. Gives this member's, which is `mine` elements.
@@ -137,24 +206,28 @@ impl Group<'_> {
         } else {
             Parts::Even(0)
         };
-        self.scatters(all, &parts, mine, root)
+        self.scatters(all, parts, mine, root)
     }
 
     fn scatters<T: Data>(
         &self,
         all: Vec<T>,
-        parts: &Parts,
+        gives: Parts,
         mine: usize,
         root: usize,
     ) -> Result<Request<'_, Vec<T>>> {
-        owned::scatter(self, root_number(root), all, parts, zeros(mine)).map(Request::of)
+        let rest = Operation {
+            gives,
+            ..rooted(Kind::Scatter, root)
+        };
+        self.start(all, zeros(mine), rest)
     }
 
     /// Start a gathering to all of equally long parts. Gives all members' elements.
     pub fn iallgather<T: Data>(&self, mine: Vec<T>) -> Result<Request<'_, Vec<T>>> {
         let all = zeros(mine.len() * self.size());
         let parts = Parts::Even(size_of_val(&mine[..]));
-        owned::allgather(self, mine, all, &parts).map(Request::of)
+        self.gathers_to_all(mine, all, parts)
     }
 
     /// Start a gathering to all of parts of any length. Gives a vector that reaches to the end of
@@ -166,7 +239,20 @@ impl Group<'_> {
     ) -> Result<Request<'_, Vec<T>>> {
         let all = zeros(end(parts));
         let parts = listed::<T>(parts, self.size(), all.len())?;
-        owned::allgather(self, mine, all, &parts).map(Request::of)
+        self.gathers_to_all(mine, all, parts)
+    }
+
+    fn gathers_to_all<T: Data>(
+        &self,
+        mine: Vec<T>,
+        all: Vec<T>,
+        gets: Parts,
+    ) -> Result<Request<'_, Vec<T>>> {
+        let rest = Operation {
+            gets,
+            ..Operation::of(Kind::Allgather)
+        };
+        self.start(mine, all, rest)
     }
 
     /// Start a complete exchange of equally long parts. Gives what comes from each member.
@@ -174,7 +260,7 @@ impl Group<'_> {
         let gets = zeros(gives.len());
         let each = gives.len() / self.size().max(1);
         let parts = even::<T>(each, self.size(), gives.len())?;
-        owned::alltoall(self, gives, &parts, gets, &parts).map(Request::of)
+        self.exchanges((gives, parts.clone()), (gets, parts))
     }
 
     /// Start a complete exchange of parts of any length: `give[rank]` of `gives`; `get[rank]` of
@@ -188,7 +274,20 @@ impl Group<'_> {
         let give = listed::<T>(give, self.size(), gives.len())?;
         let gets = zeros(end(get));
         let get = listed::<T>(get, self.size(), gets.len())?;
-        owned::alltoall(self, gives, &give, gets, &get).map(Request::of)
+        self.exchanges((gives, give), (gets, get))
+    }
+
+    fn exchanges<T: Data>(
+        &self,
+        (input, gives): (Vec<T>, Parts),
+        (output, gets): (Vec<T>, Parts),
+    ) -> Result<Request<'_, Vec<T>>> {
+        let rest = Operation {
+            gives,
+            gets,
+            ..Operation::of(Kind::Alltoall)
+        };
+        self.start(input, output, rest)
     }
 }
 

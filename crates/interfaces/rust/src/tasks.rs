@@ -175,9 +175,9 @@ impl Task {
     }
 
     /// As [`Task::all`], and apart from it: a message of one channel is received in that channel only. A channel
-    /// is nothing but a number (0 is [`Task::all`]; the highest is 2²⁹ − 1) on which tasks agree.
+    /// is nothing but a number (0 is [`Task::all`]; the highest is 2²⁷ − 1) on which tasks agree.
     pub fn channel(&self, number: u32) -> Group<'_> {
-        let number = i32::try_from(number).unwrap_or(i32::MAX).min((1 << 29) - 1);
+        let number = i32::try_from(number).unwrap_or(i32::MAX).min((1 << 27) - 1);
         Group::channel(self, GroupId(GroupId::ALL.0 + number))
     }
 

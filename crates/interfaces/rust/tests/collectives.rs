@@ -193,6 +193,33 @@ fn moves_parts(group: &Group, count: usize, round: usize) -> regatta::Result<()>
     Ok(())
 }
 
+/// Reductions of which each gets a part: parts of different lengths, of which rank 0 has none, and equal ones.
+fn scatters<T, O>(group: &Group, mine: &[T], total: &[T], operator: O) -> regatta::Result<()>
+where
+    T: regatta::Data + PartialEq + Debug,
+    O: regatta::Operator<T> + Copy + Send + Sync + 'static,
+{
+    let (rank, size, count) = (group.rank(), group.size(), mine.len());
+    let end = |rank: usize| count * rank * rank / (size - 1).max(1).pow(2);
+    let mut counts: Vec<usize> = (1..size).map(|rank| end(rank) - end(rank - 1)).collect();
+    counts.insert(0, if size == 1 { count } else { 0 });
+    let part = parts(&counts)[rank].clone();
+    let mut own = mine[part.clone()].to_vec();
+    group.reduce_scatter(mine, &mut own, &counts, operator)?;
+    assert_eq!(own, total[part.clone()]);
+    let request = group.ireduce_scatter(mine.to_vec(), &counts, operator)?;
+    assert_eq!(request.wait()?.0, total[part]);
+
+    let each = count / size;
+    let (whole, part) = (&mine[..each * size], &total[each * rank..][..each]);
+    let mut own = whole[..each].to_vec();
+    group.reduce_scatter_block(whole, &mut own, operator)?;
+    assert_eq!(own, part);
+    let request = group.ireduce_scatter_block(whole.to_vec(), operator)?;
+    assert_eq!(request.wait()?.0, part);
+    Ok(())
+}
+
 /// All reductions by one operator on one type.
 fn reduces<T, O>(
     group: &Group,
@@ -228,6 +255,17 @@ fn reduces<T, O>(
         group.scan_in_place(&mut output, operator)?;
         assert_eq!(output, prefix);
         assert_eq!(group.iscan(mine.clone(), operator)?.wait()?.0, prefix);
+
+        let below = rank.checked_sub(1).map_or(mine.clone(), upto);
+        output.clone_from(&mine);
+        group.exscan(&mine, &mut output, operator)?;
+        assert_eq!(output, below);
+        output.clone_from(&mine);
+        group.exscan_in_place(&mut output, operator)?;
+        assert_eq!(output, below);
+        assert_eq!(group.iexscan(mine.clone(), operator)?.wait()?.0, below);
+
+        scatters(group, &mine, &total, operator)?;
 
         for root in [0, size - 1] {
             let expected = if rank == root { &total } else { &mine };
@@ -439,6 +477,17 @@ fn arguments_that_do_not_fit_are_refused() {
     assert!(world.scatterv(whole, &[backwards], &mut [0u8], 0).is_err());
     assert!(world.broadcast(whole, 1).is_err());
     assert!(world.reduce(&[1u8], &mut [0u8], regatta::Sum, 9).is_err());
+    let sum = regatta::Sum;
+    assert!(world.exscan(&[1u8], &mut [], sum).is_ok());
+    assert!(world.reduce_scatter(&[1u8], whole, &[3], sum).is_err());
+    assert!(world.reduce_scatter(&[1u8; 3], whole, &[2], sum).is_err());
+    assert!(
+        world
+            .reduce_scatter(&[1u8; 3], &mut [0], &[3], sum)
+            .is_err()
+    );
+    assert!(world.ireduce_scatter(vec![1u8; 3], &[1, 2], sum).is_err());
+    assert!(world.reduce_scatter_block(&[1u8], whole, sum).is_err());
     assert!(world.igather(vec![1u8], usize::MAX).is_err());
     assert!(world.select(&[]).is_err());
     assert!(world.select(&[0, 0]).is_err());

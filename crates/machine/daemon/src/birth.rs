@@ -30,7 +30,7 @@ use crate::leftover;
 use crate::sockets::Sockets;
 use crate::spare::Spare;
 use crate::talk::{Talk, Wire};
-use regatta_launch::place::{Claimed, Place};
+use regatta_launch::place::{Claimed, MachinePlace};
 
 /// Time a daemon may take to join its machine; beyond that, its datagrams do not come through.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(8);
@@ -168,7 +168,7 @@ fn begin(daemon: &Arc<Daemon>, mut talk: Talk, done: Reply) -> Result<Spare, Ref
 type SetUp = (Arc<Daemon>, Sockets, Claimed, Option<String>);
 
 fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
-    let place = Place::of(&charge.machine)?;
+    let place = MachinePlace::of(&charge.machine)?;
     let note = leftover::end(&place, &charge.name)?;
     let claimed = place.claim()?;
     let sockets = Sockets::open(charge.address)?;

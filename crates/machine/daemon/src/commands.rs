@@ -20,7 +20,7 @@ use crate::birth;
 use crate::leftover;
 use crate::own_daemon::{self, OwnDaemon};
 use crate::talk::{Talk, Wire};
-use regatta_launch::place::Place;
+use regatta_launch::place::MachinePlace;
 
 /// How a machine is begun.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ pub struct Added {
 
 /// Begins a machine on this host, which is to be kept when it is whole. `say` gets what is worth telling on the way.
 pub fn begin(
-    place: &Place,
+    place: &MachinePlace,
     beginning: &Beginning,
     mut say: impl FnMut(&str),
 ) -> Result<Tie, Refusal> {
@@ -98,7 +98,11 @@ pub fn begin(
 }
 
 /// Adds hosts: all of them, or, with a sentence for each that cannot be, none. `say` gets what is worth telling on the way.
-pub fn add(place: &Place, across: &Across, say: impl FnMut(&str)) -> Result<Vec<Added>, Refusal> {
+pub fn add(
+    place: &MachinePlace,
+    across: &Across,
+    say: impl FnMut(&str),
+) -> Result<Vec<Added>, Refusal> {
     add_with(place, across, (None, false), say).map(|(added, channels)| {
         channels.end();
         added
@@ -108,7 +112,7 @@ pub fn add(place: &Place, across: &Across, say: impl FnMut(&str)) -> Result<Vec<
 /// As `add`, in a machine that begins; it is kept when all belong to it. The daemons of hosts that are `tied` leave when the channels
 /// end, or what carries them.
 pub fn add_first(
-    place: &Place,
+    place: &MachinePlace,
     across: &Across,
     (tie, tied): (&mut Tie, bool),
     say: impl FnMut(&str),
@@ -117,7 +121,7 @@ pub fn add_first(
 }
 
 fn add_with(
-    place: &Place,
+    place: &MachinePlace,
     across: &Across,
     (mut tie, tied): (Option<&mut Tie>, bool),
     mut say: impl FnMut(&str),
@@ -180,7 +184,7 @@ fn add_with(
 fn begin_on(
     bootstrap: &mut Bootstrap<'_>,
     across: &Across,
-    place: &Place,
+    place: &MachinePlace,
     config: &JoinConfig,
     tied: bool,
     address_of: impl Fn(u32) -> IpAddr,
@@ -217,7 +221,12 @@ fn keep_on(bootstrap: &mut Bootstrap<'_>, across: &Across) -> Result<(), Refusal
 /// Waits until this host knows what the new ones are called: the next command may name them. That travels as news, which may be
 /// lost; then it is asked for once the host timeout is over. A host that is lost meanwhile is nobody's to wait for without end, and
 /// Ctrl-C ends the waiting: the hosts are added all the same.
-fn await_names(bootstrap: &mut Bootstrap<'_>, place: &Place, hosts: &[Host], limit: Duration) {
+fn await_names(
+    bootstrap: &mut Bootstrap<'_>,
+    place: &MachinePlace,
+    hosts: &[Host],
+    limit: Duration,
+) {
     let Ok(mut talk) = open(place, Ask::Hosts { watch: true }, limit) else {
         return;
     };
@@ -274,12 +283,12 @@ fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
 }
 
 /// Asks the daemon of this host.
-fn ask_here(place: &Place, what: Ask, limit: Duration) -> Result<Reply, Refusal> {
+fn ask_here(place: &MachinePlace, what: Ask, limit: Duration) -> Result<Reply, Refusal> {
     let mut talk = open(place, what, limit)?;
     talk.receive().map_err(|error| lost(&error))
 }
 
-fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
+fn open(place: &MachinePlace, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
     let mut talk = connect(place, limit)?;
     ask_on(&mut talk, what)?;
     Ok(talk)
@@ -295,7 +304,7 @@ fn ask_on(talk: &mut Talk, what: Ask) -> Result<(), Refusal> {
     talk.send_line(&opening).map_err(|error| lost(&error))
 }
 
-fn connect(place: &Place, limit: Duration) -> Result<Talk, Refusal> {
+fn connect(place: &MachinePlace, limit: Duration) -> Result<Talk, Refusal> {
     let stream = place.connect()?;
     let stream = stream.ok_or_else(|| no_daemon(place.machine()))?;
     let wire = Wire::local(stream).map_err(|error| lost(&error))?;
@@ -320,7 +329,7 @@ fn expect_done(reply: Reply) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn join_config(place: &Place) -> Result<JoinConfig, Refusal> {
+fn join_config(place: &MachinePlace) -> Result<JoinConfig, Refusal> {
     match ask_here(place, Ask::JoinConfig, TALK_TIMEOUT)? {
         Reply::JoinConfig(config) => Ok(*config),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
@@ -330,7 +339,7 @@ fn join_config(place: &Place) -> Result<JoinConfig, Refusal> {
 }
 
 /// Has a host leave.
-pub fn remove(place: &Place, host: &str) -> Result<(), Refusal> {
+pub fn remove(place: &MachinePlace, host: &str) -> Result<(), Refusal> {
     let what = Ask::Remove {
         host: host.to_owned(),
     };
@@ -338,17 +347,17 @@ pub fn remove(place: &Place, host: &str) -> Result<(), Refusal> {
 }
 
 /// Has the daemon of this host leave, and waits until its process has ended.
-pub(crate) fn leave(place: &Place, limit: Duration) -> Result<(), Refusal> {
+pub(crate) fn leave(place: &MachinePlace, limit: Duration) -> Result<(), Refusal> {
     end(place, Ask::Leave, limit).map(drop)
 }
 
 /// Ends the machine, and returns when the process of this host's daemon has ended; with what is worth knowing.
-pub fn down(place: &Place) -> Result<Option<String>, Refusal> {
+pub fn down(place: &MachinePlace) -> Result<Option<String>, Refusal> {
     end(place, Ask::Down, Duration::from_secs(40))
 }
 
 /// Asks the daemon of this host for its end, which it has to answer within this time, and waits for that.
-fn end(place: &Place, what: Ask, limit: Duration) -> Result<Option<String>, Refusal> {
+fn end(place: &MachinePlace, what: Ask, limit: Duration) -> Result<Option<String>, Refusal> {
     let mut talk = connect(place, limit)?;
     let daemon = OwnDaemon::of(&talk);
     ask_on(&mut talk, what)?;
@@ -363,12 +372,12 @@ fn end(place: &Place, what: Ask, limit: Duration) -> Result<Option<String>, Refu
 }
 
 /// Says that the hosts which do not answer are dead.
-pub fn vouch(place: &Place) -> Result<Option<String>, Refusal> {
+pub fn vouch(place: &MachinePlace) -> Result<Option<String>, Refusal> {
     expect_done(ask_here(place, Ask::Vouch, TALK_TIMEOUT)?)
 }
 
 /// The machine, as this host sees it.
-pub fn hosts(place: &Place) -> Result<Report, Refusal> {
+pub fn hosts(place: &MachinePlace) -> Result<Report, Refusal> {
     report(ask_here(place, Ask::Hosts { watch: false }, TALK_TIMEOUT)?)
 }
 
@@ -382,7 +391,7 @@ fn report(reply: Reply) -> Result<Report, Refusal> {
 }
 
 /// The machine, again whenever something has happened, until `tell` says that nobody listens or the daemon has ended.
-pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), Refusal> {
+pub fn watch(place: &MachinePlace, mut tell: impl FnMut(Report) -> bool) -> Result<(), Refusal> {
     let mut talk = open(place, Ask::Hosts { watch: true }, TALK_TIMEOUT)?;
     loop {
         match talk.receive::<Reply>() {
@@ -410,7 +419,7 @@ pub struct Running {
 }
 
 /// The tasks that run in the machine, on all hosts.
-pub fn tasks(place: &Place) -> Result<Running, Refusal> {
+pub fn tasks(place: &MachinePlace) -> Result<Running, Refusal> {
     match ask_here(place, Ask::Tasks, TALK_TIMEOUT)? {
         Reply::Tasks {
             tasks,
@@ -428,7 +437,7 @@ pub fn tasks(place: &Place) -> Result<Running, Refusal> {
 }
 
 /// Sends a signal to a job or a task.
-pub fn kill(place: &Place, target: &str, signal: i32) -> Result<(), Refusal> {
+pub fn kill(place: &MachinePlace, target: &str, signal: i32) -> Result<(), Refusal> {
     let what = Ask::Kill {
         target: target.to_owned(),
         signal,
@@ -437,7 +446,7 @@ pub fn kill(place: &Place, target: &str, signal: i32) -> Result<(), Refusal> {
 }
 
 /// A shell on a host, on standard input and output, as ssh would be; returns its status. It ends with this host.
-pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
+pub fn shell(place: &MachinePlace, host: &str, job: &str) -> Result<u8, Refusal> {
     let mut talk = connect(place, TALK_TIMEOUT * 3)?;
     let open = FromJob::Open {
         host: host.to_owned(),

@@ -29,7 +29,7 @@ pub(crate) struct Daemon {
     /// The keys that prove and encrypt connections between daemons.
     pub keys: Keys,
     started: Instant,
-    state: Mutex<State>,
+    state: Mutex<DaemonState>,
     changed: Condvar,
     /// Held by the thread that passes on what launchers say.
     pub passing: Mutex<()>,
@@ -38,7 +38,7 @@ pub(crate) struct Daemon {
 }
 
 /// The state behind the lock.
-pub(crate) struct State {
+pub(crate) struct DaemonState {
     pub membership: Membership,
     pub journal: Journal,
     pub channels: Channels,
@@ -67,7 +67,7 @@ impl Daemon {
             Refusal::of_regatta(format!("the daemon cannot be set up: {error}"))
         };
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let state = State {
+        let state = DaemonState {
             membership: membership(&charge, sockets.address, Duration::ZERO).map_err(failed)?,
             journal: Journal::default(),
             channels: Channels::default(),
@@ -98,16 +98,16 @@ impl Daemon {
         self.started.elapsed()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, DaemonState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a change; `None` when the time is over.
     pub(crate) fn await_change<'a>(
         &self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, DaemonState>,
         until: Instant,
-    ) -> Option<MutexGuard<'a, State>> {
+    ) -> Option<MutexGuard<'a, DaemonState>> {
         let left = until.checked_duration_since(Instant::now())?;
         let waited = self.changed.wait_timeout(state, left);
         let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ impl Daemon {
         self.announce();
     }
 
-    fn settle(self: &Arc<Self>, state: &mut State, now: Duration) {
+    fn settle(self: &Arc<Self>, state: &mut DaemonState, now: Duration) {
         // The roll changes without an event, and matters to those who watch.
         let epoch = state.membership.roll().epoch();
         let mut happened = std::mem::replace(&mut state.epoch, epoch) != epoch;
@@ -156,7 +156,7 @@ impl Daemon {
         }
     }
 
-    fn handle_event(self: &Arc<Self>, state: &mut State, now: Duration, event: &Event) {
+    fn handle_event(self: &Arc<Self>, state: &mut DaemonState, now: Duration, event: &Event) {
         state.journal.take(now, event);
         match event {
             Event::Examine(host) => witness::examine(self, *host),
@@ -270,7 +270,7 @@ impl Daemon {
     }
 
     /// The membership, for jobs.
-    pub(crate) fn snapshot(&self, state: &State) -> Snapshot {
+    pub(crate) fn snapshot(&self, state: &DaemonState) -> Snapshot {
         let own = state.membership.own();
         let here = MachineHost {
             name: self.charge.name.clone(),
@@ -304,7 +304,7 @@ impl Daemon {
 /// Differs from all others after something new.
 pub(crate) type Moment = (u64, u64, u32, Standing);
 
-impl State {
+impl DaemonState {
     pub(crate) fn is_alone(&self) -> bool {
         self.membership.hosts().next().is_none() && self.membership.roll().len() <= 1
     }

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use regatta_launch::Refusal;
-use regatta_launch::place::Place;
+use regatta_launch::place::MachinePlace;
 
 use crate::ask::Report;
 use crate::commands;
@@ -17,12 +17,12 @@ use crate::commands;
 const END_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether the daemon of this place is left over.
-pub(crate) fn is_there(place: &Place) -> bool {
+pub(crate) fn is_there(place: &MachinePlace) -> bool {
     commands::hosts(place).is_ok_and(|report| is_left_over(&report))
 }
 
 /// Ends the daemon of this place if it is left over, and returns a sentence that says so.
-pub(crate) fn end(place: &Place, host: &str) -> Result<Option<String>, Refusal> {
+pub(crate) fn end(place: &MachinePlace, host: &str) -> Result<Option<String>, Refusal> {
     if !is_there(place) {
         return Ok(None);
     }

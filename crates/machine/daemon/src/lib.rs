@@ -37,4 +37,4 @@ mod witness;
 
 pub use ask::{Happening, Host, Leader, Report, Task, Unreached};
 pub use birth::live;
-pub use regatta_launch::place::{DEFAULT, Place};
+pub use regatta_launch::place::{DEFAULT, MachinePlace};

@@ -16,7 +16,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use regatta_connection::ready;
-use regatta_slurm::rendezvous::Secret;
+use regatta_wire::guardian::Secret;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;

@@ -1,25 +1,27 @@
-//! The guardian of one node's tasks that `srun` has started: a process that does for them what a launcher does for its tasks.
+//! The guardian of one node's tasks that `srun`, or another launcher with steps, has started: a process that does for them what a launcher
+//! of ours does for its tasks.
 //!
 //! The task that comes first makes the node socket, and starts the command `regatta guardian` with that socket as its standard input.
 //! The command says which versions it speaks. If the task's library speaks the same it starts itself again, as the process that
 //! stays, and ends: so the guardian is no child of the task, whose own waiting for children it would disturb.
 //!
 //! 1. Each task says hello at the node socket. When all of the node have, the guardian closes it (`node`).
-//! 2. With several nodes, the guardians meet on the first one (`meet`). The way there is a few ports that follow from the
-//!    number of the step; what proves who they are, and hides the job's key, are letters sealed by munge, which only
-//!    processes of this user on nodes of this cluster can open. A caller that proves nothing is served within bounds (`callers`). So `srun` needs no option, and nobody has to trust the ports.
+//! 2. With several nodes, the guardians tell each other where everything is (`meet`), in the way of their launcher (`exchange`). Under Slurm
+//!    that is by letters sealed by munge, which only processes of this user on nodes of this cluster can open. So `srun` needs no option, and
+//!    nobody has to trust the ports. A caller that proves nothing is served within bounds (`callers`).
 //!    Where there is no munge, the job ends with a sentence that names `regatta run`, which needs none.
 //! 3. The guardian makes the node's segment with the table of all ranks, and answers each task with its descriptor.
 //! 4. It stays until the last of its tasks has left or ended, watching them by their pidfds, and tells its own table and
 //!    all other guardians at once (`mesh`). Every record between guardians is proved with the job's key. A guardian that is silent or
 //!    gone takes its node's tasks with it, as a lost host does.
 //!
-//! The consequence of a failure is Slurm's affair (`srun --kill-on-bad-exit`, `--wait`): here it is only reported. Nobody here is the
+//! The consequence of a failure is the launcher's affair (`srun --kill-on-bad-exit`, `--wait`): here it is only reported. Nobody here is the
 //! parent of a task, so how it ended is not known, only that it has.
 
 #![forbid(unsafe_code)]
 
 mod callers;
+mod exchange;
 mod meet;
 mod mesh;
 mod node;
@@ -30,14 +32,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use regatta_connection::signal_mask::Blocked;
+use regatta_foreign::Step;
 use regatta_segment::job::VERSION;
-use regatta_slurm::Step;
-use regatta_slurm::rendezvous::{self, Versions};
+use regatta_wire::guardian::{self, Versions};
 use rustix::process::{Resource, Rlimit};
 
 /// The versions of this program.
 const OURS: Versions = Versions {
-    rendezvous: rendezvous::VERSION,
+    rendezvous: guardian::VERSION,
     job: VERSION,
 };
 
@@ -60,9 +62,13 @@ impl Refusal {
 
 /// The step whose tasks on this node are to be guarded.
 fn step() -> Result<Step, String> {
-    let step = Step::find(&regatta_slurm::environment);
-    let step =
-        step.map_err(|what| format!("what Slurm says of this step cannot be used: {what}"))?;
+    let step = regatta_foreign::step(&regatta_foreign::environment);
+    let step = step.map_err(|(names, what)| {
+        format!(
+            "what {} says of this step cannot be used: {what}",
+            names.launcher
+        )
+    })?;
     step.ok_or_else(|| "a guardian is for tasks that srun has started".to_owned())
 }
 
@@ -89,7 +95,7 @@ pub fn start(versions: &str, words: &[&str]) -> Result<(), String> {
         .stderr(Stdio::null());
     let started = command.spawn();
     started.map_err(|error| format!("no process for the guardian: {error}"))?;
-    say(rendezvous::STARTED)
+    say(guardian::STARTED)
 }
 
 /// Guards the tasks that say hello at the socket which is this process's standard input, until the last of them has

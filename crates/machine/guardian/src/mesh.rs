@@ -11,8 +11,7 @@
 //! ```
 //!
 //! The nonce is in the keys of the connection. So nothing that was recorded from one connection is heard on another one, its first
-//! record neither. The first node is not called: its connections are those on which the nodes have sent it their letters, and the nonce is
-//! that of the letter, which nobody else has read.
+//! record neither.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -21,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use regatta_memory::undumped::Undumped;
 use regatta_segment::place::Key;
-use regatta_slurm::rendezvous::{RECORD, Record, Secret};
+use regatta_wire::guardian::{RECORD, Record, Secret};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use regatta_connection::{local_socket, ready};
+use regatta_foreign::Step;
 use regatta_segment::job::{Cause, Job, TaskState};
-use regatta_slurm::Step;
-use regatta_slurm::rendezvous::{self, Answer, Hello, Record};
+use regatta_wire::guardian::{self, Answer, Hello, Record};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, SocketFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -174,10 +174,11 @@ fn ended_early(step: &Step, rank: u32, pid: u32) -> Refusal {
     ))
 }
 
-fn unseen(rank: u32) -> Refusal {
+fn unseen(step: &Step, rank: u32) -> Refusal {
     Refusal::new(format!(
         "task {rank} cannot be watched: the tasks of this node do not see each other's processes (is each in a \
-         container of its own?). Start the program with `regatta run PROGRAM` inside salloc or sbatch"
+         container of its own?). Start the program with {}",
+        step.names.instead
     ))
 }
 
@@ -191,7 +192,7 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
         Ok((length, _)) => &bytes[..length],
         Err(_) => return Ok(None),
     };
-    match rendezvous::versions(said) {
+    match guardian::versions(said) {
         None => return Ok(None),
         Some(versions) if versions != OURS => {
             let refusal = other_version(versions);
@@ -219,7 +220,7 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
     let process = local_socket::peer_process(&line).map_err(|_| {
         let refusal = match local_socket::has_hung_up(&line) {
             true => ended_early(step, rank, pid),
-            false => unseen(rank),
+            false => unseen(step, rank),
         };
         answer(&line, &refusal);
         refusal
@@ -233,7 +234,7 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
     }))
 }
 
-pub(crate) fn other_version(theirs: rendezvous::Versions) -> Refusal {
+pub(crate) fn other_version(theirs: guardian::Versions) -> Refusal {
     Refusal {
         versions: true,
         sentence: format!(
@@ -442,6 +443,7 @@ mod tests {
 
     fn gathered(listener: &OwnedFd) -> Result<(), Refusal> {
         let step = Step {
+            names: regatta_foreign::slurm::NAMES,
             id: "7.0".to_owned(),
             rank: 0,
             size: 2,

@@ -1,4 +1,4 @@
-//! Questions of tasks what time it is on a host, until it has answered or is lost.
+//! Tasks' questions for a host's time, kept until the host answers or is lost.
 
 use regatta_wire::control::Why;
 
@@ -19,12 +19,12 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// A host is asked for a task, under the number of its request.
+    /// Notes that a host is asked the time on behalf of task `by`, whose request has the number `id`.
     pub fn ask(&mut self, host: u32, by: u32, id: u32) {
         self.asked.push(Question { host, by, id });
     }
 
-    /// A host says what time it is. An answer to no question is passed over.
+    /// Passes a host's answer on. An answer to no question is ignored.
     pub fn answered(
         &mut self,
         registry: &mut ReplicatedRegistry,
@@ -38,7 +38,7 @@ impl Clocks {
         }
     }
 
-    /// A host answers nothing more.
+    /// Refuses all questions to a host that is lost.
     pub fn host_lost(&mut self, registry: &mut ReplicatedRegistry, host: u32) {
         for Question { by, id, .. } in self.asked.extract_if(.., |asked| asked.host == host) {
             let sentence = "the host was lost before it said what time it is".to_owned();

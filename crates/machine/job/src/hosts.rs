@@ -37,7 +37,7 @@ pub use host::{Expected, Program};
 pub use message::{Answer, Effect, Hello, Input, MARK, Question, READY, SEND, TROUBLE};
 
 use addresses::Search;
-use host::{Host, Next, State};
+use host::{Host, HostState, Next};
 
 /// A host of the job: its identity, as its agent has said it, and its name.
 pub type Member = (String, String);
@@ -87,7 +87,7 @@ impl Arrivals {
     pub fn expect_own(&mut self, expected: Expected, hello: Hello) -> u32 {
         let id = self.expect(Duration::ZERO, expected);
         if let Some(own) = self.hosts.get_mut(&id) {
-            (own.state, own.hello, own.is_own) = (State::Idle, Some(hello), true);
+            (own.state, own.hello, own.is_own) = (HostState::Idle, Some(hello), true);
         }
         id
     }
@@ -143,8 +143,8 @@ impl Arrivals {
     pub fn tick(&mut self, now: Duration) {
         let mut silent = Vec::new();
         for (&id, host) in &mut self.hosts {
-            if matches!(host.state, State::Wanted(at) if at <= now) {
-                host.state = State::Opening;
+            if matches!(host.state, HostState::Wanted(at) if at <= now) {
+                host.state = HostState::Opening;
                 self.effects.push_back(Effect::Open(id));
             }
             silent.extend(host.silence(now).map(|why| (id, why)));
@@ -211,12 +211,12 @@ impl Arrivals {
         let closed = host.has_channel().then_some(Effect::Close(id));
         self.effects.extend(closed);
         self.effects.push_back(Effect::Lost(id, why.clone()));
-        host.state = State::Lost(why);
+        host.state = HostState::Lost(why);
     }
 
     fn ask(&mut self, now: Duration, id: u32, question: Question) {
         let host = self.hosts.get_mut(&id);
-        if let Some(host) = host.filter(|host| host.state == State::Idle) {
+        if let Some(host) = host.filter(|host| host.state == HostState::Idle) {
             host.ask(now, question.clone());
             self.effects.push_back(Effect::Ask(id, question));
         }
@@ -293,7 +293,7 @@ impl Arrivals {
     /// Whether a host's agent speaks, and not its shell; None: it has no channel.
     pub fn has_agent(&self, id: u32) -> Option<bool> {
         let open = self.hosts.get(&id).filter(|host| host.has_channel())?;
-        Some(open.state != State::Shell)
+        Some(open.state != HostState::Shell)
     }
 
     /// Two names of one host, if there are such: the second, and why it cannot be.

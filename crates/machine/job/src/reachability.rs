@@ -127,12 +127,15 @@ impl Pair {
         }
     }
 
-    /// The report, without its end.
-    fn sentence(&self, tasks: Two, lifecycle: &Lifecycle) -> String {
+    /// The task that cannot reach the other one, and that one with its address, as sentences name them.
+    fn named(&self, tasks: Two, lifecycle: &Lifecycle) -> (String, String) {
         let (one, other) = self.ordered(tasks);
-        let (one, other) = (named(one, lifecycle), named(other, lifecycle));
-        let at = self.address.map(|address| format!(" ({})", address.ip()));
-        format!("{one} cannot reach {other}{}", at.unwrap_or_default())
+        let other = named(other, lifecycle);
+        let other = match self.address {
+            Some(address) => format!("{other} ({})", address.ip()),
+            None => other,
+        };
+        (named(one, lifecycle), other)
     }
 }
 
@@ -414,14 +417,16 @@ impl Between {
             false => Told::Counted,
         };
         if by_name {
-            let patience = match patience {
-                None => "waiting (--unreachable=SECONDS gives up)".to_owned(),
-                Some(limit) => format!("giving up after {} s (--unreachable)", limit.as_secs_f64()),
-            };
-            let (sentence, seconds) = (pair.sentence(tasks, lifecycle), lasted.as_secs_f64());
-            effects.push(ReachabilityEffect::Report(format!(
-                "{sentence}: no answer for {seconds:.1} s; {patience}"
-            )));
+            let ((one, other), seconds) = (pair.named(tasks, lifecycle), lasted.as_secs_f64());
+            effects.push(ReachabilityEffect::Report(match patience {
+                None => format!(
+                    "{one} cannot reach {other}: no answer for {seconds:.1} s; waiting (--unreachable=SECONDS gives up)"
+                ),
+                Some(limit) => format!(
+                    "{one} cannot reach {other}: no answer for {seconds:.1} s; giving up after {} s (--unreachable)",
+                    limit.as_secs_f64()
+                ),
+            }));
         }
         true
     }
@@ -441,8 +446,10 @@ impl Between {
             let lasted = pair.lasted(now);
             if !pair.given_up && renewed && lasted >= limit && is_sure(pair) {
                 pair.given_up = true;
-                let (sentence, seconds) = (pair.sentence(tasks, lifecycle), lasted.as_secs_f64());
-                let sentence = format!("{sentence}: no answer for {seconds:.1} s (--unreachable)");
+                let ((one, other), seconds) = (pair.named(tasks, lifecycle), lasted.as_secs_f64());
+                let sentence = format!(
+                    "{one} cannot reach {other}: no answer for {seconds:.1} s (--unreachable)"
+                );
                 over.push((tasks, sentence));
             }
         }

@@ -205,7 +205,7 @@ impl Machine {
         let agents = std::iter::once((next, &own));
         let agents = agents.chain(self.agents.iter().map(|(host, agent)| (*host, agent)));
         let handovers = agents.map(|(host, agent)| handover(host, agent)).collect();
-        let launcher = ("", Absence::NoMore);
+        let launcher = ("", Absence::UnknownRun);
         let none = BTreeMap::new();
         let takeover = Takeover::new(&mut registry, handovers, none, launcher, b"program");
         self.registry = ReplicatedRegistry::new(registry, true);

@@ -18,6 +18,7 @@ use regatta_job::credits::SendWindow;
 use regatta_job::failover::{Follower, Replica};
 use regatta_job::registry::shortened;
 use regatta_job::spawn::SpawnedTasks;
+use regatta_program::Refusal;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -25,24 +26,28 @@ use rustix::time::Timespec;
 
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
-use crate::host_starter::NewHostStarter;
-use crate::join_socket::JoinSocket;
-use crate::owner::{self, Owner};
-use crate::reach::{self, Beacon};
-use crate::refusal::Refusal;
-use crate::remote::BEAT;
-use crate::signals::Signals;
-use crate::standard_input::Feed;
+use crate::channel::remote::BEAT;
+use crate::front_process;
+use crate::hosts::environment;
+use crate::hosts::gather;
+use crate::hosts::host_starter::NewHostStarter;
+use crate::hosts::reach::{self, Beacon};
+use crate::hosts::rsh;
+use crate::resident::join_socket::JoinSocket;
+use crate::streams::standard_input::Feed;
 use crate::streams::{Heard, Streams};
+use crate::succession;
 use crate::succession::following::Following;
 use crate::succession::lead::AgentResources;
+use crate::supervise::owner::{self, Owner};
+use crate::sys;
+use crate::system::limits;
+use crate::system::signals::Signals;
+use crate::system::time_asleep::Wakes;
+use crate::system::tree;
+use crate::tasks::worker::{self, Worker};
 use crate::tasks::{self, Recipe, Tasks};
-use crate::time_asleep::Wakes;
-use crate::worker::{self, Worker};
-use crate::{
-    environment, foreign_mpi, front_process, gather, limits, loaded, profiled, program, python,
-    rsh, succession, sys, tree, words,
-};
+use crate::words;
 use regatta_segment::job::Cause;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
@@ -86,7 +91,7 @@ fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
     let failed = |errno| Refusal::of_regatta(format!("the agent cannot be set up: {errno}"));
     let (end, leash) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(failed)?;
-    front_process::adopt_orphans()?;
+    tree::adopt_orphans()?;
     match front_process::fork_watched(None).map_err(failed)? {
         None => {
             drop(leash);
@@ -95,8 +100,8 @@ fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
                 leash: Some(end),
                 group: sys::process_group(),
             };
-            let served = front_process::adopt_orphans()
-                .and_then(|()| Agent::new(link, signals, owner)?.serve());
+            let served =
+                tree::adopt_orphans().and_then(|()| Agent::new(link, signals, owner)?.serve());
             let lead = |resources| succession::lead::lead(resources, starter);
             let ended = served.and_then(|resources| resources.map_or(Ok(()), lead));
             tree::kill_all(KILL_TIMEOUT);
@@ -541,7 +546,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
     })?;
     let sent = order.environment.iter();
     let sent = sent.map(|(name, value)| (text(name), text(value)));
-    let environment = environment::with_libraries(environment::adapted(sent, directory));
+    let environment = regatta_program::with_libraries(environment::adapted(sent, directory));
     let path = environment
         .iter()
         .find(|(name, _)| name == "PATH")
@@ -550,13 +555,11 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
     // A job that stays begins without a program.
     let program = match name.is_empty() {
         true => std::path::PathBuf::new(),
-        false => program::find(&name, path)?,
+        false => regatta_program::find(&name, path)?,
     };
-    loaded::check(&program, &environment)?;
-    foreign_mpi::check(&program, &environment)?;
+    regatta_program::check_libraries(&program, &environment)?;
     let arguments: Vec<std::ffi::OsString> = order.arguments.iter().map(text).collect();
-    let environment = python::with_library(&program, &arguments, environment)?;
-    profiled::check(&program, &environment)?;
+    let environment = regatta_program::admit(&program, &arguments, environment)?;
     limits::check(count)?;
     let files = limits::make_room(limits::Files::Tasks(count), 4)?;
     Ok(Recipe {

@@ -4,27 +4,29 @@
 //! [`crate::bootstrap_peer`], and is told things and answers in words that are not ours. As long as the channels stand a starter
 //! can take back what it has done; what becomes of a daemon afterwards is not known here.
 
+pub mod peer;
+
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use regatta_job::hosts::Admission;
+use regatta_program::Refusal;
 
-use crate::channel_keeper::Channels;
-use crate::gather::{self, Gathering};
+use crate::channel::keeper::Channels;
+use crate::hosts::gather::{self, Gathering};
+use crate::hosts::rsh::Role;
 use crate::hosts::{self, Host};
-use crate::owner::{self, Owner};
 use crate::plan::Across;
-use crate::reach::{Choice, Interface};
-use crate::refusal::Refusal;
-use crate::rsh::Role;
-use crate::signals::Signals;
+use crate::supervise::owner::{self, Owner};
+use crate::system::signals::Signals;
+use regatta_job::hosts::{Choice, Interface};
 
 /// Hosts that are to have a daemon, each with its channel.
 pub struct Bootstrap<'a> {
     gathering: Gathering<'a>,
 }
 
-pub use crate::gather::Outcome;
+pub use crate::hosts::gather::Outcome;
 
 /// Opens channels to the hosts, lets `work` do what is to be done, and hands the channels back. This host takes part under the number
 /// after the last; when it has an address already, under that one only.
@@ -100,8 +102,8 @@ impl Bootstrap<'_> {
 
 /// The addresses that this host may be reached at, the likeliest first, with their interfaces.
 pub fn own_addresses(choice: Option<&Choice>) -> Vec<IpAddr> {
-    let all: Vec<Interface> = crate::reach::candidates(None);
-    crate::reach::chosen(&all, choice)
+    let all: Vec<Interface> = crate::hosts::reach::candidates(None);
+    crate::hosts::reach::chosen(&all, choice)
 }
 
 /// Whether a name means this host.

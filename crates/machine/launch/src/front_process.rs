@@ -25,18 +25,20 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use regatta_program::{Refusal, STATUS_REFUSED};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-use crate::inherited;
-use crate::owner::Owner;
 use crate::plan::Plan;
-use crate::refusal::{Refusal, STATUS_REFUSED};
-use crate::signals::Signals;
 use crate::supervise;
-use crate::{sys, tree, words};
+use crate::supervise::owner::Owner;
+use crate::sys;
+use crate::system::inherited;
+use crate::system::signals::Signals;
+use crate::system::tree;
+use crate::words;
 
 /// Time limit for ending what a dead supervisor has left.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -57,10 +59,10 @@ pub fn run_then(plan: &Plan, after: impl FnOnce(u8)) -> Result<u8, Refusal> {
     let no_leash = |errno| Refusal::of_regatta(format!("the launcher cannot open a pipe: {errno}"));
     let (end, leash) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(no_leash)?;
-    adopt_orphans()?;
+    tree::adopt_orphans()?;
     let group = sys::process_group();
     match fork_watched(Some("supervisor of the job")) {
-        Err(errno) => Err(crate::limits::explain(errno, 0)),
+        Err(errno) => Err(crate::system::limits::explain(errno, 0)),
         Ok(None) => {
             drop(leash);
             hide();
@@ -86,13 +88,6 @@ pub fn run_then(plan: &Plan, after: impl FnOnce(u8)) -> Result<u8, Refusal> {
     }
 }
 
-/// Makes processes that lose their parent below us ours.
-pub(crate) fn adopt_orphans() -> Result<(), Refusal> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|errno| {
-        Refusal::of_regatta(format!("the launcher cannot become a subreaper: {errno}"))
-    })
-}
-
 /// Forks a process that works, and one between it and this one that ends what it leaves when it is killed. The one that works gets
 /// `None`, this one the pid of the one between. `named` is what is said to have been killed, if that is to be said.
 pub(crate) fn fork_watched(named: Option<&str>) -> rustix::io::Result<Option<Pid>> {
@@ -101,14 +96,14 @@ pub(crate) fn fork_watched(named: Option<&str>) -> rustix::io::Result<Option<Pid
     }
     let _ = rustix::process::setpgid(None, None);
     let _ = rustix::thread::set_name(c"regatta-watch");
-    if adopt_orphans().is_err() {
+    if tree::adopt_orphans().is_err() {
         std::process::exit(i32::from(STATUS_REFUSED));
     }
     match sys::fork() {
         Ok(None) => Ok(None),
         Ok(Some(worker)) => watch(worker, named),
         Err(errno) => {
-            crate::warn(&crate::limits::explain(errno, 0).sentence);
+            crate::warn(&crate::system::limits::explain(errno, 0).sentence);
             std::process::exit(i32::from(STATUS_REFUSED));
         }
     }

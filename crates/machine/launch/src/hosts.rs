@@ -1,5 +1,16 @@
 //! The hosts that a job is to run on, as the user names them, and which rank goes to which.
 
+pub(crate) mod arrivals;
+pub(crate) mod environment;
+pub mod examine;
+pub(crate) mod expand;
+pub(crate) mod fleet;
+pub(crate) mod gather;
+pub mod host_starter;
+pub(crate) mod reach;
+pub(crate) mod rsh;
+pub mod slurm;
+
 use std::collections::HashSet;
 
 /// How ranks are dealt to hosts.

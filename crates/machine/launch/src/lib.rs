@@ -5,84 +5,46 @@
 #![deny(unsafe_code)]
 
 pub mod agent;
-mod arrivals;
-mod bind;
 pub mod bootstrap;
-pub mod bootstrap_peer;
-mod caught;
-pub mod cgroup;
 mod channel;
-pub mod channel_keeper;
-mod clock;
-mod controls;
-pub mod cores;
-mod elf;
-mod environment;
-pub mod examine;
-mod expand;
-mod fleet;
-mod foreign_mpi;
 mod front_process;
-mod gather;
-mod guests;
 #[cfg(test)]
 mod hang_up;
-pub mod host_starter;
 pub mod hosts;
-pub mod inherited;
-mod input;
-mod join_socket;
-pub mod launcher_on_demand;
-pub mod limits;
-mod lines;
-mod loaded;
-mod membership_feed;
-mod newcomers;
-mod nonblocking_output;
-mod output;
-mod owner;
-mod parallel;
-pub mod place;
 mod plan;
-pub mod prepared;
-mod profiled;
-mod program;
-pub mod python;
-mod reach;
-mod refusal;
-mod remote;
 pub mod resident;
-mod rsh;
-mod session;
-mod signals;
-pub mod slurm;
-mod standard_input;
 mod streams;
 mod succession;
 mod summary;
 pub mod supervise;
 mod sys;
+mod system;
 mod tasks;
-mod time_asleep;
-pub mod tree;
-mod unjoined;
-mod worker;
 
 use std::io::Write;
 
 pub use front_process::{run, run_then};
-pub use gather::CONNECTION;
-pub use parallel::in_parallel;
+pub use hosts::gather::CONNECTION;
+
+pub use bootstrap::peer as bootstrap_peer;
+pub use channel::keeper as channel_keeper;
+pub use channel::session::{SESSION, hand, no_daemon};
+pub use hosts::rsh::{ASK_AT, OWN_PROGRAM, command as host_shell, identity, reach_command};
+pub use hosts::{examine, host_starter, slurm};
 pub use plan::{Across, Bind, Form, Growth, OnFailure, Plan};
-pub use profiled::{FOLDER as PROFILE, RECORDER};
-pub use reach::Choice;
-pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
+pub use regatta_job::hosts::Choice;
 pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
+pub use regatta_program::{
+    PROFILE, RECORDER, Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED,
+    STATUS_USAGE, variables_for_python,
+};
 pub use regatta_segment::job::MAX_TASKS;
-pub use rsh::{ASK_AT, OWN_PROGRAM, command as host_shell, identity, reach_command};
-pub use session::{SESSION, hand, no_daemon};
+pub use resident::{launcher_on_demand, place};
 pub use sys::{io_uring_allowed, packet_socket_allowed, user_namespace_allowed};
+pub use system::parallel::in_parallel;
+pub use system::{cgroup, inherited, limits, tree};
+pub use tasks::{cores, prepared};
 
 /// Tells the user of a refusal, in the form that the plan asks for.
 pub fn report_refusal(form: Form, refusal: &Refusal) {

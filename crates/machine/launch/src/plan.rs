@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::host_starter::NewHostStarter;
+use crate::hosts::host_starter::NewHostStarter;
 use crate::hosts::{Host, Map};
-use crate::reach::Choice;
 pub use regatta_job::OnFailure;
 use regatta_job::Policy;
+use regatta_job::hosts::Choice;
 use regatta_segment::job::MAX_TASKS;
 
 /// Where tasks run.

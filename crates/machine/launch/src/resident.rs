@@ -3,6 +3,13 @@
 //! `regatta run` starts what belongs together and ends with it. Programs of other ways of thinking are started one by one,
 //! by hand or by each other, and find each other as long as their virtual machine is up. This is the launcher of these.
 
+pub(crate) mod guest;
+pub(crate) mod guests;
+pub(crate) mod join_socket;
+pub mod launcher_on_demand;
+pub(crate) mod newcomers;
+pub mod place;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -13,27 +20,30 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use regatta_job::credits::HOST_WINDOW;
+use regatta_program::{Refusal, Variable};
 use regatta_segment::job::{Job, MAX_TASKS};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitOptions};
 
-use crate::bind::Share;
 use crate::channel::messages::Preparation;
-use crate::environment::{self, Variable};
-use crate::fleet::{Fleet, Ground, new_key};
-use crate::host_starter::NewHostStarter;
 use crate::hosts::Host;
-use crate::join_socket::{self, JoinSocket};
-use crate::output::Output;
-use crate::owner::Owner;
-use crate::place::Claimed;
+use crate::hosts::environment;
+use crate::hosts::fleet::{Fleet, Ground, new_key};
+use crate::hosts::host_starter::NewHostStarter;
+use crate::hosts::reach;
+use crate::hosts::rsh::reach_command;
 use crate::plan::{Across, Bind, Form, Growth, OnFailure, Plan};
-use crate::refusal::Refusal;
-use crate::rsh::reach_command;
-use crate::signals::Signals;
+use crate::resident::join_socket::JoinSocket;
+use crate::resident::place::Claimed;
+use crate::streams::output::Output;
+use crate::supervise;
+use crate::supervise::owner::Owner;
+use crate::sys;
+use crate::system::signals::Signals;
+use crate::system::tree;
+use crate::tasks::bind::Share;
 use crate::tasks::{Recipe, Tasks};
-use crate::{front_process, reach, supervise, sys};
 
 /// Until when it stays.
 pub enum Stays<'a> {
@@ -156,12 +166,12 @@ fn serve(
 ) -> Result<u8, Refusal> {
     detach(streams)?;
     let signals = Signals::catch()?;
-    front_process::adopt_orphans()?;
+    tree::adopt_orphans()?;
     let home = environment::directory_here(HOME.into());
     let sent = beginning.environment.map(Vec::into_iter);
     let environment = sent.map(|sent| environment::adapted(sent, home));
     let environment = environment.unwrap_or_else(|| std::env::vars_os().collect());
-    let environment = environment::with_libraries(environment);
+    let environment = regatta_program::with_libraries(environment);
     let machine = beginning.machine;
     let address = machine.as_ref().map(|machine| machine.address);
     let across = match machine {

@@ -2,14 +2,21 @@
 //!
 //! All pipes are watched by one epoll descriptor, so that a thousand tasks cost the loop one entry.
 
+pub(crate) mod caught;
+pub(crate) mod input;
+pub(crate) mod lines;
+pub(crate) mod nonblocking;
+pub(crate) mod output;
+pub(crate) mod standard_input;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use regatta_program::Refusal;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
-use crate::limits;
-use crate::refusal::Refusal;
+use crate::system::limits;
 
 const EVENTS: usize = 64;
 /// Read at once.

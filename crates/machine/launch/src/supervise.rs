@@ -5,49 +5,54 @@
 //! hosts: to this one through its [`Worker`], to the others through their agents.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use regatta_job::failover::{Leadership, Replication};
 use regatta_job::{
-    Action, Barriers, Clocks, Credits, End, Ended, Lifecycle, Reachability, Registry,
-    ReplicatedRegistry, Spawns,
+    Action, Barriers, Clocks, End, Ended, Lifecycle, Reachability, Registry, ReplicatedRegistry,
+    Spawns,
 };
-use rustix::event::{PollFd, PollFlags};
+use regatta_program::{Refusal, STATUS_REFUSED};
+use rustix::event::PollFd;
 use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 use serde_json::json;
 
-use crate::channel::Link;
-use crate::channel::messages::{Order, Report};
-use crate::fleet::Fleet;
-use crate::input::Input;
-use crate::output::Output;
-use crate::owner::{self, Owner};
+use crate::channel::messages::Order;
+use crate::channel::remote::{self, Remote};
+use crate::hosts::fleet;
+use crate::hosts::fleet::Fleet;
 use crate::plan::{Form, Plan};
-use crate::refusal::{Refusal, STATUS_REFUSED};
-use crate::remote::{self, Remote};
-use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
-use crate::succession::rally::daemon_has_ended;
+use crate::streams::input::Input;
+use crate::streams::output::Output;
+use crate::summary;
+use crate::supervise::owner::Owner;
+use crate::system::signals::{Arrived, Signals};
+use crate::system::tree;
+use crate::tasks::worker::Worker;
 use crate::tasks::{self, Started, Tasks};
-use crate::time_asleep::Wakes;
-use crate::worker::Worker;
-use crate::{fleet, front_process, program, summary, tree, words};
+use crate::words;
 use growing::Growing;
+use guests::Gate;
 use history::History;
+use leadership::Failover;
+use outputs::UserStreams;
+use peers::Peers;
 use regatta_segment::job::{Cause, MAX_TASKS, TaskState};
-use starters::{Awaited, Starter};
+use starters::Starters;
 
 mod barriers;
+pub(crate) mod controls;
 mod elsewhere;
 mod growing;
 mod guests;
 mod history;
 mod leadership;
 mod outputs;
+pub(crate) mod owner;
+mod peers;
 mod reach;
 mod requests;
 pub(crate) mod resuming;
@@ -65,8 +70,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
         fleet::check_most(plan, fleet::tasks_here(plan))?;
     }
     if plan.across.is_none() {
-        program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
-        crate::limits::check(fleet::tasks_here(plan))?;
+        regatta_program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
+        crate::system::limits::check(fleet::tasks_here(plan))?;
     }
     Ok(())
 }
@@ -74,7 +79,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
 /// Runs a job to its end from the calling thread and returns the status to exit with.
 ///
 /// Blocks the signals that concern a job for this thread, makes this process a subreaper, and reaps all its children:
-/// it must have none of its own. If this process dies, the tasks die by their parent-death signal; [`front_process::run`] adds
+/// it must have none of its own. If this process dies, the tasks die by their parent-death signal; [`crate::run`] adds
 /// the process that also ends what they started.
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
     check(plan)?;
@@ -86,7 +91,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
 }
 
 pub(crate) fn run_for(plan: &Plan, signals: Signals, mut owner: Owner) -> Result<u8, Refusal> {
-    front_process::adopt_orphans()?;
+    tree::adopt_orphans()?;
     let mut output = Output::new(plan.form)?;
     let fleet = fleet::assemble(plan, &signals, &mut owner, &mut output)?;
     run_fleet(plan, signals, owner, output, fleet)
@@ -107,97 +112,69 @@ struct Supervisor<'p> {
     plan: &'p Plan,
     signals: Signals,
     owner: Owner,
-    /// How many tasks the job has, on all hosts.
+    /// How many tasks the job began with, on all hosts.
     size: u32,
     /// The tasks of this host, if it has any.
     worker: Worker,
-    remotes: Vec<Remote>,
-    /// The name of this host, if it has tasks and is one of several.
-    here: Option<String>,
-    /// Its number.
-    number: u32,
+    peers: Peers,
     /// Hosts that arrive, if some may.
     growing: Option<Growing<'p>>,
-    /// The words that these are to hear first.
-    history: History,
-    /// The hosts that come next, should this host be lost, if the job can go on then.
-    leadership: Option<Leadership>,
-    /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
-    tether: Option<Link>,
-    wakes: Wakes,
+    failover: Failover,
     reachability: Reachability,
-    /// The task that starts the tasks of this host, if it is not us.
-    starter: Option<Starter>,
-    awaited: Awaited,
-    /// Closed when it is open.
-    ready: Option<OwnedFd>,
-    /// Requests to join that came before that, and the hosts of these processes.
-    early: Vec<(u32, Report)>,
-    output: Output,
-    /// Our standard input, when it is for a task on another host.
-    input: Option<Input>,
+    starters: Starters,
+    gate: Gate,
+    streams: UserStreams,
     lifecycle: Lifecycle,
     /// The tasks, hosts, names and groups of the job.
     registry: ReplicatedRegistry,
     barriers: Barriers,
-    /// Messages to tasks that wait until a copy of the registry knows what they are about.
-    replication: Replication,
     /// Tasks that are being started for others.
     spawns: Spawns,
-    /// Output that was taken, and whose senders were not told so.
-    credits: Credits,
     clocks: Clocks,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
 }
 
-/// The parts that every supervisor is given. The others begin empty.
+/// The parts that a supervisor is given. The others begin empty.
 struct Parts<'p> {
     plan: &'p Plan,
     signals: Signals,
     owner: Owner,
-    output: Output,
-    lifecycle: Lifecycle,
-    registry: ReplicatedRegistry,
-    /// How many tasks the job began with.
     size: u32,
     worker: Worker,
+    peers: Peers,
+    growing: Option<Growing<'p>>,
+    failover: Failover,
+    gate: Gate,
+    streams: UserStreams,
+    lifecycle: Lifecycle,
+    registry: ReplicatedRegistry,
 }
 
 impl<'p> Parts<'p> {
     fn assemble(self) -> Supervisor<'p> {
         let across = self.plan.across.as_ref();
         Supervisor {
-            registry: self.registry,
+            reachability: Reachability::new(across.and_then(|across| across.unreachable)),
+            starters: Starters::default(),
             barriers: Barriers::default(),
-            replication: Replication::default(),
-            leadership: None,
-            tether: None,
             spawns: Spawns::new(self.plan.most_tasks),
             clocks: Clocks::default(),
-            credits: Credits::default(),
-            here: None,
-            number: 0,
-            history: History::new(false, self.plan.stays),
-            growing: None,
-            input: None,
-            size: self.size,
-            worker: self.worker,
-            remotes: Vec::new(),
-            wakes: Wakes::new(),
-            reachability: Reachability::new(across.and_then(|across| across.unreachable)),
-            starter: None,
-            awaited: Awaited::default(),
-            ready: None,
-            early: Vec::new(),
-            lifecycle: self.lifecycle,
-            output: self.output,
             started: Instant::now(),
             childless: false,
             plan: self.plan,
             signals: self.signals,
             owner: self.owner,
+            size: self.size,
+            worker: self.worker,
+            peers: self.peers,
+            growing: self.growing,
+            failover: self.failover,
+            gate: self.gate,
+            streams: self.streams,
+            lifecycle: self.lifecycle,
+            registry: self.registry,
         }
     }
 }
@@ -243,31 +220,26 @@ impl<'p> Supervisor<'p> {
         let name = |number: u32| fleet.names.get(number as usize).cloned();
         let here = fleet.here.and_then(name);
         let number = fleet.here.unwrap_or(0);
-        let mut supervisor = Self {
-            here,
-            number,
-            history: History::new(growing.is_some(), plan.stays),
+        let history = History::new(growing.is_some(), plan.stays);
+        let failover = Failover::new(leadership, None);
+        let mut supervisor = Parts {
+            plan,
+            signals,
+            owner,
+            size: fleet.size,
+            worker,
+            peers: Peers::new((number, here), fleet.remotes, history),
             growing,
-            input,
-            remotes: fleet.remotes,
-            ready: fleet.ready,
-            ..Parts {
-                plan,
-                signals,
-                owner,
-                output,
-                lifecycle: Lifecycle::new(plan.policy(), fleet.size)
-                    .across(fleet.names, fleet.host_of),
-                registry: ReplicatedRegistry::new(registry, leadership.is_some()),
-                size: fleet.size,
-                worker,
-            }
-            .assemble()
-        };
-        supervisor.leadership = leadership;
+            gate: Gate::new(fleet.ready),
+            streams: UserStreams::new(output, input),
+            lifecycle: Lifecycle::new(plan.policy(), fleet.size).across(fleet.names, fleet.host_of),
+            registry: ReplicatedRegistry::new(registry, failover.is_possible()),
+            failover,
+        }
+        .assemble();
         // No task starts on a host that does not know who leads next: with the launcher's host lost a moment later, the job would be, too.
         supervisor.hosts_changed();
-        for remote in &mut supervisor.remotes {
+        for remote in supervisor.peers.others_mut() {
             let addresses = fleet.addresses.clone();
             remote.send(&Order::Start { addresses })?;
         }
@@ -309,11 +281,11 @@ impl<'p> Supervisor<'p> {
         self.pass_last_errors();
         self.conclude();
         self.flush();
-        let lost = self.output.report_loss();
+        let lost = self.streams.report_loss();
         self.flush();
-        self.input.iter_mut().for_each(Input::close);
+        self.streams.close_input();
         self.growing.iter_mut().for_each(Growing::close);
-        remote::part(&mut self.remotes);
+        remote::part(self.peers.others_mut());
         match self.lifecycle.status() {
             0 if lost => STATUS_REFUSED,
             status => status,
@@ -324,7 +296,8 @@ impl<'p> Supervisor<'p> {
     fn is_left_by_all(&self) -> bool {
         self.childless
             && self
-                .remotes
+                .peers
+                .others()
                 .iter()
                 .all(|remote| remote.settled || remote.lost)
     }
@@ -340,11 +313,11 @@ impl<'p> Supervisor<'p> {
         if let Some(host) = self.lifecycle.host(rank) {
             event["host"] = json!(host);
         }
-        self.output.event(&event);
+        self.streams.event(&event);
     }
 
     fn cannot_start(&mut self, refusal: &Refusal) {
-        self.output.report(&refusal.sentence);
+        self.streams.report(&refusal.sentence);
         let mut actions = Vec::new();
         self.lifecycle
             .cannot_start(self.started.elapsed(), refusal.status, &mut actions);
@@ -371,17 +344,12 @@ impl<'p> Supervisor<'p> {
                 .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();
-        let shows = !self.output.is_full();
+        let shows = !self.streams.is_full();
         fds.extend(self.worker.polls(shows, self.is_open()));
-        fds.extend(
-            self.output
-                .blocked()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
-        );
-        fds.extend(self.remotes.iter().flat_map(Remote::polls));
+        fds.extend(self.streams.polls());
+        fds.extend(self.peers.others().iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
-        fds.extend(self.tether.iter().flat_map(Link::polls));
-        fds.extend(self.input.iter().flat_map(Input::polls));
+        fds.extend(self.failover.polls());
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let _ = regatta_connection::ready::poll(&mut fds, timeout.as_ref());
     }
@@ -390,7 +358,7 @@ impl<'p> Supervisor<'p> {
         let mut actions = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        let untethered = self.tether.take_if(daemon_has_ended).is_some();
+        let untethered = self.failover.has_lost_tether();
         if !lives || untethered && !self.handle_end_of_tether() {
             self.lifecycle.abandoned(now, &mut actions);
         }
@@ -409,10 +377,10 @@ impl<'p> Supervisor<'p> {
         let (others, none_left) = self.worker.reap();
         self.handle_own_reports();
         for (pid, status) in others {
-            self.input.iter_mut().for_each(|input| input.reaped(pid));
+            self.streams.reaped(pid);
             let growing = self.growing.iter_mut();
             growing.for_each(|growing| growing.reaped(pid, status));
-            let remotes = self.remotes.iter_mut();
+            let remotes = self.peers.others_mut().iter_mut();
             remotes.for_each(|remote| remote.reaped(pid, status));
         }
         // The commands that carry channels stay until the end.
@@ -426,8 +394,9 @@ impl<'p> Supervisor<'p> {
 
     /// The processes that carry channels, and that read our input: no signal of the job is theirs.
     fn helpers(&self) -> Vec<Pid> {
-        let reader = self.input.as_ref().and_then(Input::reader);
-        self.remotes
+        let reader = self.streams.reader();
+        self.peers
+            .others()
             .iter()
             .filter_map(Remote::command)
             .chain(reader)
@@ -443,9 +412,9 @@ impl<'p> Supervisor<'p> {
             state,
         } = task;
         if rank == 0 {
-            self.input.iter_mut().for_each(Input::close);
+            self.streams.close_input();
         }
-        self.output
+        self.streams
             .event(&summary::task_event(&self.lifecycle, rank, pid, end));
         if state == TaskState::Left {
             self.notify_gone(rank, None);
@@ -476,45 +445,25 @@ impl<'p> Supervisor<'p> {
         }
     }
 
-    /// The host of this number, if it is another one.
-    fn remote(&mut self, number: u32) -> Option<&mut Remote> {
-        self.remotes
-            .iter_mut()
-            .find(|remote| remote.number == number)
-    }
-
     /// Writes into every host's table that a task is no more. Its own host knows.
     fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        self.history.note_gone(rank, cause);
         self.worker.obey(Order::Gone { rank, cause });
-        for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
-            let _ = remote.send(&Order::Gone { rank, cause });
-        }
+        self.peers.note_gone(rank, cause);
     }
 
     /// Moves what the tasks have written to our own output.
     fn pump(&mut self) {
-        let output = std::cell::RefCell::new(&mut self.output);
-        let registry = &self.registry;
-        self.worker
-            .pump(|| !output.borrow().is_full(), &mut |heard| {
-                let host = registry.host_of(heard.rank());
-                output.borrow_mut().pass(heard, host.unwrap_or_default())
-            });
+        self.streams.pump(&mut self.worker, &self.registry);
         self.handle_own_reports();
         self.repay_caught();
-        self.output.flush();
+        self.streams.flush();
     }
 
     /// Reads everything that is still in the pipes; nobody writes to them any more.
     fn drain(&mut self) {
-        let (output, registry) = (&mut self.output, &self.registry);
-        self.worker.drain(|| true, &mut |heard| {
-            let host = registry.host_of(heard.rank());
-            output.pass(heard, host.unwrap_or_default())
-        });
+        self.streams.drain(&mut self.worker, &self.registry);
         self.handle_own_reports();
-        self.output.flush();
+        self.streams.flush();
     }
 
     fn tick(&mut self) {
@@ -529,15 +478,15 @@ impl<'p> Supervisor<'p> {
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Report(sentence) => self.output.report(&sentence),
+                Action::Report(sentence) => self.streams.report(&sentence),
                 Action::ReportEnding(reason) => {
-                    let mut left = left(&self.worker.tasks, &self.remotes, &self.helpers());
+                    let mut left = left(&self.worker.tasks, self.peers.others(), &self.helpers());
                     if reason == regatta_job::lifecycle::EndReason::Unkillable {
                         let held = Some(tasks::unkillable(&self.helpers()));
                         let held = held.filter(|held| !held.is_empty());
                         left += &held.map_or(String::new(), |held| format!("; here: {held}"));
                     }
-                    self.output.report(&reason.sentence(&left));
+                    self.streams.report(&reason.sentence(&left));
                 }
                 Action::MarkDead(rank, cause) => self.notify_gone(rank, Some(cause)),
                 Action::Signal(signal) => {
@@ -546,13 +495,15 @@ impl<'p> Supervisor<'p> {
                         let tasks = self.worker.tasks.iter();
                         tasks.for_each(|tasks| tasks.signal_guests(signal));
                     }
-                    self.send_to_all(&Order::Signal { signal });
+                    self.peers.send_to_all(&Order::Signal { signal });
                 }
-                Action::SignalElsewhere(signal) => self.send_to_all(&Order::Signal { signal }),
+                Action::SignalElsewhere(signal) => {
+                    self.peers.send_to_all(&Order::Signal { signal })
+                }
                 Action::StopStarting => {
                     self.end_spawns();
                     self.worker.obey(Order::Stop {});
-                    self.send_to_all(&Order::Stop {});
+                    self.peers.send_to_all(&Order::Stop {});
                 }
             }
         }
@@ -565,12 +516,12 @@ impl<'p> Supervisor<'p> {
         if let Some(sentence) =
             summary::never_joined(&self.lifecycle, self.size, &self.plan.program, program)
         {
-            self.output.report(&sentence);
+            self.streams.report(&sentence);
         }
         if let Some(sentence) = self.lifecycle.unreported() {
-            self.output.report(&sentence);
+            self.streams.report(&sentence);
         }
-        self.output.event(&summary::job_event(
+        self.streams.event(&summary::job_event(
             &self.lifecycle,
             self.size,
             self.started.elapsed(),
@@ -582,14 +533,14 @@ impl<'p> Supervisor<'p> {
     fn flush(&mut self) {
         let grace = self.lifecycle.is_awaited().then_some(self.plan.grace);
         let until = grace.map(|grace| self.started.elapsed() + grace);
-        while !self.output.is_flushed() && self.owner.leash.is_some() {
+        while !self.streams.is_flushed() && self.owner.leash.is_some() {
             if until.is_some_and(|until| until <= self.started.elapsed()) {
-                self.output.report(UNREAD);
+                self.streams.report(UNREAD);
                 return;
             }
             self.wait(until);
             self.handle_hosts();
-            self.output.flush();
+            self.streams.flush();
             let (arrived, lives) = self.owner.wishes(&self.signals);
             if !lives || arrived.iter().any(|arrived| owner::is_end(arrived.signal)) {
                 return;

@@ -22,8 +22,8 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 
-use crate::inherited;
-use crate::reach::Interface;
+use crate::system::inherited;
+use regatta_job::hosts::Interface;
 
 /// Room for the child between `clone` and `execve`: its deepest call chain is a handful of system calls.
 const CHILD_STACK: usize = 64 * 1024;
@@ -311,7 +311,7 @@ const PROCESS: &[u8] = b"PVMEPID=";
 const DIGITS: usize = 10;
 
 /// Settings that differ from task to task, or from this process.
-pub(crate) struct Place<'a> {
+pub(crate) struct TaskPlacement<'a> {
     /// The task's standard input, output and error; `None` inherits ours.
     pub stdio: [Option<BorrowedFd<'a>>; 3],
     /// The descriptors that stay open across `execve`, under their numbers here.
@@ -340,7 +340,7 @@ pub(crate) enum StartError {
 /// The child's instructions, and the place for its reason when it fails.
 struct Order<'a> {
     image: *mut Image,
-    place: &'a Place<'a>,
+    place: &'a TaskPlacement<'a>,
     supervisor: Pid,
     failure: Option<StartError>,
 }
@@ -405,7 +405,11 @@ impl Image {
     }
 
     /// Starts one task, with `variable` (`NAME=value`) added to its environment, and returns its pid.
-    pub(crate) fn start(&mut self, variable: CString, place: &Place) -> Result<Pid, StartError> {
+    pub(crate) fn start(
+        &mut self,
+        variable: CString,
+        place: &TaskPlacement,
+    ) -> Result<Pid, StartError> {
         self.environment.set_last(variable);
         let stack = top_of(&mut self.stack);
         let mut order = Order {
@@ -459,7 +463,11 @@ extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Everything between `clone` and `execve`. Plain system calls only: the memory is the parent's.
-fn set_up(place: &Place, directory: Option<&CStr>, supervisor: Pid) -> rustix::io::Result<()> {
+fn set_up(
+    place: &TaskPlacement,
+    directory: Option<&CStr>,
+    supervisor: Pid,
+) -> rustix::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != Some(supervisor) {
         // The supervisor died before the line above took effect: nobody would end us.

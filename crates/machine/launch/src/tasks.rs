@@ -3,6 +3,12 @@
 //! The owner of this is the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks.
 //! Tasks that other tasks spawn are in `prepared.rs`; what a loop does for all of them is in `worker.rs`.
 
+pub(crate) mod bind;
+pub mod cores;
+pub mod prepared;
+pub(crate) mod unjoined;
+pub(crate) mod worker;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CString, OsString};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -11,22 +17,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use regatta_job::{End, Ended};
+use regatta_program::{Refusal, STATUS_REFUSED};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
-use crate::bind::{Placement, Share};
-use crate::caught::Caught;
 use crate::channel::messages::Preparation;
-use crate::controls::Controls;
-use crate::launcher_on_demand::Guest;
 use crate::plan::Bind;
-use crate::prepared::PreparedTasks;
-use crate::refusal::{Refusal, STATUS_REFUSED};
+use crate::resident::guest::Guest;
 use crate::streams::Streams;
-use crate::sys::{Image, Mask, Place, StartError};
-use crate::unjoined::Unjoined;
-use crate::{limits, program, summary, sys, tree};
+use crate::streams::caught::Caught;
+use crate::summary;
+use crate::supervise::controls::Controls;
+use crate::sys;
+use crate::sys::{Image, Mask, StartError, TaskPlacement};
+use crate::system::limits;
+use crate::system::tree;
+use crate::tasks::bind::{Placement, Share};
+use crate::tasks::prepared::PreparedTasks;
+use crate::tasks::unjoined::Unjoined;
 use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
@@ -357,7 +366,9 @@ impl Tasks {
         started.map_err(|unstarted| match unstarted {
             Unstarted::Refused(refusal) => refusal,
             Unstarted::Failed(StartError::NoProcess(errno)) => limits::explain(errno, index as u32),
-            Unstarted::Failed(StartError::Execute(errno)) => program::explain(&self.program, errno),
+            Unstarted::Failed(StartError::Execute(errno)) => {
+                regatta_program::explain(&self.program, errno)
+            }
             Unstarted::Failed(StartError::SetUp(errno)) => cannot_set_up(rank, errno),
         })
     }
@@ -389,7 +400,7 @@ impl Tasks {
             control: control.as_ref().map(AsRawFd::as_raw_fd),
             listener: listener.as_ref().map(AsRawFd::as_raw_fd),
         };
-        let place = Place {
+        let place = TaskPlacement {
             stdio: [
                 start
                     .input

@@ -1,4 +1,4 @@
-//! Inputs of the membership machine, and its outputs.
+//! Inputs of the membership's state machine, and its outputs.
 
 use std::net::SocketAddr;
 
@@ -11,14 +11,14 @@ pub enum Input<'a> {
     Datagram {
         /// From this socket.
         from: SocketAddr,
-        /// Authentic: the shell has checked that a member of this machine sent it.
+        /// Authentic: the daemon has checked that a member of this machine sent it.
         bytes: &'a [u8],
     },
     /// The deadline has passed.
     Timer,
     /// Begin a machine, of this host alone.
     Found,
-    /// Join the machine that the daemon at this address belongs to. Several can be named; they are called until one answers.
+    /// Join the machine that the daemon at this address belongs to. May be given several times; the addresses are called until one answers.
     Join {
         /// Where that daemon listens.
         address: SocketAddr,
@@ -57,7 +57,7 @@ pub enum Event {
     Described(HostId, Facts),
     /// It did not answer; unless it objects, it will be declared dead.
     Suspected(HostId),
-    /// Its silence lasts, or has just begun: look whether its daemon is gone ([`Input::DaemonGone`]).
+    /// It is silent: look whether its daemon is gone ([`Input::DaemonGone`]).
     Examine(HostId),
     /// It answered after all.
     Cleared(HostId),
@@ -98,7 +98,7 @@ pub enum Event {
     Departed,
 }
 
-/// How a host died.
+/// Why a host counts as dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// It stopped answering: the host is dead, or cut off.

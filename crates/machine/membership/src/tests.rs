@@ -318,6 +318,10 @@ fn datagrams_of_this_version_have_these_bytes() {
     };
     let front = [b"R\x03".to_vec(), word(5), bytes, word(6), vec![3]].concat();
     for (body, bytes) in written() {
-        assert_eq!(encode(head, &body), [front.clone(), bytes].concat());
+        assert_eq!(
+            encode(head, &body),
+            [front.clone(), bytes].concat(),
+            "raise VERSION in crates/machine/membership/src/datagram.rs if this is intended"
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! An allocation: nodes, and room for tasks on each.
 
-use crate::{Environment, counts, names};
+use regatta_foreign::slurm::{counts, names};
+
+use crate::Environment;
 
 /// Nodes that Slurm has given to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]

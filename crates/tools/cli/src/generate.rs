@@ -1,4 +1,6 @@
-//! `regatta generate`: manual pages and completions of shells, made of the definition of the command line. `make install` calls it.
+//! `regatta generate`: manual pages, completions of shells and a page of all options, made of the definition of the command line. `make install` calls it.
+
+mod options;
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,7 @@ use regatta_launch::Refusal;
 
 use crate::{Cli, say};
 
-/// Write manual pages or completions of shells; for packagers
+/// Write manual pages, completions of shells, or the page of all options; for packagers
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -21,6 +23,8 @@ enum What {
     Man { folder: PathBuf },
     /// Print the completion of a shell
     Completion { shell: Shell },
+    /// Print all options as a page in Markdown
+    Options,
 }
 
 /// Writes what is wanted.
@@ -37,6 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Refusal> {
             clap_complete::generate(*shell, &mut for_users(), NAME, &mut script);
             say::text(String::from_utf8_lossy(&script))
         }
+        What::Options => say::text(options::page(&for_users())),
     }
 }
 

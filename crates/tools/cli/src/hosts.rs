@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use regatta_daemon::{self as listed, DEFAULT, Place, Report, commands};
+use regatta_daemon::{self as listed, DEFAULT, MachinePlace, Report, commands};
 use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::resident::Machine;
 use regatta_launch::{Across, Choice, Growth, Refusal, reach_command, slurm};
@@ -188,8 +188,8 @@ impl Hosts {
 }
 
 /// The machine of this name, or the usual one if it is up, and what its daemon says of its hosts.
-fn living(machine: Option<&str>) -> Result<Option<(Place, Report)>, Refusal> {
-    let place = Place::of(machine.unwrap_or(DEFAULT))?;
+fn living(machine: Option<&str>) -> Result<Option<(MachinePlace, Report)>, Refusal> {
+    let place = MachinePlace::of(machine.unwrap_or(DEFAULT))?;
     // Where nobody may look there is no machine of ours, and another user's directory of that name is no reason to stop.
     if machine.is_none() && !matches!(place.connect(), Ok(Some(_))) {
         return Ok(None);
@@ -204,7 +204,7 @@ fn living(machine: Option<&str>) -> Result<Option<(Place, Report)>, Refusal> {
 }
 
 /// How a host of a machine is reached, and how a job hears of others than those of these runs.
-fn by_daemon(place: &Place, report: &Report, known: Vec<String>) -> (Vec<String>, Growth) {
+fn by_daemon(place: &MachinePlace, report: &Report, known: Vec<String>) -> (Vec<String>, Growth) {
     let job = format!("{}:{}", report.here, std::process::id());
     let own = regatta_trust::own_command();
     let reach = reach_command(&own.to_string_lossy(), place.machine(), &job);
@@ -279,9 +279,33 @@ fn patience(text: &str) -> Result<Patience, String> {
     }
 }
 
-/// A command, in words.
+/// Splits a command into words. Quotes and backslashes keep blanks, as in a shell.
 pub fn words(command: &str) -> Vec<String> {
-    command.split_whitespace().map(str::to_owned).collect()
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            (_, Some(open)) if letter == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            ('\\', None | Some('"')) => word.get_or_insert_default().extend(letters.next()),
+            (_, None) if letter.is_whitespace() => all.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    all.extend(word);
+    all
+}
+
+/// Quotes a word so that it stays one in a command.
+pub fn quoted(word: &str) -> String {
+    let needs_quotes = |letter: char| letter.is_whitespace() || "'\"\\".contains(letter);
+    match word.is_empty() || word.contains(needs_quotes) {
+        true => format!("'{}'", word.replace('\'', "'\\''")),
+        false => word.to_owned(),
+    }
 }
 
 /// A name of this host and no other: its own, or its address when several are called so.
@@ -305,9 +329,9 @@ pub fn one(text: &str) -> Result<Host, String> {
 
 /// A command that leads to hosts.
 pub fn command(text: &str) -> Result<String, String> {
-    match words(text).is_empty() {
-        false => Ok(text.to_owned()),
-        true => Err(
+    match words(text).first() {
+        Some(program) if !program.is_empty() => Ok(text.to_owned()),
+        _ => Err(
             "it names no command; leave --rsh out, and REGATTA_RSH unset, for your ssh".to_owned(),
         ),
     }
@@ -336,6 +360,27 @@ mod tests {
     struct Line {
         #[command(flatten)]
         hosts: Hosts,
+    }
+
+    #[test]
+    fn quotes_keep_blanks_in_a_command() {
+        let all = [
+            (
+                "podman exec -i {host}",
+                &["podman", "exec", "-i", "{host}"][..],
+            ),
+            (
+                "  a\\ b 'c d'e \"f'\\\"g\" ''",
+                &["a b", "c de", "f'\"g", ""],
+            ),
+            ("open 'to the end", &["open", "to the end"]),
+        ];
+        for (command, wanted) in all {
+            assert_eq!(words(command), wanted, "{command}");
+        }
+        for word in ["plain", "a b", "it's", "\"", "\\"] {
+            assert_eq!(words(&quoted(word)), [word]);
+        }
     }
 
     /// Jobs that stay have no options: they take what `Across::new` says.

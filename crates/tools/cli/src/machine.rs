@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use regatta_daemon::commands::{self, Added, Beginning};
-use regatta_daemon::{DEFAULT, Place};
+use regatta_daemon::{DEFAULT, MachinePlace};
 use regatta_launch::bootstrap;
 use regatta_launch::channel_keeper::Channels;
 use regatta_launch::hosts::Host;
@@ -30,8 +30,8 @@ pub struct Which {
 
 impl Which {
     /// Where its daemon is found.
-    pub fn place(&self) -> Result<Place, Refusal> {
-        Place::of(&self.machine)
+    pub fn place(&self) -> Result<MachinePlace, Refusal> {
+        MachinePlace::of(&self.machine)
     }
 
     /// Says what was done, in the form that was asked for.
@@ -250,7 +250,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
 }
 
 /// Says that the machine is up, with so many hosts beside this one.
-fn print_up(which: &Which, place: &Place, name: &str, others: usize) -> Result<(), Refusal> {
+fn print_up(which: &Which, place: &MachinePlace, name: &str, others: usize) -> Result<(), Refusal> {
     let machine = place.machine();
     let words = format!(
         "the virtual machine {machine} is up: {name} and {}",

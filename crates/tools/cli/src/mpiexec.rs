@@ -4,6 +4,7 @@
 //! One section is started as `regatta run` starts its program. Several are started as a shell that becomes the program of its
 //! section: the number of a process stands in its join token.
 
+mod others;
 mod parse;
 mod placement;
 mod sections;
@@ -67,11 +68,13 @@ Of a section, up to the next colon:
 Of the job:
   -host, -hosts, -H LIST  Hosts, each maybe with `:` and its number of processes
   -f, -hostfile FILE      Hosts, one a line, maybe with `:N` or `slots=N`
-  -ppn, -N N              So many processes on each host
+  -ppn, -npernode, -N N   So many processes on each host
   -map-by HOW             slot: neighbours share a host; node: hosts in turn; ppr:N:node: N on each host
   -bind-to WHERE          none, core, or user:LIST, such as user:0,2-5 [default: a core each where there are enough]
   -report-bindings        Each process tells its host and cores on standard error
   -oversubscribe          Allow more processes than the job of Slurm has room for
+  -cpu-set LIST           As -bind-to user:LIST
+  -launcher-exec COMMAND  What reaches hosts in the place of ssh
   -iface NAME             The network between the hosts: an interface, or a range of addresses
   -genv NAME VALUE        A variable
   -x NAME[=VALUE]         A variable, by default with its value here
@@ -79,6 +82,8 @@ Of the job:
   -outfile-pattern FILE   Write standard output to files: %r is the rank, %h the host; those of other hosts are written there
   -errfile-pattern FILE   The same for standard error
   -output-filename DIR    Write both below DIR, as DIR/1/rank.N/stdout and stderr
+  -merge-stderr-to-stdout  Standard error goes where standard output goes
+  -output WORDS           Of tag, merge, dir=DIR, as the options above
   -stdin 0|none           Who has the standard input [0]
   -timeout SECONDS        End the job after so long; also the variable MPIEXEC_TIMEOUT
   -disable-auto-cleanup   Let the others go on when a process fails
@@ -87,8 +92,9 @@ Of the job:
   -h, --help              Print this
   -V, --version           Print the version
 
-Ignored, because nothing follows from them here: -arch, -initial-errhandler, -launcher, -mca, -genvall, -envall, -genvlist, -envlist
-(variables are passed on in any case), -allow-run-as-root, -use-hwthread-cpus, -q, -v.
+Ignored, because nothing follows from them here: -arch, -initial-errhandler, -launcher, -rmk, -mca and its like, -tune, -prefix, -genvall, -envall,
+-genvlist, -envlist (variables are passed on in any case), -nooversubscribe, -allow-run-as-root, -use-hwthread-cpus, -quiet, -verbose.
+Not followed, which is said: -timestamp-output, -xterm, -rankmap, -get-stack-traces, -report-state-on-timeout.
 ";
 
 /// Prints what is wanted about mpiexec itself.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use regatta_daemon::{DEFAULT, Place, commands};
+use regatta_daemon::{DEFAULT, MachinePlace, commands};
 
 use crate::machine;
 
@@ -29,7 +29,7 @@ pub struct Arguments {
 /// Carries standard input and output; the status is the shell's.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let _ = &arguments.program;
-    let done = Place::of(&arguments.machine)
+    let done = MachinePlace::of(&arguments.machine)
         .and_then(|place| commands::shell(&place, &arguments.host, &arguments.job));
     match done {
         Ok(status) => ExitCode::from(status),

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
-use regatta_daemon::Place;
+use regatta_daemon::MachinePlace;
 use regatta_launch::resident::{self, Beginning, Stays};
 use regatta_launch::{OWN_PROGRAM, Refusal};
 
@@ -45,7 +45,7 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
     // It goes on when this command has returned.
     regatta_launch::close_inherited();
     let (name, leash) = (&arguments.name, arguments.leash);
-    let place = Place::of_job(name)?;
+    let place = MachinePlace::of_job(name)?;
     if !leash && let Some(stream) = place.connect()? {
         if arguments.asked {
             resident::await_ready(stream)?;

@@ -1,5 +1,5 @@
 //! The state that a command inherits from the program that has started it neither keeps it from working, nor is it lost on the way to the
-//! tasks (`crates/machine/launch/src/inherited.rs` has the table).
+//! tasks (`crates/machine/launch/src/system/inherited.rs` has the table).
 
 mod support;
 

@@ -1,7 +1,7 @@
 //! A command line as words.
 //!
 //! Blanks part words. Quotation marks, single or double, keep everything up to their other half, backslashes too; outside of them a backslash
-//! keeps the next character. A splat at the beginning of a word makes the rest a comment.
+//! keeps the next character. A `#` at the beginning of a word makes the rest a comment.
 
 /// A mark whose other half is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -326,6 +326,9 @@ impl Options {
         let mut competitors = self.choose(found)?;
         notes.extend(peer_notes(&competitors));
         notes.extend(eligible::notes(&competitors, &self.wishes(), self.network));
+        if !self.network.is_local() {
+            notes.extend(eligible::uneven_notes(&self.wishes(), self.hosts));
+        }
         notes.extend(leave_out(&mut competitors, self.network));
         let twin = match self.aa {
             true => Some(twin(&mut competitors, self.delay)?),
@@ -372,6 +375,12 @@ impl Options {
         let known = suites::ALL.iter().map(|one| one.name);
         check_names("suite", &self.suite, known.chain([suites::PAPERS]))?;
         let asked = suites::named(&self.suite);
+        let of_hosts = |name: &&String| suites::find(name).is_some_and(|suite| suite.on_many_hosts);
+        if let (Some(name), true) = (asked.iter().find(of_hosts), self.network.is_local()) {
+            bail!(
+                "the suite {name} is raced between hosts: add --network hosts, and --hosts with their number"
+            );
+        }
         let operations = operations::all().map(|operation| operation.name);
         check_names("operation", &self.operation, operations)?;
         if self.budget.is_some_and(|ms| !(ms.is_finite() && ms > 0.0)) {
@@ -450,11 +459,11 @@ impl Options {
         Ok(all.filter(fits).filter(wanted).filter(plays).collect())
     }
 
-    /// Every host gets as many tasks as the others.
+    /// Refuses a race between hosts of which no number of tasks gives every host as many as the others.
     fn check_tasks(&self) -> Result<()> {
-        let uneven = |tasks: &&u32| !tasks.is_multiple_of(self.hosts);
-        match self.tasks.iter().find(uneven) {
-            Some(tasks) if !self.network.is_local() => bail!(
+        let even = |tasks: &u32| tasks.is_multiple_of(self.hosts);
+        match self.tasks.first() {
+            Some(tasks) if !self.network.is_local() && !self.tasks.iter().any(even) => bail!(
                 "{tasks} tasks cannot be dealt evenly to {} hosts: ask for a multiple",
                 self.hosts
             ),
@@ -599,7 +608,10 @@ fn write(out: &Path, results: &Results) -> Result<()> {
         ("report.html", report::render(results, &reference::points())),
         ("picture.svg", report::picture(results)),
     ];
-    for (name, text) in files {
+    // Few races have it.
+    let paired = (!results.paired.is_empty()).then(|| results.paired_to_csv());
+    let paired = paired.map(|text| (spreadsheet::PAIRED, text));
+    for (name, text) in files.into_iter().chain(paired) {
         let file = out.join(name);
         let written = new_file(out).and_then(|mut new| {
             new.write_all(text.as_bytes())?;
@@ -639,6 +651,24 @@ mod tests {
                 .is_empty()
         );
         assert_eq!(fs::read_dir(folder.path()).expect("files").count(), 5);
+    }
+
+    #[test]
+    fn the_suite_of_hosts_needs_a_network_and_uneven_tasks_are_refused_only_alone() {
+        let check = |words: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            let checked = options(&words).check();
+            checked.map_err(|error| error.to_string())
+        };
+        let error = check("race --suite hosts").unwrap_err();
+        assert!(error.contains("add --network hosts"), "{error}");
+        assert_eq!(
+            check("race --suite hosts --network hosts --hosts 4"),
+            Ok(())
+        );
+        let error = check("race --network hosts --hosts 4 --tasks 6").unwrap_err();
+        assert!(error.contains("6 tasks cannot be dealt evenly"), "{error}");
+        assert_eq!(check("race --network hosts --hosts 4 --tasks 6,8"), Ok(()));
     }
 
     #[test]

@@ -30,6 +30,20 @@ pub fn check_tasks(names: &[String], tasks: &[u32]) -> Result<()> {
     }
 }
 
+/// What is left out between so many hosts, because not every host would get as many tasks as the others.
+pub fn uneven_notes(wishes: &Wishes, hosts: u32) -> Vec<String> {
+    let uneven = |tasks: &u32| !tasks.is_multiple_of(hosts);
+    let asked = wishes.tasks.iter().filter(|tasks| uneven(tasks)).map(|tasks| {
+        format!("{tasks} tasks cannot be dealt evenly to {hosts} hosts: points with them are left out")
+    });
+    let fixed = operations::all().filter(|one| is_asked(wishes, one));
+    let fixed = fixed.filter_map(|one| Some((one.name, one.exactly?)));
+    let fixed = fixed.filter(|(_, tasks)| uneven(tasks)).map(|(name, tasks)| {
+        format!("{name} takes {tasks} tasks, which cannot be dealt evenly to {hosts} hosts: it is left out")
+    });
+    asked.chain(fixed).collect()
+}
+
 /// The environments that are left out of operations asked for, and why; none of operations that are not raced.
 pub fn notes(competitors: &[Competitor], wishes: &Wishes, network: Network) -> Vec<String> {
     let mut out: Vec<(Vec<&str>, &str, Vec<&str>)> = Vec::new();
@@ -121,6 +135,24 @@ mod tests {
                 .to_string();
             assert!(error.contains("--operation"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_dealt_evenly_is_named() {
+        let wishes = Wishes {
+            suites: names(&["hosts"]),
+            operations: names(&["one-to-one", "barrier"]),
+            tasks: vec![4, 6],
+            bytes: vec![],
+            effort: Effort::Quick,
+            launches: None,
+            budget: None,
+        };
+        let told = uneven_notes(&wishes, 4);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("6 tasks cannot be dealt evenly to 4 hosts"));
+        assert!(told[1].starts_with("one-to-one takes 2 tasks"));
+        assert_eq!(uneven_notes(&wishes, 2), Vec::<String>::new());
     }
 
     #[test]

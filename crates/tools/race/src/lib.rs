@@ -21,12 +21,14 @@
 
 pub mod build;
 pub mod cli;
+pub mod cliffs;
 pub mod collect;
 pub mod compare;
 pub mod discover;
 pub mod duet;
 pub mod eligible;
 pub mod export;
+pub mod guidelines;
 pub mod idle;
 pub mod loggp;
 pub mod machine;

@@ -26,7 +26,7 @@ pub struct Value {
     pub ci95: [f64; 2],
 }
 
-/// The parameters of an environment on a network. None: the race did not measure what they come from.
+/// The parameters of an environment on a network. `None`: not raced, or at too few sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters<'a> {
     /// The environment.
@@ -42,7 +42,7 @@ pub struct Parameters<'a> {
     /// `g`: time between two small messages, us.
     pub gap: Option<Value>,
     /// `G`: time of one byte more of a long message, ns.
-    pub gap_of_byte: Option<Value>,
+    pub gap_per_byte: Option<Value>,
 }
 
 impl Parameters<'_> {
@@ -53,7 +53,7 @@ impl Parameters<'_> {
     }
 }
 
-/// The parameters of all environments of which at least two are known.
+/// Returns the parameters of all environments for which at least two are known.
 pub fn fits(results: &Results) -> Vec<Parameters<'_>> {
     let of_two = |row: &&Row| row.tasks == 2 && row.measured();
     let rows: Vec<&Row> = results.rows.iter().filter(of_two).collect();
@@ -72,9 +72,15 @@ pub fn fits(results: &Results) -> Vec<Parameters<'_>> {
             send: smallest(&rows, "one-to-one-send", Metric::Time),
             receive: smallest(&rows, "one-to-one-recv", Metric::Time),
             gap: smallest(&rows, "message-rate", Metric::Rate).map(inverse),
-            gap_of_byte: slope(&rows),
+            gap_per_byte: slope(&rows),
         };
-        let known = [fit.one_way, fit.send, fit.receive, fit.gap, fit.gap_of_byte];
+        let known = [
+            fit.one_way,
+            fit.send,
+            fit.receive,
+            fit.gap,
+            fit.gap_per_byte,
+        ];
         (known.iter().flatten().count() >= 2).then_some(fit)
     };
     operations::distinct(places)
@@ -84,7 +90,7 @@ pub fn fits(results: &Results) -> Vec<Parameters<'_>> {
 }
 
 /// Rows of an operation, of one suite: turns and launches are not mixed.
-fn of<'a>(rows: &[&'a Row], operation: &str) -> Vec<&'a Row> {
+fn rows_of<'a>(rows: &[&'a Row], operation: &str) -> Vec<&'a Row> {
     let all = || {
         rows.iter()
             .copied()
@@ -96,7 +102,7 @@ fn of<'a>(rows: &[&'a Row], operation: &str) -> Vec<&'a Row> {
 
 /// The value of an operation at its smallest size, if that is small.
 fn smallest(rows: &[&Row], operation: &str, metric: Metric) -> Option<Value> {
-    let rows = of(rows, operation);
+    let rows = rows_of(rows, operation);
     let here = rows
         .iter()
         .filter(|row| row.metric == metric && row.bytes <= MAX_SMALL_BYTES);
@@ -119,7 +125,7 @@ fn inverse(rate: Value) -> Value {
 /// The slope of one way over the size of long messages, ns for a byte, by least squares. A time has an error in proportion to it, so each counts
 /// by the inverse of its square.
 fn slope(rows: &[&Row]) -> Option<Value> {
-    let rows = of(rows, "one-to-one");
+    let rows = rows_of(rows, "one-to-one");
     let long = rows
         .iter()
         .filter(|row| row.bytes >= MIN_LONG_BYTES && row.median > 0.0);
@@ -134,15 +140,26 @@ fn slope(rows: &[&Row]) -> Option<Value> {
     let (mean_x, mean_y) = (x / w, y / w);
     let spread = sum(&|x, _| (x - mean_x).powi(2));
     let slope = sum(&|x, y| (x - mean_x) * (y - mean_y)) / spread;
-    let left = sum(&|x, y| (y - mean_y - slope * (x - mean_x)).powi(2));
-    let error = (left / (points.len() - 2) as f64 / spread).sqrt();
+    let residual = sum(&|x, y| (y - mean_y - slope * (x - mean_x)).powi(2));
+    let error = (residual / (points.len() - 2) as f64 / spread).sqrt();
     let ns = slope * 1e3;
-    // Twice the standard error, which is near the interval of Student's for as few points as sizes are.
-    let wide = 2.0 * error * 1e3;
+    let wide = student_95(points.len() - 2) * error * 1e3;
     (slope > 0.0).then_some(Value {
         value: ns,
         ci95: [(ns - wide).max(0.0), ns + wide],
     })
+}
+
+/// Returns the factor of Student's t for a 95 % interval with this many degrees of freedom.
+fn student_95(degrees: usize) -> f64 {
+    const FACTORS: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+    // From 11 on, within 1 % of the exact value.
+    let beyond = || 1.96 + 2.5 / degrees as f64;
+    degrees
+        .checked_sub(1)
+        .and_then(|at| FACTORS.get(at))
+        .copied()
+        .unwrap_or_else(beyond)
 }
 
 /// The table in a terminal; empty for races that measure none of it.
@@ -172,7 +189,7 @@ pub fn render(results: &Results) -> String {
     text.push_str(&align(&lines));
     let _ = writeln!(
         text,
-        "  -: not raced (one-to-one-send and -recv are in the suite ahmad-wu-1991)"
+        "  -: not raced, or at too few sizes (one-to-one-send and -recv are in the suite ahmad-wu-1991)"
     );
     text
 }
@@ -192,7 +209,7 @@ fn line(fit: &Parameters<'_>) -> Vec<String> {
         )
     };
     let bandwidth = fit
-        .gap_of_byte
+        .gap_per_byte
         .map(|gap| format!("{:.2} GB/s", 1.0 / gap.value));
     vec![
         fit.environment.to_owned(),
@@ -203,7 +220,7 @@ fn line(fit: &Parameters<'_>) -> Vec<String> {
         fit.latency().map_or_else(|| "-".to_owned(), time),
         with_error(fit.gap, 1.0),
         // From ns for a byte to us for 1024 of them.
-        with_error(fit.gap_of_byte, 1.024),
+        with_error(fit.gap_per_byte, 1.024),
         bandwidth.unwrap_or_else(|| "-".to_owned()),
     ]
 }
@@ -249,7 +266,7 @@ mod tests {
         let fit = &fits[0];
         assert_eq!(fit.one_way.map(|one| one.value), Some(1.0));
         assert_eq!(fit.gap.map(|one| one.value), Some(0.25));
-        let byte = fit.gap_of_byte.expect("four sizes").value;
+        let byte = fit.gap_per_byte.expect("four sizes").value;
         assert!((byte - 0.1).abs() < 1e-9, "{byte}");
         assert!((fit.latency().expect("both calls") - 0.5).abs() < 1e-9);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::operations::{self, Operation};
+use crate::operations::{self, Operation, Room};
 use crate::reference;
 use crate::suites::{Points, Suite};
 
@@ -23,6 +23,69 @@ pub fn places(suite: &Suite) -> Vec<Place> {
         Points::Listed(list) => list(),
         Points::OfOperations | Points::Pairs => Vec::new(),
     }
+}
+
+/// Every operation of a suite with the numbers of tasks and the sizes of its entry.
+pub fn of_entries(suite: &Suite) -> Vec<Place> {
+    let of = |operation: &'static Operation| {
+        operation.numbers.iter().map(move |&tasks| Place {
+            operation,
+            tasks,
+            bytes: operation.bytes.to_vec(),
+        })
+    };
+    operations::of(suite).flat_map(of).collect()
+}
+
+/// Numbers of hosts, and twice as many.
+const TASKS_OF_HOSTS: [u32; 4] = [2, 4, 8, 16];
+/// Sizes between hosts, bytes.
+const SIZES_OF_HOSTS: [u64; 7] = [8, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+/// Maximum size of one task's blocks for all tasks together, in bytes: each block crosses links that share a few processors.
+const MAX_BLOCKS_BETWEEN_HOSTS: u64 = 16 << 20;
+
+/// Every operation of a suite that is raced between hosts; the plan takes those with as many tasks as there are hosts, and with twice as many.
+pub fn of_hosts(suite: &Suite) -> Vec<Place> {
+    let of = |operation: &'static Operation| {
+        let numbers = TASKS_OF_HOSTS.into_iter();
+        numbers
+            .filter(move |tasks| operation.exactly.is_none_or(|only| only == *tasks))
+            .map(move |tasks| Place {
+                operation,
+                tasks,
+                bytes: sizes_between_hosts(operation, tasks),
+            })
+    };
+    operations::of(suite).flat_map(of).collect()
+}
+
+fn sizes_between_hosts(operation: &Operation, tasks: u32) -> Vec<u64> {
+    let blocks = match operation.room {
+        Room::EachTask => u64::from(tasks),
+        Room::Blocks(_) | Room::Windows(_) => 1,
+    };
+    let fits = |bytes: &u64| bytes * blocks <= MAX_BLOCKS_BETWEEN_HOSTS;
+    SIZES_OF_HOSTS.into_iter().filter(fits).collect()
+}
+
+/// Numbers of tasks,
+const TASKS_OF_GUIDELINES: [u32; 3] = [2, 4, 8];
+/// and sizes of guidelines, bytes.
+const SIZES_OF_GUIDELINES: [u64; 4] = [8, 1 << 10, 16 << 10, 256 << 10];
+
+/// Every operation of a suite at the same numbers of tasks and sizes.
+pub fn of_guidelines(suite: &Suite) -> Vec<Place> {
+    let of = |operation: &'static Operation| {
+        let numbers = TASKS_OF_GUIDELINES.into_iter();
+        numbers
+            .filter(move |tasks| operation.exactly.is_none_or(|only| only == *tasks))
+            .map(move |tasks| Place {
+                operation,
+                tasks,
+                bytes: SIZES_OF_GUIDELINES.to_vec(),
+            })
+    };
+    operations::of(suite).flat_map(of).collect()
 }
 
 /// Every operation of a suite with the numbers of processors and the sizes for which the paper of its name prints the time of a message.

@@ -22,7 +22,7 @@ use crate::process::Supervisor;
 use crate::programs::Programs;
 use crate::progress::Progress;
 use crate::report::count;
-use crate::results::{Environment, OURS, Ratio, Results, SCHEMA, Setting};
+use crate::results::{Environment, OURS, Paired, Ratio, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
 use crate::share::{self, Share};
 use crate::speed::Pair;
@@ -207,7 +207,7 @@ impl Race {
         let libraries = libraries(&runner);
         let versions = versions(&runner, &groups);
         let end = started.1 + last_launch(self.wishes.effort);
-        let (outcomes, ratios) = self.launch_all(&runner, &groups, end);
+        let (outcomes, ratios, paired) = self.launch_all(&runner, &groups, end);
         runner.supervisor.end_leftovers();
         drop(watchdog);
         drop(share);
@@ -217,6 +217,7 @@ impl Race {
         };
         let mut results = self.results(&runner, &groups, &outcomes, &told, started);
         results.ratios = ratios;
+        results.paired = paired;
         Ok(results)
     }
 
@@ -266,7 +267,7 @@ impl Race {
         runner: &Runner,
         groups: &[Group],
         no_later: Instant,
-    ) -> (Vec<Outcome>, Vec<Ratio>) {
+    ) -> (Vec<Outcome>, Vec<Ratio>, Vec<Paired>) {
         let stop = runner.stop();
         let in_turns = |index: &usize| {
             let group = &groups[*index];
@@ -318,7 +319,7 @@ impl Race {
         progress.finish();
         let mut outcomes = played.outcomes;
         outcomes.extend(field.outcomes);
-        (outcomes, played.ratios)
+        (outcomes, played.ratios, played.paired)
     }
 
     /// Says how long a race of these groups takes, of which `playing` take turns.
@@ -440,6 +441,7 @@ impl Race {
             environments,
             rows,
             ratios: Vec::new(),
+            paired: Vec::new(),
             notes: self.notes,
         }
     }

@@ -34,6 +34,9 @@ pub struct Results {
     /// Ratios of environments that took turns; see `duet`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
+    /// Ratios of two points of one environment, of the same launches; see `guidelines`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<Paired>,
     /// Notes about the whole race: missing parts, repeated launches.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -255,6 +258,31 @@ pub struct Ratio {
     pub verdict: Verdict,
     /// About how many more seconds it would take to decide; 0 where it is decided.
     pub more_seconds: f64,
+}
+
+/// How much of another point's time one takes in the same environment, from turns of the same launches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paired {
+    /// Both are of this environment,
+    pub environment: String,
+    /// with as many tasks.
+    pub tasks: u32,
+    /// The operation whose time is divided,
+    pub operation: String,
+    /// and its size,
+    pub bytes: u64,
+    /// by the time of this one,
+    pub by: String,
+    /// of this size.
+    pub by_bytes: u64,
+    /// Median over all rounds.
+    pub median: f64,
+    /// 95 % interval of it, at all looks at it together: `[low, high]`.
+    pub ci95: [f64; 2],
+    /// Rounds in which both had a turn.
+    pub rounds: u32,
+    /// Launches that these are of.
+    pub launches: u32,
 }
 
 /// A point of the race, without the environment.

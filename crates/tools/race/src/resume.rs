@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::collect::INTERRUPTED;
 use crate::plan::{Group, Work};
 use crate::race;
-use crate::results::{Machine, Ratio, Results, Row};
+use crate::results::{Machine, Paired, Ratio, Results, Row};
 
 /// Suite, operation, tasks and size: the same for all environments and metrics.
 type Key = (String, String, u32, u64);
@@ -94,6 +94,22 @@ pub fn check_machine(then: &Machine, now: &Machine) -> Result<()> {
     Ok(())
 }
 
+/// Replaces the ratios of two points of one environment that are in the new results.
+fn merge_paired(old: &mut Vec<Paired>, new: Vec<Paired>) {
+    let points = |one: &Paired| {
+        let sides = (
+            one.operation.clone(),
+            one.bytes,
+            one.by.clone(),
+            one.by_bytes,
+        );
+        (one.environment.clone(), one.tasks, sides)
+    };
+    let fresh: Vec<_> = new.iter().map(points).collect();
+    old.retain(|one| !fresh.contains(&points(one)));
+    old.extend(new);
+}
+
 /// Replaces points of the old results by the new ones. A row that was measured before is kept if the new race did not measure it.
 pub fn merge(old: Results, new: Results) -> Results {
     let mut merged = old;
@@ -119,6 +135,7 @@ pub fn merge(old: Results, new: Results) -> Results {
     let fresh: Vec<_> = new.ratios.iter().map(pair).collect();
     merged.ratios.retain(|ratio| !fresh.contains(&pair(ratio)));
     merged.ratios.extend(new.ratios);
+    merge_paired(&mut merged.paired, new.paired);
     merged.machine.seconds += new.machine.seconds;
     merged.notes.retain(|note| note != race::INTERRUPTED);
     for note in new.notes {
@@ -265,6 +282,35 @@ mod tests {
             merged.notes[0].contains("was 1 when the race began, and 2"),
             "{:?}",
             merged.notes
+        );
+    }
+
+    #[test]
+    fn a_pair_that_was_raced_again_takes_the_place_of_the_old_one() {
+        let pair = |by: &str, median| Paired {
+            environment: "mpich".to_owned(),
+            tasks: 2,
+            operation: "broadcast".to_owned(),
+            bytes: 8,
+            by: by.to_owned(),
+            by_bytes: 8,
+            median,
+            ci95: [0.9, 2.1],
+            rounds: 9,
+            launches: 3,
+        };
+        let mut all = vec![
+            pair("broadcast-started", 1.0),
+            pair("broadcast-by-scatter", 1.0),
+        ];
+        merge_paired(&mut all, vec![pair("broadcast-started", 2.0)]);
+        let left: Vec<(&str, f64)> = all
+            .iter()
+            .map(|one| (one.by.as_str(), one.median))
+            .collect();
+        assert_eq!(
+            left,
+            [("broadcast-by-scatter", 1.0), ("broadcast-started", 2.0)]
         );
     }
 

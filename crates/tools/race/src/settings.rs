@@ -29,7 +29,7 @@ pub enum When {
 
 /// Where a setting is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum NetworkScope {
     /// One host, shared memory.
     Local,
     /// Over 127.0.0.1.
@@ -53,7 +53,7 @@ pub enum Set {
 #[derive(Debug, Clone, Copy)]
 pub struct Tuning {
     /// Where,
-    pub place: Place,
+    pub place: NetworkScope,
     /// when,
     pub when: When,
     /// and with which messages it is set; none: with all.
@@ -77,7 +77,7 @@ impl Tuning {
         reason: &'static str,
     ) -> Tuning {
         Tuning {
-            place: Place::Local,
+            place: NetworkScope::Local,
             when,
             patterns,
             default_too: false,
@@ -88,7 +88,12 @@ impl Tuning {
     }
 
     /// A setting between hosts, or over 127.0.0.1.
-    pub const fn network(place: Place, when: When, set: Set, reason: &'static str) -> Tuning {
+    pub const fn network(
+        place: NetworkScope,
+        when: When,
+        set: Set,
+        reason: &'static str,
+    ) -> Tuning {
         Tuning {
             place,
             ..Tuning::local(when, &[], set, reason)
@@ -99,16 +104,16 @@ impl Tuning {
     pub const fn all_networks(set: Set, reason: &'static str) -> Tuning {
         Tuning {
             default_too: true,
-            ..Tuning::network(Place::Network, When::Always, set, reason)
+            ..Tuning::network(NetworkScope::Network, When::Always, set, reason)
         }
     }
 
     fn is_of(&self, tuned: bool, network: Network) -> bool {
         let here = match self.place {
-            Place::Local => network == Network::Local,
-            Place::Loopback => network == Network::Loopback,
-            Place::Hosts => !matches!(network, Network::Local | Network::Loopback),
-            Place::Network => network != Network::Local,
+            NetworkScope::Local => network == Network::Local,
+            NetworkScope::Loopback => network == Network::Loopback,
+            NetworkScope::Hosts => !matches!(network, Network::Local | Network::Loopback),
+            NetworkScope::Network => network != Network::Local,
         };
         here && (tuned || self.default_too)
     }
@@ -182,6 +187,7 @@ pub fn resolve(
         Pattern::Spawning => facts.unpinned,
         // Its launcher binds the host and the nodes that this starts, each by itself.
         _ if operation.host && facts.loads_nodes => &[],
+        Pattern::BroadcastsInTurn if crowded && !facts.dealt.is_empty() => facts.dealt,
         _ => facts.pinning[usize::from(crowded)],
     });
     let tunings = facts.tunings.iter();
@@ -212,6 +218,14 @@ pub fn describe(peer: &dyn Peer, tuned: bool, network: Network) -> Vec<Setting> 
     let bound = [
         setting(facts.pinning[0], "tasks <= cores", alike),
         setting(facts.pinning[1], "tasks > cores", "best of those tried"),
+        setting(
+            facts.dealt,
+            &format!(
+                "tasks > cores; {}",
+                operations::named(&[Pattern::BroadcastsInTurn])
+            ),
+            "the task whose turn is next has another core than the one before: scattered columns, 8 tasks, up to a third faster",
+        ),
         setting(
             facts.unpinned,
             &alone,
@@ -251,7 +265,7 @@ mod tests {
         let broadcast = operations::find("broadcast").expect("it is in the table");
         let resolved = resolve(&OpenMpi, false, Network::Local, broadcast, false);
         assert_eq!(resolved.arguments, ["--bind-to", "core"]);
-        assert_eq!(describe(&OpenMpi, false, Network::Local).len(), 3);
+        assert_eq!(describe(&OpenMpi, false, Network::Local).len(), 4);
     }
 
     #[test]
@@ -265,6 +279,22 @@ mod tests {
         let named = operations::named(&[Pattern::Messages]);
         let when = format!("tasks <= cores; {named}");
         assert!(described.iter().any(|setting| setting.when == when));
+    }
+
+    #[test]
+    fn tasks_that_broadcast_in_turn_are_dealt_to_cores_only_in_a_crowd() {
+        for (peer, argument) in [
+            (&OpenMpi as &dyn Peer, "slot:OVERSUBSCRIBE"),
+            (&Regatta, "core"),
+        ] {
+            let name = "gauss-column-scattered";
+            assert!(
+                here(peer, name, true)
+                    .arguments
+                    .contains(&argument.to_owned())
+            );
+            assert_eq!(here(peer, name, false), here(peer, "barrier", false));
+        }
     }
 
     #[test]

@@ -8,13 +8,15 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Environment, Metric, Ratio, Results, Row, SCHEMA};
+use crate::results::{Environment, Metric, Paired, Ratio, Results, Row, SCHEMA};
 use crate::stats::Verdict;
 
 /// Name of the file with the rows.
 pub const ROWS: &str = "results.csv";
 /// Name of the file with the ratios of environments that took turns.
 pub const RATIOS: &str = "ratios.csv";
+/// Name of the file with the ratios of two points of one environment.
+pub const PAIRED: &str = "paired.csv";
 /// Between the flags of a row.
 const FLAG_SEPARATOR: &str = "; ";
 
@@ -151,6 +153,57 @@ impl From<RatioLine> for Ratio {
     }
 }
 
+/// A line of `paired.csv`: a [`Paired`].
+#[derive(Serialize, Deserialize)]
+struct PairedLine {
+    environment: String,
+    tasks: u32,
+    operation: String,
+    bytes: u64,
+    by: String,
+    by_bytes: u64,
+    median: f64,
+    ci95_low: f64,
+    ci95_high: f64,
+    rounds: u32,
+    launches: u32,
+}
+
+impl From<&Paired> for PairedLine {
+    fn from(paired: &Paired) -> PairedLine {
+        PairedLine {
+            environment: paired.environment.clone(),
+            tasks: paired.tasks,
+            operation: paired.operation.clone(),
+            bytes: paired.bytes,
+            by: paired.by.clone(),
+            by_bytes: paired.by_bytes,
+            median: paired.median,
+            ci95_low: paired.ci95[0],
+            ci95_high: paired.ci95[1],
+            rounds: paired.rounds,
+            launches: paired.launches,
+        }
+    }
+}
+
+impl From<PairedLine> for Paired {
+    fn from(line: PairedLine) -> Paired {
+        Paired {
+            environment: line.environment,
+            tasks: line.tasks,
+            operation: line.operation,
+            bytes: line.bytes,
+            by: line.by,
+            by_bytes: line.by_bytes,
+            median: line.median,
+            ci95: [line.ci95_low, line.ci95_high],
+            rounds: line.rounds,
+            launches: line.launches,
+        }
+    }
+}
+
 impl Results {
     /// Returns the text of `results.csv`.
     pub fn to_csv(&self) -> String {
@@ -162,7 +215,12 @@ impl Results {
         text(self.ratios.iter().map(RatioLine::from))
     }
 
-    /// Reads `results.csv`, and the `ratios.csv` beside it if there is one. Of the machine nothing is known then, and of environments their names.
+    /// Returns the text of `paired.csv`; empty if no two points of one environment were held against each other.
+    pub fn paired_to_csv(&self) -> String {
+        text(self.paired.iter().map(PairedLine::from))
+    }
+
+    /// Reads `results.csv`, and the `ratios.csv` and `paired.csv` beside it if they are there. Of the machine nothing is known then, and of environments their names.
     pub fn read_csv(rows: &Path) -> Result<Results> {
         let mut results = Results {
             schema: SCHEMA.to_owned(),
@@ -170,11 +228,16 @@ impl Results {
             environments: Vec::new(),
             rows: lines::<RowLine, _>(rows)?,
             ratios: Vec::new(),
+            paired: Vec::new(),
             notes: Vec::new(),
         };
         let ratios = rows.with_file_name(RATIOS);
         if ratios.exists() {
             results.ratios = lines::<RatioLine, _>(&ratios)?;
+        }
+        let paired = rows.with_file_name(PAIRED);
+        if paired.exists() {
+            results.paired = lines::<PairedLine, _>(&paired)?;
         }
         for row in &results.rows {
             let known = |one: &Environment| one.name == row.environment;
@@ -233,14 +296,28 @@ mod tests {
             verdict: Verdict::Behind,
             more_seconds: 0.0,
         }];
+        before.paired = vec![Paired {
+            environment: "limit".to_owned(),
+            tasks: 2,
+            operation: "ring".to_owned(),
+            bytes: 8,
+            by: "barrier".to_owned(),
+            by_bytes: 0,
+            median: 2.5,
+            ci95: [2.25, 3.0],
+            rounds: 9,
+            launches: 3,
+        }];
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join(ROWS);
         std::fs::write(&file, before.to_csv()).expect("rows");
         let without = Results::read(folder.path()).expect("rows alone");
         assert_eq!((&without.rows, without.ratios.len()), (&before.rows, 0));
         std::fs::write(folder.path().join(RATIOS), before.ratios_to_csv()).expect("ratios");
-        let after = Results::read(&file).expect("both");
+        std::fs::write(folder.path().join(PAIRED), before.paired_to_csv()).expect("pairs");
+        let after = Results::read(&file).expect("all");
         assert_eq!((after.rows, after.ratios), (before.rows, before.ratios));
+        assert_eq!(after.paired, before.paired);
         assert_eq!(after.environments[0].name, "limit");
     }
 

@@ -3,7 +3,9 @@
 use crate::discover::Competitor;
 use crate::operations::{self, Need};
 use crate::papers::{applications, maniezzo, white};
-use crate::peers::{Peer, pvm, regatta, regatta_mpich, ttcp};
+use crate::peers::{
+    Look, Peer, interfaces, is_of_a_suite, mpich_debian, pvm, regatta, regatta_mpich, ttcp,
+};
 use crate::places::{self, Place};
 use crate::portability::targets;
 
@@ -28,12 +30,16 @@ pub struct Suite {
     pub on_request: bool,
     /// Raced between hosts too.
     pub between_hosts: bool,
+    /// Raced between any number of hosts, with one or two tasks on each, and not on one host.
+    pub on_many_hosts: bool,
     /// Are all of its points headlines?
     pub headline: bool,
     /// Do its points stand in the page's grid of all that was raced?
     pub glance: bool,
     /// Are its environments launched one after the other although they could take turns, because some that it is about cannot?
     pub launched: bool,
+    /// Do its operations share one job of each environment, whose settings are those of none of them?
+    pub one_setting: bool,
     /// Launches of a group in a race of normal effort.
     pub launches: u32,
     /// Are the messages of its applications counted, by environments that can?
@@ -50,9 +56,11 @@ const USUAL: Suite = Suite {
     name: "",
     on_request: false,
     between_hosts: true,
+    on_many_hosts: false,
     headline: false,
     glance: false,
     launched: false,
+    one_setting: false,
     launches: 9,
     counted: false,
     points: Points::OfOperations,
@@ -77,6 +85,25 @@ pub static OVERSUBSCRIBED: Suite = Suite {
     name: "oversubscribed",
     glance: true,
     ..USUAL
+};
+/// Messages and collectives between 2 to 8 hosts.
+pub static HOSTS: Suite = Suite {
+    name: "hosts",
+    points: Points::Listed(|| places::of_hosts(&HOSTS)),
+    between_hosts: true,
+    on_many_hosts: true,
+    glance: true,
+    takes: |peer| peer.facts().ours || is_recent_mpi(peer),
+    ..ON_REQUEST
+};
+/// Operations and their expressions by others, in every environment alike.
+pub static GUIDELINES: Suite = Suite {
+    name: "guidelines",
+    points: Points::Listed(|| places::of_guidelines(&GUIDELINES)),
+    one_setting: true,
+    takes: |peer| !peer.facts().limit,
+    calls: |competitor| is_interface(competitor) && !is_of_a_suite(&competitor.name),
+    ..ON_REQUEST
 };
 /// Jobs and tasks that come and go.
 pub static START: Suite = Suite {
@@ -107,6 +134,15 @@ pub static MPI: Suite = Suite {
     glance: true,
     takes: is_mpi,
     calls: |competitor| is_mpi(competitor.peer) && competitor.tuned,
+    ..ON_REQUEST
+};
+/// What only MPI has beyond that, in search of operations that take a multiple of a peer's time.
+pub static CLIFFS: Suite = Suite {
+    name: "cliffs",
+    points: Points::Listed(|| places::of_entries(&CLIFFS)),
+    glance: true,
+    takes: is_recent_mpi,
+    calls: |competitor| competitor.name == interfaces::MPI.name,
     ..ON_REQUEST
 };
 /// The tables of Ahmad and Wu, 1991; bare shared memory is no interface.
@@ -169,13 +205,16 @@ pub static AHMAD_1997: Suite = Suite {
     ..ON_REQUEST
 };
 /// All of them.
-pub static ALL: [&Suite; 12] = [
+pub static ALL: [&Suite; 15] = [
     &PRIMITIVES,
     &OVERSUBSCRIBED,
+    &HOSTS,
+    &GUIDELINES,
     &START,
     &MEMORY,
     &PVM,
     &MPI,
+    &CLIFFS,
     &AHMAD_WU_1991,
     &WHITE_1994,
     &MANIEZZO_SANNA,
@@ -200,6 +239,13 @@ pub fn named(names: &[String]) -> Vec<String> {
 
 fn is_mpi(peer: &dyn Peer) -> bool {
     peer.lacks(Need::Blocks).is_none()
+}
+
+/// Without MPICH 4.0: what is put into a window that it allocates does not arrive there, and between hosts a launch of all sizes does not end in
+/// time.
+fn is_recent_mpi(peer: &dyn Peer) -> bool {
+    let is_old = |look: &Look| look.name == mpich_debian::NAME;
+    is_mpi(peer) && !peer.facts().looks.iter().any(is_old)
 }
 
 fn is_pvm(peer: &dyn Peer) -> bool {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::cliffs;
 use crate::collect::{CANNOT, INTERRUPTED};
+use crate::guidelines;
 use crate::loggp;
 use crate::operations;
 use crate::papers;
@@ -79,6 +81,11 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// The size of an operation as it is written in tables.
+pub fn size_of(operation: &str, bytes: u64) -> String {
+    operations::size(operation, bytes).unwrap_or_else(|| size(bytes))
+}
+
 /// Is this environment a rival of Regatta's? Environments as they come count only beside their tuned selves.
 pub fn is_peer(name: &str) -> bool {
     let as_it_comes = AS_THEY_COME.iter().any(|ending| name.ends_with(ending));
@@ -113,6 +120,8 @@ pub fn render(results: &Results) -> String {
         text.push_str(&block(results, chunk));
     }
     text.push_str(&portability::terminal::render(results));
+    text.push_str(&cliffs::render(results));
+    text.push_str(&guidelines::render(results));
     text.push_str(&papers::text(results));
     text.push_str(&loggp::render(results));
     text.push_str(&foot(results));
@@ -193,8 +202,7 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
             .iter()
             .copied()
             .find(|row| row.environment == own && row.measured());
-        let label = operations::size(point.operation, point.bytes);
-        let mut line = vec![label.unwrap_or_else(|| size(point.bytes))];
+        let mut line = vec![size_of(point.operation, point.bytes)];
         for name in &columns {
             let row = rows.iter().copied().find(|row| row.environment == *name);
             line.push(row.map_or_else(|| "-".to_owned(), |row| cell(results, row, mine)));
@@ -352,6 +360,7 @@ pub(crate) mod tests {
             environments: names.into_iter().map(environment).collect(),
             rows,
             ratios: Vec::new(),
+            paired: Vec::new(),
             notes: Vec::new(),
         }
     }

@@ -14,70 +14,64 @@
 
 use std::collections::VecDeque;
 
-use regatta_memory::held::Held;
 use rustc_hash::FxHashMap;
 
-use crate::arrival::{Body, charge};
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::group::{CONTEXTS, GroupId};
+use crate::groups::Groups;
 use crate::matching::{Select, TagSelect};
+use crate::numbers;
 use crate::transport::{Peer, Transport};
 
-use super::{Call, is_word, read_word};
+use super::word::{Call, Name, read_word};
 
 /// Contexts of freed groups that are remembered, the latest.
 const MAX_FREED: usize = 1 << 12;
 
-/// A call that makes a group, and its members, as each word has them.
-pub(super) type Name = [u64; 2];
-
 /// The calls by which a group's members make groups from it.
 #[derive(Default)]
-pub(crate) struct Calls {
+struct Calls {
     /// Number of the last one of all members.
     last: u32,
-    /// Numbers of those that are not over.
-    open: Vec<u32>,
-    /// Failed attempts of the other calls. With the context, since all channels are one group here.
-    failed: FxHashMap<(u32, Name), u64>,
+    /// Numbers of those that are not over, and whether they have started to make a group.
+    open: FxHashMap<u32, bool>,
+    /// Number of failed attempts of the other calls.
+    failed: FxHashMap<Name, u64>,
 }
 
 impl Calls {
     fn begin(&mut self) -> Call {
         self.last = self.last.wrapping_add(1);
-        self.open.push(self.last);
+        self.open.insert(self.last, false);
         Call::Numbered(self.last)
     }
 
-    /// An attempt starts: its number.
-    pub(super) fn start(&mut self, context: u32, name: Name) -> u64 {
-        if let Some(number) = Call::number(name[0])
-            && !self.open.contains(&number)
-        {
-            self.open.push(number);
+    /// Starts an attempt. Returns its number.
+    fn start(&mut self, name: Name) -> u64 {
+        if let Some(number) = Call::number(name[0]) {
+            self.open.insert(number, true);
         }
-        self.failed.get(&(context, name)).copied().unwrap_or(0)
+        self.failed.get(&name).copied().unwrap_or(0)
     }
 
-    fn end(&mut self, context: u32, name: Name, attempt: u64, has_failed: bool) {
+    fn end(&mut self, name: Name, attempt: u64, has_failed: bool) {
         match Call::number(name[0]) {
-            Some(number) => self.open.retain(|&one| one != number),
+            Some(number) => {
+                self.open.remove(&number);
+            }
             None if has_failed => {
-                self.failed.insert((context, name), attempt + 1);
+                self.failed.insert(name, attempt + 1);
             }
             None => {}
         }
     }
 
-    fn is_over(&self, context: u32, name: Name, attempt: u64) -> bool {
+    fn is_over(&self, name: Name, attempt: u64) -> bool {
         match Call::number(name[0]) {
             Some(number) => {
                 let is_to_come = number.wrapping_sub(self.last) as i32 > 0;
-                !is_to_come && !self.open.contains(&number)
+                !is_to_come && !self.open.contains_key(&number)
             }
             None => {
-                let failed = self.failed.get(&(context, name));
+                let failed = self.failed.get(&name);
                 failed.is_some_and(|&failed| attempt < failed)
             }
         }
@@ -86,7 +80,7 @@ impl Calls {
 
 /// Contexts of groups that were freed in an epoch, and from which nothing is made any more.
 #[derive(Default)]
-pub(crate) struct FreedContexts {
+struct FreedContexts {
     epoch: u64,
     latest: VecDeque<u32>,
 }
@@ -108,99 +102,89 @@ impl FreedContexts {
     }
 }
 
-impl<T: Transport> Engine<T> {
-    /// The number of a call in which all members of a group take part, and by which they make groups from it. They make such calls one after the
-    /// other: what the call before has not started by now it never will.
-    pub fn next_call(&mut self, id: GroupId) -> Result<Call> {
-        self.closed(id)?;
-        let group = self.group(id)?;
-        let (context, last) = (group.context + 1, group.calls.last);
-        if group.calls.open.contains(&last) && !self.is_being_made(context, last) {
-            self.group_mut(id)?.calls.open.retain(|&one| one != last);
-            let words = self.waiting_words(context);
-            let ended = words.filter(|(_, word)| self.is_word_of_ended(context, word));
-            let ended: Vec<u32> = ended.map(|(id, _)| id).collect();
-            self.drop_words(&ended);
-        }
-        Ok(self.group_mut(id)?.calls.begin())
-    }
+/// The attempts of a task.
+#[derive(Default)]
+pub(super) struct Attempts {
+    /// By the collectives' context of the old group.
+    calls: FxHashMap<u32, Calls>,
+    freed: FreedContexts,
+}
 
-    /// Whether nobody here hears this word, which has come in the collectives' context of some group, now or later.
-    #[cold]
-    pub(crate) fn is_word_of_ended(&self, context: u32, word: &[u8]) -> bool {
-        let Some((name, attempt, _)) = read_word(word) else {
-            return true;
-        };
-        if self.is_revoked_context(context) {
-            return true;
-        }
-        match self.groups.by_context(context) {
-            Some(group) => group.calls.is_over(context, name, attempt),
-            None => self.groups.freed.contains(context & !1, self.epochs.used()),
-        }
-    }
-
-    /// An attempt has ended here. Its words came from these.
-    pub(super) fn end_attempt(
+impl Attempts {
+    /// Begins a call of all members of a group. If the one before has started nothing, it is over: words about it are dropped.
+    pub(super) fn begin_call<T: Transport>(
         &mut self,
+        groups: &mut Groups<T>,
+        context: u32,
+    ) -> Call {
+        let calls = self.calls.entry(context).or_default();
+        if calls.open.get(&calls.last) == Some(&false) {
+            calls.open.remove(&calls.last);
+            let is_ended = self.is_ended(groups, context);
+            groups.drop_held(context, |tag, word| {
+                numbers::is_of_making(tag) && is_ended(word)
+            });
+        }
+        self.calls.entry(context).or_default().begin()
+    }
+
+    /// Starts an attempt. Returns its number.
+    pub(super) fn start(&mut self, context: u32, name: Name) -> u64 {
+        self.calls.entry(context).or_default().start(name)
+    }
+
+    /// Ends an attempt.
+    pub(super) fn end(&mut self, context: u32, name: Name, attempt: u64, has_failed: bool) {
+        if let Some(calls) = self.calls.get_mut(&context) {
+            calls.end(name, attempt, has_failed);
+        }
+    }
+
+    /// Returns which words nobody here hears, that have come in the collectives' context of some group, now or later.
+    fn is_ended<T: Transport>(
+        &self,
+        groups: &Groups<T>,
+        context: u32,
+    ) -> impl Fn(&[u8]) -> bool + use<'_, T> {
+        let nothing_comes = groups.contexts().is_closed(context)
+            || (groups.table.by_context(context).is_none()
+                && self.freed.contains(context & !1, groups.epochs.used()));
+        let may_come = groups.table.by_context(context).is_none();
+        let calls = self.calls.get(&context);
+        move |word: &[u8]| match read_word(word) {
+            _ if nothing_comes => true,
+            None => true,
+            _ if may_come => false,
+            Some((name, attempt, _)) => match calls {
+                Some(calls) => calls.is_over(name, attempt),
+                None => Calls::default().is_over(name, attempt),
+            },
+        }
+    }
+
+    /// Drops words of this source that nobody here hears.
+    pub(super) fn drop_ended<T: Transport>(
+        &self,
+        groups: &mut Groups<T>,
         (context, tag): (u32, i32),
-        (name, attempt): (Name, u64),
-        has_failed: bool,
-        from: impl Iterator<Item = Peer>,
+        source: Peer,
     ) {
-        let Some(group) = self.groups.by_context_mut(context) else {
-            return;
+        let select = Select {
+            context,
+            source: Some(source),
+            tag: TagSelect::Exactly(tag),
         };
-        group.calls.end(context, name, attempt, has_failed);
-        for source in from {
-            let select = Select {
-                context,
-                source: Some(source),
-                tag: TagSelect::Exactly(tag),
-            };
-            while let Some(ended) = self.ended_word(&select) {
-                self.drop_words(&[ended]);
-            }
-        }
+        let is_ended = self.is_ended(groups, context);
+        while groups.take_held_where(&select, &is_ended).is_some() {}
     }
 
-    /// The group with this context is freed, or something that was made from it after that has ended. When nothing is made from it any more
-    /// its words are dropped.
-    pub(crate) fn end_attempts_of_freed(&mut self, context: u32) {
-        let is_freed = self.groups.by_context(context).is_none();
-        if !is_freed || self.is_anything_made(context + 1) {
-            return;
-        }
+    /// Drops the words in the context of a group that is freed, since nothing is made from it any more.
+    pub(super) fn end_of_freed<T: Transport>(&mut self, groups: &mut Groups<T>, context: u32) {
+        self.calls.remove(&(context + 1));
         // Words can be early in groups of survivors: members may have one of the next epoch before this task has entered that.
-        if context < CONTEXTS {
-            self.groups.freed.note(context, self.epochs.used());
+        if context < numbers::FIRST_SURVIVOR_CONTEXT {
+            self.freed.note(context, groups.epochs.used());
         }
-        let words = self.waiting_words(context + 1);
-        let words: Vec<u32> = words.map(|(id, _)| id).collect();
-        self.drop_words(&words);
-    }
-
-    fn ended_word(&self, select: &Select) -> Option<u32> {
-        let is_ended = |body: &Body| matches!(body, Body::Bytes(word) if self.is_word_of_ended(select.context, word));
-        self.unexpected.find_where(select, is_ended)
-    }
-
-    /// Words of makings that wait in this context.
-    fn waiting_words(&self, context: u32) -> impl Iterator<Item = (u32, &Held)> {
-        let waiting = self.unexpected.iter();
-        waiting.filter_map(move |(id, message)| match &message.body {
-            Body::Bytes(word) if message.context == context && is_word(message.tag) => {
-                Some((id, word))
-            }
-            _ => None,
-        })
-    }
-
-    fn drop_words(&mut self, words: &[u32]) {
-        for &id in words {
-            if let Some(message) = self.unexpected.remove(id) {
-                self.buffered -= charge(message.body.length());
-            }
-        }
+        groups.drop_held(context + 1, |tag, _| numbers::is_of_making(tag));
     }
 }

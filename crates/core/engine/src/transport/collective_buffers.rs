@@ -30,7 +30,7 @@ pub trait CollectiveBuffers {
 
     /// The collective buffer all tasks share, if they share memory.
     fn world_collective_buffer(&mut self) -> Option<Self::CollectiveBuffer>;
-    /// Make a collective buffer for `members` tasks; the number names it to the others.
+    /// Makes a collective buffer for `members` tasks; the number names it to the others. `None`: there are too many already.
     fn new_collective_buffer(
         &mut self,
         members: u32,

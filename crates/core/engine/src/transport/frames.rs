@@ -36,16 +36,27 @@ pub enum SentLine {
     ToSleeper,
 }
 
+/// Outcome of [`Frames::poll_matching`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// A message of this length, in bytes, which has been received.
+    Received(usize),
+    /// Nothing is there.
+    Nothing,
+    /// Something else is there, perhaps a fault. Nothing has happened.
+    Other,
+}
+
 /// Frames to and from other tasks.
 pub trait Frames {
-    /// Longest payload of a frame to most peers; a longer one finds no room. The fast path of a send compares with this for every
+    /// Returns the longest payload of a frame to most peers, in bytes; a longer one finds no room. The fast path of a send compares with this for every
     /// peer, so of a transport of several ways it is the limit in shared memory; [`Frames::eager_limit_to`] may be larger.
     fn eager_limit(&self) -> usize;
-    /// Longest payload of a frame to this peer, as far as is known: a path that is not there yet takes at least this.
+    /// Returns the longest payload of a frame to this peer, in bytes, as far as is known: a path that is not there yet takes at least this.
     fn eager_limit_to(&self, _peer: Peer) -> usize {
         self.eager_limit()
     }
-    /// Send a frame whole, or say `false`: no room now.
+    /// Sends a frame whole. Returns false if there is no room now.
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
     /// As `send`, of an eager frame whose payload fits into a line of a ring ([`INLINE`] bytes), if that can be done at once. [`SentLine::No`]: `send` does it or says why not.
     /// The fast path of every small send.
@@ -58,42 +69,41 @@ pub trait Frames {
     fn send_to_all(&mut self, _to: &[Peer], _frame: Frame, _payload: &Views) -> u64 {
         0
     }
-    /// Wake a peer to which a line went [`ToSleeper`](SentLine::ToSleeper).
+    /// Wakes a peer to which a line went [`ToSleeper`](SentLine::ToSleeper).
     fn wake(&mut self, _to: Peer) {}
     /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of the engine's own. Nobody sends it again: what this host lacks for a
     /// connection, such as a descriptor, is no error of this call ([`Fault::System`]), which then keeps the frame.
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault>;
-    /// The oldest frame from a peer that has not been accepted.
+    /// Returns the oldest frame from a peer that has not been accepted.
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault>;
-    /// Copy the front frame's payload, as far as `into` goes, and be done with the frame.
+    /// Copies the front frame's payload, as far as `into` goes, and is done with the frame.
     fn accept(&mut self, from: Peer, into: &Views);
-    /// This task waits for a message of `peer` and may answer: its next frame to that task is the faster for it.
+    /// Notes that this task waits for a message of `peer` and may answer: its next frame to that task is the faster for it.
     #[inline(always)]
     fn prepare(&mut self, _peer: Peer) {}
 
-    /// If the front frame is an eager message with this context and tag that fits into `into`:
-    /// receive it and return its length. The fast path of every small receive.
+    /// Looks at the front frame once, and receives it if it is an eager message with this context and tag that fits into `into`. The fast path of
+    /// every small receive.
     #[inline(always)]
-    fn accept_matching(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<usize> {
-        let front = self.front(from).ok()??;
+    fn poll_matching(&mut self, from: Peer, context: u32, tag: i32, into: &Views) -> Polled {
+        let front = match self.front(from) {
+            Ok(Some(front)) => front,
+            Ok(None) => return Polled::Nothing,
+            Err(_) => return Polled::Other,
+        };
         let frame = front.frame;
         let fits = frame.kind == Kind::Eager
             && (frame.context, frame.tag) == (context, tag)
             && front.length <= into.len();
-        fits.then(|| {
-            self.accept(from, into);
-            front.length
-        })
+        if !fits {
+            return Polled::Other;
+        }
+        self.accept(from, into);
+        Polled::Received(front.length)
     }
-    /// The front frame's payload as bytes; be done with the frame.
+    /// Returns the front frame's payload as bytes, and is done with the frame.
     fn accept_bytes(&mut self, from: Peer) -> Held;
-    /// The peers that may have sent something, each time from the first: `cursor` starts at 0
+    /// Returns the peers that may have sent something, one a call, each time from the first: `cursor` starts at 0
     /// and is advanced past the peer returned.
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer>;
 }

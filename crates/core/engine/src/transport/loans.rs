@@ -6,7 +6,14 @@
 //! *Faults.* A place that is no loan, or that the peer has not handed over, is a [`Fault`] of that peer.
 //! *Ownership.* A loan is its borrower's until it goes as a message; then it is the receiver's, from the arrival of that message on
 //! ([`Loans::loan_came`]). The task that has it gives it back.
+//! *Hot.* [`Loans::lend`], [`Loans::hand_over_loan`], [`Loans::loan_came`] and [`Loans::give_back`]: no allocation, no system call.
+//!
+//! The functions with a body are called by the process alone. They do nothing where tasks share no memory: there what was lent
+//! travels as a copy.
 
+use std::ptr::NonNull;
+
+use regatta_memory::Corrupt;
 use regatta_memory::views::Views;
 
 use super::{Fault, Peer};
@@ -24,4 +31,25 @@ pub trait Loans {
     fn loan_at(&self, address: usize) -> Option<(u64, usize)>;
     /// A loan is not needed any more.
     fn give_back(&mut self, place: u64);
+    /// Notes that a loan goes as a message to a task that shares this task's memory. False: it cannot, for somebody reads it.
+    fn hand_over_loan(&mut self, _place: u64, _to: Peer) -> bool {
+        true
+    }
+    /// The message in which that loan was to go is not sent: the loan is this task's again.
+    fn take_back_loan(&mut self, _place: u64, _to: Peer) {}
+    /// Lets a peer read a loan of this task's. Returns the name by which the peer finds it; `None`: it must get a copy.
+    fn share_loan(&mut self, _place: u64, _reader: Peer) -> Option<u64> {
+        None
+    }
+    /// Returns the memory of a loan that another task, or this one, has shared with this one.
+    fn open_loan(&self, _name: u64, _len: usize) -> Result<NonNull<u8>, Corrupt> {
+        Err(Corrupt {
+            what: "a loan is named where tasks share no memory",
+        })
+    }
+    /// That loan is not read any more.
+    fn close_loan(&mut self, _name: u64) {}
+    /// Gives up the memory that this task keeps for its next loans. Call it before anybody can learn that the task has left:
+    /// from then on others may use that memory.
+    fn let_go_of_loans(&mut self) {}
 }

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use regatta_engine::{
-    Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, Status, TagSelect,
+    Engine, Error, GroupId, Handle, Kind as Collective, Mode, Operation, Peer, Presence, Select,
+    Settings, Status, TagSelect,
 };
 use regatta_memory::views::{Scratch, Views};
 
@@ -67,6 +68,9 @@ pub fn room(len: usize) -> Views {
     Scratch::new(len).expect("memory").part(0, len)
 }
 
+/// A barrier.
+pub const BARRIER: Operation = Operation::of(Collective::Barrier);
+
 /// Does an error say that `peer` is gone?
 pub fn names(error: &Error, peer: Peer) -> bool {
     matches!(error, Error::Dead(p) | Error::Left(p) | Error::Corrupt { peer: p, .. } if *p == peer)
@@ -79,7 +83,7 @@ impl World {
         let engine = |me| {
             let mut engine = Engine::new(net.end(me), settings);
             let all = (0..tasks).collect();
-            engine.add_group(all, OTHER, 0).expect("a second group");
+            engine.add_group(all, OTHER).expect("a second group");
             engine
         };
         World {
@@ -243,7 +247,7 @@ impl World {
         let mut message = self.message(from, context, tag, len);
         message.loan = true;
         let engine = self.engine(from);
-        let lent = regatta_engine::Loans::lend(&mut engine.transport, len);
+        let lent = regatta_engine::Loans::lend(engine.transport_mut(), len);
         let (place, views) = lent.expect("a loan");
         views.fill(&message.bytes);
         match self
@@ -253,7 +257,7 @@ impl World {
             Ok(()) => self.sent(to, message),
             Err(error) => {
                 assert!(self.is_lost(to) && names(&error, to), "{error:?}");
-                regatta_engine::Loans::give_back(&mut self.engine(from).transport, place);
+                regatta_engine::Loans::give_back(self.engine(from).transport_mut(), place);
             }
         }
         self.note(from);
@@ -360,7 +364,7 @@ impl World {
                 let expected = expected.expect("the oracle has a loan there");
                 assert_eq!(views.to_vec(), expected.bytes);
                 assert_eq!(status.source, expected.from as i32);
-                regatta_engine::Loans::give_back(&mut self.engine(by).transport, place);
+                regatta_engine::Loans::give_back(self.engine(by).transport_mut(), place);
             }
             Ok(None) => {
                 let expected = self.oracles[by as usize].probe(&select);

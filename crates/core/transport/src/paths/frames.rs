@@ -1,15 +1,12 @@
 //! Frames: through a ring to whoever has one, through a connection to whoever is on another host.
 
-use regatta_engine::{Arrival, Fault, Frames, Peer, Peers, SentLine};
+use regatta_engine::{Arrival, Fault, Frames, Peer, Peers, Polled, SentLine};
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
 
-use super::Paths;
+use super::{Paths, SOCKETS};
 use crate::tcp::Tcp;
-
-/// Of so many looks for messages from anybody, one is at the sockets.
-pub(super) const SOCKETS: u32 = 16;
 
 impl Frames for Paths {
     fn eager_limit(&self) -> usize {
@@ -85,19 +82,13 @@ impl Frames for Paths {
     }
 
     #[inline(always)]
-    fn accept_matching(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<usize> {
+    fn poll_matching(&mut self, from: Peer, context: u32, tag: i32, into: &Views) -> Polled {
         if self.shm.has_received_from(from) {
-            return self.shm.accept_matching(from, context, tag, into);
+            return self.shm.poll_matching(from, context, tag, into);
         }
         match self.tcp_to(from) {
-            Ok(Some(tcp)) => tcp.accept_matching(from, context, tag, into),
-            _ => self.shm.accept_matching(from, context, tag, into),
+            Ok(Some(tcp)) => tcp.poll_matching(from, context, tag, into),
+            _ => self.shm.poll_matching(from, context, tag, into),
         }
     }
 

@@ -34,37 +34,29 @@ impl Loans for Paths {
     fn give_back(&mut self, place: u64) {
         self.shm.give_back(place);
     }
-}
 
-impl Paths {
-    /// See [`crate::shm::Shm::share_loan`].
-    pub fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
+    fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
         let near = self.shm.shares_memory(reader);
         near.then(|| self.shm.share_loan(place, reader))?
     }
 
-    /// See [`crate::shm::Shm::open_loan`].
-    pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+    fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
         self.shm.open_loan(name, len)
     }
 
-    /// See [`crate::shm::Shm::close_loan`].
-    pub fn close_loan(&mut self, name: u64) {
+    fn close_loan(&mut self, name: u64) {
         self.shm.close_loan(name);
     }
 
-    /// See [`crate::shm::Shm::hand_over_loan`].
-    pub fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
+    fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
         self.shm.hand_over_loan(place, to)
     }
 
-    /// The message in which that block was to go is not sent: the block is this task's again.
-    pub fn take_back_loan(&mut self, place: u64, to: Peer) {
+    fn take_back_loan(&mut self, place: u64, to: Peer) {
         self.shm.take_back_loan(place, to);
     }
 
-    /// Gives up the blocks that this task keeps for its next loans, before anybody can learn that it has left.
-    pub fn let_go_of_loans(&mut self) {
+    fn let_go_of_loans(&mut self) {
         self.shm.let_go_of_loans();
     }
 }

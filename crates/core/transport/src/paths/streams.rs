@@ -6,7 +6,7 @@ use regatta_wire::Route;
 
 use super::Paths;
 use crate::shm;
-use crate::tcp::Wire;
+use crate::tcp::engine_streams::Wire;
 
 /// One side of a stream.
 #[derive(Debug)]

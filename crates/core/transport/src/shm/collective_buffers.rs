@@ -145,9 +145,11 @@ impl CollectiveBuffers for Shm {
         &mut self,
         members: u32,
     ) -> Result<Option<(MemberBuffer, u64)>, Fault> {
-        let taken = self.job.free_collective_buffers().take(members);
-        let name = taken
+        let buffers = self.job.free_collective_buffers();
+        let taken = buffers.take_for_group(members, self.job.tasks_here());
+        let taken = taken
             .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
+        let Some(name) = taken else { return Ok(None) };
         Ok(Some((self.enter_collective_buffer(name, members)?, name)))
     }
 

@@ -3,7 +3,7 @@
 //! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
 //! the receiver sleeps, one line written, one line read. (docs/hot-paths.md names the test.)
 
-use regatta_engine::{Arrival, Fault, Frames, Peer, SentLine};
+use regatta_engine::{Arrival, Fault, Frames, Peer, Polled, SentLine};
 use regatta_memory::bell::Fencing;
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
@@ -87,24 +87,19 @@ impl Frames for Shm {
     }
 
     #[inline(always)]
-    fn accept_matching(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<usize> {
+    fn poll_matching(&mut self, from: Peer, context: u32, tag: i32, into: &Views) -> Polled {
         let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
+            // A ring that is opened only now has its turn at the next look.
             if self.was_opened_to() {
                 self.notice_opened();
             }
-            return None;
+            return Polled::Nothing;
         };
-        let (length, room) = channel.accept_matching(context, tag, into)?;
+        let (polled, room) = channel.poll_matching(context, tag, into);
         if room {
             channel.bell().ring(self.fencing);
         }
-        Some(length)
+        polled
     }
 
     fn accept_bytes(&mut self, from: Peer) -> Held {

@@ -51,47 +51,39 @@ impl Loans for Shm {
     fn give_back(&mut self, place: u64) {
         self.with_loans(|loans, around| loans.give_back(around, place));
     }
+
+    fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
+        self.with_loans(|loans, around| loans.share(around, place, reader))
+    }
+
+    fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+        around(&self.job, self.me, |around| {
+            LoanBlocks::open(around, name, len)
+        })
+    }
+
+    fn close_loan(&mut self, name: u64) {
+        self.with_loans(|loans, around| loans.close(around, name));
+    }
+
+    fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
+        self.with_loans(|loans, around| loans.send(around, place, to))
+    }
+
+    fn take_back_loan(&mut self, place: u64, to: Peer) {
+        around(&self.job, self.me, |around| {
+            LoanBlocks::take_back(around, place, to)
+        });
+    }
+
+    fn let_go_of_loans(&mut self) {
+        self.with_loans(|loans, around| loans.leave(around));
+    }
 }
 
 impl Shm {
     pub(super) fn with_loans<R>(&mut self, act: impl FnOnce(&mut LoanBlocks, &Around) -> R) -> R {
         let loans = &mut self.loans;
         around(&self.job, self.me, |around| act(loans, around))
-    }
-
-    /// Let a peer of this host read a block that is lent to this task: the name by which it finds it. `None`: it
-    /// must get a copy.
-    pub fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
-        self.with_loans(|loans, around| loans.share(around, place, reader))
-    }
-
-    /// A block that another task, or this one, has shared with this one.
-    pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
-        around(&self.job, self.me, |around| {
-            LoanBlocks::open(around, name, len)
-        })
-    }
-
-    /// That block is not read any more.
-    pub fn close_loan(&mut self, name: u64) {
-        self.with_loans(|loans, around| loans.close(around, name));
-    }
-
-    /// A block goes to a task as a message. False: it cannot, for somebody reads it.
-    pub fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
-        self.with_loans(|loans, around| loans.send(around, place, to))
-    }
-
-    /// The message in which that block was to go is not sent: the block is this task's again.
-    pub fn take_back_loan(&mut self, place: u64, to: Peer) {
-        around(&self.job, self.me, |around| {
-            LoanBlocks::take_back(around, place, to)
-        });
-    }
-
-    /// Gives up the blocks that this task keeps for its next loans. Call it before anybody can learn that the task has left:
-    /// from then on others may use its blocks.
-    pub fn let_go_of_loans(&mut self) {
-        self.with_loans(|loans, around| loans.leave(around));
     }
 }

@@ -1,6 +1,7 @@
 //! Streams through pipes: memory through which both sides copy at once.
 
 use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
+use regatta_memory::Corrupt;
 use regatta_memory::pipe::{CONTROL, Filled, GivenUp, Message, Pipe};
 use regatta_memory::ticks::ticks;
 use regatta_memory::views::Views;
@@ -8,7 +9,7 @@ use regatta_wire::Route;
 
 use super::{Shm, both_ways};
 use crate::footprint::Footprint;
-use regatta_segment::job::NARROW_PIPE;
+use regatta_segment::job::{NARROW_PIPE, PIPE_SIZES};
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub(super) enum Pull {
 
 /// Bytes of a message that are stored in the ordinary way, to see what that costs, while others are stored past the caches.
 const PROBE: usize = 4 << 10;
+
+/// Index in a message's route of its pipe's size; the address is in front of it, and [`both_ways`] has two bytes between.
+const SIZE_AT: usize = 10;
 
 /// One side of a pipe.
 #[derive(Debug)]
@@ -84,7 +88,11 @@ impl Streams for Shm {
         self.pipes += 1;
         pipe.set_address(address_of(message));
         let mut route = Route::default();
-        route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        lead_to(
+            &mut route,
+            self.job.geometry().pipe_size_for(pipe.size()),
+            &pipe,
+        );
         if !crosses {
             both_ways::say(&mut route, footprint, long);
         }
@@ -102,18 +110,25 @@ impl Streams for Shm {
         };
         let pipe = self.any_pipe(needs)?;
         let mut route = Route::default();
-        route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        lead_to(
+            &mut route,
+            self.job.geometry().pipe_size_for(pipe.size()),
+            &pipe,
+        );
         Ok((Bulk::new(pipe, false), route))
     }
 
     fn attach(&mut self, peer: Peer, route: &Route) -> Result<Bulk, Fault> {
         let mut offset = [0; 8];
         offset.copy_from_slice(&route[..8]);
-        let (offset, size) = (
-            u64::from_le_bytes(offset),
-            self.job.geometry().pipe as usize,
-        );
-        let pipe = Pipe::between(self.job.segment(), offset, size, [self.me, peer]);
+        let offset = u64::from_le_bytes(offset);
+        let sizes = self.job.geometry().pipe_sizes();
+        let size = sizes.get(route[SIZE_AT] as usize).ok_or(Corrupt {
+            what: "a pipe has a size that there is not",
+        });
+        let pipe = size.and_then(|&size| {
+            Pipe::between(self.job.segment(), offset, size as usize, [self.me, peer])
+        });
         let pipe = pipe.map_err(self.fault(peer))?;
         self.both_ways.came(self.me, peer, route);
         Ok(Bulk::new(pipe, false))
@@ -156,7 +171,7 @@ impl Streams for Shm {
             }
             Filled::Pulled => {
                 if let Some(pipe) = bulk.pipe.take() {
-                    self.job.pool().give(pipe);
+                    self.give(pipe);
                 }
                 Flow::Finished
             }
@@ -195,7 +210,7 @@ impl Streams for Shm {
         let n = pipe.drain(into, total, chunk).map_err(self.fault(from))?;
         if pipe.moved() == total {
             if let Some(pipe) = bulk.pipe.take() {
-                self.job.pool().give(pipe);
+                self.give(pipe);
             }
             return Ok(Flow::Finished);
         }
@@ -217,7 +232,7 @@ impl Streams for Shm {
         let Some(pipe) = bulk.pipe else { return };
         self.pipes -= bulk.counted as u32;
         if bulk.counted && pipe.give_up() == GivenUp::Senders {
-            return self.job.pool().give(pipe);
+            return self.give(pipe);
         }
         // The other side may still have the pipe in hand: who does gives it back, or dies with it.
         pipe.let_go(self.me);
@@ -226,29 +241,48 @@ impl Streams for Shm {
     fn reclaim(&mut self, bulk: Bulk) {
         if let Some(pipe) = bulk.pipe {
             self.pipes -= bulk.counted as u32;
-            self.job.pool().give(pipe);
+            self.give(pipe);
         }
     }
 }
 
 impl Shm {
     fn any_pipe(&mut self, message: Message) -> Result<Pipe, Fault> {
-        // A pool that somebody has written nonsense into is as good as empty.
-        if let Ok(Some(pipe)) = self.job.pool().take(message) {
+        // From the front a message goes through no more than it is long. Where the receiver looks for a pipe, the length is 0.
+        let bytes = match message.goes_on || message.length == 0 {
+            true => u64::from(message.window),
+            false => message.length.min(message.window.into()),
+        };
+        let size = self.job.geometry().pipe_size_for(bytes);
+        if let Some(pipe) = self.free_pipe(size, message) {
             return Ok(pipe);
         }
-        if self.job.losses() > 0 {
-            let mut cursor = self.pipe_cursor;
-            let gone = |peer| self.job.is_gone(peer);
-            let adopted = self.job.pool().adopt(&mut cursor, message, gone);
-            self.pipe_cursor = cursor;
-            if let Some(pipe) = adopted {
-                return Ok(pipe);
-            }
+        self.job.make_pipe(self.me, size, message).or_else(|error| {
+            // A free one of another size serves, too: the window of the message is then as large as the pipe at most.
+            let mut others = (0..PIPE_SIZES).rev().filter(|&other| other != size);
+            let free = others.find_map(|other| self.free_pipe(other, message));
+            free.ok_or_else(|| Fault::Memory(format!("no pipe for a large message: {error}")))
+        })
+    }
+
+    /// A pipe of one size that nobody uses, if there is one.
+    fn free_pipe(&mut self, size: usize, message: Message) -> Option<Pipe> {
+        let pool = self.job.pool(size);
+        // A pool that somebody has written nonsense into is as good as empty.
+        if let Ok(Some(pipe)) = pool.take(message) {
+            return Some(pipe);
         }
-        self.job
-            .make_pipe(self.me, message)
-            .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
+        if self.job.losses() == 0 {
+            return None;
+        }
+        let gone = |peer| self.job.is_gone(peer);
+        pool.adopt(&mut self.pipe_cursors[size], message, gone)
+    }
+
+    /// Gives a pipe back that nobody uses any more.
+    fn give(&self, pipe: Pipe) {
+        let size = self.job.geometry().pipe_size_for(pipe.size());
+        self.job.pool(size).give(pipe);
     }
 
     /// Sees that the part of a pipe that a message of this task's goes through is mapped, before it is filled page by page.
@@ -259,7 +293,7 @@ impl Shm {
             true => window,
             false => message.length.min(window),
         };
-        let needed = bytes as u32 + CONTROL as u32;
+        let needed = bytes.min(pipe.size()) as u32 + CONTROL as u32;
         let mapped = self.mapped.entry(pipe.offset()).or_default();
         if *mapped >= needed {
             return;
@@ -277,11 +311,6 @@ impl Shm {
             Footprint::Narrow => whole.min(NARROW_PIPE),
             Footprint::Wide | Footprint::NonTemporal => whole,
         }
-    }
-
-    /// A large message from this peer waits for a receive here, while one goes there.
-    pub(crate) fn note_crossing(&mut self, to: Peer) {
-        self.crossing.note(to);
     }
 
     /// Messages to this peer go through pipes that are wide by now: those that a ring can carry are to go through a wide ring.
@@ -366,6 +395,12 @@ impl Shm {
         bulk.pulls = false;
         Ok(Flow::Still)
     }
+}
+
+/// Says in a message's route where its pipe lies, and of which size it is.
+fn lead_to(route: &mut Route, size: usize, pipe: &Pipe) {
+    route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+    route[SIZE_AT] = size as u8;
 }
 
 /// Where a message lies, for others to read it; 0 if it is not one block.

@@ -15,7 +15,6 @@ use super::bypass::REPEAT_AFTER;
 use super::bypass_tests::{Dice, Way, deliver};
 use super::front_tests::channels;
 use super::link::{Link, Trouble};
-use super::phase::Phase;
 
 const STEPS: u32 = 8000;
 /// The first fifth of so many brings new messages.
@@ -101,8 +100,7 @@ impl Side {
             return;
         };
         let mut bytes = bytes_of(id, length);
-        let stream = self.link.outs.iter_mut().find(|one| one.id == id);
-        stream.unwrap().message = Some(views(&mut bytes));
+        self.link.streams.out(id).unwrap().message = Some(views(&mut bytes));
         self.outs.push((id, bytes));
         self.unsaid.push_back(Word::Offer { id, length });
     }
@@ -188,10 +186,9 @@ impl Side {
         if !moved {
             self.link.receive();
         }
-        let stream = self.link.outs.iter().position(|one| one.id == id);
-        let stream = stream.expect("a stream of ours");
-        if self.link.outs[stream].complete {
-            self.link.end_out(stream);
+        let stream = self.link.streams.out(id).expect("a stream of ours");
+        if stream.complete {
+            self.link.end_out(id);
             let (_, mut bytes) = self.outs.swap_remove(at);
             assert!(!self.link.outbox.reads(&bytes.as_ptr_range()));
             bytes.fill(0xee);
@@ -203,8 +200,8 @@ impl Side {
     /// Copies what may still be read of a message, and goes on from the copy.
     fn copy_rest(&mut self, at: usize) {
         let (id, bytes) = &mut self.outs[at];
-        let stream = self.link.outs.iter().find(|one| one.id == *id);
-        let sent = stream.expect("a stream of ours").sent();
+        let stream = self.link.streams.out(*id).expect("a stream of ours");
+        let sent = stream.sent();
         assert!(sent.for_good <= sent.bytes);
         let mut copy = bytes.clone();
         copy[..sent.for_good as usize].fill(0xee);
@@ -219,11 +216,11 @@ impl Side {
     fn drain(&mut self, at: usize) {
         let (id, place) = &mut self.ins[at];
         let (id, into) = (*id, views(place));
-        self.link.in_stream(id).unwrap().release(&into);
+        self.link.streams.in_stream(id).unwrap().release(&into);
         if let Err(trouble) = self.link.pull(id, &into) {
             self.link.trouble(trouble);
         }
-        let stream = self.link.in_stream(id).unwrap();
+        let stream = self.link.streams.in_stream(id).unwrap();
         stream.release(&into);
         if stream.cancelled && stream.received < into.len() as u64 {
             return;
@@ -234,7 +231,7 @@ impl Side {
             let (_, place) = self.ins.swap_remove(at);
             assert_eq!(end, place.len() as u64);
             assert!(place == bytes_of(id, place.len()), "a byte is out of place");
-            self.link.release_in(id);
+            self.link.streams.release_in(id);
         }
         self.link.pump(0);
     }
@@ -257,9 +254,9 @@ impl Side {
     }
 
     fn look(&mut self) {
-        match self.link.phase {
-            Phase::Resuming(_) => self.begin(),
-            _ => self.link.receive(),
+        match self.link.state.is_resuming() {
+            true => self.begin(),
+            false => self.link.receive(),
         }
         self.link.pump(0);
     }
@@ -295,13 +292,13 @@ impl Side {
             }
             _ => self.look(),
         }
-        assert_eq!(self.link.fault, None);
+        assert_eq!(self.link.state.fault(), None);
     }
 }
 
 /// Frames of a side's bypass come, or do not.
 fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
-    if one.link.wants_bypass || (one.link.is_open() && dice.roll(30) == 0) {
+    if one.link.negotiation.is_due() || (one.link.is_open() && dice.roll(30) == 0) {
         one.way.tend(&mut one.link, 1);
     }
     one.way.collect();
@@ -321,7 +318,7 @@ fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
             .drain(..)
             .for_each(|frame| deliver(&frame, &mut other.link)),
     }
-    assert_eq!(other.link.fault, None);
+    assert_eq!(other.link.state.fault(), None);
 }
 
 /// A new connection for both, whose sockets take little or much at a time, encrypted or not.

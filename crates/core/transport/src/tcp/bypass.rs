@@ -3,7 +3,7 @@
 //! *The connection stays the carrier.* It alone brings everything, in its order; the bypass only brings some of it sooner. Each frame on the bypass has
 //! its place in the link's one order, the number of its first byte, and the outbox keeps it as it keeps every numbered parcel. Before
 //! anything is written on the connection, all that went by the bypass and is not known to have come is written there, behind a word that says
-//! with which byte it goes on ([`Parcel::Place`]). The receiver drops what it has. So loss, delay, doubling and other orders on
+//! with which byte it goes on ([`Parcel::Place`](regatta_wire::link::Parcel::Place)). The receiver drops what it has. So loss, delay, doubling and other orders on
 //! the bypass cost time alone, and nothing is sent twice by the bypass.
 //!
 //! *Nothing is overtaken.* Each frame says after how many bytes of the connection it comes ([`Word::after`]): all that had gone there when it was
@@ -11,7 +11,7 @@
 //! then it waits ([`Early`]). A sender does not use the bypass while a stream of its own is open. So the link sees the parcels in the order in which
 //! it would see them without a bypass, and nothing else in it knows of one.
 //!
-//! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`AHEAD`] bytes at most: what waits at
+//! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`AHEAD`](super::early::AHEAD) bytes at most: what waits at
 //! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
 //! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
 //! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
@@ -25,7 +25,7 @@
 //! *Confirmations.* What a task sends next confirms what it has taken; else a frame of its own does, for every [`FRAMES_PER_CONFIRMATION`]th one or at a
 //! tick. None goes before a sleep: tasks that share a core sleep after each message, and everything would go twice.
 //!
-//! *Opening.* After [`FRAMES_BEFORE_OFFER`] frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`]); the other one
+//! *Opening.* After [`FRAMES_BEFORE_OFFER`](super::link) frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`](regatta_wire::link::Parcel::Bypass)); the other one
 //! offers in return if it can. A question each way must be answered on the bypass before it is used. That takes the right to open such sockets, an
 //! address on the same segment; nothing is said when it comes to nothing. The bypass goes
 //! with its connection: frames that have come by it are still taken until there is another one.
@@ -36,22 +36,20 @@
 //! Why not under the connection, as another socket: a lost frame would have to be repeated by us, with timers, as the kernel does it well.
 //! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
 
+mod carrying;
+mod group_use;
+
 use std::time::{Duration, Instant};
 
 use regatta_connection::channel::Channel;
 use regatta_connection::packet_socket::Sender;
 use regatta_memory::ticks::{ticks, ticks_of};
 use regatta_wire::bypass::{ENTRY, FRONT, Mac, Offer, WORD, Word, entry, set_number};
-use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::early::{AHEAD, Early};
+use super::early::Early;
 use super::inbox::Inbox;
-use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
-use super::phase::Phase;
-use super::together::GroupUse;
+use group_use::GroupUse;
 
-/// Number of frames that must have come on a connection before a bypass is offered.
-pub(super) const FRAMES_BEFORE_OFFER: u32 = 32;
 /// Maximum number of frames without an answer.
 pub(super) const WINDOW: u64 = 16;
 /// Maximum number of words without an answer, beside the frames.
@@ -300,9 +298,9 @@ impl Bypass {
 
     /// Takes note of the other side's word, on a connection on which so many bytes have gone.
     #[inline]
-    fn note(&mut self, word: &Word, sent: u64) -> Result<(), Trouble> {
+    fn note(&mut self, word: &Word, sent: u64) -> Result<(), &'static str> {
         if word.heard > sent || word.got > self.keys.next() {
-            return Err("a bypass confirms what was not sent".into());
+            return Err("a bypass confirms what was not sent");
         }
         self.heard = word.heard;
         if word.got > self.peer_got {
@@ -329,369 +327,6 @@ impl Bypass {
     }
 }
 
-/// Work of a link for its bypass.
-impl Link {
-    /// May a parcel of `size` bytes that is about to be kept go by the bypass?
-    #[inline]
-    pub(super) fn is_bypass_free(&mut self, size: usize) -> bool {
-        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
-            return false;
-        };
-        if bypass.rest > 0 {
-            bypass.rest -= 1;
-            return false;
-        }
-        let ahead = match bypass.shy > 0 || bypass.said_at == self.heard_bytes {
-            true => 0,
-            false => AHEAD.saturating_sub(self.outbox.unsure()),
-        };
-        let is_written = channel.is_flushed() && self.outbox.is_written();
-        if bypass.told == UNTOLD && is_written {
-            bypass.told = channel.sent();
-        }
-        bypass.is_free(size, channel.sent(), ahead)
-            && is_written
-            && self.outs.is_empty()
-            && !self.has_late()
-            && !self.mute
-    }
-
-    /// A frame goes by the connection though there is a bypass.
-    pub(super) fn passes_by_bypass(&mut self) {
-        if let Some(bypass) = &mut self.bypass {
-            bypass.said_at = self.heard_bytes;
-            bypass.group.forget();
-            bypass.shy = match std::mem::take(&mut bypass.run) {
-                1..MIN_RUN_FRAMES => HOLD_BACK_FRAMES,
-                _ => bypass.shy.saturating_sub(1),
-            };
-            self.change_bypass_key();
-        }
-    }
-
-    /// The connection ends: so many of its bytes have come.
-    pub(super) fn note_end_for_bypass(&mut self) {
-        if let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) {
-            bypass.came = channel.received();
-        }
-    }
-
-    /// Sends by the bypass what was just kept; whether it has gone.
-    #[inline]
-    pub(super) fn send_by_bypass(&mut self) -> bool {
-        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
-            return false;
-        };
-        let (position, parcel) = self.outbox.just_kept();
-        let word = bypass.word_at(position, channel, &self.inbox);
-        let gone = bypass.send(&word, parcel);
-        if gone {
-            bypass.run = bypass.run.saturating_add(1);
-            self.outbox.went_by_bypass();
-        }
-        gone
-    }
-
-    /// Says on the bypass how far this side is.
-    fn say_by_bypass(&mut self, asks: bool) {
-        if self
-            .bypass
-            .as_ref()
-            .is_some_and(|bypass| bypass.keys.is_worn())
-        {
-            self.change_bypass_key();
-            self.pump(0);
-        }
-        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
-            return;
-        };
-        let word = Word {
-            asks,
-            ..bypass.word(channel, &self.inbox)
-        };
-        bypass.send(&word, &[]);
-    }
-
-    /// Says it, unless too much has had no answer.
-    fn confirm_by_bypass(&mut self) {
-        let few = |bypass: &Bypass| bypass.unanswered() < WINDOW + WORDS;
-        if self.bypass.as_deref().is_some_and(few) {
-            self.say_by_bypass(false);
-        }
-    }
-
-    /// Asks on the bypass. It is used again when this, or something after it, has come and is answered.
-    pub(super) fn ask_by_bypass(&mut self) {
-        if let Some(bypass) = &mut self.bypass {
-            bypass.need = bypass.keys.next() + 1;
-            self.say_by_bypass(true);
-        }
-    }
-
-    /// Offers a bypass that sends by `sender`. None: the connection has no keys for one.
-    pub(super) fn set_up_bypass(&mut self, sender: Sender, offer: &Offer) -> Option<()> {
-        let Phase::Open(channel) = &mut self.phase else {
-            return None;
-        };
-        let keys = channel.take_bypass()?;
-        let bypass = Bypass::new(keys, sender, (offer.mac, offer.mtu), offer.slot);
-        self.bypass = Some(Box::new(bypass));
-        let mut head = Head::bare(Parcel::Bypass, 0, 0);
-        let body = offer.encode();
-        head.length = body.len() as u32;
-        self.outbox.urge(&head, &body);
-        self.pump(0);
-        Some(())
-    }
-
-    /// Both sides have offered.
-    pub(super) fn meet_bypass(&mut self, offer: &Offer) {
-        if let Some(bypass) = &mut self.bypass
-            && !bypass.met
-        {
-            bypass.meet(offer);
-            self.ask_by_bypass();
-        }
-    }
-
-    /// The key of the bypass has sealed what it should: the connection tells of the next one.
-    #[cold]
-    pub(super) fn change_bypass_key(&mut self) {
-        if let Some(bypass) = self.bypass.as_mut().filter(|bypass| bypass.keys.is_worn())
-            && self.outbox.has_room_to_urge()
-        {
-            let number = bypass.keys.change_sends();
-            bypass.told = UNTOLD;
-            let head = Head::bare(Parcel::BypassKey, 0, number);
-            self.outbox.urge(&head, &[]);
-        }
-    }
-
-    /// The other side does so.
-    #[cold]
-    pub(super) fn bypass_key_changed(&mut self, number: u64) -> Result<(), Trouble> {
-        let bypass = self.bypass.as_mut();
-        let bypass = bypass.ok_or("a bypass that is not there has another key")?;
-        bypass
-            .keys
-            .change_receives(number)
-            .map_err(|_| "a bypass changes its key when it may not".into())
-    }
-
-    /// A frame has come that names this bypass.
-    #[inline]
-    pub(super) fn take_frame(&mut self, slot: u8, number: u64, sealed: &[u8]) {
-        if let Err(trouble) = self.try_frame(slot, number, sealed) {
-            self.trouble(trouble);
-        }
-    }
-
-    fn try_frame(&mut self, slot: u8, number: u64, sealed: &[u8]) -> Result<(), Trouble> {
-        let bypass = self
-            .bypass
-            .as_deref_mut()
-            .filter(|bypass| bypass.slot == slot);
-        let length = sealed.len().checked_sub(TAG);
-        let (Some(bypass), Some(length)) =
-            (bypass, length.filter(|&length| length <= BUFFER_BYTES))
-        else {
-            return Ok(());
-        };
-        if !bypass
-            .keys
-            .open(number, sealed, &mut bypass.plain[..length])
-        {
-            return Ok(());
-        }
-        let first = bypass.got == 0;
-        bypass.got = number + 1;
-        let (word, _) =
-            Word::decode(&bypass.plain[..length]).map_err(|_| "a bypass carries nonsense")?;
-        if let Phase::Open(channel) = &self.phase {
-            bypass.note(&word, channel.sent())?;
-            bypass.group.reached(word.reached);
-            self.outbox.reached(word.reached)?;
-        }
-        if length > WORD {
-            let head = sound_frame(&bypass.plain[WORD..length])?;
-            if self.has_early() {
-                self.take_early()?;
-            }
-            if !self.take_from_bypass(&word, &head, false)? {
-                self.keep_early(&word, length);
-            }
-        }
-        if word.asks || first {
-            self.say_by_bypass(false);
-        } else {
-            self.confirm_many();
-        }
-        Ok(())
-    }
-
-    /// Takes a frame that has just come, or the first one of those that came early; whether its time has come.
-    #[inline]
-    fn take_from_bypass(&mut self, word: &Word, head: &Head, early: bool) -> Result<bool, Trouble> {
-        let is_next = self.chunk_is_over() && self.inbox.is_scanned() && !self.gone;
-        let Some(bypass) = &mut self.bypass else {
-            return Ok(false);
-        };
-        let came = match &self.phase {
-            Phase::Open(channel) => channel.received(),
-            _ => bypass.came,
-        };
-        if !is_next || word.position != self.inbox.reached || word.after > came {
-            return Ok(false);
-        }
-        let Some(room) = self.inbox.room() else {
-            return Ok(false);
-        };
-        let parcel = match early {
-            true => bypass.early.front().map_or(&[][..], |(.., parcel)| parcel),
-            false => &bypass.plain[WORD..WORD + head.size()],
-        };
-        room[..parcel.len()].copy_from_slice(parcel);
-        (bypass.lately, bypass.looks, bypass.gap) = (true, 0, 1);
-        bypass.owed += 1;
-        self.inbox.end += head.size();
-        self.heard_bytes += head.size() as u64;
-        self.inbox.hold(head);
-        self.acknowledge_by_bypass(head.word)?;
-        Ok(true)
-    }
-
-    /// The frame of so many bytes that has just come waits for the connection, unless that has brought it.
-    #[cold]
-    fn keep_early(&mut self, word: &Word, length: usize) {
-        let reached = self.inbox.reached;
-        if let Some(bypass) = self.bypass.as_mut().filter(|_| word.position >= reached) {
-            bypass.early.keep(&bypass.plain[..length]);
-            // No look spares the connection now.
-            bypass.lately = false;
-        }
-    }
-
-    /// Do frames wait for the connection?
-    #[inline]
-    pub(super) fn has_early(&self) -> bool {
-        let bypass = self.bypass.as_deref();
-        bypass.is_some_and(|bypass| !bypass.early.is_empty())
-    }
-
-    /// The connection has brought something that they may come after.
-    #[cold]
-    pub(super) fn go_on_with_early(&mut self) -> Result<(), Trouble> {
-        self.take_early()?;
-        self.confirm_many();
-        Ok(())
-    }
-
-    /// Takes those whose time has come, and forgets what the connection has brought. It says nothing: a frame that has just been opened lies where
-    /// words are made.
-    #[cold]
-    fn take_early(&mut self) -> Result<(), Trouble> {
-        while let Some((word, head, _)) = self.bypass.as_ref().and_then(|one| one.early.front()) {
-            let known = word.position < self.inbox.reached;
-            if !known && !self.take_from_bypass(&word, &head, true)? {
-                break;
-            }
-            if let Some(bypass) = &mut self.bypass {
-                bypass.early.pass(head.size());
-            }
-        }
-        if self.has_early()
-            && let Some(bypass) = &mut self.bypass
-        {
-            bypass.lately = false;
-        }
-        Ok(())
-    }
-
-    /// Confirms many frames that were taken, if nothing else has done so.
-    #[inline]
-    fn confirm_many(&mut self) {
-        let owes = |bypass: &Bypass| bypass.owed >= FRAMES_PER_CONFIRMATION;
-        if self.bypass.as_deref().is_some_and(owes) {
-            self.confirm_by_bypass();
-        }
-    }
-
-    /// Something has been read from the connection, and nothing more is there.
-    #[inline]
-    pub(super) fn has_read(&mut self) {
-        let Some(bypass) = &mut self.bypass else {
-            return;
-        };
-        bypass.lately = false;
-        bypass.read += 1;
-        if bypass.read >= bypass.gap && bypass.met {
-            (bypass.read, bypass.gap) = (0, (bypass.gap * 2).min(MAX_READS_PER_CONFIRMATION));
-            self.confirm_by_bypass();
-        }
-    }
-
-    /// Confirms frames that were taken and have not been confirmed.
-    pub(super) fn confirm_taken(&mut self) {
-        if self.bypass.as_ref().is_some_and(|bypass| bypass.owed > 0) {
-            self.confirm_by_bypass();
-        }
-    }
-
-    /// Frames that are not known to have come by the bypass go by the connection.
-    pub(super) fn repeat_by_connection(&mut self) {
-        if self.outbox.is_unsure() && self.is_open() {
-            if let Some(bypass) = &mut self.bypass {
-                (bypass.rest, bypass.run) = (REST_FRAMES, 0);
-                bypass.group.forget();
-            }
-            self.outbox.repeat_unsure();
-            self.pump(0);
-        }
-    }
-
-    /// Some milliseconds have passed; whether there is to be another tick.
-    pub(super) fn tick_bypass(&mut self, now: Instant) -> bool {
-        let unsure = self.outbox.first_unsure().filter(|_| self.is_open());
-        let Some(bypass) = self.bypass.as_deref_mut() else {
-            return false;
-        };
-        // Others may come and be confirmed behind one that is lost.
-        let before = bypass.stale.take();
-        if let Some(first) = unsure {
-            let since = match before {
-                Some((byte, since)) if byte == first => since,
-                _ => now,
-            };
-            if now < since + REPEAT_AFTER {
-                bypass.stale = Some((first, since));
-                return true;
-            }
-            bypass.group.lost(first);
-            bypass.questions = 1;
-            self.repeat_by_connection();
-            self.ask_by_bypass();
-            return true;
-        }
-        let asks = bypass.is_in_doubt() && bypass.questions < MAX_UNANSWERED_QUESTIONS;
-        if asks {
-            bypass.questions += 1;
-            self.say_by_bypass(true);
-        }
-        asks
-    }
-
-    /// A bypass that did not answer may do so again.
-    pub(super) fn try_bypass_again(&mut self) {
-        if self
-            .bypass
-            .as_ref()
-            .is_some_and(|bypass| bypass.is_in_doubt())
-        {
-            self.ask_by_bypass();
-        }
-    }
-}
-
 /// Seals a word and a parcel, put together in `plain`, into `sealed`, which they fill with the cipher's tag. False: the key has sealed all that it may.
 #[inline]
 fn seal(
@@ -705,20 +340,4 @@ fn seal(
     plain[..WORD].copy_from_slice(&word.encode());
     plain[WORD..length].copy_from_slice(parcel);
     keys.seal(&plain[..length], sealed)
-}
-
-/// The head of a parcel on the bypass: it is a frame, and whole.
-#[inline]
-fn sound_frame(parcel: &[u8]) -> Result<Head, Trouble> {
-    let head = parcel.first_chunk::<HEAD>().map(Head::decode);
-    match head {
-        Some(Ok(head))
-            if matches!(head.parcel, Parcel::Frame(_))
-                && head.size() == parcel.len()
-                && head.length as usize <= MAX_PAYLOAD_BYTES =>
-        {
-            Ok(head)
-        }
-        _ => Err("a bypass carries what is no frame".into()),
-    }
 }

@@ -20,7 +20,6 @@ use super::early::AHEAD;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
 use super::outbox::Outbox;
-use super::phase::Phase;
 
 /// Choices that come again with the same seed.
 pub(super) struct Dice(pub(super) u64);
@@ -65,7 +64,7 @@ impl Way {
 
     /// As `Tcp::tend_bypass` does.
     pub(super) fn tend(&self, link: &mut Link, slot: u8) {
-        link.wants_bypass = false;
+        link.negotiation.begin();
         let offer = Offer {
             mac: [2, 0, 0, 0, 0, slot],
             mtu: 1500,
@@ -75,7 +74,7 @@ impl Way {
         if link.bypass.is_none() && link.set_up_bypass(self.sender.clone(), &offer).is_none() {
             return;
         }
-        if let Some(offer) = link.offer.take() {
+        if let Some(offer) = link.negotiation.take_offer() {
             link.meet_bypass(&offer);
         }
     }
@@ -188,7 +187,7 @@ impl Pair {
             self.heard[at] += 1;
             link.take(&head);
         }
-        assert_eq!(link.fault, None);
+        assert_eq!(link.state.fault(), None);
     }
 
     /// Takes what is there, without a look at the connection.
@@ -203,7 +202,7 @@ impl Pair {
     fn look(&mut self, at: usize) {
         self.links[at].receive();
         self.links[at].pump(0);
-        if self.links[at].wants_bypass {
+        if self.links[at].negotiation.is_due() {
             self.ways[at].tend(&mut self.links[at], at as u8 + 1);
         }
         self.hear(at);
@@ -500,8 +499,8 @@ fn a_frame_waits_for_words_of_the_connection() {
     pair.open();
     go_ahead(&mut pair);
     pair.look(1);
-    let id = pair.links[0].open_in();
-    pair.links[0].in_stream(id).unwrap().announce = true;
+    let id = pair.links[0].streams.open_in();
+    pair.links[0].streams.in_stream(id).unwrap().announce = true;
     pair.links[0].pump(0);
     let before = pair.heard[1];
     pair.say(0);
@@ -709,7 +708,7 @@ fn what_has_come_by_the_bypass_is_taken_after_the_end_of_its_connection() {
     let before = pair.by_bypass;
     (0..3).for_each(|_| pair.say(0));
     assert_eq!(pair.by_bypass, before + 3);
-    pair.links[0].phase = Phase::Idle;
+    pair.links[0].trouble(Trouble::Lost);
     pair.links[1].receive();
     assert!(!pair.links[1].is_open());
     pair.bring_all();
@@ -823,7 +822,7 @@ fn a_word_that_comes_while_something_is_repeated_is_believed() {
             .send(&word, &[])
     );
     pair.bring_all();
-    assert!(pair.links[0].fault.is_some());
+    assert!(pair.links[0].state.fault().is_some());
 }
 
 /// A wait that spins spares looks at the connection while frames come by the bypass; a program that looks now and then sees what is there.

@@ -15,7 +15,6 @@ use rustix::event::epoll;
 
 use super::bypass::{WINDOW, WORDS};
 use super::link::Link;
-use super::phase::Phase;
 use super::{BYPASSES, Tcp};
 
 /// Maximum number of bypasses at a time.
@@ -94,7 +93,7 @@ impl Tcp {
                 && let Some(Some(link)) = links.get_mut(*peer as usize)
             {
                 link.take_frame(slot, number, sealed);
-                self.restless |= link.lost;
+                self.restless |= link.state.is_lost();
             }
             taken |= own.is_some();
             socket.release();
@@ -175,14 +174,14 @@ impl Tcp {
         let Some(link) = self.link(peer) else {
             return;
         };
-        link.wants_bypass = false;
+        link.negotiation.begin();
         if link.bypass.is_none() && self.offer_bypass(peer).is_none() {
             return;
         }
         let Some(link) = self.link(peer) else {
             return;
         };
-        if let Some(offer) = link.offer.take() {
+        if let Some(offer) = link.negotiation.take_offer() {
             link.meet_bypass(&offer);
             self.tick_bypasses();
         }
@@ -193,10 +192,8 @@ impl Tcp {
         let may = self.bypasses.wanted
             && self.progress.is_some()
             && self.job.tasks_per_core() <= MAX_TASKS_PER_CORE;
-        let link = self.link(peer).filter(|link| may && link.is_open())?;
-        let Phase::Open(channel) = &link.phase else {
-            return None;
-        };
+        let link = self.link(peer).filter(|_| may)?;
+        let channel = link.state.channel()?;
         let (local, remote) = channel.ends().ok().filter(|_| channel.is_secure())?;
         let slot = self.free_slot()?;
         self.open_socket(local, remote)?;

@@ -10,8 +10,8 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
 use super::Tcp;
-use super::phase::Phase;
 use regatta_connection::dial;
+use regatta_connection::handshake::Shake;
 use regatta_segment::job::{Job, MAX_TASKS};
 use regatta_segment::place::{Key, Places, listen_at};
 
@@ -53,17 +53,18 @@ pub(super) fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) 
 }
 
 fn has_greeted(task: &mut Tcp) -> bool {
-    matches!(&task.link(1).unwrap().phase, Phase::Calling(shake) if shake.has_greeted())
+    let call = task.link(1).unwrap().state.call();
+    call.is_some_and(Shake::has_greeted)
 }
 
 /// Makes the limit of a greeting lie in the past, as if that time had passed, and lets the task settle that.
 fn let_time_pass(task: &mut Tcp) {
     let past = Instant::now() - Duration::from_millis(1);
     let link = task.link(1).unwrap();
-    if let Phase::Calling(shake) = &mut link.phase {
+    if let Some(shake) = link.state.call_mut() {
         shake.until = past;
     }
-    if let Some(spare) = &mut link.stall.spare {
+    if let Some(spare) = link.stall.spare_mut() {
         spare.until = past;
     }
     task.restless = true;
@@ -110,8 +111,7 @@ fn a_fresh_call_past_a_connection_that_says_nothing_is_made_once_too() {
         caller.call_anew(1);
         until(caller, "the other host has the call", |caller| {
             caller.stir_spare(1);
-            let spare = caller.link(1).unwrap().stall.spare.as_ref();
-            spare.is_some_and(|spare| spare.has_greeted())
+            caller.link(1).unwrap().stall.has_called_anew()
         });
         let_time_pass(caller);
     }
@@ -129,7 +129,8 @@ fn a_call_that_the_other_host_has_not_taken_comes_to_nothing() {
     assert!(caller.send(1, WORD, &Views::none()).unwrap());
     assert!(!has_greeted(&mut caller));
     let_time_pass(&mut caller);
-    assert!(matches!(caller.link(1).unwrap().phase, Phase::Resting(_)));
+    let state = &caller.link(1).unwrap().state;
+    assert!(state.is_unconnected() && !state.is_idle(), "it rests");
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn strangers_do_not_drive_out_a_guest_that_only_owes_its_proof() {
         listener.poll();
         let link = caller.link(1).unwrap();
         assert!(
-            !matches!(link.phase, Phase::Resting(_)),
+            !link.state.is_unconnected() || link.state.is_idle(),
             "it was hung up on"
         );
         link.is_open()

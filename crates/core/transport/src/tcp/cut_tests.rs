@@ -7,8 +7,7 @@ use regatta_connection::channel::Channel;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
-use super::link::Link;
-use super::phase::Phase;
+use super::link::{Link, Trouble};
 
 const EMPTY: Frame = Frame {
     kind: Kind::Eager,
@@ -49,7 +48,7 @@ fn flow(links: &mut [Link; 2], id: u32, into: &Views) -> bool {
     links[0].pump(1);
     links[1].pull(id, into).unwrap();
     links[1].pump(0);
-    let stream = links[1].in_stream(id).unwrap();
+    let stream = links[1].streams.in_stream(id).unwrap();
     stream.release(into);
     stream.extend(into.len() as u64);
     stream.total.is_some()
@@ -62,24 +61,23 @@ fn nothing_is_sent_from_the_memory_of_a_message_that_its_receiver_has() {
     let (message, into) = (views(&mut bytes), views(&mut place));
     let id = links[0].open_out(&message).unwrap();
     links[1].attach_in(id).unwrap();
-    links[1].in_stream(id).unwrap().extend(SIZE as u64);
+    links[1].streams.in_stream(id).unwrap().extend(SIZE as u64);
     links[1].pump(0);
     links[0].receive();
     let enough = (0..10_000).any(|_| flow(&mut links, id, &into));
     assert!(enough, "all has come");
-    links[1].release_in(id);
+    links[1].streams.release_in(id);
     // The receiver's word that it has all is lost, so the sender begins again; then the word comes.
-    links.iter_mut().for_each(|link| {
-        link.forget_connection();
-        link.phase = Phase::Idle;
-    });
+    links
+        .iter_mut()
+        .for_each(|link| link.trouble(Trouble::Lost));
     connect(&mut links);
     links[0].pump(1);
     assert!(links[0].outbox.reads(&bytes.as_ptr_range()));
     links[1].pump(0);
     links[0].receive();
-    assert!(links[0].outs[0].complete);
-    links[0].end_out(0);
+    assert!(links[0].streams.outs()[0].complete);
+    links[0].end_out(id);
     assert!(!links[0].outbox.reads(&bytes.as_ptr_range()));
 }
 
@@ -107,7 +105,10 @@ fn frames_that_wait_leave_room_for_a_message_after_any_number_of_cuts() {
         links[0].receive();
         flow(&mut links, id, &into)
     });
-    assert!(enough, "{:?}", links[1].in_stream(id));
+    assert!(enough, "{:?}", links[1].streams.in_stream(id));
     assert!(place == bytes);
-    assert_eq!(links.each_ref().map(|link| link.fault), [None, None]);
+    assert_eq!(
+        links.each_ref().map(|link| link.state.fault()),
+        [None, None]
+    );
 }

@@ -8,41 +8,24 @@
 //! * The end of its connection has been *read*, with everything in front of it. A hang-up that the kernel reports is not
 //!   that: it is reported as soon as it has come, however much is still unread.
 //! * There is no connection, so nothing is on its way.
-//! * Nothing has come for [`DRAIN_IDLE_TIMEOUT`]: the end does not come from a host that has been cut off.
-//! * [`MAX_DRAIN_TIME`] has passed. A task that lives, and that the table calls dead because its host was cut off from the launcher,
+//! * Nothing has come for [`DRAIN_IDLE_TIMEOUT`](super::link::farewell): the end does not come from a host that has been cut off.
+//! * [`MAX_DRAIN_TIME`](super::link::farewell) has passed. A task that lives, and that the table calls dead because its host was cut off from the launcher,
 //!   could go on sending.
 //!
 //! Reading never has to wait for the engine: an inbox has room for every frame that an honest peer sends before it hears that
 //! earlier ones were taken, and streams are held within their windows. Frames that are in the inbox can be taken after the
 //! peer is gone.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use regatta_engine::{Peer, Presence};
 
 use super::Tcp;
 use super::link::Link;
-use super::phase::Phase;
 use regatta_segment::job::TaskState;
-
-/// Time without new bytes after which the connection of a peer that is gone is not waited for any more.
-const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_millis(200);
-/// Maximum time for which more is awaited from such a peer.
-const MAX_DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// Maximum number of reads in one go, each of up to 64 KiB: more than the kernel holds. A peer that lives sends on meanwhile.
 const MAX_DRAIN_READS: usize = 256;
-
-/// How long more may come from a peer that the table calls gone.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Farewell {
-    /// If nothing comes before.
-    quiet: Instant,
-    /// Even if bytes still come.
-    over: Instant,
-    /// Bytes that had come when that was last set.
-    heard: u64,
-}
 
 impl Link {
     /// Receives everything that is there, also what the drain of a stream would take.
@@ -55,29 +38,12 @@ impl Link {
             }
         }
     }
-
-    /// Whether more may come from a peer that the table calls gone.
-    fn may_receive_more(&mut self, now: Instant) -> bool {
-        if !matches!(self.phase, Phase::Open(_) | Phase::Resuming(_)) {
-            return false;
-        }
-        let heard = self.heard_bytes;
-        let farewell = self.farewell.get_or_insert(Farewell {
-            quiet: now + DRAIN_IDLE_TIMEOUT,
-            over: now + MAX_DRAIN_TIME,
-            heard,
-        });
-        if farewell.heard != heard {
-            (farewell.quiet, farewell.heard) = (now + DRAIN_IDLE_TIMEOUT, heard);
-        }
-        now < farewell.quiet.min(farewell.over)
-    }
 }
 
 impl Tcp {
     /// Notes that a peer is gone, once all that it sent is here. True: it is not yet.
     pub(super) fn end(&mut self, peer: Peer, gone: bool, now: Instant) -> bool {
-        let ends = |link: &&mut Link| gone && !link.gone;
+        let ends = |link: &&mut Link| gone && !link.state.is_gone();
         let Some(link) = self.link(peer).filter(ends) else {
             return false;
         };
@@ -87,7 +53,7 @@ impl Tcp {
         let Some(link) = self.link(peer) else {
             return false;
         };
-        if matches!(link.phase, Phase::Resuming(_)) {
+        if link.state.is_resuming() {
             self.resume(peer);
         }
         let Some(link) = self.link(peer) else {
@@ -101,13 +67,15 @@ impl Tcp {
         let Some(link) = self.link(peer) else {
             return false;
         };
-        if link.may_receive_more(now) {
+        let heard = link.receipts.heard_bytes();
+        if link.state.may_receive_more(now, heard) {
             return true;
         }
-        link.gone = true;
-        let disowned = link.disowned;
-        self.ended = self.ended.wrapping_add(1);
-        self.disowners += u32::from(disowned);
+        if link.state.go() {
+            let disowned = link.state.is_disowned();
+            self.ended = self.ended.wrapping_add(1);
+            self.disowners += u32::from(disowned);
+        }
         false
     }
 
@@ -119,9 +87,9 @@ impl Tcp {
     /// Whether a peer whose end the table may have told of is gone for this task: not before all that it sent is here.
     pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
         match self.links.get(peer as usize) {
-            Some(Some(link)) if !link.gone => Presence::Here,
+            Some(Some(link)) if !link.state.is_gone() => Presence::Here,
             // It stays so, whatever becomes of that task.
-            Some(Some(link)) if link.disowned => Presence::Dead,
+            Some(Some(link)) if link.state.is_disowned() => Presence::Dead,
             _ => told,
         }
     }
@@ -129,7 +97,7 @@ impl Tcp {
     /// Does that peer live, and hold this task for dead?
     pub(crate) fn is_disowned_by(&self, peer: Peer) -> bool {
         let link = self.links.get(peer as usize).and_then(Option::as_deref);
-        link.is_some_and(|link| link.disowned)
+        link.is_some_and(|link| link.state.is_disowned())
     }
 
     /// The engine is done with a peer that is gone.
@@ -149,6 +117,7 @@ impl Tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::link::farewell::{DRAIN_IDLE_TIMEOUT, MAX_DRAIN_TIME};
     use regatta_connection::channel::Channel;
     use regatta_wire::link::{Head, Parcel};
     use std::io::Write;
@@ -158,13 +127,16 @@ mod tests {
     #[test]
     fn a_peer_that_is_gone_has_more_time_while_something_comes_but_not_without_end() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut link = Link::new();
-        link.phase = Phase::Open(Channel::plain(OwnedFd::from(ours)));
+        let mut link = Link::over(Channel::plain(OwnedFd::from(ours)));
+        let may_receive_more = |link: &mut Link, now| {
+            let heard = link.receipts.heard_bytes();
+            link.state.may_receive_more(now, heard)
+        };
         let word = Head::bare(Parcel::Taken, 0, 0).encode();
         let start = Instant::now();
         let tick = DRAIN_IDLE_TIMEOUT * 3 / 4;
         let (mut now, mut ticks) = (start, 0);
-        while link.may_receive_more(now) {
+        while may_receive_more(&mut link, now) {
             theirs.write_all(&word).unwrap();
             // As any look at the connection does.
             link.receive();
@@ -174,10 +146,11 @@ mod tests {
             now >= start + MAX_DRAIN_TIME && now < start + MAX_DRAIN_TIME + tick,
             "{ticks}"
         );
-        link.farewell = None;
-        assert!(link.may_receive_more(now) && link.may_receive_more(now + tick));
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let mut link = Link::over(Channel::plain(OwnedFd::from(ours)));
+        assert!(may_receive_more(&mut link, now) && may_receive_more(&mut link, now + tick));
         assert!(
-            !link.may_receive_more(now + DRAIN_IDLE_TIMEOUT),
+            !may_receive_more(&mut link, now + DRAIN_IDLE_TIMEOUT),
             "nothing came"
         );
     }

@@ -54,7 +54,7 @@ impl Streams for Tcp {
     }
 
     fn open_for(&mut self, from: Peer) -> Result<(Wire, Route), Fault> {
-        let id = self.link_to(from)?.open_in();
+        let id = self.link_to(from)?.streams.open_in();
         let wire = Wire {
             peer: from,
             id,
@@ -82,26 +82,27 @@ impl Streams for Tcp {
     fn fill(&mut self, _to: Peer, wire: &mut Wire, message: &Views) -> Result<Flow, Fault> {
         self.tend(wire.peer)?;
         let link = self.link_to(wire.peer)?;
-        let Some(at) = link.outs.iter().position(|stream| stream.id == wire.id) else {
+        let Some(stream) = link.streams.out(wire.id) else {
             return Ok(Flow::Finished);
         };
-        if link.outs[at].message.is_none() {
-            link.outs[at].message = Some(message.clone());
+        if stream.message.is_none() {
+            stream.message = Some(message.clone());
         }
+        let is_complete =
+            |link: &mut Link| link.streams.out(wire.id).is_some_and(|one| one.complete);
         let moved = attempt(link, |link| link.try_pump(TURN));
-        let watched = link.stall.watched || !moved;
-        if !moved && !link.outs[at].complete {
+        let watched = link.stall.is_watched() || !moved;
+        if !moved && !is_complete(link) {
             // Credit, or the word that all has come, may be there.
             link.receive();
         }
-        let stream = link.outs.iter().position(|stream| stream.id == wire.id);
-        let flow = match stream {
-            Some(at) if link.outs[at].complete => {
-                link.end_out(at);
+        let flow = match moved {
+            _ if is_complete(link) => {
+                link.end_out(wire.id);
                 Flow::Finished
             }
-            _ if moved => Flow::Moved,
-            _ => Flow::Still,
+            true => Flow::Moved,
+            false => Flow::Still,
         };
         if !watched {
             self.begin_watch(wire.peer);
@@ -114,7 +115,7 @@ impl Streams for Tcp {
             .links
             .get(wire.peer as usize)
             .and_then(Option::as_deref);
-        let mut streams = link.iter().flat_map(|link| &link.outs);
+        let mut streams = link.iter().flat_map(|link| link.streams.outs());
         let stream = streams.find(|stream| stream.id == wire.id);
         Some(stream.map_or(Sent::for_good(u64::MAX), OutStream::sent))
     }
@@ -185,7 +186,7 @@ impl Tcp {
         self.tend(wire.peer)?;
         let (peer, id) = (wire.peer, wire.id);
         let link = self.link_to(peer)?;
-        let Some(stream) = link.in_stream(id) else {
+        let Some(stream) = link.streams.in_stream(id) else {
             return Ok(Flow::Finished);
         };
         // The sender goes on while what is here is looked after.
@@ -193,7 +194,7 @@ impl Tcp {
         if stream.announce {
             link.pump(0);
         }
-        let Some(stream) = link.in_stream(id) else {
+        let Some(stream) = link.streams.in_stream(id) else {
             return Ok(Flow::Finished);
         };
         let before = stream.received;
@@ -204,7 +205,7 @@ impl Tcp {
         if stream.received < total {
             attempt(link, |link| link.pull(id, into));
         }
-        let Some(stream) = link.in_stream(id) else {
+        let Some(stream) = link.streams.in_stream(id) else {
             return Ok(Flow::Finished);
         };
         if !stream.is_empty() {
@@ -223,9 +224,9 @@ impl Tcp {
         stream.extend(total);
         let (announce, finished) = (stream.announce, stream.total.is_some());
         if finished {
-            link.release_in(id);
+            link.streams.release_in(id);
         }
-        if announce || link.owes_release() {
+        if announce || link.streams.owe_release() {
             link.pump(0);
         }
         if finished {

@@ -5,8 +5,8 @@
 use regatta_engine::{Arrival, Fault, Frames, Peer};
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
+use regatta_wire::Frame;
 use regatta_wire::link::{Head, Parcel};
-use regatta_wire::{Frame, Kind};
 
 use super::Tcp;
 
@@ -58,25 +58,6 @@ impl Frames for Tcp {
         self.mind(from);
     }
 
-    #[inline]
-    fn accept_matching(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<usize> {
-        let head = self.look(from).ok()??;
-        let length = head.length as usize;
-        let wanted = head.parcel == Parcel::Frame(Kind::Eager)
-            && (head.context, head.tag) == (context, tag)
-            && length <= into.len();
-        wanted.then(|| {
-            self.accept(from, into);
-            length
-        })
-    }
-
     fn accept_bytes(&mut self, from: Peer) -> Held {
         let Ok(Some(_)) = self.look(from) else {
             return Held::zeros(0);
@@ -102,14 +83,14 @@ impl Frames for Tcp {
         }
         while let Some(&peer) = self.known.get(*cursor) {
             *cursor += 1;
-            let Some(link) = self.link(peer).filter(|link| !link.closed) else {
+            let Some(link) = self.link(peer).filter(|link| !link.state.is_closed()) else {
                 continue;
             };
-            let front = match link.hint {
+            let front = match link.reception.expects_more() {
                 true => link.front(),
                 false => link.inbox.front(),
             };
-            let ready = front.is_some() || (link.fault.is_some() && !link.reported);
+            let ready = front.is_some() || link.state.has_news_of_fault();
             let (restless, blocked) = (link.is_restless(), link.is_open() && link.is_blocked());
             self.restless |= restless;
             if blocked {
@@ -140,7 +121,7 @@ impl Tcp {
             && link.outbox.has_room(length)
         {
             link.send(frame, payload);
-            let (restless, watched) = (link.is_restless(), link.stall.watched);
+            let (restless, watched) = (link.is_restless(), link.stall.is_watched());
             if link.outbox.is_unsure() {
                 self.tick_bypasses();
             }
@@ -167,8 +148,8 @@ impl Tcp {
         let length = payload.len();
         let link = self.link_to(to)?;
         // The word that makes room may come behind others.
-        link.hint = true;
-        while link.is_open() && link.hint && !link.outbox.has_room(length) {
+        link.reception.expect_more();
+        while link.is_open() && link.reception.expects_more() && !link.outbox.has_room(length) {
             link.receive();
         }
         if !link.is_open() {
@@ -203,14 +184,14 @@ impl Tcp {
             self.poll();
         }
         self.look_at_bypasses();
-        let Some(link) = self.link(from).filter(|link| !link.closed) else {
+        let Some(link) = self.link(from).filter(|link| !link.state.is_closed()) else {
             return Ok(None);
         };
         let front = link.front();
-        match link.fault {
+        match link.state.fault() {
             // Frames from before the fault are sound.
             Some(what) if front.is_none() => {
-                link.reported = true;
+                link.state.report();
                 Err(Fault::Corrupt { peer: from, what })
             }
             _ => {
@@ -227,7 +208,7 @@ impl Tcp {
         let Some(link) = self.link(peer).filter(|link| link.is_open()) else {
             return;
         };
-        let (blocked, wants_bypass) = (link.is_blocked(), link.wants_bypass);
+        let (blocked, wants_bypass) = (link.is_blocked(), link.negotiation.is_due());
         if blocked {
             self.leave_behind();
         }

@@ -15,20 +15,18 @@ use regatta_engine::Peer;
 
 use super::Tcp;
 use super::link::Link;
-use super::phase::Phase;
 
 impl Link {
     /// Is nothing left that anybody could take from it, or is told of it?
     fn is_spent(&mut self) -> bool {
-        let ended = matches!(self.phase, Phase::Idle | Phase::Resting(_));
+        let ended = self.state.is_gone() && self.state.is_unconnected();
         // Nothing more comes through a stream that nobody wants.
-        let wanted = self.ins.iter().any(|stream| !stream.discarded);
-        let streams = wanted || !self.outs.is_empty();
-        self.gone && ended && !streams && self.inbox.front().is_none()
+        let streams = self.streams.are_wanted() || !self.streams.outs().is_empty();
+        ended && !streams && self.inbox.front().is_none()
     }
 
     fn must_stay(&self) -> bool {
-        self.fault.is_some() || self.closed || self.disowned
+        self.state.fault().is_some() || self.state.is_disowned()
     }
 }
 
@@ -62,12 +60,11 @@ impl Tcp {
 
     /// A link to begin with; to a peer whose link has been freed, one that is gone.
     pub(super) fn new_link(&mut self, peer: Peer) -> Box<Link> {
-        let mut link = Box::new(Link::new());
         if self.freed.contains(&peer) {
-            (link.gone, link.parted, link.forgotten) = (true, true, true);
             self.parted.push(peer);
+            return Box::new(Link::forgotten());
         }
-        link
+        Box::new(Link::new())
     }
 }
 
@@ -138,7 +135,9 @@ mod tests {
             0 => task.job.mark_dead(peer, Cause::Exited(1)),
             _ => task.job.leave(peer),
         };
-        until(task, "it is gone", |task| task.link(peer).unwrap().gone);
+        until(task, "it is gone", |task| {
+            task.link(peer).unwrap().state.is_gone()
+        });
     }
 
     #[test]

@@ -9,7 +9,6 @@ use regatta_secure::{Bounds, Callee, Caller, Session};
 use regatta_wire::{Frame, Kind};
 
 use super::link::Link;
-use super::phase::Phase;
 use super::stream::FIRST_WINDOW;
 
 const OFFER: Frame = Frame {
@@ -43,11 +42,7 @@ pub(super) fn channels(sockets: [UnixStream; 2], is_secure: bool) -> [Channel; 2
 
 fn links(is_secure: bool) -> [Link; 2] {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    channels([ours, theirs], is_secure).map(|channel| {
-        let mut link = Link::new();
-        link.phase = Phase::Open(channel);
-        link
-    })
+    channels([ours, theirs], is_secure).map(Link::over)
 }
 
 /// The memory of a message, or of the place where it goes.
@@ -69,7 +64,7 @@ fn offer(links: &mut [Link; 2], message: &Views) -> u32 {
 fn the_front_of_a_message_goes_with_its_offer() {
     let (mut links, mut bytes) = (links(false), vec![7; 20_000]);
     let id = offer(&mut links, &views(&mut bytes));
-    assert_eq!(links[1].in_stream(id).unwrap().received, 20_000);
+    assert_eq!(links[1].streams.in_stream(id).unwrap().received, 20_000);
 }
 
 #[test]
@@ -81,11 +76,11 @@ fn what_comes_encrypted_goes_straight_to_its_place() {
     );
     let (message, into) = (views(&mut bytes), views(&mut place));
     let id = offer(&mut links, &message);
-    assert_eq!(links[1].in_stream(id).unwrap().received, 0);
+    assert_eq!(links[1].streams.in_stream(id).unwrap().received, 0);
     links[1].attach_in(id).unwrap();
-    while links[1].in_stream(id).unwrap().received < FIRST_WINDOW {
+    while links[1].streams.in_stream(id).unwrap().received < FIRST_WINDOW {
         assert!(links[1].pull(id, &into).unwrap());
-        let stream = links[1].in_stream(id).unwrap();
+        let stream = links[1].streams.in_stream(id).unwrap();
         assert!(stream.is_empty(), "nothing is held");
     }
     assert!(place == bytes);
@@ -100,5 +95,5 @@ fn a_sender_is_told_to_go_on_only_where_it_would_stop() {
     short.extend(FIRST_WINDOW);
     long.extend(FIRST_WINDOW + 1);
     assert_eq!([short.announce, long.announce], [false, true]);
-    assert!(!links[1].in_stream(id).unwrap().announce);
+    assert!(!links[1].streams.in_stream(id).unwrap().announce);
 }

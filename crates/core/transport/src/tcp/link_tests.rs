@@ -11,8 +11,7 @@ use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
 use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
-use super::outbox::RETAIN;
-use super::phase::Phase;
+use super::outbox::RETAIN_BYTES;
 use super::stream_limit::MAX_HELD_STREAMS;
 use regatta_connection::channel::Channel;
 
@@ -26,19 +25,24 @@ const EMPTY: Frame = Frame {
 fn open() -> (Link, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
-    let mut link = Link::new();
-    link.phase = Phase::Open(Channel::plain(OwnedFd::from(ours)));
-    (link, theirs)
+    (Link::over(Channel::plain(OwnedFd::from(ours))), theirs)
 }
 
 /// Two links with one connection between them.
 fn pair() -> [Link; 2] {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    [ours, theirs].map(|socket| {
-        let mut link = Link::new();
-        link.phase = Phase::Open(Channel::plain(OwnedFd::from(socket)));
-        link
-    })
+    [ours, theirs].map(|socket| Link::over(Channel::plain(OwnedFd::from(socket))))
+}
+
+/// Ends the streams whose receivers have all.
+fn end_complete(link: &mut Link) {
+    let complete = |link: &Link| {
+        let mut outs = link.streams.outs().iter();
+        outs.find(|stream| stream.complete).map(|stream| stream.id)
+    };
+    while let Some(id) = complete(link) {
+        link.end_out(id);
+    }
 }
 
 /// Turns of both until everything that can be written has come. The first takes no frames; the second does.
@@ -95,7 +99,7 @@ fn chunk(stream: u32, offset: u64, length: usize) -> Vec<u8> {
 fn fault(bytes: &[u8]) -> Option<&'static str> {
     let (mut link, mut theirs) = open();
     feed(&mut link, &mut theirs, bytes);
-    link.fault
+    link.state.fault()
 }
 
 #[test]
@@ -144,19 +148,19 @@ fn who_breaks_the_protocol_is_told() {
 #[test]
 fn a_stream_its_receiver_has_opened_flows_without_a_word() {
     let (mut receiver, _theirs) = open();
-    let id = receiver.open_in();
+    let id = receiver.streams.open_in();
     let (mut sender, _theirs) = open();
     sender.attach_out(id).unwrap();
     let mut bytes = vec![0; 1 << 20];
     // SAFETY: the bytes outlive the stream, and nobody else uses them.
     let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
-    sender.outs[0].message = Some(message);
-    let granted = receiver.in_stream(id).unwrap().limit;
+    sender.streams.out(id).unwrap().message = Some(message);
+    let granted = receiver.streams.in_stream(id).unwrap().limit;
     assert_eq!(
-        sender.outs[0].sendable().map(|(_, left)| left),
+        sender.streams.outs()[0].sendable().map(|(_, left)| left),
         Some(1 << 20)
     );
-    assert!(granted >= 1 << 20 && !receiver.in_stream(id).unwrap().announce);
+    assert!(granted >= 1 << 20 && !receiver.streams.in_stream(id).unwrap().announce);
 }
 
 #[test]
@@ -182,21 +186,31 @@ fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
         while let Some(id) = links[0].open_out(&message) {
             told.push(id);
             exchange(&mut links);
-            links[0].outs.retain(|stream| !stream.complete);
+            end_complete(&mut links[0]);
             assert!(told.len() as u64 <= MAX_HELD_STREAMS);
         }
-        assert!(links[0].outs.is_empty(), "a short stream needs no receive");
+        assert!(
+            links[0].streams.outs().is_empty(),
+            "a short stream needs no receive"
+        );
         assert_eq!(told.len() as u64, MAX_HELD_STREAMS);
         for id in told.drain(..) {
             links[1].attach_in(id).unwrap();
             assert_eq!(
-                links[1].in_stream(id).unwrap().release(&Views::none()),
+                links[1]
+                    .streams
+                    .in_stream(id)
+                    .unwrap()
+                    .release(&Views::none()),
                 20_000
             );
-            links[1].release_in(id);
+            links[1].streams.release_in(id);
         }
         exchange(&mut links);
-        assert_eq!(links.each_ref().map(|link| link.fault), [None, None]);
+        assert_eq!(
+            links.each_ref().map(|link| link.state.fault()),
+            [None, None]
+        );
     }
 }
 
@@ -204,10 +218,10 @@ fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
 fn streams_of_this_side_are_none_of_the_peers() {
     let (mut link, mut theirs) = open();
     (0..4 * MAX_HELD_STREAMS).for_each(|_| {
-        link.open_in();
+        link.streams.open_in();
     });
     feed(&mut link, &mut theirs, &chunk(2, 0, 1));
-    assert_eq!(link.fault, None);
+    assert_eq!(link.state.fault(), None);
 }
 
 /// A peer sends on streams with even numbers and receives on streams with odd ones. One of the other kind would be mistaken for
@@ -215,12 +229,15 @@ fn streams_of_this_side_are_none_of_the_peers() {
 #[test]
 fn a_stream_of_the_wrong_side_is_refused() {
     let (mut link, _theirs) = open();
-    let mine = link.open_in();
+    let mine = link.streams.open_in();
     let refused = |done| matches!(done, Err(Trouble::Corrupt(_)));
     assert!(refused(link.attach_in(mine)) && refused(link.attach_in(7)));
     assert!(refused(link.decline(mine)) && refused(link.decline(7)));
     assert!(refused(link.attach_out(2)) && refused(link.attach_out(8)));
-    assert_eq!((link.ins.len(), link.outs.len()), (1, 0));
+    assert_eq!(
+        (link.streams.ins_mut().len(), link.streams.outs().len()),
+        (1, 0)
+    );
 }
 
 /// The frame that names a stream may still wait when the stream is given up, and is dealt with first.
@@ -230,16 +247,16 @@ fn a_stream_is_given_up_behind_the_frame_that_names_it() {
         let (mut link, mut theirs) = open();
         feed(&mut link, &mut theirs, &chunk(2, 0, 1000));
         feed(&mut link, &mut theirs, &Head::bare(parcel, 2, 0).encode());
-        assert_eq!(link.fault, None);
+        assert_eq!(link.state.fault(), None);
         link
     };
     let mut named = given_up(Parcel::Cancelled);
     assert!(named.attach_in(2).is_ok());
     named.abandon_in(2);
-    assert!(named.ins.is_empty());
-    assert!(given_up(Parcel::Retracted).ins.is_empty());
+    assert!(named.streams.ins_mut().is_empty());
+    assert!(given_up(Parcel::Retracted).streams.ins_mut().is_empty());
     let mut declined = given_up(Parcel::Cancelled);
-    assert!(declined.decline(2).is_ok() && declined.ins.is_empty());
+    assert!(declined.decline(2).is_ok() && declined.streams.ins_mut().is_empty());
 }
 
 #[test]
@@ -268,13 +285,20 @@ fn whoever_takes_no_frames_may_send_streams_on_and_on() {
         };
         sent += 1;
         exchange(&mut links);
-        links[0].outs.retain(|stream| !stream.complete);
+        end_complete(&mut links[0]);
         links[1].attach_in(id).unwrap();
-        links[1].in_stream(id).unwrap().release(&Views::none());
-        links[1].release_in(id);
+        links[1]
+            .streams
+            .in_stream(id)
+            .unwrap()
+            .release(&Views::none());
+        links[1].streams.release_in(id);
     }
     exchange(&mut links);
-    assert_eq!(links.each_ref().map(|link| link.fault), [None, None]);
+    assert_eq!(
+        links.each_ref().map(|link| link.state.fault()),
+        [None, None]
+    );
     assert!((1000..10_000).contains(&sent), "{sent} streams");
     // When it takes them, it may open streams again.
     for _ in 0..frames {
@@ -282,7 +306,7 @@ fn whoever_takes_no_frames_may_send_streams_on_and_on() {
         links[0].take(&head);
         exchange(&mut links);
     }
-    assert!(links[0].outs.is_empty() && links[0].open_out(&message).is_some());
+    assert!(links[0].streams.outs().is_empty() && links[0].open_out(&message).is_some());
 }
 
 /// A peer that never drains, acknowledges or takes anything makes nothing here grow without end.
@@ -314,10 +338,7 @@ fn a_connection_heard_of_late_is_only_lost() {
 fn a_connection_that_takes_nothing_more_comes_to_its_end() {
     let (mut link, mut theirs) = open();
     theirs.write_all(&frame(0, 0).encode()).unwrap();
-    let Phase::Open(channel) = &link.phase else {
-        panic!("it is open");
-    };
-    channel.close_sending();
+    link.state.channel().expect("it is open").close_sending();
     let head = frame(0, 0);
     let Parcel::Frame(kind) = head.parcel else {
         panic!("it is a frame");
@@ -328,7 +349,7 @@ fn a_connection_that_takes_nothing_more_comes_to_its_end() {
     assert_eq!(link.front(), Some(head));
     link.take(&head);
     assert_eq!(link.front(), None);
-    assert!(!link.is_open() && link.lost && link.needs_connection());
+    assert!(!link.is_open() && link.state.is_lost() && link.needs_connection());
 }
 
 #[test]
@@ -347,7 +368,7 @@ fn who_only_sends_is_held_up() {
         }
         link.receive();
     }
-    assert!(link.is_open() && link.fault.is_none());
+    assert!(link.is_open() && link.state.fault().is_none());
     assert!(sent < 4 << 20, "{sent} bytes went in");
     // A stream for every chunk, each ended at once.
     let (mut link, mut theirs) = open();
@@ -356,7 +377,7 @@ fn who_only_sends_is_held_up() {
         last[1] = 1;
         feed(&mut link, &mut theirs, &last);
     }
-    assert!(link.fault.is_some());
+    assert!(link.state.fault().is_some());
 }
 
 /// Words for it wait, of each kind the newest.
@@ -369,7 +390,7 @@ fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
         sent += 1;
     }
     for _ in 0..100 {
-        link.open_in();
+        link.streams.open_in();
     }
     let one = [
         &frame(MAX_PAYLOAD_BYTES, 0).encode()[..],
@@ -379,14 +400,16 @@ fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
     let many = 1000;
     for _ in 0..many {
         feed(&mut link, &mut theirs, &one);
-        link.ins
+        link.streams
+            .ins_mut()
             .iter_mut()
             .for_each(|stream| stream.announce = true);
     }
     assert!(link.is_open() && link.outbox.urged() < 2 << 10);
     // When it reads at last it hears how far this side is.
     let (mut frames, mut taken, mut streams) = (0, 0, HashSet::new());
-    while frames < sent || taken < link.inbox.taken - RETAIN as u64 / 4 || streams.len() < 100 {
+    while frames < sent || taken < link.inbox.taken - RETAIN_BYTES as u64 / 4 || streams.len() < 100
+    {
         link.pump(0);
         let mut head = [0; HEAD];
         theirs.read_exact(&mut head).unwrap();

@@ -16,10 +16,10 @@ mod bypasses;
 mod calling_tests;
 #[cfg(test)]
 mod cut_tests;
-pub(crate) mod deadlock_probe;
+mod deadlock_probe;
 mod early;
 mod ending;
-mod engine_streams;
+pub(crate) mod engine_streams;
 mod frames;
 mod freeing;
 #[cfg(test)]
@@ -29,13 +29,12 @@ mod link;
 #[cfg(test)]
 mod link_tests;
 mod outbox;
-mod phase;
 mod progress_thread;
-pub(crate) mod shortage;
+mod shortage;
 #[cfg(test)]
 mod sleeping_tests;
 mod socket_waiter;
-pub(crate) mod stall;
+mod stall;
 mod stream;
 mod stream_limit;
 mod together;
@@ -49,21 +48,17 @@ use regatta_connection::channel::Channel;
 use regatta_connection::dial;
 use regatta_connection::handshake::{End, Own, Shake};
 use regatta_connection::listener::{GUESTS, Listener};
-use regatta_engine::{Fault, Peer};
+use regatta_engine::{Fault, Peer, Reach, Shortage};
 use regatta_memory::uncancelled::Uncancelled;
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
 use bypasses::Bypasses;
 use link::{Link, Trouble};
-use phase::{Phase, rest};
 use progress_thread::ProgressThread;
 use regatta_segment::job::{Job, TaskState};
-use shortage::Shortage;
 use socket_waiter::SocketWaiter;
-use stall::{Reach, SPARE};
-
-pub(crate) use engine_streams::Wire;
+use stall::SPARE;
 
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);
@@ -171,7 +166,7 @@ impl Tcp {
             self.links[at] = Some(self.new_link(peer));
         }
         let link = self.links[at].get_or_insert_with(|| Box::new(Link::new()));
-        match link.fault {
+        match link.state.fault() {
             Some(what) => Err(Fault::Corrupt { peer, what }),
             None => Ok(link),
         }
@@ -199,7 +194,7 @@ impl Tcp {
         let _whole = Uncancelled::begin();
         self.condemn(peer, "this task has closed the connection");
         if let Some(link) = self.link(peer) {
-            link.closed = true;
+            link.state.close();
         }
     }
 
@@ -262,7 +257,7 @@ impl Tcp {
         let mut stand = self.known.iter().copied().filter(|&peer| peer < me);
         let is_called = |&peer: &Peer| {
             let link = self.links.get(peer as usize).and_then(Option::as_deref);
-            link.is_some_and(|link| link.phase.is_calling())
+            link.is_some_and(|link| link.state.is_calling())
         };
         match stand.find(is_called) {
             Some(peer) => self.retreat(peer),
@@ -323,29 +318,28 @@ impl Tcp {
             return;
         };
         self.restless |= !link.is_open();
-        match &mut link.phase {
-            Phase::Open(channel) => {
-                if link.waits_for_room {
-                    let data = epoll::EventData::new_u64(peer as u64);
-                    let _ = epoll::modify(&self.epoll, channel, data, epoll::EventFlags::IN);
-                    link.waits_for_room = false;
-                }
-                link.receive();
-                if link.is_blocked() {
-                    link.pump(0);
-                }
-                let (restless, wants_bypass) = (link.is_restless(), link.wants_bypass);
-                self.restless |= restless;
-                if wants_bypass {
-                    self.tend_bypass(peer);
-                }
+        let data = epoll::EventData::new_u64(peer as u64);
+        if link.is_open() {
+            if let Some(channel) = link.state.channel().filter(|_| link.state.awaits_room()) {
+                let _ = epoll::modify(&self.epoll, channel, data, epoll::EventFlags::IN);
+                link.state.set_awaits_room(false);
             }
-            Phase::Resuming(_) => self.resume(peer),
-            Phase::Calling(shake) => match shake.advance(own) {
+            link.receive();
+            if link.is_blocked() {
+                link.pump(0);
+            }
+            let (restless, wants_bypass) = (link.is_restless(), link.negotiation.is_due());
+            self.restless |= restless;
+            if wants_bypass {
+                self.tend_bypass(peer);
+            }
+        } else if link.state.is_resuming() {
+            self.resume(peer);
+        } else if let Some(shake) = link.state.call_mut() {
+            match shake.advance(own) {
                 Some(End::Met(_)) => {
-                    let before = std::mem::replace(&mut link.phase, Phase::Idle);
-                    if let Phase::Calling(shake) = before {
-                        self.adopt(peer, shake.into_channel(), true);
+                    if let Some(channel) = link.state.met() {
+                        self.adopt(peer, channel, true);
                     }
                 }
                 Some(End::Version(_)) => {
@@ -354,12 +348,10 @@ impl Tcp {
                 Some(End::Nothing) => self.retreat(peer),
                 None if shake.has_greeted() => {
                     // A socket that takes more would be an event without end.
-                    let data = epoll::EventData::new_u64(peer as u64);
                     let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
                 }
                 None => {}
-            },
-            Phase::Idle | Phase::Resting(_) => {}
+            }
         }
     }
 
@@ -367,10 +359,9 @@ impl Tcp {
     fn retreat(&mut self, peer: Peer) {
         self.restless = true;
         if let Some(link) = self.link(peer) {
-            link.refused = matches!(&link.phase, Phase::Calling(shake) if shake.was_refused());
+            let is_refused = link.state.call().is_some_and(Shake::was_refused);
             link.trouble(Trouble::Lost);
-            link.phase = Phase::Resting(Instant::now() + rest(link.attempts));
-            link.attempts += 1;
+            link.state.retreated(Instant::now(), is_refused);
         }
     }
 
@@ -385,9 +376,10 @@ impl Tcp {
         let Some(link) = self.link(peer) else {
             return;
         };
-        link.parted |= outlived;
-        let spare = link.stall.spare.as_ref();
-        let calls = link.phase.is_calling() || spare.is_some_and(Shake::has_greeted);
+        if outlived {
+            link.state.part();
+        }
+        let calls = link.state.is_calling() || link.stall.has_called_anew();
         if !called && mine_stands && calls {
             return;
         }
@@ -419,14 +411,7 @@ impl Tcp {
 
     /// See to it that a peer is reached, if that is not under way.
     pub(crate) fn reach(&mut self, peer: Peer) -> Result<(), Fault> {
-        let link = self.link_to(peer)?;
-        let idle = match link.phase {
-            _ if link.is_cut_for_good() => false,
-            Phase::Idle => true,
-            Phase::Resting(until) => Instant::now() >= until,
-            _ => false,
-        };
-        if !idle {
+        if !self.link_to(peer)?.state.may_call() {
             return Ok(());
         }
         let _whole = Uncancelled::begin();
@@ -446,13 +431,13 @@ impl Tcp {
         match called {
             Ok(shake) => {
                 if let Some(link) = self.link(peer) {
-                    link.stall.short = None;
-                    link.phase = Phase::Calling(shake);
+                    link.stall.end_shortage();
+                    link.state.called(shake);
                 }
             }
             Err(error) => self.not_called(peer, &error)?,
         }
-        if self.link(peer).is_some_and(|link| !link.stall.watched) {
+        if self.link(peer).is_some_and(|link| !link.stall.is_watched()) {
             self.begin_watch(peer);
         }
         Ok(())
@@ -473,34 +458,30 @@ impl Tcp {
             let Some(link) = self.link(peer) else {
                 continue;
             };
-            link.lost = false;
-            gone |= link.disowned;
+            link.state.look_after();
+            gone |= link.state.is_disowned();
             let needs = link.needs_connection();
-            match &link.phase {
-                Phase::Open(_) => {
-                    if link.is_blocked() {
-                        link.pump(0);
-                        blocked |= link.is_blocked();
-                    }
+            if link.is_open() {
+                if link.is_blocked() {
+                    link.pump(0);
+                    blocked |= link.is_blocked();
                 }
-                // The other host has the call: what happens next is an event on the socket, however late.
-                Phase::Resuming(_) => waiting |= needs,
-                Phase::Calling(shake) if shake.has_greeted() => waiting |= needs,
-                Phase::Calling(shake) => {
+            } else if let Some(shake) = link.state.call() {
+                waiting |= needs;
+                // If the other host has the call, what happens next is an event on the socket, however late.
+                if !shake.has_greeted() {
                     if shake.is_overdue(now) {
                         self.retreat(peer);
                     }
                     timed = true;
-                    waiting |= needs;
                 }
-                Phase::Idle | Phase::Resting(_) if gone || link.bye || link.fault.is_some() => {}
-                Phase::Idle | Phase::Resting(_) => {
-                    if needs {
-                        // An address that is missing now was there before.
-                        let _ = self.reach(peer);
-                        (timed, waiting) = (true, true);
-                    }
-                }
+            } else if link.state.is_resuming() {
+                // As above.
+                waiting |= needs;
+            } else if needs && !gone && !link.state.is_over() {
+                // An address that is missing now was there before.
+                let _ = self.reach(peer);
+                (timed, waiting) = (true, true);
             }
             timed |= self.end(peer, gone, now);
         }
@@ -522,16 +503,15 @@ impl Tcp {
             else {
                 continue;
             };
-            if let Phase::Open(channel) = &link.phase {
-                holds_back |= link.hint && channel.holds_back();
-            }
-            if let Phase::Open(channel) = &link.phase
-                && !link.waits_for_room
-                && link.wants_room()
-            {
+            let Some(channel) = link.state.channel() else {
+                continue;
+            };
+            holds_back |= link.reception.expects_more() && channel.holds_back();
+            if !link.state.awaits_room() && link.wants_room() {
                 let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
                 let data = epoll::EventData::new_u64(peer as u64);
-                link.waits_for_room = epoll::modify(&self.epoll, channel, data, flags).is_ok();
+                let is_asked = epoll::modify(&self.epoll, channel, data, flags).is_ok();
+                link.state.set_awaits_room(is_asked);
             }
         }
         if self.waiter.is_none() {
@@ -561,11 +541,9 @@ impl Tcp {
         };
         let state = match self.links.get(peer as usize).and_then(Option::as_deref) {
             None => "not used yet",
-            Some(link) => match &link.phase {
-                Phase::Open(_) => "connected",
-                Phase::Idle => "not connected",
-                _ => "being connected",
-            },
+            Some(link) if link.is_open() => "connected",
+            Some(link) if link.state.is_idle() => "not connected",
+            Some(_) => "being connected",
         };
         match self.job.address(peer) {
             Some(address) => format!(
@@ -588,22 +566,21 @@ impl Tcp {
             let Some(link) = self.link(peer) else {
                 continue;
             };
-            if gone || link.fault.is_some() || link.is_cut_for_good() {
+            if gone || link.state.is_shut_out() {
                 continue;
             }
             link.repeat_by_connection();
-            if leaves && !link.said_bye && link.is_open() {
-                link.said_bye = true;
+            if leaves {
                 link.send_bye();
             }
             link.receive();
-            if leaves && link.mute {
+            if leaves && link.state.is_mute() {
                 // Nobody will ask for anything else that may have come.
                 link.trouble(Trouble::Lost);
             }
-            done &= match &link.phase {
-                Phase::Open(channel) => link.outbox.is_written() && channel.is_delivered(),
-                _ => !link.needs_connection(),
+            done &= match link.state.channel() {
+                Some(channel) => link.outbox.is_written() && channel.is_delivered(),
+                None => !link.needs_connection(),
             };
             self.restless = true;
         }
@@ -614,7 +591,7 @@ impl Tcp {
     pub(crate) fn close(&mut self) {
         let _whole = Uncancelled::begin();
         for link in self.links.iter_mut().flatten() {
-            if let Phase::Open(channel) = &link.phase {
+            if let Some(channel) = link.state.channel() {
                 channel.close_sending();
             }
         }

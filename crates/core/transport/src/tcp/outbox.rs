@@ -10,11 +10,12 @@
 //! by the bypass alone, and may not have come. Before anything is written on the connection again, the outbox says there with which
 //! byte it goes on ([`Parcel::Place`]), and these bytes follow, before everything else. So the connection alone carries all in its order.
 //!
-//! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
+//! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN_BYTES`] for frames and [`SPARE`] beyond it for bare
 //! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
 //! so there are none beyond [`URGENT`] bytes: the link makes the next ones, of the state as it is then, when those are written.
-//! Bare parcels that find no room wait in the link: no more than streams can end that the peer may have open (see `stream_limit`).
+//! Bare parcels that find no room are late: no more than streams can end that the peer may have open (see `stream_limit`).
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use regatta_memory::views::Views;
@@ -24,7 +25,7 @@ use super::stream::OutStream;
 use regatta_connection::channel::Channel;
 
 /// Bytes that may wait for an acknowledgement.
-pub(crate) const RETAIN: usize = 256 << 10;
+pub(crate) const RETAIN_BYTES: usize = 256 << 10;
 /// Beyond that, for parcels that are only a head and do not wait for room among the frames.
 pub(crate) const SPARE: usize = 64 << 10;
 /// No urgent parcels are added to so many bytes of them.
@@ -83,6 +84,9 @@ pub(crate) struct Outbox {
     midway: Midway,
     /// Whose chunk is next.
     turn: usize,
+    /// Bare parcels that found no room, in their order. As many as streams can end at a time: the peer has a
+    /// bounded number, and this task its own.
+    late: VecDeque<(Parcel, u32)>,
 }
 
 // SAFETY: the pointer of a chunk leads to memory of a message that is being sent (whose owner promised that it
@@ -92,7 +96,7 @@ unsafe impl Send for Outbox {}
 impl Outbox {
     pub(crate) fn new() -> Outbox {
         Outbox {
-            kept: vec![0; 2 * RETAIN + SPARE].into_boxed_slice(),
+            kept: vec![0; 2 * RETAIN_BYTES + SPARE].into_boxed_slice(),
             start: 0,
             sent: 0,
             end: 0,
@@ -109,24 +113,25 @@ impl Outbox {
             stage: Vec::new(),
             midway: Midway::Nowhere,
             turn: 0,
+            late: VecDeque::new(),
         }
     }
 
     /// Is there room for a frame of so many bytes?
     #[inline]
     pub(crate) fn has_room(&self, length: usize) -> bool {
-        self.end - self.start + HEAD + length <= RETAIN
+        self.end - self.start + HEAD + length <= RETAIN_BYTES
     }
 
     /// Is there room for a bare parcel?
-    pub(crate) fn has_spare(&self) -> bool {
-        self.end - self.start + HEAD <= RETAIN + SPARE
+    fn has_spare(&self) -> bool {
+        self.end - self.start + HEAD <= RETAIN_BYTES + SPARE
     }
 
     /// Does the peer acknowledge enough of what it is sent? If not, it should give cause to fewer bare parcels.
     #[inline]
     pub(crate) fn is_acknowledged(&self) -> bool {
-        self.end - self.start <= RETAIN + SPARE / 2
+        self.end - self.start <= RETAIN_BYTES + SPARE / 2
     }
 
     /// Is everything numbered acknowledged?
@@ -160,6 +165,31 @@ impl Outbox {
         // SAFETY: `body` has as many bytes as the payload, and is memory of ours.
         unsafe { payload.gather(0, body.as_mut_ptr(), body.len().min(payload.len())) };
         self.end += size;
+    }
+
+    /// Keep a numbered parcel that is only a head, and says that everything up to `taken` has been taken.
+    pub(crate) fn keep_bare(&mut self, parcel: Parcel, context: u32, taken: u64) {
+        if !self.has_spare() {
+            // A peer whose buffer is full takes no frames and may send on all the same.
+            return self.late.push_back((parcel, context));
+        }
+        self.keep(&Head::bare(parcel, context, taken), &Views::none());
+    }
+
+    /// Does a bare parcel wait for room?
+    #[inline]
+    pub(crate) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// No frame overtakes what is late: there is room for bare parcels before there is any for frames.
+    #[cold]
+    pub(crate) fn keep_late(&mut self, taken: u64) {
+        while self.has_spare()
+            && let Some((parcel, context)) = self.late.pop_front()
+        {
+            self.keep_bare(parcel, context, taken);
+        }
     }
 
     /// Whether an urgent parcel may be added.

@@ -12,23 +12,13 @@
 //! each other end with an error that says what is missing, and where.
 
 use std::io;
-use std::time::Instant;
 
 use regatta_connection::dial;
 use regatta_connection::listener::SHORTAGE_TIMEOUT;
-use regatta_engine::{Fault, Peer};
+use regatta_engine::{Fault, Peer, Shortage};
 use rustix::io::Errno;
 
 use super::Tcp;
-
-/// A peer that is to be given up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shortage {
-    /// The peer's number.
-    pub peer: Peer,
-    /// A sentence: the thing that is missing, where, and the remedy.
-    pub sentence: String,
-}
 
 impl Tcp {
     /// No call to a peer could be begun. An error: this host lacks something for it, and nothing is under way.
@@ -49,7 +39,7 @@ impl Tcp {
         if !link.needs_connection() {
             return Err(Fault::System(sentence()));
         }
-        let since = *link.stall.short.get_or_insert_with(Instant::now);
+        let since = link.stall.short_since();
         self.retreat(peer);
         if since.elapsed() >= SHORTAGE_TIMEOUT {
             let sentence = format!("{} (for {} s)", sentence(), SHORTAGE_TIMEOUT.as_secs());
@@ -62,11 +52,11 @@ impl Tcp {
     #[cold]
     pub(super) fn refuse(&mut self, peer: Peer, errno: Errno) {
         if let Ok(link) = self.link_to(peer)
-            && !link.stall.refuses
+            && !link.stall.refuses()
             // Its connection before gives way to this one.
             && !link.is_open()
         {
-            link.stall.refuses = true;
+            link.stall.refuse();
             let error = io::Error::from(errno);
             let missing = dial::shortage(&error).unwrap_or("something is missing");
             self.give_up_for(
@@ -82,15 +72,14 @@ impl Tcp {
     /// Looks whether a peer has just said that it has no descriptor for this task.
     pub(super) fn note_refusal(&mut self, peer: Peer) {
         if let Some(link) = self.link(peer)
-            && std::mem::take(&mut link.stall.refused)
+            && link.stall.take_refusal()
         {
             let at = self.job.address(peer).map(|address| address.ip());
             let at = at.map_or(String::new(), |ip| format!(" at {ip}"));
             self.give_up_for(
                 peer,
                 format!(
-                    "task {peer}{at} cannot accept the connection of this task, because that process, or its host, has no file descriptor or memory left: \
-                     have it close files, or raise the limit there (ulimit -n)"
+                    "task {peer}{at} cannot accept the connection of this task, because that process, or its host, has no file descriptor or memory left: have it close files, or raise the limit there (ulimit -n)"
                 ),
             );
         }

@@ -9,7 +9,6 @@ use rustix::event::epoll;
 use rustix::net::sockopt;
 
 use super::calling_tests::{AWAIT_TIMEOUT, HERE, WORD, task_on, until};
-use super::phase::Phase;
 
 #[test]
 fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
@@ -34,9 +33,7 @@ fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
     assert!(sender.send(1, WORD, &nothing).unwrap());
     until(&mut sender, "it arrives", |sender| {
         let link = sender.link(1).unwrap();
-        let Phase::Open(channel) = &link.phase else {
-            panic!("the connection is lost");
-        };
+        let channel = link.state.channel().expect("the connection is there");
         !link.is_blocked() && channel.is_delivered()
     });
     // A look takes so much at a time, and finds no word yet.

@@ -9,27 +9,20 @@
 //! waits in the queue of a task that computes is told from one to a host that has been cut off. Once a question is left without an
 //! answer, each tick has the kernel ask again, so that one lost packet is no silence.
 //!
-//! *Saying it.* That is a [`Reach`], and so is the end of it. The process passes them on to its launcher, who tells the user.
+//! *Saying it.* That is a [`Reach`](regatta_engine::Reach), and so is the end of it. The process passes them on to its launcher, who tells the user.
 //!
 //! *Getting through.* The kernel's own next attempt may be long in coming (Linux before 6.15 doubles the time between them). So
 //! the peer is called on a fresh connection every [`CALL_INTERVAL`], the link's *spare*, while the old one stays as it is. The spare takes the old
 //! one's place as soon as both ends have met on it, exactly as after a broken connection: nothing is lost or doubled. If both
 //! ends call at once, the lower rank's call stands, once it has reached the other kernel.
 //!
-//! *Giving up.* Whether to wait is for the launcher to decide (`--unreachable`). [`Tcp::give_up`] makes a peer dead for this task.
+//! *Giving up.* Whether to wait is for the launcher to decide (`--unreachable`). [`give_up`](super::Tcp::give_up) makes a peer dead for this task.
 
-use std::net::SocketAddr;
+mod watch;
+
 use std::time::{Duration, Instant};
 
-use regatta_engine::Peer;
-use rustix::event::epoll;
-
-use super::Tcp;
-use super::link::{Link, Trouble};
-use super::phase::Phase;
-use regatta_connection::channel::Channel;
-use regatta_connection::dial;
-use regatta_connection::handshake::{End, Shake};
+use regatta_connection::handshake::Shake;
 
 /// Time without acknowledgement after which a peer is out of reach: three ticks after the first that finds it so, or four where the
 /// kernel need not have repeated anything; the last may seem a little early, because the first was late.
@@ -51,22 +44,11 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(900);
 /// Tokens of spare connections: this and the peer's number.
 pub(super) const SPARE: u64 = 1 << 31;
 
-/// A peer has come out of reach, or is reached again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
-    /// The peer's number.
-    pub peer: Peer,
-    /// Where it listens.
-    pub address: Option<SocketAddr>,
-    /// So long it has not answered; `None`: it is reached again.
-    pub silent: Option<Duration>,
-}
-
 /// The silence of a link, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct Stall {
     /// Something was written since the last tick that found all acknowledged.
-    pub(super) watched: bool,
+    watched: bool,
     /// Nothing has been acknowledged since, and the position that was acknowledged then.
     since: Option<Instant>,
     acknowledged: u64,
@@ -79,15 +61,60 @@ pub(crate) struct Stall {
     /// How long the peer's kernel takes to answer, once a connection has shown it.
     round_trip: Option<Duration>,
     /// Since when this host lacks something for a connection to the peer, such as a descriptor.
-    pub(super) short: Option<Instant>,
+    short: Option<Instant>,
     /// This task has no descriptor for the peer, and gives it up; and the other way round.
-    pub(super) refuses: bool,
-    pub(super) refused: bool,
+    refuses: bool,
+    refused: bool,
     /// A second connection, under way while the first one says nothing.
-    pub(super) spare: Option<Shake>,
+    spare: Option<Shake>,
 }
 
 impl Stall {
+    /// Whether something was written since the last tick that found all acknowledged.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Whether a call on a second connection has got through to the peer's host.
+    pub(super) fn has_called_anew(&self) -> bool {
+        self.spare.as_ref().is_some_and(Shake::has_greeted)
+    }
+
+    /// Returns since when this host lacks something for a connection to the peer: since now, if it did not before.
+    pub(super) fn short_since(&mut self) -> Instant {
+        *self.short.get_or_insert_with(Instant::now)
+    }
+
+    /// There is all that a call to the peer takes.
+    pub(super) fn end_shortage(&mut self) {
+        self.short = None;
+    }
+
+    /// Whether this task gives the peer up because it has no descriptor for it.
+    pub(super) fn refuses(&self) -> bool {
+        self.refuses
+    }
+
+    pub(super) fn refuse(&mut self) {
+        self.refuses = true;
+    }
+
+    /// The peer gives this task up so.
+    pub(super) fn hear_refusal(&mut self) {
+        self.refused = true;
+    }
+
+    /// Whether it has just said so.
+    pub(super) fn take_refusal(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
+    }
+
+    #[cfg(test)]
+    pub(super) fn spare_mut(&mut self) -> Option<&mut Shake> {
+        self.spare.as_mut()
+    }
+
     /// A connection stands: what was noticed of the one before does not count.
     pub(super) fn begin_again(&mut self) {
         self.since = None;
@@ -173,209 +200,6 @@ enum Found {
     Silent(u64),
     /// A connection is being made on which the peer's kernel has answered, and answers no more.
     Unanswered,
-}
-
-impl Link {
-    /// As the connection shows it, if there is one.
-    fn round_trip(&self) -> Option<Duration> {
-        let channel = match &self.phase {
-            Phase::Open(channel) => channel,
-            Phase::Calling(shake) => shake.channel(),
-            Phase::Resuming(resuming) => &resuming.channel,
-            _ => return None,
-        };
-        let trip = channel.progress()?.round_trip;
-        (!trip.is_zero()).then_some(trip)
-    }
-
-    fn look_at_silence(&self) -> Found {
-        match &self.phase {
-            _ if self.is_cut_for_good() || self.fault.is_some() || self.gone => Found::Quiet,
-            Phase::Open(channel) => match channel.progress() {
-                // Parcels that may not have come by a bypass may have to go by the connection yet.
-                Some(progress) if progress.idle && self.outbox.is_unsure() => Found::Moving,
-                Some(progress) if progress.idle => Found::Quiet,
-                Some(progress) if progress.repeated > 0 => Found::Silent(progress.acknowledged),
-                _ => Found::Moving,
-            },
-            _ if !self.needs_connection() => Found::Quiet,
-            // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
-            Phase::Calling(shake) if shake.has_greeted() => found_asking(shake.channel()),
-            Phase::Resuming(resuming) => found_asking(&resuming.channel),
-            Phase::Idle | Phase::Resting(_) if self.refused || self.stall.short.is_some() => {
-                Found::Moving
-            }
-            _ => Found::Silent(0),
-        }
-    }
-}
-
-/// On a connection on which the kernel asks now and then: it is to ask again soon what has had no answer.
-fn found_asking(channel: &Channel) -> Found {
-    match channel.progress() {
-        Some(progress) if progress.repeated == 0 => Found::Moving,
-        Some(progress) if progress.idle => {
-            let _ = dial::ask_now_and_then(channel, true);
-            Found::Unanswered
-        }
-        Some(_) => Found::Silent(0),
-        None => Found::Moving,
-    }
-}
-
-impl Tcp {
-    /// Something has been written to a peer: look now and then whether it arrives.
-    #[cold]
-    pub(super) fn begin_watch(&mut self, peer: Peer) {
-        self.make_progress_thread();
-        let Some(progress) = &mut self.progress else {
-            return;
-        };
-        progress.watch(true);
-        if let Some(link) = self.link(peer) {
-            link.stall.watched = true;
-        }
-    }
-
-    /// A tick of the watch.
-    #[cold]
-    pub(super) fn watch_over(&mut self) {
-        let now = Instant::now();
-        let mut watched = false;
-        for index in 0..self.known.len() {
-            let peer = self.known[index];
-            let lost = self.is_lost(peer);
-            let address = self.job.address(peer);
-            let Some(link) = self.link(peer).filter(|link| link.stall.watched) else {
-                continue;
-            };
-            watched = true;
-            link.try_bypass_again();
-            let found = match lost {
-                true => Found::Quiet,
-                false => link.look_at_silence(),
-            };
-            if matches!(found, Found::Silent(_) | Found::Unanswered) {
-                link.stall.round_trip = link.round_trip().or(link.stall.round_trip);
-            }
-            let stall = &mut link.stall;
-            let silent = stall.note(&found, now);
-            if silent >= stall.silence() {
-                if stall.is_due(silent, now) {
-                    let silent = Some(silent);
-                    self.reaches.push(Reach {
-                        peer,
-                        address,
-                        silent,
-                    });
-                }
-                if self.link(peer).is_some_and(|link| link.stall.may_call(now)) {
-                    self.call_anew(peer);
-                }
-            } else if stall.since.is_none() {
-                // The peer stays on the old connection as long as this side does.
-                stall.spare = None;
-                let ended = lost || link.is_cut_for_good();
-                if link.stall.told.take().is_some() && !ended {
-                    let silent = None;
-                    self.reaches.push(Reach {
-                        peer,
-                        address,
-                        silent,
-                    });
-                }
-            }
-        }
-        if let Some(progress) = self.progress.as_mut().filter(|_| !watched) {
-            progress.watch(false);
-        }
-    }
-
-    /// Tries a fresh connection to a peer that says nothing, unless one has got through to it.
-    pub(super) fn call_anew(&mut self, peer: Peer) {
-        let Some(link) = self.link(peer) else {
-            return;
-        };
-        match &link.phase {
-            Phase::Open(_) => {}
-            _ => {
-                // The call under way may have been lost with the network, and the kernel repeats it late.
-                link.trouble(Trouble::Lost);
-                let _ = self.reach(peer);
-                return;
-            }
-        }
-        let under_way = |spare: &Shake| spare.has_greeted() && !spare.is_silent();
-        if link.stall.spare.as_ref().is_some_and(under_way) {
-            return;
-        }
-        link.stall.spare = None;
-        let Some(address) = self.job.address(peer) else {
-            return;
-        };
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
-        let called = dial::dial(address).and_then(|socket| {
-            dial::ask_now_and_then(&socket, true)?;
-            let mut shake = Shake::caller(socket, peer).patient();
-            shake.watch(&self.epoll, SPARE | peer as u64, flags)?;
-            Ok(shake)
-        });
-        if let (Ok(shake), Some(link)) = (called, self.link(peer)) {
-            link.stall.spare = Some(shake);
-        }
-    }
-
-    /// Something has happened on a link's spare connection.
-    #[cold]
-    pub(super) fn stir_spare(&mut self, peer: Peer) {
-        let own = &self.own;
-        let link = self.links.get_mut(peer as usize);
-        let Some(link) = link.and_then(Option::as_deref_mut) else {
-            return;
-        };
-        let Some(shake) = &mut link.stall.spare else {
-            return;
-        };
-        match shake.advance(own) {
-            Some(End::Met(_)) => {
-                if let Some(shake) = link.stall.spare.take() {
-                    self.adopt(peer, shake.into_channel(), true);
-                }
-            }
-            Some(_) => link.stall.spare = None,
-            None if shake.has_greeted() => {
-                // A socket that takes more would be an event without end.
-                let data = epoll::EventData::new_u64(SPARE | peer as u64);
-                let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
-            }
-            None => {}
-        }
-    }
-
-    /// A peer that cannot be reached is dead for this task from now on.
-    pub(crate) fn give_up(&mut self, peer: Peer) {
-        if let Ok(link) = self.link_to(peer)
-            && !link.gone
-        {
-            link.stall = Stall {
-                refuses: link.stall.refuses,
-                ..Stall::default()
-            };
-            link.read_out();
-            link.trouble(Trouble::Disowned);
-            self.restless = true;
-        }
-    }
-
-    #[inline]
-    pub(crate) fn has_reaches(&self) -> bool {
-        !self.reaches.is_empty()
-    }
-
-    /// Peers on other hosts that have come out of reach, or back, since the last call.
-    pub(crate) fn take_reaches(&mut self) -> Vec<Reach> {
-        std::mem::take(&mut self.reaches)
-    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,11 @@
 //! receiver takes it as it takes any frame, and loss, delay and doubling are the bypass's business ([`super::bypass`]). Only sending is
 //! different: one system call and one way through the kernel for all.
 //!
-//! A switch, or an interface, may pass no frames to groups. The connection then repeats what was lost. After [`MAX_LOSSES`] losses in a row a link takes
-//! no part in such frames for [`FIRST_REST`], and after each further loss for twice as long.
+//! A switch, or an interface, may pass no frames to groups. The connection then repeats what was lost. After a few losses in a row a link takes
+//! no part in such frames for a while (`bypass/group_use.rs`).
 //!
 //! Why not one parcel for all under a key of the group: the key would have to be agreed on, and changed whenever a task goes; positions and confirmations
 //! differ by receiver in any case. The price is the payload once for each receiver, so that this is for short messages.
-
-use std::time::{Duration, Instant};
 
 use regatta_engine::Peer;
 use regatta_memory::views::Views;
@@ -23,61 +21,6 @@ use regatta_wire::link::{HEAD, Head};
 use super::Tcp;
 use super::bypass::TAG;
 use super::link::Link;
-use super::phase::Phase;
-
-/// Maximum number of losses in a row before a link rests.
-const MAX_LOSSES: u32 = 3;
-/// Time for which a link takes no part after that.
-const FIRST_REST: Duration = Duration::from_secs(1);
-/// How often that time doubles.
-const MAX_DOUBLINGS: u32 = 10;
-
-/// What became of the frames for several tasks in which a link had a part.
-#[derive(Debug, Default)]
-pub(super) struct GroupUse {
-    /// Number of the first byte of the last parcel that went so, if it is not known to have come.
-    last: Option<u64>,
-    /// Losses in a row.
-    losses: u32,
-    rests_until: Option<Instant>,
-}
-
-impl GroupUse {
-    /// May the link take part?
-    fn is_free(&mut self) -> bool {
-        if self.rests_until.is_some_and(|until| Instant::now() < until) {
-            return false;
-        }
-        self.rests_until = None;
-        true
-    }
-
-    /// All before byte `position` has come by the bypass.
-    #[inline]
-    pub(super) fn reached(&mut self, position: u64) {
-        if self.last.is_some_and(|last| last < position) {
-            (self.last, self.losses) = (None, 0);
-        }
-    }
-
-    /// The connection is used: what it repeats says nothing about the frame.
-    pub(super) fn forget(&mut self) {
-        self.last = None;
-    }
-
-    /// What went by the bypass from byte `position` on has not come in time.
-    #[cold]
-    pub(super) fn lost(&mut self, position: u64) {
-        if self.last.take().is_none_or(|last| last < position) {
-            return;
-        }
-        self.losses = self.losses.saturating_add(1);
-        if let Some(more) = self.losses.checked_sub(MAX_LOSSES) {
-            let rest = FIRST_REST * (1 << more.min(MAX_DOUBLINGS));
-            self.rests_until = Some(Instant::now() + rest);
-        }
-    }
-}
 
 impl Link {
     /// Returns the bytes of the longest packet of its bypass, if frames for several tasks may have a part for it.
@@ -93,15 +36,15 @@ impl Link {
         if !self.outbox.has_room(payload.len()) || !self.is_bypass_free(head.size()) {
             return None;
         }
-        let (Some(bypass), Phase::Open(channel)) = (&mut self.bypass, &self.phase) else {
+        let (Some(bypass), Some(channel)) = (&mut self.bypass, self.state.channel()) else {
             return None;
         };
         self.outbox.keep(&head, payload);
-        self.told = self.inbox.taken;
+        self.receipts.tell(self.inbox.taken);
         let (position, parcel) = self.outbox.just_kept();
         let word = bypass.word_at(position, channel, &self.inbox);
         let tag = bypass.seal_entry(&word, parcel, room);
-        bypass.group.last = Some(position);
+        bypass.group.went(position);
         self.outbox.went_by_bypass();
         Some(tag)
     }
@@ -170,52 +113,12 @@ impl Tcp {
             if !sent {
                 link.take_back_entry();
             }
-            let (restless, watched) = (link.is_restless(), link.stall.watched);
+            let (restless, watched) = (link.is_restless(), link.stall.is_watched());
             self.restless |= restless;
             if !watched {
                 self.begin_watch(peer);
             }
         }
         gone
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_rests_after_losses_in_a_row_alone() {
-        let mut group = GroupUse::default();
-        for _ in 0..2 * MAX_LOSSES {
-            group.last = Some(10);
-            group.lost(10);
-            group.last = Some(20);
-            group.reached(21);
-        }
-        assert!(group.is_free());
-        for _ in 0..MAX_LOSSES {
-            assert!(group.is_free());
-            group.last = Some(30);
-            group.lost(31);
-            assert!(
-                group.last.is_none(),
-                "the frame is not the one that was lost"
-            );
-            group.last = Some(30);
-            group.lost(30);
-        }
-        assert!(!group.is_free());
-        let rest = group.rests_until.map(|until| until - Instant::now());
-        assert!(rest.is_some_and(|rest| rest <= FIRST_REST));
-        for _ in 0..100 {
-            group.last = Some(40);
-            group.lost(40);
-        }
-        let rest = group.rests_until.map(|until| until - Instant::now());
-        assert!(rest.is_some_and(|rest| rest <= FIRST_REST * (1 << MAX_DOUBLINGS)));
-        group.last = Some(50);
-        group.reached(50);
-        assert_eq!(group.last, Some(50), "it has not come");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use regatta_engine::Frames;
+use regatta_engine::{Frames, Polled};
 use regatta_memory::views::Views;
 use regatta_wire::{BODY, Frame, Kind};
 
@@ -126,28 +126,31 @@ pub fn matching_takes_only_what_matches<T: Frames>(make: impl Fn() -> World<T>) 
     let into = block(&mut bytes);
     let mut small = [0; 99];
     assert_eq!(
-        tasks[1].accept_matching(0, 7, 7, &into),
-        None,
+        tasks[1].poll_matching(0, 7, 7, &into),
+        Polled::Nothing,
         "nothing is there"
     );
     for len in [0, 8, 100, 300] {
         assert!(send(&mut tasks[0], 1, 7, len));
         front(&mut tasks, 1);
         assert_eq!(
-            tasks[1].accept_matching(0, 6, 7, &into),
-            None,
+            tasks[1].poll_matching(0, 6, 7, &into),
+            Polled::Other,
             "another context"
         );
         assert_eq!(
-            tasks[1].accept_matching(0, 7, 6, &into),
-            None,
+            tasks[1].poll_matching(0, 7, 6, &into),
+            Polled::Other,
             "another tag"
         );
         if len > small.len() {
-            let fits = tasks[1].accept_matching(0, 7, 7, &block(&mut small));
-            assert_eq!(fits, None, "too long");
+            let fits = tasks[1].poll_matching(0, 7, 7, &block(&mut small));
+            assert_eq!(fits, Polled::Other, "too long");
         }
-        assert_eq!(tasks[1].accept_matching(0, 7, 7, &into), Some(len));
+        assert_eq!(
+            tasks[1].poll_matching(0, 7, 7, &into),
+            Polled::Received(len)
+        );
         assert_eq!(into.to_vec()[..len], pattern(len, 7));
         expect_none(&mut tasks, 1);
     }
@@ -158,8 +161,8 @@ pub fn matching_takes_only_what_matches<T: Frames>(make: impl Fn() -> World<T>) 
     assert!(tasks[0].send_body(1, offer, &[1; BODY]).unwrap());
     front(&mut tasks, 1);
     assert_eq!(
-        tasks[1].accept_matching(0, 7, 7, &into),
-        None,
+        tasks[1].poll_matching(0, 7, 7, &into),
+        Polled::Other,
         "no eager message"
     );
     assert_eq!(tasks[1].accept_bytes(0), [1; BODY]);

@@ -5,6 +5,7 @@ pub mod frames;
 pub mod loans;
 pub mod peers;
 pub mod streams;
+pub mod upkeep;
 
 use std::time::{Duration, Instant};
 

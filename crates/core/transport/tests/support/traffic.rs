@@ -225,7 +225,7 @@ impl Traffic {
                 std::hint::spin_loop();
                 continue;
             }
-            let (job, fencing) = (self.job.clone(), self.engine.transport.fencing());
+            let (job, fencing) = (self.job.clone(), self.engine.transport().fencing());
             let me = self.me;
             job.bell(me)
                 .sleep(fencing, None, || self.turn() || until(self));

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use regatta_mpi::abi::OutCount;
-use regatta_mpi::calls::{buffered, groups};
+use regatta_mpi::checked;
 use regatta_mpi::error::Result;
 
 use crate::outer::{Comm, Group, Handle, Session};
@@ -30,7 +30,7 @@ pub unsafe fn group_translate_ranks(
     };
     // SAFETY: arrays of the caller's length.
     unsafe {
-        groups::group_translate_ranks(group1.inward(), n, array, group2.inward(), ranks2)?;
+        checked::group_translate_ranks(group1.inward(), n, array, group2.inward(), ranks2)?;
         for index in 0..count {
             let place = ranks2.add(index);
             *place = rank::outward(*place);
@@ -49,7 +49,7 @@ unsafe fn outward(buffer_addr: *mut c_void) {
 pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result {
     // SAFETY: the caller's pointers, here and below.
     unsafe {
-        buffered::buffer_detach(buffer_addr, size)?;
+        checked::buffer_detach(buffer_addr, size)?;
         outward(buffer_addr);
     }
     Ok(())
@@ -58,7 +58,7 @@ pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result 
 pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: OutCount) -> Result {
     // SAFETY: as above.
     unsafe {
-        buffered::comm_detach_buffer(comm.inward(), buffer_addr, size)?;
+        checked::comm_detach_buffer(comm.inward(), buffer_addr, size)?;
         outward(buffer_addr);
     }
     Ok(())
@@ -71,7 +71,7 @@ pub unsafe fn session_detach_buffer(
 ) -> Result {
     // SAFETY: as above.
     unsafe {
-        buffered::session_detach_buffer(session.inward(), buffer_addr, size)?;
+        checked::session_detach_buffer(session.inward(), buffer_addr, size)?;
         outward(buffer_addr);
     }
     Ok(())

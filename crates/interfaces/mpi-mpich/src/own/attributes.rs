@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use regatta_mpi::abi;
-use regatta_mpi::calls::{communicator_attributes, type_attributes, window_attributes};
+use regatta_mpi::checked;
 use regatta_mpi::error::{Result, not_null};
 
 use crate::callbacks::{self, Key};
@@ -47,7 +47,7 @@ pub unsafe fn comm_create_keyval(
 ) -> Result {
     create!(
         Comm,
-        communicator_attributes::comm_create_keyval,
+        checked::comm_create_keyval,
         copy,
         delete,
         comm_keyval,
@@ -73,7 +73,7 @@ pub unsafe fn type_create_keyval(
 ) -> Result {
     create!(
         Datatype,
-        type_attributes::type_create_keyval,
+        checked::type_create_keyval,
         copy,
         delete,
         type_keyval,
@@ -89,7 +89,7 @@ pub unsafe fn win_create_keyval(
 ) -> Result {
     create!(
         Win,
-        window_attributes::win_create_keyval,
+        checked::win_create_keyval,
         copy,
         delete,
         win_keyval,
@@ -150,7 +150,7 @@ pub unsafe fn comm_get_attr(
     let key = key::inward(comm_keyval);
     // SAFETY: the caller's places.
     unsafe {
-        communicator_attributes::comm_get_attr(comm.inward(), key, attribute_val, flag)?;
+        checked::comm_get_attr(comm.inward(), key, attribute_val, flag)?;
         outward(key, attribute_val, flag);
     }
     Ok(())
@@ -175,7 +175,7 @@ pub unsafe fn win_get_attr(
     let key = key::inward(win_keyval);
     // SAFETY: the caller's places.
     unsafe {
-        window_attributes::win_get_attr(win.inward(), key, attribute_val, flag)?;
+        checked::win_get_attr(win.inward(), key, attribute_val, flag)?;
         outward(key, attribute_val, flag);
     }
     Ok(())

@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int};
 
 use regatta_mpi::abi;
-use regatta_mpi::calls::{environment, tool_events};
+use regatta_mpi::arguments::Out;
+use regatta_mpi::checked;
 use regatta_mpi::error::{Result, not_null};
 use regatta_mpi::text;
 
@@ -24,20 +25,24 @@ pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> R
 /// The code is the program's own, and no error of MPI's.
 pub unsafe fn abort(comm: Comm, errorcode: c_int) -> Result {
     // SAFETY: it takes a handle and a number.
-    unsafe { environment::abort(comm.inward(), errorcode) }
+    unsafe { checked::abort(comm.inward(), errorcode) }
 }
 
 /// Programs of this ABI have less room for the name than the core writes.
 pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Result {
-    not_null(name, "name")?;
-    not_null(resultlen, "resultlen")?;
+    // SAFETY: the caller's places.
+    let (name, resultlen) = unsafe { (Out::at(name, "name")?, Out::at(resultlen, "resultlen")?) };
     let mut full = [0; abi::MAX_PROCESSOR_NAME as usize];
     let mut length = 0;
     // SAFETY: the longest name has room here, and the caller has room for as much as is given.
     unsafe {
-        environment::get_processor_name(full.as_mut_ptr(), &mut length)?;
+        checked::get_processor_name(full.as_mut_ptr(), &mut length)?;
         let full = full.map(|byte| byte as u8);
-        *resultlen = text::give(&full[..length as usize], name, MAX_PROCESSOR_NAME);
+        resultlen.put(text::give(
+            &full[..length as usize],
+            name,
+            MAX_PROCESSOR_NAME,
+        ));
     }
     Ok(())
 }
@@ -60,7 +65,7 @@ pub unsafe fn t_event_get_info(
     let mut info = Place::out(info);
     // SAFETY: the caller's places.
     let result = unsafe {
-        tool_events::t_event_get_info(
+        checked::t_event_get_info(
             event_index,
             name,
             name_len,

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use regatta_mpi::abi::{self, Conversion, ERR_ARG, UserFunction};
-use regatta_mpi::calls::{file_views, generalized, operators};
+use regatta_mpi::checked;
 use regatta_mpi::errhandler::{self, Of};
 use regatta_mpi::error::{Error, Result, not_null};
 
@@ -14,7 +14,7 @@ use crate::places::Place;
 pub unsafe fn op_create(user_fn: UserFunction, commute: c_int, op: *mut Op) -> Result {
     let mut op = Place::out(op);
     // SAFETY: the caller's place.
-    let result = unsafe { operators::op_create(callbacks::operator(user_fn), commute, op.pass()) };
+    let result = unsafe { checked::op_create(callbacks::operator(user_fn), commute, op.pass()) };
     op.give();
     result
 }
@@ -95,7 +95,7 @@ pub unsafe fn grequest_start(
     let mut request = Place::out(request);
     // SAFETY: functions for this box, which the last one frees; the caller's place.
     let result = unsafe {
-        generalized::grequest_start(
+        checked::grequest_start(
             Some(callbacks::query),
             Some(callbacks::free),
             Some(callbacks::cancel),
@@ -140,5 +140,5 @@ pub unsafe fn register_datarep(
     let extent: abi::Datarep_extent_function = extent.map(|_| callbacks::extent as _);
     let own = std::ptr::from_mut(own).cast();
     // SAFETY: the caller's text, and functions that call the program's.
-    unsafe { file_views::register_datarep(datarep, read, write, extent, own) }
+    unsafe { checked::register_datarep(datarep, read, write, extent, own) }
 }

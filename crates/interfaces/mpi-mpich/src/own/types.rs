@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use regatta_mpi::abi::{self, Ints};
-use regatta_mpi::calls::{type_arrays, type_facts, types};
+use regatta_mpi::checked;
 use regatta_mpi::datatype;
 use regatta_mpi::error::{Result, not_null};
 
@@ -29,7 +29,7 @@ pub unsafe fn type_get_name(
 ) -> Result {
     let Some(name) = marker(datatype) else {
         // SAFETY: the caller's places.
-        return unsafe { type_facts::type_get_name(datatype.inward(), type_name, resultlen) };
+        return unsafe { checked::type_get_name(datatype.inward(), type_name, resultlen) };
     };
     not_null(type_name, "type_name")?;
     not_null(resultlen, "resultlen")?;
@@ -61,7 +61,7 @@ pub unsafe fn type_create_struct(
         );
         match fields {
             Some(fields) => fields.make(newtype.pass(), large),
-            None => types::type_create_struct(
+            None => checked::type_create_struct(
                 count,
                 array_of_blocklengths,
                 array_of_displacements,
@@ -123,7 +123,7 @@ impl Fields {
         let (mut lower, mut extent) = (0, 0);
         // SAFETY: arrays of the length that is told, and places of this function's and the caller's.
         unsafe {
-            types::type_create_struct(
+            checked::type_create_struct(
                 self.types.len() as i64,
                 Ints::Large(self.lengths.as_ptr()),
                 self.places.as_ptr(),
@@ -131,11 +131,11 @@ impl Fields {
                 &mut bare,
                 large,
             )?;
-            type_facts::type_get_extent_x(bare, &mut lower, &mut extent)?;
+            checked::type_get_extent_x(bare, &mut lower, &mut extent)?;
             let upper = self.upper.unwrap_or(lower + extent);
             let lower = self.lower.unwrap_or(lower);
-            let made = types::type_create_resized(bare, lower, upper - lower, to, large);
-            types::type_free(&mut bare)?;
+            let made = checked::type_create_resized(bare, lower, upper - lower, to, large);
+            checked::type_free(&mut bare)?;
             made
         }
     }
@@ -179,7 +179,7 @@ pub unsafe fn type_create_darray(
     let result = unsafe {
         let kinds = translated(distribs, ndims, distribution::inward);
         let arguments = translated(dargs, ndims, distribution_argument::inward);
-        type_arrays::type_create_darray(
+        checked::type_create_darray(
             size,
             rank,
             ndims,
@@ -278,7 +278,7 @@ pub unsafe fn type_get_contents(
             array_of_integers,
             array_of_datatypes,
             |of, types| {
-                type_facts::type_get_contents(
+                checked::type_get_contents(
                     of,
                     max_integers,
                     max_addresses,
@@ -311,7 +311,7 @@ pub unsafe fn type_get_contents_c(
             array_of_integers,
             array_of_datatypes,
             |of, types| {
-                type_facts::type_get_contents_c(
+                checked::type_get_contents_c(
                     of,
                     max_integers,
                     max_addresses,

@@ -34,7 +34,7 @@ pub fn front(core: &Modules, own: &Modules) -> String {
                 Some(module) => own_call(&function, large, module),
                 None => match (conversion(&function), core.get(&function.rust_name())) {
                     (Some(body), _) => body,
-                    (None, Some(module)) => translated(&table, &function, large, module),
+                    (None, Some(_)) => translated(&table, &function, large),
                     (None, None) => unsupported(&function, large),
                 },
             };
@@ -111,13 +111,13 @@ fn finished(function: &Function, call: &str, object: &str, large: bool) -> Strin
 }
 
 /// A function of the core, with values translated before and after.
-fn translated(table: &Table, function: &Function, large: bool, module: &str) -> String {
+fn translated(table: &Table, function: &Function, large: bool) -> String {
     let parameters = function.parameters.iter();
     let passages: Vec<Passage> = parameters
         .map(|it| table.passage(function, it, large))
         .collect();
     let arguments = passages.iter().map(|it| it.argument.clone());
-    let call = call_of(function, large, &format!("calls::{module}"), arguments);
+    let call = call_of(function, large, "checked", arguments);
     // Lengths of arrays may depend on any parameter, so arrays come after all handles.
     let (arrays, others): (Vec<_>, Vec<_>) =
         passages.iter().partition(|it| it.before.contains("::of("));

@@ -43,5 +43,12 @@ forms! {
             comm,
             even(sendbuf, sendcount, sendtype),
             listed(recvbuf, recvcounts, displs, recvtype),
+        ),
+        first quick::allgatherv(
+            sendbuf,
+            (sendcount, sendtype),
+            recvbuf,
+            (recvcounts, displs, recvtype),
+            comm,
         );
 }

@@ -39,6 +39,13 @@ forms! {
             comm,
             listed(sendbuf, sendcounts, sdispls, sendtype),
             listed(recvbuf, recvcounts, rdispls, recvtype),
+        ),
+        first quick::alltoallv(
+            sendbuf,
+            (sendcounts, sdispls, sendtype),
+            recvbuf,
+            (recvcounts, rdispls, recvtype),
+            comm,
         );
 
     pub unsafe fn alltoallw, ialltoallw, alltoallw_init(

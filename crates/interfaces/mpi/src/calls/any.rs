@@ -1,35 +1,35 @@
 //! Waiting for one or some of several requests.
 
 use std::ffi::c_int;
-use std::sync::MutexGuard;
 
 use regatta_sys as rg;
 
 use super::completion::{Outcome, array, operation_outcome, plain_outcome, summary};
 use super::testing::SomeOf;
 use crate::abi::*;
-use crate::error::{Result, not_null};
-use crate::progress;
-use crate::requests::{FoundRequest, Operation, State, find};
+use crate::arguments::Out;
+use crate::error::{Result, checked, not_null};
+use crate::progress::{self, Waited};
+use crate::requests::{FoundRequest, LockedOperation, State, find};
 
 /// The requests of the engine's for which a call waits.
-#[derive(Default)]
-struct Waiting<'a> {
+struct Waiting {
+    /// One for each request of the call's, which is null unless that is a plain one; then those of operations.
     requests: Vec<rg::Request>,
-    parts: Vec<Part<'a>>,
-    /// Operations that advance in every call that waits, whoever locks them then.
-    staged: bool,
+    /// The communicators of the plain ones of the call's, as they were found: once one is complete, its place may be another request's.
+    comms: Vec<Comm>,
+    operations: Vec<Part>,
+    /// Operations that other threads have.
+    elsewhere: Vec<FoundRequest>,
+    /// Whether there is a request that is neither null nor inactive.
+    pending: bool,
 }
 
-/// The requests of one request of the call's.
-struct Part<'a> {
-    /// Of the call's request.
-    index: usize,
-    /// Of its first one of the engine's.
+/// An operation whose requests of the engine's are waited for.
+struct Part {
+    /// The place of its first request.
     begin: usize,
-    found: FoundRequest,
-    /// None, of a plain one.
-    operation: Option<MutexGuard<'a, Option<Box<dyn Operation>>>>,
+    operation: LockedOperation,
 }
 
 /// How one of several requests is found.
@@ -43,7 +43,7 @@ enum Found {
 /// Waits until one is complete.
 fn wait_for_any(all: &mut [Request]) -> Result<Found> {
     loop {
-        let mut waiting = Waiting::default();
+        let mut waiting = Waiting::for_some_of(all.len());
         for (index, &request) in all.iter().enumerate() {
             if request != REQUEST_NULL && waiting.add(index, request)? {
                 drop(waiting);
@@ -51,38 +51,51 @@ fn wait_for_any(all: &mut [Request]) -> Result<Found> {
                 return Ok(Found::One(index, outcome));
             }
         }
-        if waiting.requests.is_empty() && !waiting.staged {
+        if !waiting.pending {
             return Ok(Found::None);
         }
         let mut got = rg::Status::default();
-        let Some((at, code)) = progress::wait_once(&mut waiting.requests, &mut got) else {
-            continue;
-        };
-        if let Some((index, found)) = waiting.tell(at, &got, code) {
-            drop(waiting);
-            let outcome = plain_outcome(&mut all[index], found, &got, code)?;
-            return Ok(Found::One(index, outcome));
+        let held = waiting.operations.iter();
+        let held: Vec<usize> = held.map(|part| part.operation.address()).collect();
+        match progress::wait_once(&waiting.requests, &held, &waiting.elsewhere, &mut got) {
+            Waited::Complete(at, code) => match waiting.comms.get(at) {
+                Some(&comm) => {
+                    let found = FoundRequest::of_plain(waiting.requests[at], comm);
+                    drop(waiting);
+                    let outcome = plain_outcome(&mut all[at], found, &got, code)?;
+                    return Ok(Found::One(at, outcome));
+                }
+                None => waiting.tell(at, &got, code),
+            },
+            Waited::Advanced => {}
+            Waited::Failed(code) => checked(code)?,
         }
     }
 }
 
-impl Waiting<'_> {
-    /// Waits for this one, too; whether it is an operation that is complete.
+impl Waiting {
+    fn for_some_of(count: usize) -> Self {
+        Waiting {
+            requests: vec![rg::REQUEST_NULL; count],
+            comms: vec![COMM_NULL; count],
+            operations: Vec::new(),
+            elsewhere: Vec::new(),
+            pending: false,
+        }
+    }
+
+    /// Waits for this one, too; returns whether it is an operation that is complete.
     fn add(&mut self, index: usize, request: Request) -> Result<bool> {
-        let begin = self.requests.len();
         let found = find(request)?;
         if let Some(plain) = found.plain() {
-            self.requests.push(plain);
-            self.parts.push(Part {
-                index,
-                begin,
-                found,
-                operation: None,
-            });
+            self.requests[index] = plain;
+            self.comms[index] = found.comm();
+            self.pending = true;
             return Ok(false);
         }
         let Some(operation) = found.try_operation() else {
-            self.staged = true;
+            self.elsewhere.push(found);
+            self.pending = true;
             return Ok(false);
         };
         let Some(inner) = operation.as_ref() else {
@@ -91,62 +104,54 @@ impl Waiting<'_> {
         match inner.state() {
             State::Inactive => return Ok(false),
             State::Complete => return Ok(true),
-            State::Pending if inner.has_stages() => self.staged = true,
+            // It advances in every call that waits, whoever locks it then.
+            State::Pending if inner.has_stages() => {}
             State::Pending => {
+                let begin = self.requests.len();
                 self.requests.extend_from_slice(inner.waits_for());
-                self.parts.push(Part {
-                    index,
-                    begin,
-                    found,
-                    operation: Some(operation),
-                });
+                self.operations.push(Part { begin, operation });
             }
         }
+        self.pending = true;
         Ok(false)
     }
 
-    /// The engine's request in this place is complete: the index of the plain one that it is, as it was found. An operation goes on.
-    fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) -> Option<(usize, FoundRequest)> {
-        let part = self.parts.iter_mut().rfind(|part| part.begin <= at)?;
-        let Some(operation) = &mut part.operation else {
-            return Some((part.index, part.found));
-        };
-        if let Some(inner) = operation.as_mut() {
-            inner.completed(at - part.begin, got, code);
+    /// Tells the operation that one of its requests is complete.
+    fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) {
+        let part = self.operations.iter_mut().rfind(|part| part.begin <= at);
+        if let Some(part) = part
+            && let Some(operation) = part.operation.as_mut()
+        {
+            operation.completed(at - part.begin, got, code);
         }
-        None
     }
 }
 
 pub unsafe fn waitany(
     count: c_int,
     array_of_requests: *mut Request,
-    indx: *mut c_int,
+    indx: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    not_null(indx, "index")?;
     // SAFETY: the caller's array.
     let all = unsafe { array(count, array_of_requests)? };
     let (index, (found, result)) = match wait_for_any(all)? {
         Found::None => (UNDEFINED, (Status::empty(ANY_SOURCE), Ok(()))),
         Found::One(index, outcome) => (index as c_int, outcome),
     };
-    // SAFETY: the caller's pointers.
-    unsafe {
-        *indx = index;
-        found.store(status);
-    }
+    indx.put(index);
+    // SAFETY: the caller's pointer.
+    unsafe { found.store(status) };
     result
 }
 
 pub unsafe fn waitsome(
     incount: c_int,
     array_of_requests: *mut Request,
-    outcount: *mut c_int,
+    outcount: Out<c_int>,
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> Result {
-    not_null(outcount, "outcount")?;
     // SAFETY: the caller's arrays.
     unsafe {
         let all = array(incount, array_of_requests)?;
@@ -161,11 +166,11 @@ pub unsafe fn waitsome(
         };
         match wait_for_any(all)? {
             Found::None => {
-                *outcount = UNDEFINED;
+                outcount.put(UNDEFINED);
                 Ok(())
             }
             Found::One(index, outcome) => {
-                *outcount = 0;
+                outcount.put(0);
                 some.add(index, outcome);
                 some.complete(all)?;
                 summary(some.failed)

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::datatype::builtin;
 use crate::error::{Error, Result, not_null};
 use crate::info::{self, Hints};
@@ -24,16 +25,13 @@ fn fortran() -> MutexGuard<'static, Fortran> {
     FORTRAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Result {
-    not_null(abi_major, "abi_major")?;
-    not_null(abi_minor, "abi_minor")?;
-    // SAFETY: the caller's pointers.
-    unsafe { (*abi_major, *abi_minor) = (ABI_VERSION, ABI_SUBVERSION) };
+pub fn abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> Result {
+    abi_major.put(ABI_VERSION);
+    abi_minor.put(ABI_SUBVERSION);
     Ok(())
 }
 
-pub unsafe fn abi_get_info(info: *mut Info) -> Result {
-    not_null(info, "info")?;
+pub fn abi_get_info(info: Out<Info>) -> Result {
     let mut hints = Hints::default();
     for (key, size) in [
         (c"mpi_aint_size", size_of::<isize>()),
@@ -42,8 +40,7 @@ pub unsafe fn abi_get_info(info: *mut Info) -> Result {
     ] {
         hints.set_text(key, &size.to_string());
     }
-    // SAFETY: the caller's pointer.
-    unsafe { *info = info::make(hints)? };
+    info.put(info::make(hints)?);
     Ok(())
 }
 
@@ -90,12 +87,10 @@ pub unsafe fn abi_set_fortran_info(info: Info) -> Result {
     Ok(())
 }
 
-pub unsafe fn abi_get_fortran_info(info: *mut Info) -> Result {
-    not_null(info, "info")?;
+pub fn abi_get_fortran_info(info: Out<Info>) -> Result {
     let facts = fortran().facts.clone();
     let made = facts.map(info::make).transpose()?;
-    // SAFETY: the caller's pointer.
-    unsafe { *info = made.unwrap_or(INFO_NULL) };
+    info.put(made.unwrap_or(INFO_NULL));
     Ok(())
 }
 
@@ -112,20 +107,18 @@ fn check_size(logical_size: c_int) -> Result<usize> {
 
 pub unsafe fn abi_set_fortran_booleans(
     logical_size: c_int,
-    logical_true: *mut c_void,
-    logical_false: *mut c_void,
+    logical_true: Out<*mut c_void>,
+    logical_false: Out<*mut c_void>,
 ) -> Result {
     let size = check_size(logical_size)?;
-    not_null(logical_true, "logical_true")?;
-    not_null(logical_false, "logical_false")?;
     let mut fortran = fortran();
     if fortran.booleans.is_some() {
         let text = "the values of Fortran's logicals have been set before, and stay";
         return Err(Error::new(ERR_ABI, text));
     }
     // SAFETY: the caller's values have this size.
-    let bytes = |value: *mut c_void| unsafe {
-        std::slice::from_raw_parts(value.cast::<u8>(), size).to_vec()
+    let bytes = |value: Out<*mut c_void>| unsafe {
+        std::slice::from_raw_parts(value.address().cast::<u8>(), size).to_vec()
     };
     fortran.booleans = Some((bytes(logical_true), bytes(logical_false)));
     Ok(())
@@ -135,13 +128,11 @@ pub unsafe fn abi_get_fortran_booleans(
     logical_size: c_int,
     logical_true: *mut c_void,
     logical_false: *mut c_void,
-    is_set: *mut c_int,
+    is_set: Out<c_int>,
 ) -> Result {
     let size = check_size(logical_size)?;
-    not_null(is_set, "is_set")?;
     let booleans = fortran().booleans.clone();
-    // SAFETY: the caller's pointer.
-    unsafe { *is_set = c_int::from(booleans.is_some()) };
+    is_set.put(c_int::from(booleans.is_some()));
     let Some((yes, no)) = booleans else {
         return Ok(());
     };

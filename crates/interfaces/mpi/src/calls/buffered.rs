@@ -4,15 +4,16 @@
 //! message that could not lie in an empty buffer is refused. A program that detaches a buffer gets it back at once.
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use regatta_sys as rg;
 
 use super::send::check_tag;
 use crate::abi::*;
-use crate::communicator::{get, route};
+use crate::arguments::Out;
+use crate::communicator::{Communicator, route};
 use crate::datatype::Staging;
-use crate::error::{Error, Result, checked, not_null};
+use crate::error::{Error, Result, checked};
 use crate::process;
 use crate::requests::{self, Single};
 use crate::session;
@@ -143,19 +144,17 @@ pub unsafe fn ibsend(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's pointer, and its promise.
+    let request = unsafe { Out::at(request, "request")? };
+    // SAFETY: as above.
     unsafe { bsend(buf, count, datatype, dest, tag, comm)? };
-    // SAFETY: the caller's pointer.
-    unsafe { complete(comm, request) }
+    complete(comm, request)
 }
 
 /// A request that is complete.
-unsafe fn complete(comm: Comm, request: *mut Request) -> Result {
+fn complete(comm: Comm, request: Out<Request>) -> Result {
     let done = Single::complete(Status::empty(ANY_SOURCE));
-    let done = requests::of_operation(Box::new(done), comm)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *request = done };
+    request.put(requests::of_operation(Box::new(done), comm)?);
     Ok(())
 }
 
@@ -172,33 +171,30 @@ pub unsafe fn buffer_flush() -> Result {
     process::require()
 }
 
-pub unsafe fn buffer_iflush(request: *mut Request) -> Result {
+pub fn buffer_iflush(request: Out<Request>) -> Result {
     process::require()?;
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointer.
-    unsafe { complete(COMM_SELF, request) }
+    complete(COMM_SELF, request)
 }
 
-pub unsafe fn comm_attach_buffer(comm: Comm, buffer: *mut c_void, size: i64) -> Result {
-    get(comm)?;
-    attach(BufferOwner::Comm(comm), buffer, size)
+pub fn comm_attach_buffer(comm: Arc<Communicator>, buffer: *mut c_void, size: i64) -> Result {
+    attach(BufferOwner::Comm(comm.handle), buffer, size)
 }
 
-pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: OutCount) -> Result {
-    get(comm)?;
+pub unsafe fn comm_detach_buffer(
+    comm: Arc<Communicator>,
+    buffer_addr: *mut c_void,
+    size: OutCount,
+) -> Result {
     // SAFETY: the caller's pointers.
-    unsafe { detach(BufferOwner::Comm(comm), buffer_addr, size) }
+    unsafe { detach(BufferOwner::Comm(comm.handle), buffer_addr, size) }
 }
 
-pub unsafe fn comm_flush_buffer(comm: Comm) -> Result {
-    get(comm).map(drop)
+pub fn comm_flush_buffer(_comm: Arc<Communicator>) -> Result {
+    Ok(())
 }
 
-pub unsafe fn comm_iflush_buffer(comm: Comm, request: *mut Request) -> Result {
-    get(comm)?;
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointer.
-    unsafe { complete(comm, request) }
+pub fn comm_iflush_buffer(comm: Arc<Communicator>, request: Out<Request>) -> Result {
+    complete(comm.handle, request)
 }
 
 pub unsafe fn session_attach_buffer(session: Session, buffer: *mut c_void, size: i64) -> Result {
@@ -220,9 +216,6 @@ pub unsafe fn session_flush_buffer(session: Session) -> Result {
     session::get(session).map(drop)
 }
 
-pub unsafe fn session_iflush_buffer(session: Session, request: *mut Request) -> Result {
-    session::get(session)?;
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointer.
-    unsafe { complete(COMM_SELF, request) }
+pub fn session_iflush_buffer(_session: Arc<session::Object>, request: Out<Request>) -> Result {
+    complete(COMM_SELF, request)
 }

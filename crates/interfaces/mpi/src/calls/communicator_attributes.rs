@@ -1,15 +1,16 @@
 //! Attributes of communicators, under their names of today and of MPI-1.
 
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicI32;
+use std::sync::{Arc, OnceLock};
 
 use regatta_sys as rg;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::attributes::{self, CopyFunction, DeleteFunction};
-use crate::communicator::{self, get};
-use crate::error::{Result, checked, codes, not_null};
+use crate::communicator::{self, Communicator, get};
+use crate::error::{Result, checked, codes};
 use crate::tasks;
 
 /// The address of a value that stays.
@@ -83,93 +84,85 @@ fn universe() -> Option<c_int> {
 pub unsafe fn comm_create_keyval(
     comm_copy_attr_fn: Comm_copy_attr_function,
     comm_delete_attr_fn: Comm_delete_attr_function,
-    comm_keyval: *mut c_int,
+    comm_keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Result {
-    not_null(comm_keyval, "comm_keyval")?;
     let copy: CopyFunction<Comm> = comm_copy_attr_fn;
     let delete: DeleteFunction<Comm> = comm_delete_attr_fn;
-    // SAFETY: the caller's pointer.
-    unsafe { *comm_keyval = attributes::create::<Comm>(copy, delete, extra_state)? };
+    comm_keyval.put(attributes::create::<Comm>(copy, delete, extra_state)?);
     Ok(())
 }
 
-pub unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Result {
-    not_null(comm_keyval, "comm_keyval")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        attributes::free::<Comm>(*comm_keyval)?;
-        *comm_keyval = KEYVAL_INVALID;
-    }
+pub fn comm_free_keyval(comm_keyval: Out<c_int>) -> Result {
+    attributes::free::<Comm>(comm_keyval.get())?;
+    comm_keyval.put(KEYVAL_INVALID);
     Ok(())
 }
 
-pub unsafe fn comm_get_attr(
-    comm: Comm,
+pub fn comm_get_attr(
+    comm: Arc<Communicator>,
     comm_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
 ) -> Result {
-    let comm = get(comm)?;
-    not_null(attribute_val, "attribute_val")?;
-    not_null(flag, "flag")?;
     let value = match predefined(comm_keyval) {
         Some(value) => value,
         None => comm.attributes.get(comm_keyval)?,
     };
-    // SAFETY: the caller's pointers; the first one is to a pointer.
-    unsafe {
-        *flag = c_int::from(value.is_some());
-        if let Some(value) = value {
-            attribute_val.cast::<*mut c_void>().write_unaligned(value);
-        }
+    flag.put(c_int::from(value.is_some()));
+    if let Some(value) = value {
+        attribute_val.put(value);
     }
     Ok(())
 }
 
-pub unsafe fn comm_set_attr(comm: Comm, comm_keyval: c_int, attribute_val: *mut c_void) -> Result {
-    let found = get(comm)?;
+pub unsafe fn comm_set_attr(
+    comm: Arc<Communicator>,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Result {
     // SAFETY: the program's functions for its attributes.
-    unsafe { found.attributes.set(comm, comm_keyval, attribute_val) }
+    unsafe { comm.attributes.set(comm.handle, comm_keyval, attribute_val) }
 }
 
-pub unsafe fn comm_delete_attr(comm: Comm, comm_keyval: c_int) -> Result {
-    let found = get(comm)?;
+pub unsafe fn comm_delete_attr(comm: Arc<Communicator>, comm_keyval: c_int) -> Result {
     // SAFETY: the program's functions for its attributes.
-    unsafe { found.attributes.delete(comm, comm_keyval) }
+    unsafe { comm.attributes.delete(comm.handle, comm_keyval) }
 }
 
 pub unsafe fn keyval_create(
     copy_fn: Copy_function,
     delete_fn: Delete_function,
-    keyval: *mut c_int,
+    keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the program's functions for its attributes, here and below.
     unsafe { comm_create_keyval(copy_fn, delete_fn, keyval, extra_state) }
 }
 
-pub unsafe fn keyval_free(keyval: *mut c_int) -> Result {
-    // SAFETY: the caller's pointer.
-    unsafe { comm_free_keyval(keyval) }
+pub fn keyval_free(keyval: Out<c_int>) -> Result {
+    comm_free_keyval(keyval)
 }
 
-pub unsafe fn attr_get(
-    comm: Comm,
+pub fn attr_get(
+    comm: Arc<Communicator>,
+    keyval: c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
+) -> Result {
+    comm_get_attr(comm, keyval, attribute_val, flag)
+}
+
+pub unsafe fn attr_put(
+    comm: Arc<Communicator>,
     keyval: c_int,
     attribute_val: *mut c_void,
-    flag: *mut c_int,
 ) -> Result {
-    // SAFETY: the caller's pointers.
-    unsafe { comm_get_attr(comm, keyval, attribute_val, flag) }
-}
-
-pub unsafe fn attr_put(comm: Comm, keyval: c_int, attribute_val: *mut c_void) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: as above.
     unsafe { comm_set_attr(comm, keyval, attribute_val) }
 }
 
-pub unsafe fn attr_delete(comm: Comm, keyval: c_int) -> Result {
-    // SAFETY: the program's functions for its attributes.
+pub unsafe fn attr_delete(comm: Arc<Communicator>, keyval: c_int) -> Result {
+    // SAFETY: as above.
     unsafe { comm_delete_attr(comm, keyval) }
 }

@@ -1,39 +1,37 @@
 //! Making communicators of one side, or of both sides of another one.
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 use regatta_sys as rg;
 
 use super::communicators::no_intra;
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, Made, get, publish};
+use crate::arguments::Out;
+use crate::communicator::{self, Communicator, Inherited, Made, Members, publish};
 use crate::errhandler::{HandlerSlot, Of};
-use crate::error::{Error, Object, Result, not_null};
+use crate::error::{Error, Object, Result};
 use crate::groups;
 use crate::info::{self, Hints};
 use crate::requests;
 use crate::text;
 
 /// Gives the caller a new communicator; MPI_COMM_NULL if this process is not in it.
-pub(crate) unsafe fn give(made: Option<Made>, inherited: Inherited, to: *mut Comm) -> Result {
+pub(crate) fn give(made: Option<Made>, inherited: Inherited, to: Out<Comm>) -> Result {
     let handle = match made {
         Some(made) => publish(made, inherited)?.handle,
         None => COMM_NULL,
     };
-    // SAFETY: the caller's pointer.
-    unsafe { *to = handle };
+    to.put(handle);
     Ok(())
 }
 
 /// The parts of a duplicate beside its groups. If a function of the program's fails there is no duplicate, and the caller gets
 /// MPI_COMM_NULL in its place.
-unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: *mut Comm) -> Result<Inherited> {
+unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: Out<Comm>) -> Result<Inherited> {
     // SAFETY: the program's functions for its attributes.
     let attributes = unsafe { comm.attributes.copies(comm.handle) };
-    let attributes = attributes.inspect_err(|_| {
-        // SAFETY: the caller's pointer.
-        unsafe { *newcomm = COMM_NULL };
-    })?;
+    let attributes = attributes.inspect_err(|_| newcomm.put(COMM_NULL))?;
     Ok(Inherited {
         attributes,
         topology: comm.topology.clone(),
@@ -42,63 +40,60 @@ unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: *mut Comm) -> Resul
     })
 }
 
-unsafe fn duplicate(comm: Comm, hints: Option<Hints>, newcomm: *mut Comm) -> Result {
-    let comm = get(comm)?;
-    not_null(newcomm, "newcomm")?;
-    // SAFETY: the program's functions, and the caller's pointer.
-    unsafe {
-        let inherited = copied(&comm, hints.unwrap_or_else(|| comm.hints()), newcomm)?;
-        give(Some(communicator::dup(&comm)?), inherited, newcomm)
-    }
+unsafe fn duplicate(comm: &Communicator, hints: Hints, newcomm: Out<Comm>) -> Result {
+    // SAFETY: the program's functions for its attributes.
+    let inherited = unsafe { copied(comm, hints, newcomm)? };
+    give(Some(communicator::dup(comm)?), inherited, newcomm)
 }
 
-pub unsafe fn comm_dup(comm: Comm, newcomm: *mut Comm) -> Result {
-    // SAFETY: the caller's pointer.
-    unsafe { duplicate(comm, None, newcomm) }
+pub unsafe fn comm_dup(comm: Arc<Communicator>, newcomm: Out<Comm>) -> Result {
+    // SAFETY: the program's functions for its attributes, here and below.
+    unsafe { duplicate(&comm, comm.hints(), newcomm) }
 }
 
-pub unsafe fn comm_dup_with_info(comm: Comm, info: Info, newcomm: *mut Comm) -> Result {
-    let hints = info::optional(info)?;
-    // SAFETY: the caller's pointer.
-    unsafe { duplicate(comm, Some(hints), newcomm) }
+pub unsafe fn comm_dup_with_info(
+    comm: Arc<Communicator>,
+    info: Info,
+    newcomm: Out<Comm>,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { duplicate(&comm, info::optional(info)?, newcomm) }
 }
 
 /// Begins to duplicate.
 unsafe fn duplicating(
-    comm: Comm,
-    hints: Option<Hints>,
-    newcomm: *mut Comm,
-    request: *mut Request,
+    comm: Arc<Communicator>,
+    hints: Hints,
+    newcomm: Out<Comm>,
+    request: Out<Request>,
 ) -> Result {
-    let found = get(comm)?;
-    not_null(newcomm, "newcomm")?;
-    not_null(request, "request")?;
-    let hints = hints.unwrap_or_else(|| found.hints());
-    // SAFETY: the program's functions for its attributes, and the caller's pointer.
-    let inherited = unsafe { copied(&found, hints, newcomm)? };
-    let (handle, operation) = communicator::begin_dup(found, inherited)?;
-    // SAFETY: the caller's pointers.
-    unsafe {
-        *newcomm = handle;
-        *request = requests::of_operation(operation, comm)?;
-    }
+    // SAFETY: as above.
+    let inherited = unsafe { copied(&comm, hints, newcomm)? };
+    let of = comm.handle;
+    let (handle, operation) = communicator::begin_dup(comm, inherited)?;
+    newcomm.put(handle);
+    request.put(requests::of_operation(operation, of)?);
     Ok(())
 }
 
-pub unsafe fn comm_idup(comm: Comm, newcomm: *mut Comm, request: *mut Request) -> Result {
-    // SAFETY: the caller's pointers.
-    unsafe { duplicating(comm, None, newcomm, request) }
+pub unsafe fn comm_idup(
+    comm: Arc<Communicator>,
+    newcomm: Out<Comm>,
+    request: Out<Request>,
+) -> Result {
+    let hints = comm.hints();
+    // SAFETY: as above.
+    unsafe { duplicating(comm, hints, newcomm, request) }
 }
 
 pub unsafe fn comm_idup_with_info(
-    comm: Comm,
+    comm: Arc<Communicator>,
     info: Info,
-    newcomm: *mut Comm,
-    request: *mut Request,
+    newcomm: Out<Comm>,
+    request: Out<Request>,
 ) -> Result {
-    let hints = info::optional(info)?;
-    // SAFETY: the caller's pointers.
-    unsafe { duplicating(comm, Some(hints), newcomm, request) }
+    // SAFETY: as above.
+    unsafe { duplicating(comm, info::optional(info)?, newcomm, request) }
 }
 
 /// The colour of a process: MPI_UNDEFINED is none.
@@ -113,13 +108,15 @@ fn colour_of(color: c_int) -> Result<Option<c_int>> {
     }
 }
 
-pub unsafe fn comm_split(comm: Comm, color: c_int, key: c_int, newcomm: *mut Comm) -> Result {
-    let comm = get(comm)?;
+pub unsafe fn comm_split(
+    comm: Arc<Communicator>,
+    color: c_int,
+    key: c_int,
+    newcomm: Out<Comm>,
+) -> Result {
     let colour = colour_of(color)?;
-    not_null(newcomm, "newcomm")?;
     let made = communicator::split(&comm, colour, key)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, Inherited::of(&comm), newcomm) }
+    give(made, Inherited::of(&comm), newcomm)
 }
 
 /// The number of this process' host: those with one number share memory.
@@ -166,15 +163,13 @@ fn kind_colour(comm: &Communicator, split_type: c_int, hints: &Hints) -> Result<
 }
 
 pub unsafe fn comm_split_type(
-    comm: Comm,
+    comm: Arc<Communicator>,
     split_type: c_int,
     key: c_int,
     info: Info,
-    newcomm: *mut Comm,
+    newcomm: Out<Comm>,
 ) -> Result {
-    let comm = get(comm)?;
     let hints = info::optional(info)?;
-    not_null(newcomm, "newcomm")?;
     let colour = kind_colour(&comm, split_type, &hints)?;
     let made = communicator::split(&comm, colour, key)?;
     if made.is_some()
@@ -183,35 +178,26 @@ pub unsafe fn comm_split_type(
     {
         object.hints().set_text(c"mpi_hw_resource_type", NODE);
     }
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, Inherited::of(&comm), newcomm) }
+    give(made, Inherited::of(&comm), newcomm)
 }
 
-pub unsafe fn comm_create(comm: Comm, group: Group, newcomm: *mut Comm) -> Result {
-    let comm = get(comm)?;
-    let members = groups::get(group)?;
-    not_null(newcomm, "newcomm")?;
+pub unsafe fn comm_create(comm: Arc<Communicator>, members: Members, newcomm: Out<Comm>) -> Result {
     let made = communicator::create(&comm, &members)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, Inherited::of(&comm), newcomm) }
+    give(made, Inherited::of(&comm), newcomm)
 }
 
 pub unsafe fn comm_create_group(
-    comm: Comm,
-    group: Group,
+    comm: Arc<Communicator>,
+    members: Members,
     tag: c_int,
-    newcomm: *mut Comm,
+    newcomm: Out<Comm>,
 ) -> Result {
-    let comm = get(comm)?;
-    let members = groups::get(group)?;
     super::send::check_tag(tag)?;
-    not_null(newcomm, "newcomm")?;
     if comm.remote.is_some() {
         return Err(no_intra());
     }
     let made = communicator::create_group(&comm, &members, tag)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, Inherited::of(&comm), newcomm) }
+    give(made, Inherited::of(&comm), newcomm)
 }
 
 pub unsafe fn comm_create_from_group(
@@ -223,7 +209,8 @@ pub unsafe fn comm_create_from_group(
 ) -> Result {
     let make = || {
         let members = groups::get(group)?;
-        not_null(newcomm, "newcomm")?;
+        // SAFETY: the caller's place.
+        let newcomm = unsafe { Out::at(newcomm, "newcomm")? };
         let hints = info::optional(info)?;
         let slot = HandlerSlot::with(errhandler, Of::Comm)?;
         // SAFETY: the caller's text.
@@ -233,8 +220,7 @@ pub unsafe fn comm_create_from_group(
             hints,
             ..Inherited::handled_by(slot)
         };
-        // SAFETY: the caller's pointer.
-        unsafe { give(made, inherited, newcomm) }
+        give(made, inherited, newcomm)
     };
     make().map_err(|error: Error| error.on(Object::Unmade(errhandler)))
 }

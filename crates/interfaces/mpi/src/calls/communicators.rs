@@ -1,36 +1,29 @@
 //! Communicators: what they are, what is said of them, and their end.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::internal_messages::agree_on_outcome;
-use crate::communicator::{self, get, route};
-use crate::error::{Error, Result, not_null};
+use crate::communicator::{self, Communicator, Route, get};
+use crate::error::{Error, Result};
 use crate::groups;
 use crate::info::{self, Hints};
 use crate::text;
 
-pub unsafe fn comm_rank(comm: Comm, rank: *mut c_int) -> Result {
-    let route = route(comm)?;
-    not_null(rank, "rank")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *rank = route.rank() };
+pub fn comm_rank(route: &Route, rank: Out<c_int>) -> Result {
+    rank.put(route.rank());
     Ok(())
 }
 
-pub unsafe fn comm_size(comm: Comm, size: *mut c_int) -> Result {
-    let route = route(comm)?;
-    not_null(size, "size")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *size = route.size() };
+pub fn comm_size(route: &Route, size: Out<c_int>) -> Result {
+    size.put(route.size());
     Ok(())
 }
 
-pub unsafe fn comm_test_inter(comm: Comm, flag: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(flag, "flag")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(comm.remote.is_some()) };
+pub fn comm_test_inter(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
+    flag.put(c_int::from(comm.remote.is_some()));
     Ok(())
 }
 
@@ -45,73 +38,60 @@ pub(crate) fn no_intra() -> Error {
     Error::new(ERR_COMM, text)
 }
 
-pub unsafe fn comm_remote_size(comm: Comm, size: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(size, "size")?;
+pub fn comm_remote_size(comm: Arc<Communicator>, size: Out<c_int>) -> Result {
     let remote = comm.remote.as_ref().ok_or_else(no_inter)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *size = remote.members.len() as c_int };
+    size.put(remote.members.len() as c_int);
     Ok(())
 }
 
-pub unsafe fn comm_remote_group(comm: Comm, group: *mut Group) -> Result {
-    let comm = get(comm)?;
-    not_null(group, "group")?;
+pub fn comm_remote_group(comm: Arc<Communicator>, group: Out<Group>) -> Result {
     let remote = comm.remote.as_ref().ok_or_else(no_inter)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *group = groups::make(remote.members.clone())? };
+    group.put(groups::make(remote.members.clone())?);
     Ok(())
 }
 
-pub unsafe fn comm_group(comm: Comm, group: *mut Group) -> Result {
-    let comm = get(comm)?;
-    not_null(group, "group")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *group = groups::make(comm.local.clone())? };
+pub fn comm_group(comm: Arc<Communicator>, group: Out<Group>) -> Result {
+    group.put(groups::make(comm.local.clone())?);
     Ok(())
 }
 
-pub unsafe fn comm_compare(comm1: Comm, comm2: Comm, result: *mut c_int) -> Result {
-    let (first, second) = (get(comm1)?, get(comm2)?);
-    not_null(result, "result")?;
+pub fn comm_compare(
+    first: Arc<Communicator>,
+    second: Arc<Communicator>,
+    result: Out<c_int>,
+) -> Result {
+    let is_same = first.handle == second.handle;
     let local = groups::compare(&first.local, &second.local);
     let found = match (&first.remote, &second.remote) {
-        _ if comm1 == comm2 => IDENT,
+        _ if is_same => IDENT,
         (None, None) => local,
         // The sides are compared one by one; the less alike decides. The values are in that order.
         (Some(one), Some(other)) => local.max(groups::compare(&one.members, &other.members)),
         _ => UNEQUAL,
     };
     let found = match found {
-        IDENT if comm1 != comm2 => CONGRUENT,
+        IDENT if !is_same => CONGRUENT,
         found => found,
     };
-    // SAFETY: the caller's pointer.
-    unsafe { *result = found };
+    result.put(found);
     Ok(())
 }
 
-pub unsafe fn comm_set_name(comm: Comm, comm_name: *const c_char) -> Result {
-    let comm = get(comm)?;
-    not_null(comm_name, "comm_name")?;
-    // SAFETY: the caller's text.
-    let name = unsafe { std::ffi::CStr::from_ptr(comm_name) };
+pub fn comm_set_name(comm: Arc<Communicator>, comm_name: &CStr) -> Result {
     // A name that is too long is cut.
     let most = MAX_OBJECT_NAME as usize - 1;
-    let bytes: Vec<u8> = name.to_bytes().iter().copied().take(most).collect();
+    let bytes: Vec<u8> = comm_name.to_bytes().iter().copied().take(most).collect();
     comm.set_name(std::ffi::CString::new(bytes).unwrap_or_default());
     Ok(())
 }
 
-pub unsafe fn comm_get_name(comm: Comm, comm_name: *mut c_char, resultlen: *mut c_int) -> Result {
+pub unsafe fn comm_get_name(comm: Comm, comm_name: Out<c_char>, resultlen: Out<c_int>) -> Result {
     let name = match comm {
         COMM_NULL => c"MPI_COMM_NULL".to_owned(),
         _ => get(comm)?.name(),
     };
-    not_null(comm_name, "comm_name")?;
-    not_null(resultlen, "resultlen")?;
     // SAFETY: the caller has room for the longest name.
-    unsafe { *resultlen = text::give(name.to_bytes(), comm_name, MAX_OBJECT_NAME) };
+    resultlen.put(unsafe { text::give(name.to_bytes(), comm_name, MAX_OBJECT_NAME) });
     Ok(())
 }
 
@@ -123,28 +103,22 @@ const HINTS: [&CStr; 4] = [
     c"mpi_assert_no_any_tag",
 ];
 
-pub unsafe fn comm_set_info(comm: Comm, info: Info) -> Result {
-    let comm = get(comm)?;
+pub fn comm_set_info(comm: Arc<Communicator>, info: Info) -> Result {
     comm.set_hints(&info::hints(info)?);
     Ok(())
 }
 
-pub unsafe fn comm_get_info(comm: Comm, info_used: *mut Info) -> Result {
-    let comm = get(comm)?;
-    not_null(info_used, "info_used")?;
+pub fn comm_get_info(comm: Arc<Communicator>, info_used: Out<Info>) -> Result {
     let mut hints = Hints::default();
     hints.set_text(c"mpi_memory_alloc_kinds", "system,mpi");
     hints.merge(&comm.hints().among(&HINTS));
-    // SAFETY: the caller's pointer.
-    unsafe { *info_used = info::make(hints)? };
+    info_used.put(info::make(hints)?);
     Ok(())
 }
 
 /// Deletes a communicator's attributes, then itself.
-unsafe fn free(comm: *mut Comm, waits: bool) -> Result {
-    not_null(comm, "comm")?;
-    // SAFETY: the caller's pointer.
-    let handle = unsafe { *comm };
+unsafe fn free(comm: Out<Comm>, waits: bool) -> Result {
+    let handle = comm.get();
     let found = get(handle)?;
     if matches!(handle, COMM_WORLD | COMM_SELF) {
         let name = found.name();
@@ -158,17 +132,16 @@ unsafe fn free(comm: *mut Comm, waits: bool) -> Result {
         false => deleted?,
     }
     communicator::remove(handle)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *comm = COMM_NULL };
+    comm.put(COMM_NULL);
     Ok(())
 }
 
-pub unsafe fn comm_free(comm: *mut Comm) -> Result {
-    // SAFETY: the caller's pointer.
+pub unsafe fn comm_free(comm: Out<Comm>) -> Result {
+    // SAFETY: the program's functions for its attributes.
     unsafe { free(comm, false) }
 }
 
-pub unsafe fn comm_disconnect(comm: *mut Comm) -> Result {
-    // SAFETY: the caller's pointer.
+pub unsafe fn comm_disconnect(comm: Out<Comm>) -> Result {
+    // SAFETY: as above.
     unsafe { free(comm, true) }
 }

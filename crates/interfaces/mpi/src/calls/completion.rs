@@ -7,7 +7,7 @@ use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::communicator::status_of;
-use crate::error::{Error, Object, Result, checked, not_null};
+use crate::error::{Error, Object, Result, checked};
 use crate::progress;
 use crate::requests::{self, COMPLETE, FoundRequest, State, find};
 
@@ -116,14 +116,11 @@ pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
     Ok((status, result))
 }
 
-pub unsafe fn wait(request: *mut Request, status: *mut Status) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointers.
-    unsafe {
-        let (found, result) = wait_for(&mut *request)?;
-        found.store(status);
-        result
-    }
+pub unsafe fn wait(request: &mut Request, status: *mut Status) -> Result {
+    let (found, result) = wait_for(request)?;
+    // SAFETY: the caller's pointer.
+    unsafe { found.store(status) };
+    result
 }
 
 /// How many plain requests are handed to the engine at a time.

@@ -3,13 +3,15 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Read;
 use std::os::fd::FromRawFd;
+use std::sync::Arc;
 
 use regatta_sys as rg;
 
 use super::communicator_making::give;
 use super::processes::check_root;
 use crate::abi::*;
-use crate::communicator::{self, Inherited, LeaderExchange, get, internal_messages};
+use crate::arguments::Out;
+use crate::communicator::{self, Communicator, Inherited, LeaderExchange, get, internal_messages};
 use crate::error::{Error, Result, checked, not_null};
 use crate::info::{self, Hints};
 use crate::ports;
@@ -29,10 +31,9 @@ unsafe fn service_of<'a>(name: *const c_char) -> Result<&'a CStr> {
     unsafe { text::given(name, "service_name", MAX_PORT_NAME, ERR_SERVICE) }
 }
 
-pub unsafe fn open_port(info: Info, port_name: *mut c_char) -> Result {
+pub unsafe fn open_port(info: Info, port_name: Out<c_char>) -> Result {
     process::require()?;
     info::optional(info)?;
-    not_null(port_name, "port_name")?;
     let name = ports::open()?;
     // SAFETY: the caller has room for the longest name.
     unsafe { text::give(name.as_bytes(), port_name, MAX_PORT_NAME) };
@@ -70,10 +71,9 @@ unsafe fn connected(
     port_name: *const c_char,
     info: Info,
     root: c_int,
-    comm: Comm,
+    comm: Arc<Communicator>,
     newcomm: *mut Comm,
 ) -> Result {
-    let comm = get(comm)?;
     check_root(&comm, root)?;
     let given = not_null(newcomm, "newcomm");
     let made = communicator::connect(&comm, root, given, || {
@@ -84,15 +84,16 @@ unsafe fn connected(
         let check = || comm.check_intact();
         LeaderExchange::agree(&comm, |words| ask(port, &hints, words, &check))
     })?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
+    // SAFETY: the caller's place, which is there: all processes have agreed on it.
+    let newcomm = unsafe { Out::at(newcomm, "newcomm")? };
+    give(Some(made), Inherited::of(&comm), newcomm)
 }
 
 pub unsafe fn comm_accept(
     port_name: *const c_char,
     info: Info,
     root: c_int,
-    comm: Comm,
+    comm: Arc<Communicator>,
     newcomm: *mut Comm,
 ) -> Result {
     let accept = |port: &CStr, _: &Hints, words: &[c_int], check: &dyn Fn() -> Result| {
@@ -106,7 +107,7 @@ pub unsafe fn comm_connect(
     port_name: *const c_char,
     info: Info,
     root: c_int,
-    comm: Comm,
+    comm: Arc<Communicator>,
     newcomm: *mut Comm,
 ) -> Result {
     let connect = |port: &CStr, hints: &Hints, words: &[c_int], check: &dyn Fn() -> Result| {
@@ -141,11 +142,10 @@ pub unsafe fn unpublish_name(
 pub unsafe fn lookup_name(
     service_name: *const c_char,
     info: Info,
-    port_name: *mut c_char,
+    port_name: Out<c_char>,
 ) -> Result {
     process::require()?;
     info::optional(info)?;
-    not_null(port_name, "port_name")?;
     // SAFETY: the caller's text.
     let found = ports::lookup(unsafe { service_of(service_name)? })?;
     // SAFETY: the caller has room for the longest name.
@@ -205,13 +205,11 @@ fn is_task(tid: c_int, pid: c_int) -> bool {
     tasks.iter().any(|task| task.tid == tid && task.pid == pid)
 }
 
-pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
+pub unsafe fn comm_join(fd: c_int, intercomm: Out<Comm>) -> Result {
     let own = get(COMM_SELF)?;
-    not_null(intercomm, "intercomm")?;
     let [tid, pid] = introduce(fd)?;
     if !is_task(tid, pid) {
-        // SAFETY: the caller's pointer.
-        unsafe { *intercomm = COMM_NULL };
+        intercomm.put(COMM_NULL);
         return Ok(());
     }
     let made = communicator::connect(&own, 0, Ok(()), || {
@@ -219,6 +217,5 @@ pub unsafe fn comm_join(fd: c_int, intercomm: *mut Comm) -> Result {
         internal_messages::receive(internal_messages::CHANNEL, tid, ports::JOIN)?;
         Ok(LeaderExchange::fresh(vec![tid]))
     })?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made), Inherited::of(&own), intercomm) }
+    give(Some(made), Inherited::of(&own), intercomm)
 }

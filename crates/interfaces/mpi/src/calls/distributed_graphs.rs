@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::communicators::no_intra;
 use super::grids::{array, fill};
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, get, internal_messages, publish};
-use crate::error::{Error, Result, not_null};
+use crate::arguments::Out;
+use crate::communicator::{self, Communicator, Inherited, internal_messages, publish};
+use crate::error::{Error, Result};
 use crate::info;
 use crate::topology::{Distributed, Topology};
 
@@ -59,20 +60,19 @@ unsafe fn ranks_of<'a>(
     }
 }
 
-unsafe fn give(comm: &Communicator, edges: Distributed, info: Info, to: *mut Comm) -> Result {
+fn give(comm: &Communicator, edges: Distributed, info: Info, to: Out<Comm>) -> Result {
     let inherited = Inherited {
         topology: Some(Topology::Distributed(Arc::new(edges))),
         hints: info::optional(info)?,
         ..Inherited::of(comm)
     };
     let made = publish(communicator::dup(comm)?, inherited)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *to = made.handle };
+    to.put(made.handle);
     Ok(())
 }
 
 pub unsafe fn dist_graph_create_adjacent(
-    comm_old: Comm,
+    comm: Arc<Communicator>,
     indegree: c_int,
     sources: *const c_int,
     sourceweights: *const c_int,
@@ -81,10 +81,8 @@ pub unsafe fn dist_graph_create_adjacent(
     destweights: *const c_int,
     info: Info,
     _reorder: c_int,
-    comm_dist_graph: *mut Comm,
+    comm_dist_graph: Out<Comm>,
 ) -> Result {
-    let comm = get(comm_old)?;
-    not_null(comm_dist_graph, "comm_dist_graph")?;
     if comm.remote.is_some() {
         return Err(no_intra());
     }
@@ -101,12 +99,11 @@ pub unsafe fn dist_graph_create_adjacent(
             weighted: !is_unweighted(sourceweights) && !is_unweighted(destweights),
         }
     };
-    // SAFETY: the caller's pointer.
-    unsafe { give(&comm, edges, info, comm_dist_graph) }
+    give(&comm, edges, info, comm_dist_graph)
 }
 
 pub unsafe fn dist_graph_create(
-    comm_old: Comm,
+    comm: Arc<Communicator>,
     n: c_int,
     sources: *const c_int,
     degrees: *const c_int,
@@ -114,10 +111,8 @@ pub unsafe fn dist_graph_create(
     weights: *const c_int,
     info: Info,
     _reorder: c_int,
-    comm_dist_graph: *mut Comm,
+    comm_dist_graph: Out<Comm>,
 ) -> Result {
-    let comm = get(comm_old)?;
-    not_null(comm_dist_graph, "comm_dist_graph")?;
     if comm.remote.is_some() {
         return Err(no_intra());
     }
@@ -157,8 +152,7 @@ pub unsafe fn dist_graph_create(
             }
         }
     }
-    // SAFETY: the caller's pointer.
-    unsafe { give(&comm, edges, info, comm_dist_graph) }
+    give(&comm, edges, info, comm_dist_graph)
 }
 
 /// This process' edges.
@@ -173,27 +167,20 @@ fn edges_of(comm: &Communicator) -> Result<&Arc<Distributed>> {
 }
 
 pub unsafe fn dist_graph_neighbors_count(
-    comm: Comm,
-    indegree: *mut c_int,
-    outdegree: *mut c_int,
-    weighted: *mut c_int,
+    comm: Arc<Communicator>,
+    indegree: Out<c_int>,
+    outdegree: Out<c_int>,
+    weighted: Out<c_int>,
 ) -> Result {
-    let comm = get(comm)?;
     let edges = edges_of(&comm)?;
-    not_null(indegree, "indegree")?;
-    not_null(outdegree, "outdegree")?;
-    not_null(weighted, "weighted")?;
-    // SAFETY: the caller's pointers.
-    unsafe {
-        *indegree = edges.sources.len() as c_int;
-        *outdegree = edges.destinations.len() as c_int;
-        *weighted = c_int::from(edges.weighted);
-    }
+    indegree.put(edges.sources.len() as c_int);
+    outdegree.put(edges.destinations.len() as c_int);
+    weighted.put(c_int::from(edges.weighted));
     Ok(())
 }
 
 pub unsafe fn dist_graph_neighbors(
-    comm: Comm,
+    comm: Arc<Communicator>,
     maxindegree: c_int,
     sources: *mut c_int,
     sourceweights: *mut c_int,
@@ -201,7 +188,6 @@ pub unsafe fn dist_graph_neighbors(
     destinations: *mut c_int,
     destweights: *mut c_int,
 ) -> Result {
-    let comm = get(comm)?;
     let edges = edges_of(&comm)?;
     // SAFETY: the caller's arrays have so many elements.
     unsafe {

@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 use regatta_sys as rg;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator;
-use crate::error::{Result, fatal_line, not_null};
+use crate::error::{Result, fatal_line};
 use crate::info::{self, Hints};
 use crate::process::{self, Stage};
 use crate::text;
@@ -24,32 +25,26 @@ pub unsafe fn init_thread(
     _argc: *mut c_int,
     _argv: *mut *mut *mut c_char,
     required: c_int,
-    provided: *mut c_int,
+    provided: Out<c_int>,
 ) -> Result {
-    not_null(provided, "provided")?;
     // The lowest level that has all that is asked for; there is none beyond MPI_THREAD_MULTIPLE.
     let levels = [THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED];
     let level = levels.into_iter().find(|&level| required <= level);
     let level = level.unwrap_or(THREAD_MULTIPLE);
     process::initialize(level)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *provided = level };
+    provided.put(level);
     Ok(())
 }
 
-pub unsafe fn query_thread(provided: *mut c_int) -> Result {
+pub fn query_thread(provided: Out<c_int>) -> Result {
     process::require()?;
-    not_null(provided, "provided")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *provided = process::thread_level() };
+    provided.put(process::thread_level());
     Ok(())
 }
 
-pub unsafe fn is_thread_main(flag: *mut c_int) -> Result {
+pub fn is_thread_main(flag: Out<c_int>) -> Result {
     process::require()?;
-    not_null(flag, "flag")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(process::is_main_thread()) };
+    flag.put(c_int::from(process::is_main_thread()));
     Ok(())
 }
 
@@ -57,17 +52,13 @@ pub unsafe fn finalize() -> Result {
     process::finalize()
 }
 
-pub unsafe fn initialized(flag: *mut c_int) -> Result {
-    not_null(flag, "flag")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(process::stage() != Stage::Before) };
+pub fn initialized(flag: Out<c_int>) -> Result {
+    flag.put(c_int::from(process::stage() != Stage::Before));
     Ok(())
 }
 
-pub unsafe fn finalized(flag: *mut c_int) -> Result {
-    not_null(flag, "flag")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(process::stage() == Stage::After) };
+pub fn finalized(flag: Out<c_int>) -> Result {
+    flag.put(c_int::from(process::stage() == Stage::After));
     Ok(())
 }
 
@@ -91,37 +82,31 @@ pub unsafe fn abort(comm: Comm, errorcode: c_int) -> Result {
     fatal_line(&line[..MAX_ABORT_LINE_BYTES - left], errorcode)
 }
 
-pub unsafe fn get_version(version: *mut c_int, subversion: *mut c_int) -> Result {
-    not_null(version, "version")?;
-    not_null(subversion, "subversion")?;
-    // SAFETY: the caller's pointers.
-    unsafe { (*version, *subversion) = (VERSION, SUBVERSION) };
+pub fn get_version(version: Out<c_int>, subversion: Out<c_int>) -> Result {
+    version.put(VERSION);
+    subversion.put(SUBVERSION);
     Ok(())
 }
 
-pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -> Result {
-    not_null(version, "version")?;
-    not_null(resultlen, "resultlen")?;
+pub unsafe fn get_library_version(version: Out<c_char>, resultlen: Out<c_int>) -> Result {
     // SAFETY: the engine's text ends, and stays for ever.
     let engine = unsafe { CStr::from_ptr(rg::rg_version()) }.to_string_lossy();
     let engine = engine.strip_prefix("regatta ").unwrap_or(&engine);
     let text = format!("Regatta {engine}, MPI {VERSION}.{SUBVERSION}");
-    // SAFETY: the caller has room for the longest version.
-    unsafe { *resultlen = text::give(text.as_bytes(), version, MAX_LIBRARY_VERSION_STRING) };
+    // SAFETY: the caller has room for the longest text.
+    resultlen.put(unsafe { text::give(text.as_bytes(), version, MAX_LIBRARY_VERSION_STRING) });
     Ok(())
 }
 
-pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Result {
+pub unsafe fn get_processor_name(name: Out<c_char>, resultlen: Out<c_int>) -> Result {
     process::require()?;
-    not_null(name, "name")?;
-    not_null(resultlen, "resultlen")?;
     let mut host = [0; MAX_PROCESSOR_NAME as usize];
     // SAFETY: it writes no more than the array has, and its last byte stays 0.
     unsafe { libc::gethostname(host.as_mut_ptr(), host.len() - 1) };
     // SAFETY: an array with an end.
     let host = unsafe { CStr::from_ptr(host.as_ptr()) };
-    // SAFETY: the caller has room for the longest name.
-    unsafe { *resultlen = text::give(host.to_bytes(), name, MAX_PROCESSOR_NAME) };
+    // SAFETY: the caller has room for the longest text.
+    resultlen.put(unsafe { text::give(host.to_bytes(), name, MAX_PROCESSOR_NAME) });
     Ok(())
 }
 
@@ -150,12 +135,10 @@ pub unsafe fn pcontrol(_level: c_int) -> Result {
     Ok(())
 }
 
-pub unsafe fn get_hw_resource_info(hw_info: *mut Info) -> Result {
+pub fn get_hw_resource_info(hw_info: Out<Info>) -> Result {
     process::require()?;
-    not_null(hw_info, "hw_info")?;
     let mut hints = Hints::default();
     hints.set_text(c"mpi_shared_memory", "true");
-    // SAFETY: the caller's pointer.
-    unsafe { *hw_info = info::make(hints)? };
+    hw_info.put(info::make(hints)?);
     Ok(())
 }

@@ -1,20 +1,18 @@
 //! Error handlers, and those of communicators and sessions.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use crate::abi::*;
-use crate::communicator;
+use crate::arguments::Out;
+use crate::communicator::Communicator;
 use crate::errhandler::{self, Function, Of};
-use crate::error::{Error, Object, Result, codes, not_null};
+use crate::error::{Error, Object, Result, codes};
 use crate::session;
 
-pub unsafe fn errhandler_free(errhandler: *mut Errhandler) -> Result {
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        errhandler::release(*errhandler)?;
-        *errhandler = ERRHANDLER_NULL;
-    }
+pub unsafe fn errhandler_free(errhandler: Out<Errhandler>) -> Result {
+    errhandler::release(errhandler.get())?;
+    errhandler.put(ERRHANDLER_NULL);
     Ok(())
 }
 
@@ -32,59 +30,50 @@ pub(crate) fn not_none(given: bool, name: &str) -> Result {
     }
 }
 
-pub unsafe fn comm_create_errhandler(
+pub fn comm_create_errhandler(
     comm_errhandler_fn: Comm_errhandler_function,
-    errhandler: *mut Errhandler,
+    errhandler: Out<Errhandler>,
 ) -> Result {
     not_none(comm_errhandler_fn.is_some(), "comm_errhandler_fn")?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = errhandler::make(Function::Comm(comm_errhandler_fn))? };
+    errhandler.put(errhandler::make(Function::Comm(comm_errhandler_fn))?);
     Ok(())
 }
 
-pub unsafe fn comm_set_errhandler(comm: Comm, errhandler: Errhandler) -> Result {
-    communicator::get(comm)?
-        .errhandler
-        .set(errhandler, Of::Comm)
+pub fn comm_set_errhandler(comm: Arc<Communicator>, errhandler: Errhandler) -> Result {
+    comm.errhandler.set(errhandler, Of::Comm)
 }
 
-pub unsafe fn comm_get_errhandler(comm: Comm, errhandler: *mut Errhandler) -> Result {
-    let comm = communicator::get(comm)?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = comm.errhandler.give() };
+pub fn comm_get_errhandler(comm: Arc<Communicator>, errhandler: Out<Errhandler>) -> Result {
+    errhandler.put(comm.errhandler.give());
     Ok(())
 }
 
-pub unsafe fn comm_call_errhandler(comm: Comm, errorcode: c_int) -> Result {
-    let found = communicator::get(comm)?;
+pub fn comm_call_errhandler(comm: Arc<Communicator>, errorcode: c_int) -> Result {
     let text = raised(errorcode)?;
-    errhandler::call(&found.errhandler, Object::Comm(comm), errorcode, &text);
+    errhandler::call(
+        &comm.errhandler,
+        Object::Comm(comm.handle),
+        errorcode,
+        &text,
+    );
     Ok(())
 }
 
-pub unsafe fn session_create_errhandler(
+pub fn session_create_errhandler(
     session_errhandler_fn: Session_errhandler_function,
-    errhandler: *mut Errhandler,
+    errhandler: Out<Errhandler>,
 ) -> Result {
     not_none(session_errhandler_fn.is_some(), "session_errhandler_fn")?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = errhandler::make(Function::Session(session_errhandler_fn))? };
+    errhandler.put(errhandler::make(Function::Session(session_errhandler_fn))?);
     Ok(())
 }
 
-pub unsafe fn session_set_errhandler(session: Session, errhandler: Errhandler) -> Result {
-    let found = session::get(session)?;
+pub fn session_set_errhandler(found: Arc<session::Object>, errhandler: Errhandler) -> Result {
     found.errhandler.set(errhandler, Of::Session)
 }
 
-pub unsafe fn session_get_errhandler(session: Session, errhandler: *mut Errhandler) -> Result {
-    let found = session::get(session)?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = found.errhandler.give() };
+pub fn session_get_errhandler(found: Arc<session::Object>, errhandler: Out<Errhandler>) -> Result {
+    errhandler.put(found.errhandler.give());
     Ok(())
 }
 

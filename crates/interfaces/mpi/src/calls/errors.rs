@@ -3,40 +3,33 @@
 use std::ffi::{c_char, c_int};
 
 use crate::abi::*;
-use crate::error::{Result, codes, last, not_null};
+use crate::arguments::Out;
+use crate::error::{Result, codes, last};
 use crate::text;
 
-pub unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Result {
-    not_null(errorclass, "errorclass")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errorclass = codes::class(errorcode)? };
+pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Result {
+    errorclass.put(codes::class(errorcode)?);
     Ok(())
 }
 
-pub unsafe fn error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) -> Result {
-    not_null(string, "string")?;
-    not_null(resultlen, "resultlen")?;
+pub unsafe fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>) -> Result {
     // A code that the program has added has the program's text.
     let text = match last(errorcode) {
         Some(text) if errorcode <= ERR_LASTCODE => text.into_bytes(),
         _ => codes::text(errorcode)?.into_bytes(),
     };
     // SAFETY: the caller has room for the longest text.
-    unsafe { *resultlen = text::give(&text, string, MAX_ERROR_STRING) };
+    resultlen.put(unsafe { text::give(&text, string, MAX_ERROR_STRING) });
     Ok(())
 }
 
-pub unsafe fn add_error_class(errorclass: *mut c_int) -> Result {
-    not_null(errorclass, "errorclass")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errorclass = codes::add_class() };
+pub fn add_error_class(errorclass: Out<c_int>) -> Result {
+    errorclass.put(codes::add_class());
     Ok(())
 }
 
-pub unsafe fn add_error_code(errorclass: c_int, errorcode: *mut c_int) -> Result {
-    not_null(errorcode, "errorcode")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errorcode = codes::add_code(errorclass)? };
+pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Result {
+    errorcode.put(codes::add_code(errorclass)?);
     Ok(())
 }
 

@@ -8,9 +8,10 @@ use super::completion::wait_for;
 use super::receive::{irecv, wanted_tag};
 use super::send::{check_tag, isend};
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::{Route, route};
 use crate::datatype::{self, Block, Staging};
-use crate::error::{Result, checked, not_null};
+use crate::error::{Result, checked};
 use crate::progress;
 use crate::requests::{self, Pair, dissolve};
 
@@ -60,7 +61,7 @@ pub unsafe fn sendrecv(
             source,
             recvtag,
             comm,
-            &mut request,
+            (&mut request).into(),
         )?;
         let (found, result) = wait_for(&mut request)?;
         found.store(status);
@@ -102,9 +103,8 @@ pub unsafe fn isendrecv(
     source: c_int,
     recvtag: c_int,
     comm: Comm,
-    request: *mut Request,
+    request: Out<Request>,
 ) -> Result {
-    not_null(request, "request")?;
     // All of both halves is checked before one is begun.
     route(comm)?.destination(dest)?;
     check_tag(sendtag)?;
@@ -124,8 +124,7 @@ pub unsafe fn isendrecv(
         isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &mut send)?;
     }
     let pair = Pair::new([dissolve(send)?, dissolve(receive)?], None);
-    // SAFETY: the caller's pointer.
-    unsafe { *request = requests::of_operation(Box::new(pair), comm)? };
+    request.put(requests::of_operation(Box::new(pair), comm)?);
     Ok(())
 }
 
@@ -152,7 +151,7 @@ pub unsafe fn sendrecv_replace(
             source,
             recvtag,
             comm,
-            &mut request,
+            (&mut request).into(),
         )?;
         let (found, result) = wait_for(&mut request)?;
         found.store(status);
@@ -169,9 +168,8 @@ pub unsafe fn isendrecv_replace(
     source: c_int,
     recvtag: c_int,
     comm: Comm,
-    request: *mut Request,
+    request: Out<Request>,
 ) -> Result {
-    not_null(request, "request")?;
     route(comm)?.destination(dest)?;
     check_tag(sendtag)?;
     // SAFETY: the caller's buffer, whose bytes are copied here.
@@ -195,7 +193,6 @@ pub unsafe fn isendrecv_replace(
     }
     let after = Box::new(move || drop(copy));
     let pair = Pair::new([dissolve(send)?, dissolve(receive)?], Some(after));
-    // SAFETY: the caller's pointer.
-    unsafe { *request = requests::of_operation(Box::new(pair), comm)? };
+    request.put(requests::of_operation(Box::new(pair), comm)?);
     Ok(())
 }

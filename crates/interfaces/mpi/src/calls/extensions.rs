@@ -1,60 +1,54 @@
 //! Going on after processes have failed: calls beyond the standard (MPIX_).
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use regatta_sys as rg;
 
 use super::communicator_making::give;
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, get};
-use crate::error::{Error, Result, checked, not_null};
+use crate::arguments::Out;
+use crate::communicator::{self, Communicator, Inherited};
+use crate::error::{Error, Result, checked};
 use crate::groups;
 use crate::progress;
 use crate::requests::{self, Single};
 
-pub unsafe fn comm_shrink(comm: Comm, newcomm: *mut Comm) -> Result {
-    let comm = get(comm)?;
-    not_null(newcomm, "newcomm")?;
+pub fn comm_shrink(comm: Arc<Communicator>, newcomm: Out<Comm>) -> Result {
     let made = communicator::shrink(&comm)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made), Inherited::of(&comm), newcomm) }
+    give(Some(made), Inherited::of(&comm), newcomm)
 }
 
-pub unsafe fn comm_revoke(comm: Comm) -> Result {
+pub fn comm_revoke(comm: Arc<Communicator>) -> Result {
     // SAFETY: it takes a group by value.
-    checked(unsafe { rg::rg_group_revoke(get(comm)?.group) })
+    checked(unsafe { rg::rg_group_revoke(comm.group) })
 }
 
-pub unsafe fn comm_is_revoked(comm: Comm, flag: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(flag, "flag")?;
+pub unsafe fn comm_is_revoked(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
     // SAFETY: it takes a group by value.
     let revoked = unsafe { rg::rg_group_is_revoked(comm.group) };
     checked(revoked)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = revoked };
+    flag.put(revoked);
     Ok(())
 }
 
-pub unsafe fn comm_agree(comm: Comm, flag: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(flag, "flag")?;
+pub unsafe fn comm_agree(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
     let mut request = rg::REQUEST_NULL;
     // SAFETY: the caller's flag stays until the request is complete.
-    checked(unsafe { rg::rg_iagree(flag, comm.group, &mut request) })?;
+    checked(unsafe { rg::rg_iagree(flag.address(), comm.group, &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))
 }
 
-pub unsafe fn comm_iagree(comm: Comm, flag: *mut c_int, request: *mut Request) -> Result {
-    let found = get(comm)?;
-    not_null(flag, "flag")?;
-    not_null(request, "request")?;
+pub unsafe fn comm_iagree(
+    comm: Arc<Communicator>,
+    flag: Out<c_int>,
+    request: Out<Request>,
+) -> Result {
     let mut begun = rg::REQUEST_NULL;
     // SAFETY: the caller's flag stays until the request is complete.
-    checked(unsafe { rg::rg_iagree(flag, found.group, &mut begun) })?;
-    let operation = Box::new(Single::new(begun, comm));
-    // SAFETY: the caller's pointer.
-    unsafe { *request = requests::of_operation(operation, comm)? };
+    checked(unsafe { rg::rg_iagree(flag.address(), comm.group, &mut begun) })?;
+    let operation = Box::new(Single::new(begun, comm.handle));
+    request.put(requests::of_operation(operation, comm.handle)?);
     Ok(())
 }
 
@@ -96,35 +90,30 @@ fn acknowledge(comm: &Communicator, most: usize) -> Result {
     Ok(())
 }
 
-pub unsafe fn comm_get_failed(comm: Comm, failedgrp: *mut Group) -> Result {
-    let comm = get(comm)?;
-    not_null(failedgrp, "failedgrp")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *failedgrp = groups::make(failed(&comm)?.into())? };
+pub fn comm_get_failed(comm: Arc<Communicator>, failedgrp: Out<Group>) -> Result {
+    failedgrp.put(groups::make(failed(&comm)?.into())?);
     Ok(())
 }
 
-pub unsafe fn comm_ack_failed(comm: Comm, num_to_ack: c_int, num_acked: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(num_acked, "num_acked")?;
+pub fn comm_ack_failed(
+    comm: Arc<Communicator>,
+    num_to_ack: c_int,
+    num_acked: Out<c_int>,
+) -> Result {
     let most = usize::try_from(num_to_ack).map_err(|_| {
         let text = format!("num_to_ack is {num_to_ack}; it is 0 or more");
         Error::new(ERR_ARG, text)
     })?;
     acknowledge(&comm, most)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *num_acked = comm.acknowledged().len() as c_int };
+    num_acked.put(comm.acknowledged().len() as c_int);
     Ok(())
 }
 
-pub unsafe fn comm_failure_ack(comm: Comm) -> Result {
-    acknowledge(&*get(comm)?, usize::MAX)
+pub fn comm_failure_ack(comm: Arc<Communicator>) -> Result {
+    acknowledge(&comm, usize::MAX)
 }
 
-pub unsafe fn comm_failure_get_acked(comm: Comm, failedgrp: *mut Group) -> Result {
-    let comm = get(comm)?;
-    not_null(failedgrp, "failedgrp")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *failedgrp = groups::make(comm.acknowledged())? };
+pub fn comm_failure_get_acked(comm: Arc<Communicator>, failedgrp: Out<Group>) -> Result {
+    failedgrp.put(groups::make(comm.acknowledged())?);
     Ok(())
 }

@@ -1,11 +1,15 @@
-//! The common part of calls that access files.
+//! Accesses to files: at the process' own pointer, at an offset that the call gives, or at the pointer that all processes have
+//! in common; by one process or by all; at once, for a request, or in two calls.
 
 use std::ffi::c_void;
+use std::mem::discriminant;
+use std::sync::Arc;
 
 use crate::abi::*;
-use crate::error::{Error, Result, not_null};
+use crate::arguments::Out;
+use crate::error::{Error, Result};
 use crate::files::access::{Direction, Position, access, decline};
-use crate::files::{Memory, Split, get};
+use crate::files::{Memory, Open, Split};
 use crate::requests::{self, Single};
 
 /// An offset that a call gives.
@@ -19,68 +23,56 @@ pub(crate) fn check_offset(offset: i64) -> Result {
     }
 }
 
-/// Accesses a file.
-///
-/// # Safety
-/// The memory and the status may be accessed.
-pub(crate) unsafe fn now(
-    fh: File,
-    direction: Direction,
-    position: Position,
-    all: bool,
-    memory: Memory,
-    status: *mut Status,
-) -> Result {
-    let file = get(fh)?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let done = access(&file, direction, position, all, memory)?;
-        done.store(status);
+/// Where an access of one process begins. An offset of a collective one is checked where all processes hear of it.
+fn alone(position: Position) -> Result<Position> {
+    if let Position::At(offset) = position {
+        check_offset(offset)?;
     }
+    Ok(position)
+}
+
+type Access<'a> = (&'a Open, Direction, Memory);
+
+/// Accesses a file.
+unsafe fn now((file, direction, memory): Access, position: Position, to: *mut Status) -> Result {
+    // SAFETY: the caller's memory and status, here and below.
+    unsafe { access(file, direction, alone(position)?, false, memory)?.store(to) };
+    Ok(())
+}
+
+/// Accesses a file collectively.
+unsafe fn all((file, direction, memory): Access, position: Position, to: *mut Status) -> Result {
+    // SAFETY: as above.
+    unsafe { access(file, direction, position, true, memory)?.store(to) };
     Ok(())
 }
 
 /// Accesses a file, for a request that is complete.
-///
-/// # Safety
-/// The memory and the request may be accessed.
-pub(crate) unsafe fn later(
-    fh: File,
-    direction: Direction,
+unsafe fn later(
+    (file, direction, memory): Access,
     position: Position,
-    memory: Memory,
-    request: *mut Request,
+    request: Out<Request>,
 ) -> Result {
-    let file = get(fh)?;
-    not_null(request, "request")?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let done = access(&file, direction, position, false, memory)?;
-        *request = requests::of_operation(Box::new(Single::complete(done)), COMM_SELF)?;
-    }
+    // SAFETY: as above.
+    let done = unsafe { access(file, direction, alone(position)?, false, memory)? };
+    request.put(requests::of_operation(
+        Box::new(Single::complete(done)),
+        COMM_SELF,
+    )?);
     Ok(())
 }
 
-/// Accesses a file collectively; another call, with this name, ends that.
-///
-/// # Safety
-/// The memory may be accessed.
-pub(crate) unsafe fn begin(
-    fh: File,
-    direction: Direction,
-    position: Position,
-    memory: Memory,
-    end: &'static str,
-) -> Result {
-    let file = get(fh)?;
+/// Accesses a file collectively; another call ends that, and has the status.
+unsafe fn begin((file, direction, memory): Access, position: Position) -> Result {
     if let Err(error) = file.check_no_split() {
-        decline(&file, direction, position);
+        decline(file, direction, position);
         return Err(error);
     }
-    // SAFETY: the caller's promise.
-    let status = unsafe { access(&file, direction, position, true, memory)? };
+    // SAFETY: as above.
+    let status = unsafe { access(file, direction, position, true, memory)? };
     file.state().split = Some(Split {
-        end,
+        direction,
+        position,
         buffer: memory.buffer as usize,
         status,
     });
@@ -88,34 +80,79 @@ pub(crate) unsafe fn begin(
 }
 
 /// Ends a collective access.
-///
-/// # Safety
-/// The status may be written.
-pub(crate) unsafe fn end(
-    fh: File,
-    call: &'static str,
-    buffer: *const c_void,
-    status: *mut Status,
+unsafe fn end(
+    (file, direction, buffer): (&Open, Direction, *const c_void),
+    position: Position,
+    to: *mut Status,
 ) -> Result {
-    let file = get(fh)?;
     let mut state = file.state();
-    let wrong = |text: String| Err(Error::new(ERR_IO, text));
-    match &state.split {
-        None => return wrong("no access has begun that this call could end".to_owned()),
-        Some(split) if split.end != call => {
-            return wrong(format!(
-                "the access that has begun is ended by {}",
-                split.end
-            ));
-        }
-        Some(split) if split.buffer != buffer as usize => {
-            return wrong("the buffer is not that of the access that has begun".to_owned());
-        }
-        Some(split) => {
-            // SAFETY: the caller's promise.
-            unsafe { split.status.store(status) };
-        }
+    let Some(split) = &state.split else {
+        let text = "no access has begun that this call could end";
+        return Err(Error::new(ERR_IO, text));
+    };
+    if split.direction != direction || discriminant(&split.position) != discriminant(&position) {
+        let text = format!("the access that has begun is ended by {}", split.end());
+        return Err(Error::new(ERR_IO, text));
     }
+    if split.buffer != buffer as usize {
+        let text = "the buffer is not that of the access that has begun";
+        return Err(Error::new(ERR_IO, text));
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { split.status.store(to) };
     state.split = None;
     Ok(())
+}
+
+/// The calls, a read and a write in each line: what they give beside the elements, the form of the access, and where it begins.
+macro_rules! accesses {
+    ($(pub unsafe fn $read:ident, $write:ident($($result:ident: $kind:ty)?) $(at $offset:ident)?
+        = $form:ident($position:expr);)*) => {
+        $(
+            accesses! { @call $read, Read, *mut c_void, ($($offset)?), ($($result: $kind)?), $form, $position }
+            accesses! { @call $write, Write, *const c_void, ($($offset)?), ($($result: $kind)?), $form, $position }
+        )*
+    };
+    (@call $name:ident, $direction:ident, $buffer:ty, ($($offset:ident)?), ($($result:ident: $kind:ty)?), end, $position:expr) => {
+        pub unsafe fn $name(file: Arc<Open>, buf: $buffer, $($result: $kind)?) -> Result {
+            // SAFETY: the caller's pointer.
+            unsafe { end((&file, Direction::$direction, buf as *const c_void), $position, $($result)?) }
+        }
+    };
+    (@call $name:ident, $direction:ident, $buffer:ty, ($($offset:ident)?), ($($result:ident: $kind:ty)?), $form:ident, $position:expr) => {
+        pub unsafe fn $name(
+            file: Arc<Open>,
+            $($offset: i64,)?
+            buf: $buffer,
+            count: i64,
+            datatype: Datatype,
+            $($result: $kind)?
+        ) -> Result {
+            let memory = Memory::new(buf as *mut c_void, count, datatype);
+            // SAFETY: the caller's elements and pointer.
+            unsafe { $form((&file, Direction::$direction, memory), $position $(, $result)?) }
+        }
+    };
+}
+
+accesses! {
+    pub unsafe fn file_read, file_write(status: *mut Status) = now(Position::Own);
+    pub unsafe fn file_read_all, file_write_all(status: *mut Status) = all(Position::Own);
+    pub unsafe fn file_iread, file_iwrite(request: Out<Request>) = later(Position::Own);
+    pub unsafe fn file_iread_all, file_iwrite_all(request: Out<Request>) = later(Position::Own);
+    pub unsafe fn file_read_all_begin, file_write_all_begin() = begin(Position::Own);
+    pub unsafe fn file_read_all_end, file_write_all_end(status: *mut Status) = end(Position::Own);
+
+    pub unsafe fn file_read_at, file_write_at(status: *mut Status) at offset = now(Position::At(offset));
+    pub unsafe fn file_read_at_all, file_write_at_all(status: *mut Status) at offset = all(Position::At(offset));
+    pub unsafe fn file_iread_at, file_iwrite_at(request: Out<Request>) at offset = later(Position::At(offset));
+    pub unsafe fn file_iread_at_all, file_iwrite_at_all(request: Out<Request>) at offset = later(Position::At(offset));
+    pub unsafe fn file_read_at_all_begin, file_write_at_all_begin() at offset = begin(Position::At(offset));
+    pub unsafe fn file_read_at_all_end, file_write_at_all_end(status: *mut Status) = end(Position::At(0));
+
+    pub unsafe fn file_read_shared, file_write_shared(status: *mut Status) = now(Position::Shared);
+    pub unsafe fn file_iread_shared, file_iwrite_shared(request: Out<Request>) = later(Position::Shared);
+    pub unsafe fn file_read_ordered, file_write_ordered(status: *mut Status) = all(Position::Shared);
+    pub unsafe fn file_read_ordered_begin, file_write_ordered_begin() = begin(Position::Shared);
+    pub unsafe fn file_read_ordered_end, file_write_ordered_end(status: *mut Status) = end(Position::Shared);
 }

@@ -5,17 +5,16 @@ use std::ffi::c_int;
 use super::errhandlers::{not_none, raised};
 use super::files::with_errhandler;
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::errhandler::{self, Function, Of};
-use crate::error::{Object, Result, not_null};
+use crate::error::{Object, Result};
 
-pub unsafe fn file_create_errhandler(
+pub fn file_create_errhandler(
     file_errhandler_fn: File_errhandler_function,
-    errhandler: *mut Errhandler,
+    errhandler: Out<Errhandler>,
 ) -> Result {
     not_none(file_errhandler_fn.is_some(), "file_errhandler_fn")?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = errhandler::make(Function::File(file_errhandler_fn))? };
+    errhandler.put(errhandler::make(Function::File(file_errhandler_fn))?);
     Ok(())
 }
 
@@ -23,11 +22,9 @@ pub unsafe fn file_set_errhandler(file: File, errhandler: Errhandler) -> Result 
     with_errhandler(file, |place| place.set(errhandler, Of::File))
 }
 
-pub unsafe fn file_get_errhandler(file: File, errhandler: *mut Errhandler) -> Result {
-    not_null(errhandler, "errhandler")?;
+pub fn file_get_errhandler(file: File, errhandler: Out<Errhandler>) -> Result {
     let given = with_errhandler(file, |place| Ok(place.give()))?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = given };
+    errhandler.put(given);
     Ok(())
 }
 

@@ -4,11 +4,13 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::arguments::Out;
+use crate::communicator::internal_messages::{Failed, allgather, class_of};
 use crate::datatype::{self, Type};
-use crate::error::{Error, Object, Result, not_null};
-use crate::files::representation;
+use crate::error::{Error, Object, Result};
+use crate::files::two_phase::{number, words};
 use crate::files::view::View;
-use crate::files::{Open, get};
+use crate::files::{Open, representation};
 use crate::info;
 use crate::text;
 
@@ -30,14 +32,13 @@ pub unsafe fn register_datarep(
 }
 
 pub unsafe fn file_set_view(
-    fh: File,
+    file: Arc<Open>,
     disp: i64,
     etype: Datatype,
     filetype: Datatype,
     datarep: *const c_char,
     info: Info,
 ) -> Result {
-    let file = get(fh)?;
     let given = (|| {
         let hints = info::optional(info)?;
         // SAFETY: the caller's text.
@@ -50,7 +51,7 @@ pub unsafe fn file_set_view(
     })();
     // The pointer of all is set back when nobody accesses the file through the old view any more.
     let (view, hints) = file.agree(given)?;
-    file.set_shared(0)?;
+    file.shared.set(&file, 0)?;
     let mut state = file.state();
     state.view = Arc::new(view);
     state.position = 0;
@@ -84,45 +85,32 @@ fn given(of: &Arc<Type>) -> Result<Datatype> {
 }
 
 pub unsafe fn file_get_view(
-    fh: File,
-    disp: *mut i64,
-    etype: *mut Datatype,
-    filetype: *mut Datatype,
-    datarep: *mut c_char,
+    file: Arc<Open>,
+    disp: Out<i64>,
+    etype: Out<Datatype>,
+    filetype: Out<Datatype>,
+    datarep: Out<c_char>,
 ) -> Result {
-    let file = get(fh)?;
-    not_null(disp, "disp")?;
-    not_null(etype, "etype")?;
-    not_null(filetype, "filetype")?;
-    not_null(datarep, "datarep")?;
     let view = file.view();
     // SAFETY: the caller's pointers; there is room for the longest name.
     unsafe {
-        *disp = view.displacement;
-        *etype = given(&view.etype)?;
-        *filetype = given(&view.filetype)?;
+        disp.put(view.displacement);
+        etype.put(given(&view.etype)?);
+        filetype.put(given(&view.filetype)?);
         text::give(view.representation.name(), datarep, MAX_DATAREP_STRING);
     }
     Ok(())
 }
 
-pub unsafe fn file_get_type_extent(fh: File, datatype: Datatype, extent: *mut i64) -> Result {
-    let file = get(fh)?;
-    let of = datatype::get(datatype)?;
-    not_null(extent, "extent")?;
-    let found = file.view().representation.map(&of)?.bounds.extent();
-    // SAFETY: the caller's pointer.
-    unsafe { *extent = found };
+pub fn file_get_type_extent(file: Arc<Open>, of: Arc<Type>, extent: Out<i64>) -> Result {
+    extent.put(file.view().representation.map(&of)?.bounds.extent());
     Ok(())
 }
 
-pub unsafe fn file_get_byte_offset(fh: File, offset: i64, disp: *mut i64) -> Result {
-    let file = get(fh)?;
+pub fn file_get_byte_offset(file: Arc<Open>, offset: i64, disp: Out<i64>) -> Result {
     super::file_access::check_offset(offset)?;
     file.check_not_sequential()?;
-    not_null(disp, "disp")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *disp = file.view().byte_of(offset)? };
+    disp.put(file.view().byte_of(offset)?);
     Ok(())
 }
 
@@ -146,8 +134,7 @@ fn sought(file: &Open, offset: i64, whence: c_int, current: i64) -> Result<i64> 
         })
 }
 
-pub unsafe fn file_seek(fh: File, offset: i64, whence: c_int) -> Result {
-    let file = get(fh)?;
+pub fn file_seek(file: Arc<Open>, offset: i64, whence: c_int) -> Result {
     file.check_not_sequential()?;
     let current = file.state().position;
     let to = sought(&file, offset, whence, current)?;
@@ -155,31 +142,35 @@ pub unsafe fn file_seek(fh: File, offset: i64, whence: c_int) -> Result {
     Ok(())
 }
 
-pub unsafe fn file_get_position(fh: File, offset: *mut i64) -> Result {
-    let file = get(fh)?;
+pub fn file_get_position(file: Arc<Open>, offset: Out<i64>) -> Result {
     file.check_not_sequential()?;
-    not_null(offset, "offset")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *offset = file.state().position };
+    offset.put(file.state().position);
     Ok(())
 }
 
-pub unsafe fn file_seek_shared(fh: File, offset: i64, whence: c_int) -> Result {
-    let file = get(fh)?;
+pub fn file_seek_shared(file: Arc<Open>, offset: i64, whence: c_int) -> Result {
     file.check_not_sequential()?;
-    file.check_same(offset, "the offset")?;
-    file.check_same(i64::from(whence), "whence")?;
     let current = file.shared.get();
     let to = current.and_then(|current| sought(&file, offset, whence, current));
-    // All have read the pointer before it moves.
-    let to = file.agree(to)?;
-    file.set_shared(to)
+    // All have read the pointer before it moves, to where the first of them has found.
+    let ([low, high], class) = (words(offset), class_of(&to));
+    let [first, second] = words(*to.as_ref().unwrap_or(&0));
+    let own = [low, high, whence, class, first, second];
+    let all = allgather(file.comm.hidden, own)?;
+    if all.iter().any(|it| it[..3] != own[..3]) {
+        let text = format!(
+            "the offset is {offset} and whence {whence} here, and others on other processes"
+        );
+        return Err(Error::new(ERR_NOT_SAME, text));
+    }
+    to?;
+    match Failed::first(all.iter().map(|it| it[3])) {
+        Some(failed) => Err(failed.error("nothing is changed")),
+        None => file.shared.set(&file, number([all[0][4], all[0][5]])),
+    }
 }
 
-pub unsafe fn file_get_position_shared(fh: File, offset: *mut i64) -> Result {
-    let file = get(fh)?;
-    not_null(offset, "offset")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *offset = file.shared.get()? };
+pub fn file_get_position_shared(file: Arc<Open>, offset: Out<i64>) -> Result {
+    offset.put(file.shared.get()?);
     Ok(())
 }

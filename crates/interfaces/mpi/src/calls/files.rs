@@ -1,12 +1,14 @@
 //! Opening, closing and deleting files; their sizes and what else they are.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator;
 use crate::error::{Error, Object, Result, not_null};
-use crate::files::{self, get, opening};
+use crate::files::{self, Open, get, opening};
 use crate::groups;
 use crate::info;
 use crate::process;
@@ -88,55 +90,40 @@ fn check_size(size: i64) -> Result {
     }
 }
 
-pub unsafe fn file_set_size(fh: File, size: i64) -> Result {
-    let file = get(fh)?;
+pub fn file_set_size(file: Arc<Open>, size: i64) -> Result {
     file.check_writable()?;
     file.check_same(size, "the size")?;
     check_size(size)?;
     file.by_first("setting the size", |posix| posix.set_size(size))
 }
 
-pub unsafe fn file_preallocate(fh: File, size: i64) -> Result {
-    let file = get(fh)?;
+pub fn file_preallocate(file: Arc<Open>, size: i64) -> Result {
     file.check_writable()?;
     file.check_same(size, "the size")?;
     check_size(size)?;
     file.by_first("preallocation", |posix| posix.preallocate(size))
 }
 
-pub unsafe fn file_get_size(fh: File, size: *mut i64) -> Result {
-    let file = get(fh)?;
-    not_null(size, "size")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *size = file.checked(file.posix.size(), "the query")? };
+pub fn file_get_size(file: Arc<Open>, size: Out<i64>) -> Result {
+    size.put(file.checked(file.posix.size(), "the query")?);
     Ok(())
 }
 
-pub unsafe fn file_sync(fh: File) -> Result {
-    let file = get(fh)?;
-    let synced = file.checked(file.posix.sync(), "synchronization");
-    file.barrier()?;
-    synced
+pub fn file_sync(file: Arc<Open>) -> Result {
+    file.checked(file.posix.sync(), "synchronization")
 }
 
-pub unsafe fn file_get_amode(fh: File, amode: *mut c_int) -> Result {
-    let file = get(fh)?;
-    not_null(amode, "amode")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *amode = file.amode };
+pub fn file_get_amode(file: Arc<Open>, amode: Out<c_int>) -> Result {
+    amode.put(file.amode);
     Ok(())
 }
 
-pub unsafe fn file_get_group(fh: File, group: *mut Group) -> Result {
-    let file = get(fh)?;
-    not_null(group, "group")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *group = groups::make(file.members.clone())? };
+pub fn file_get_group(file: Arc<Open>, group: Out<Group>) -> Result {
+    group.put(groups::make(file.members.clone())?);
     Ok(())
 }
 
-pub unsafe fn file_set_info(fh: File, info: Info) -> Result {
-    let file = get(fh)?;
+pub fn file_set_info(file: Arc<Open>, info: Info) -> Result {
     let hints = info::hints(info)?;
     file.state().hints.merge(&hints);
     Ok(())
@@ -161,29 +148,22 @@ const HINTS: [&CStr; 15] = [
     c"striping_unit",
 ];
 
-pub unsafe fn file_get_info(fh: File, info_used: *mut Info) -> Result {
-    let file = get(fh)?;
-    not_null(info_used, "info_used")?;
+pub fn file_get_info(file: Arc<Open>, info_used: Out<Info>) -> Result {
     let hints = file.state().hints.among(&HINTS);
-    // SAFETY: the caller's pointer.
-    unsafe { *info_used = info::make(hints)? };
+    info_used.put(info::make(hints)?);
     Ok(())
 }
 
-pub unsafe fn file_set_atomicity(fh: File, flag: c_int) -> Result {
-    let file = get(fh)?;
+pub fn file_set_atomicity(file: Arc<Open>, flag: c_int) -> Result {
     let atomic = flag != 0;
     file.check_same(i64::from(atomic), "flag")?;
     file.atomic.store(atomic, Ordering::Release);
     file.barrier()
 }
 
-pub unsafe fn file_get_atomicity(fh: File, flag: *mut c_int) -> Result {
-    let file = get(fh)?;
-    not_null(flag, "flag")?;
+pub fn file_get_atomicity(file: Arc<Open>, flag: Out<c_int>) -> Result {
     let atomic = file.atomic.load(Ordering::Acquire);
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(atomic) };
+    flag.put(c_int::from(atomic));
     Ok(())
 }
 

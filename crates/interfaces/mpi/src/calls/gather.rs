@@ -48,5 +48,13 @@ forms! {
             even(sendbuf, sendcount, sendtype),
             listed(recvbuf, recvcounts, displs, recvtype),
             root,
+        ),
+        first quick::gatherv(
+            sendbuf,
+            (sendcount, sendtype),
+            recvbuf,
+            (recvcounts, displs, recvtype),
+            root,
+            comm,
         );
 }

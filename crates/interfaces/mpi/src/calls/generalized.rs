@@ -1,7 +1,6 @@
 //! Generalized requests, which the program completes.
 //!
-//! A call that waits for one sleeps in the engine. So each is a receive of an empty message in the hidden group of MPI_COMM_SELF, which
-//! MPI_Grequest_complete sends.
+//! A call that waits for one sleeps in the engine. So each is a request of the engine's that MPI_Grequest_complete completes ([`wake_up`]).
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -11,16 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::communicator::get;
-use crate::error::{Error, Result, checked, not_null};
-use crate::numbers::Numbers;
+use crate::arguments::Out;
+use crate::error::{Error, Result};
 use crate::progress;
 use crate::requests::{self, Operation, State};
+use crate::wake_up;
 
 /// The tags of those that are not complete, by their requests.
 static TAGS: Mutex<Option<HashMap<Request, Open>>> = Mutex::new(None);
-/// Tags in the hidden group of MPI_COMM_SELF: other messages of that group have higher ones.
-static NUMBERS: Numbers = Numbers::below(1 << 29);
 
 /// A request that the program has not completed.
 struct Open {
@@ -129,11 +126,9 @@ pub unsafe fn grequest_start(
     free_fn: Grequest_free_function,
     cancel_fn: Grequest_cancel_function,
     extra_state: *mut c_void,
-    request: *mut Request,
+    request: Out<Request>,
 ) -> Result {
-    let hidden = get(COMM_SELF)?.hidden;
-    not_null(request, "request")?;
-    let (tag, message) = sleep(hidden)?;
+    let (tag, message) = wake_up::sleep()?;
     let completed = Arc::new(AtomicBool::new(false));
     let made = Generalized {
         message: [message],
@@ -148,8 +143,7 @@ pub unsafe fn grequest_start(
     tags()
         .get_or_insert_default()
         .insert(made, Open { tag, completed });
-    // SAFETY: the caller's pointer.
-    unsafe { *request = made };
+    request.put(made);
     Ok(())
 }
 
@@ -160,32 +154,10 @@ pub unsafe fn grequest_complete(request: Request) -> Result {
         Error::new(ERR_REQUEST, text)
     })?;
     completed.store(true, Ordering::Release);
-    wake(tag)?;
+    wake_up::wake(tag)?;
     // If the request has been freed before, this is the moment to free what the program has for it.
     if !progress::is_idle() {
         progress::advance();
     }
-    Ok(())
-}
-
-/// The receive of an empty message in the hidden group of MPI_COMM_SELF, and its tag, by which [`wake`] completes it.
-pub(crate) fn sleep(hidden: rg::Group) -> Result<(c_int, rg::Request)> {
-    let taken = NUMBERS.take();
-    let taken = taken.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many requests"))?;
-    let (tag, mut message) = (taken as c_int, rg::REQUEST_NULL);
-    // SAFETY: the message is empty.
-    let code = unsafe { rg::rg_irecv(std::ptr::null_mut(), 0, 0, tag, hidden, &mut message) };
-    if code < 0 {
-        NUMBERS.give_back(taken);
-    }
-    checked(code).map(|()| (tag, message))
-}
-
-/// Completes that receive, once. Its tag may be another one's from now on.
-pub(crate) fn wake(tag: c_int) -> Result {
-    let hidden = get(COMM_SELF)?.hidden;
-    // SAFETY: the message is empty.
-    checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, 0, tag, hidden) })?;
-    NUMBERS.give_back(tag as u32);
     Ok(())
 }

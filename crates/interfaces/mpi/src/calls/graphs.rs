@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::communicators::no_intra;
 use super::grids::{array, check_rank, fill, with_topology};
 use crate::abi::*;
-use crate::communicator::{Communicator, get};
-use crate::error::{Error, Result, not_null};
+use crate::arguments::Out;
+use crate::communicator::Communicator;
+use crate::error::{Error, Result};
 use crate::topology::{Graph, Topology};
 
 /// The graph of a communicator.
@@ -58,61 +59,48 @@ unsafe fn described(
 }
 
 pub unsafe fn graph_create(
-    comm_old: Comm,
+    comm: Arc<Communicator>,
     nnodes: c_int,
     indx: *const c_int,
     edges: *const c_int,
     _reorder: c_int,
-    comm_graph: *mut Comm,
+    comm_graph: Out<Comm>,
 ) -> Result {
-    let comm = get(comm_old)?;
-    not_null(comm_graph, "comm_graph")?;
-    // SAFETY: the caller's arrays and pointer.
-    unsafe {
-        let graph = described(&comm, nnodes, indx, edges)?;
-        with_topology(&comm, nnodes, Topology::Graph(Arc::new(graph)), comm_graph)
-    }
+    // SAFETY: the caller's arrays.
+    let graph = unsafe { described(&comm, nnodes, indx, edges)? };
+    with_topology(&comm, nnodes, Topology::Graph(Arc::new(graph)), comm_graph)
 }
 
 pub unsafe fn graph_map(
-    comm: Comm,
+    comm: Arc<Communicator>,
     nnodes: c_int,
     indx: *const c_int,
     edges: *const c_int,
-    newrank: *mut c_int,
+    newrank: Out<c_int>,
 ) -> Result {
-    let comm = get(comm)?;
-    not_null(newrank, "newrank")?;
-    // SAFETY: the caller's arrays and pointer.
-    unsafe {
-        described(&comm, nnodes, indx, edges)?;
-        *newrank = if comm.rank < nnodes {
-            comm.rank
-        } else {
-            UNDEFINED
-        };
-    }
+    // SAFETY: the caller's arrays.
+    unsafe { described(&comm, nnodes, indx, edges)? };
+    newrank.put(match comm.rank < nnodes {
+        true => comm.rank,
+        false => UNDEFINED,
+    });
     Ok(())
 }
 
-pub unsafe fn graphdims_get(comm: Comm, nnodes: *mut c_int, nedges: *mut c_int) -> Result {
-    let comm = get(comm)?;
+pub fn graphdims_get(comm: Arc<Communicator>, nnodes: Out<c_int>, nedges: Out<c_int>) -> Result {
     let graph = graph_of(&comm)?;
-    not_null(nnodes, "nnodes")?;
-    not_null(nedges, "nedges")?;
-    // SAFETY: the caller's pointers.
-    unsafe { (*nnodes, *nedges) = (graph.ends.len() as c_int, graph.edges.len() as c_int) };
+    nnodes.put(graph.ends.len() as c_int);
+    nedges.put(graph.edges.len() as c_int);
     Ok(())
 }
 
 pub unsafe fn graph_get(
-    comm: Comm,
+    comm: Arc<Communicator>,
     maxindex: c_int,
     maxedges: c_int,
     indx: *mut c_int,
     edges: *mut c_int,
 ) -> Result {
-    let comm = get(comm)?;
     let graph = graph_of(&comm)?;
     // SAFETY: the caller's arrays have so many elements.
     unsafe {
@@ -121,34 +109,31 @@ pub unsafe fn graph_get(
     }
 }
 
-pub unsafe fn graph_neighbors_count(comm: Comm, rank: c_int, nneighbors: *mut c_int) -> Result {
-    let comm = get(comm)?;
+pub fn graph_neighbors_count(
+    comm: Arc<Communicator>,
+    rank: c_int,
+    nneighbors: Out<c_int>,
+) -> Result {
     let graph = graph_of(&comm)?;
     check_rank(&comm, rank)?;
-    not_null(nneighbors, "nneighbors")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *nneighbors = graph.neighbours(rank).len() as c_int };
+    nneighbors.put(graph.neighbours(rank).len() as c_int);
     Ok(())
 }
 
 pub unsafe fn graph_neighbors(
-    comm: Comm,
+    comm: Arc<Communicator>,
     rank: c_int,
     maxneighbors: c_int,
     neighbors: *mut c_int,
 ) -> Result {
-    let comm = get(comm)?;
     let graph = graph_of(&comm)?;
     check_rank(&comm, rank)?;
     // SAFETY: the caller's array has `maxneighbors` elements.
     unsafe { fill(neighbors, maxneighbors, graph.neighbours(rank), "neighbors") }
 }
 
-pub unsafe fn topo_test(comm: Comm, status: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(status, "status")?;
+pub fn topo_test(comm: Arc<Communicator>, status: Out<c_int>) -> Result {
     let kind = comm.topology.as_ref().map_or(UNDEFINED, Topology::kind);
-    // SAFETY: the caller's pointer.
-    unsafe { *status = kind };
+    status.put(kind);
     Ok(())
 }

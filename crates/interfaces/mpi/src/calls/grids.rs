@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::communicator_making::give;
 use super::communicators::no_intra;
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, get};
+use crate::arguments::Out;
+use crate::communicator::{self, Communicator, Inherited};
 use crate::error::{Error, Result, not_null};
 use crate::topology::{Grid, Topology, dims};
 
@@ -107,11 +108,11 @@ unsafe fn described(
 }
 
 /// Makes a communicator of the first processes, as many as the topology has.
-pub(crate) unsafe fn with_topology(
+pub(crate) fn with_topology(
     comm: &Communicator,
     size: c_int,
     topology: Topology,
-    to: *mut Comm,
+    to: Out<Comm>,
 ) -> Result {
     let colour = (comm.rank < size).then_some(0);
     let made = communicator::split(comm, colour, comm.rank)?;
@@ -119,70 +120,56 @@ pub(crate) unsafe fn with_topology(
         topology: Some(topology),
         ..Inherited::of(comm)
     };
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, inherited, to) }
+    give(made, inherited, to)
 }
 
 pub unsafe fn cart_create(
-    comm_old: Comm,
+    comm: Arc<Communicator>,
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
     _reorder: c_int,
-    comm_cart: *mut Comm,
+    comm_cart: Out<Comm>,
 ) -> Result {
-    let comm = get(comm_old)?;
-    not_null(comm_cart, "comm_cart")?;
-    // SAFETY: the caller's arrays and pointer.
-    unsafe {
-        *comm_cart = COMM_NULL;
-        let grid = described(&comm, ndims, dims, periods)?;
-        let size = grid.size().unwrap_or(0);
-        with_topology(&comm, size, Topology::Grid(Arc::new(grid)), comm_cart)
-    }
+    comm_cart.put(COMM_NULL);
+    // SAFETY: the caller's arrays.
+    let grid = unsafe { described(&comm, ndims, dims, periods)? };
+    let size = grid.size().unwrap_or(0);
+    with_topology(&comm, size, Topology::Grid(Arc::new(grid)), comm_cart)
 }
 
 pub unsafe fn cart_map(
-    comm: Comm,
+    comm: Arc<Communicator>,
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
-    newrank: *mut c_int,
+    newrank: Out<c_int>,
 ) -> Result {
-    let comm = get(comm)?;
-    not_null(newrank, "newrank")?;
-    // SAFETY: the caller's arrays and pointer.
-    unsafe {
-        let size = described(&comm, ndims, dims, periods)?.size().unwrap_or(0);
-        *newrank = if comm.rank < size {
-            comm.rank
-        } else {
-            UNDEFINED
-        };
-    }
+    // SAFETY: the caller's arrays.
+    let grid = unsafe { described(&comm, ndims, dims, periods)? };
+    newrank.put(match comm.rank < grid.size().unwrap_or(0) {
+        true => comm.rank,
+        false => UNDEFINED,
+    });
     Ok(())
 }
 
-pub unsafe fn cartdim_get(comm: Comm, ndims: *mut c_int) -> Result {
-    let comm = get(comm)?;
-    not_null(ndims, "ndims")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *ndims = grid_of(&comm)?.dims.len() as c_int };
+pub fn cartdim_get(comm: Arc<Communicator>, ndims: Out<c_int>) -> Result {
+    ndims.put(grid_of(&comm)?.dims.len() as c_int);
     Ok(())
 }
 
 pub unsafe fn cart_get(
-    comm: Comm,
+    comm: Arc<Communicator>,
     maxdims: c_int,
     dims: *mut c_int,
     periods: *mut c_int,
     coords: *mut c_int,
 ) -> Result {
-    let comm = get(comm)?;
     let grid = grid_of(&comm)?;
     check_room(maxdims, grid)?;
     let periodic: Vec<c_int> = grid.periodic.iter().map(|&it| c_int::from(it)).collect();
-    // SAFETY: the caller's arrays have `maxdims` elements.
+    // SAFETY: the caller's arrays have so many elements.
     unsafe {
         fill(dims, maxdims, &grid.dims, "dims")?;
         fill(periods, maxdims, &periodic, "periods")?;
@@ -202,10 +189,8 @@ fn check_room(maxdims: c_int, grid: &Grid) -> Result {
     }
 }
 
-pub unsafe fn cart_rank(comm: Comm, coords: *const c_int, rank: *mut c_int) -> Result {
-    let comm = get(comm)?;
+pub unsafe fn cart_rank(comm: Arc<Communicator>, coords: *const c_int, rank: Out<c_int>) -> Result {
     let grid = grid_of(&comm)?;
-    not_null(rank, "rank")?;
     // SAFETY: the caller's array has an element for each dimension.
     let coordinates = unsafe { array(coords, grid.dims.len() as c_int, "coords")? };
     let found = grid.rank(coordinates).map_err(|at| {
@@ -213,13 +198,16 @@ pub unsafe fn cart_rank(comm: Comm, coords: *const c_int, rank: *mut c_int) -> R
         let text = format!("coordinate {at} is {coordinate}; here it is 0 to {last}");
         Error::new(ERR_ARG, text)
     });
-    // SAFETY: the caller's pointer.
-    unsafe { *rank = found? };
+    rank.put(found?);
     Ok(())
 }
 
-pub unsafe fn cart_coords(comm: Comm, rank: c_int, maxdims: c_int, coords: *mut c_int) -> Result {
-    let comm = get(comm)?;
+pub unsafe fn cart_coords(
+    comm: Arc<Communicator>,
+    rank: c_int,
+    maxdims: c_int,
+    coords: *mut c_int,
+) -> Result {
     let grid = grid_of(&comm)?;
     check_rank(&comm, rank)?;
     check_room(maxdims, grid)?;
@@ -227,17 +215,14 @@ pub unsafe fn cart_coords(comm: Comm, rank: c_int, maxdims: c_int, coords: *mut 
     unsafe { fill(coords, maxdims, &grid.coordinates(rank), "coords") }
 }
 
-pub unsafe fn cart_shift(
-    comm: Comm,
+pub fn cart_shift(
+    comm: Arc<Communicator>,
     direction: c_int,
     disp: c_int,
-    rank_source: *mut c_int,
-    rank_dest: *mut c_int,
+    rank_source: Out<c_int>,
+    rank_dest: Out<c_int>,
 ) -> Result {
-    let comm = get(comm)?;
     let grid = grid_of(&comm)?;
-    not_null(rank_source, "rank_source")?;
-    not_null(rank_dest, "rank_dest")?;
     let dimension = usize::try_from(direction).ok();
     let Some(dimension) = dimension.filter(|&it| it < grid.dims.len()) else {
         let count = grid.dims.len();
@@ -245,18 +230,17 @@ pub unsafe fn cart_shift(
         return Err(Error::new(ERR_ARG, text));
     };
     let by = i64::from(disp);
-    // SAFETY: the caller's pointers.
-    unsafe {
-        *rank_source = grid.shifted(comm.rank, dimension, -by);
-        *rank_dest = grid.shifted(comm.rank, dimension, by);
-    }
+    rank_source.put(grid.shifted(comm.rank, dimension, -by));
+    rank_dest.put(grid.shifted(comm.rank, dimension, by));
     Ok(())
 }
 
-pub unsafe fn cart_sub(comm: Comm, remain_dims: *const c_int, newcomm: *mut Comm) -> Result {
-    let comm = get(comm)?;
+pub unsafe fn cart_sub(
+    comm: Arc<Communicator>,
+    remain_dims: *const c_int,
+    newcomm: Out<Comm>,
+) -> Result {
     let grid = grid_of(&comm)?;
-    not_null(newcomm, "newcomm")?;
     let count = grid.dims.len();
     // SAFETY: the caller's array has an element for each dimension.
     let remain = unsafe { array(remain_dims, count as c_int, "remain_dims")? };
@@ -278,8 +262,7 @@ pub unsafe fn cart_sub(comm: Comm, remain_dims: *const c_int, newcomm: *mut Comm
         topology: Some(Topology::Grid(Arc::new(part))),
         ..Inherited::of(&comm)
     };
-    // SAFETY: the caller's pointer.
-    unsafe { give(made, inherited, newcomm) }
+    give(made, inherited, newcomm)
 }
 
 pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Result {

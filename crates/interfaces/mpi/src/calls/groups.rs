@@ -3,9 +3,10 @@
 use std::ffi::c_int;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::Members;
 use crate::error::{Error, Result, not_null};
-use crate::groups::{self, get};
+use crate::groups;
 
 /// So many ranks that the caller gives.
 pub(crate) unsafe fn ranks_of<'a>(n: c_int, ranks: *const c_int) -> Result<&'a [c_int]> {
@@ -33,37 +34,28 @@ unsafe fn ranges_of<'a>(n: c_int, ranges: *const [c_int; 3]) -> Result<&'a [[c_i
 }
 
 /// Gives the caller a new group.
-unsafe fn give(members: Members, to: *mut Group) -> Result {
-    not_null(to, "newgroup")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *to = groups::make(members)? };
+fn give(members: Members, to: Out<Group>) -> Result {
+    to.put(groups::make(members)?);
     Ok(())
 }
 
-pub unsafe fn group_size(group: Group, size: *mut c_int) -> Result {
-    let members = get(group)?;
-    not_null(size, "size")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *size = members.len() as c_int };
+pub fn group_size(members: Members, size: Out<c_int>) -> Result {
+    size.put(members.len() as c_int);
     Ok(())
 }
 
-pub unsafe fn group_rank(group: Group, rank: *mut c_int) -> Result {
-    let members = get(group)?;
-    not_null(rank, "rank")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *rank = groups::own_rank(&members)? };
+pub fn group_rank(members: Members, rank: Out<c_int>) -> Result {
+    rank.put(groups::own_rank(&members)?);
     Ok(())
 }
 
 pub unsafe fn group_translate_ranks(
-    group1: Group,
+    first: Members,
     n: c_int,
     ranks1: *const c_int,
-    group2: Group,
+    second: Members,
     ranks2: *mut c_int,
 ) -> Result {
-    let (first, second) = (get(group1)?, get(group2)?);
     // SAFETY: the caller's array.
     let ranks = unsafe { ranks_of(n, ranks1)? };
     if ranks.is_empty() {
@@ -76,64 +68,49 @@ pub unsafe fn group_translate_ranks(
     Ok(())
 }
 
-pub unsafe fn group_compare(group1: Group, group2: Group, result: *mut c_int) -> Result {
-    let (first, second) = (get(group1)?, get(group2)?);
-    not_null(result, "result")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *result = groups::compare(&first, &second) };
+pub fn group_compare(first: Members, second: Members, result: Out<c_int>) -> Result {
+    result.put(groups::compare(&first, &second));
     Ok(())
 }
 
-pub unsafe fn group_union(group1: Group, group2: Group, newgroup: *mut Group) -> Result {
-    let (first, second) = (get(group1)?, get(group2)?);
-    // SAFETY: the caller's pointer.
-    unsafe { give(groups::union(&first, &second), newgroup) }
+pub fn group_union(first: Members, second: Members, newgroup: Out<Group>) -> Result {
+    give(groups::union(&first, &second), newgroup)
 }
 
-pub unsafe fn group_intersection(group1: Group, group2: Group, newgroup: *mut Group) -> Result {
-    let (first, second) = (get(group1)?, get(group2)?);
-    // SAFETY: the caller's pointer.
-    unsafe { give(groups::filtered(&first, &second, true), newgroup) }
+pub fn group_intersection(first: Members, second: Members, newgroup: Out<Group>) -> Result {
+    give(groups::filtered(&first, &second, true), newgroup)
 }
 
-pub unsafe fn group_difference(group1: Group, group2: Group, newgroup: *mut Group) -> Result {
-    let (first, second) = (get(group1)?, get(group2)?);
-    // SAFETY: the caller's pointer.
-    unsafe { give(groups::filtered(&first, &second, false), newgroup) }
+pub fn group_difference(first: Members, second: Members, newgroup: Out<Group>) -> Result {
+    give(groups::filtered(&first, &second, false), newgroup)
 }
 
 pub unsafe fn group_incl(
-    group: Group,
+    members: Members,
     n: c_int,
     ranks: *const c_int,
-    newgroup: *mut Group,
+    newgroup: Out<Group>,
 ) -> Result {
-    let members = get(group)?;
-    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe { give(groups::included(&members, ranks_of(n, ranks)?)?, newgroup) }
 }
 
 pub unsafe fn group_excl(
-    group: Group,
+    members: Members,
     n: c_int,
     ranks: *const c_int,
-    newgroup: *mut Group,
+    newgroup: Out<Group>,
 ) -> Result {
-    let members = get(group)?;
-    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe { give(groups::excluded(&members, ranks_of(n, ranks)?)?, newgroup) }
 }
 
 pub unsafe fn group_range_incl(
-    group: Group,
+    members: Members,
     n: c_int,
     ranges: *mut [c_int; 3],
-    newgroup: *mut Group,
+    newgroup: Out<Group>,
 ) -> Result {
-    let members = get(group)?;
-    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe {
         let ranks = groups::expand(ranges_of(n, ranges)?, members.len())?;
@@ -142,13 +119,11 @@ pub unsafe fn group_range_incl(
 }
 
 pub unsafe fn group_range_excl(
-    group: Group,
+    members: Members,
     n: c_int,
     ranges: *mut [c_int; 3],
-    newgroup: *mut Group,
+    newgroup: Out<Group>,
 ) -> Result {
-    let members = get(group)?;
-    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's array and pointer.
     unsafe {
         let ranks = groups::expand(ranges_of(n, ranges)?, members.len())?;
@@ -156,12 +131,8 @@ pub unsafe fn group_range_excl(
     }
 }
 
-pub unsafe fn group_free(group: *mut Group) -> Result {
-    not_null(group, "group")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        groups::remove(*group)?;
-        *group = GROUP_NULL;
-    }
+pub fn group_free(group: Out<Group>) -> Result {
+    groups::remove(group.get())?;
+    group.put(GROUP_NULL);
     Ok(())
 }

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::*;
-use crate::error::{Error, Result, not_null};
+use crate::arguments::Out;
+use crate::error::{Error, Result};
 use crate::info::{self, Hints};
 use crate::text;
 
@@ -20,15 +21,12 @@ unsafe fn key_of<'a>(key: *const c_char) -> Result<&'a CStr> {
     }
 }
 
-pub unsafe fn info_create(info: *mut Info) -> Result {
-    not_null(info, "info")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *info = info::make(Hints::default())? };
+pub fn info_create(info: Out<Info>) -> Result {
+    info.put(info::make(Hints::default())?);
     Ok(())
 }
 
-pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: *mut Info) -> Result {
-    not_null(info, "info")?;
+pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: Out<Info>) -> Result {
     let count = match argv.is_null() {
         true => 0,
         false => usize::try_from(argc).unwrap_or(0),
@@ -42,8 +40,7 @@ pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: *mut In
         // SAFETY: as above.
         info::of_arguments(texts.map(|text| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()))
     };
-    // SAFETY: the caller's pointer.
-    unsafe { *info = info::make(hints)? };
+    info.put(info::make(hints)?);
     Ok(())
 }
 
@@ -60,21 +57,15 @@ pub unsafe fn info_delete(info: Info, key: *const c_char) -> Result {
     }
 }
 
-pub unsafe fn info_dup(info: Info, newinfo: *mut Info) -> Result {
+pub fn info_dup(info: Info, newinfo: Out<Info>) -> Result {
     let hints = info::hints(info)?;
-    not_null(newinfo, "newinfo")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *newinfo = info::make(hints)? };
+    newinfo.put(info::make(hints)?);
     Ok(())
 }
 
-pub unsafe fn info_free(info: *mut Info) -> Result {
-    not_null(info, "info")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        info::remove(*info)?;
-        *info = INFO_NULL;
-    }
+pub unsafe fn info_free(info: Out<Info>) -> Result {
+    info::remove(info.get())?;
+    info.put(INFO_NULL);
     Ok(())
 }
 
@@ -82,102 +73,85 @@ pub unsafe fn info_get(
     info: Info,
     key: *const c_char,
     valuelen: c_int,
-    value: *mut c_char,
-    flag: *mut c_int,
+    value: Out<c_char>,
+    flag: Out<c_int>,
 ) -> Result {
-    let hints = info::hints(info)?;
-    // SAFETY: the caller's text.
-    let key = unsafe { key_of(key)? };
-    not_null(value, "value")?;
-    not_null(flag, "flag")?;
-    if valuelen < 0 {
-        let text = format!("valuelen is {valuelen}; it is 0 or more");
-        return Err(Error::new(ERR_ARG, text));
-    }
-    let found = hints.get(key);
-    // SAFETY: the caller's pointer, and room for `valuelen` bytes and an end.
-    unsafe {
-        *flag = c_int::from(found.is_some());
-        if let Some(found) = found {
-            text::give(found.to_bytes(), value, valuelen.saturating_add(1));
+    info::with_hints(info, |hints| {
+        // SAFETY: the caller's text.
+        let key = unsafe { key_of(key)? };
+        if valuelen < 0 {
+            let text = format!("valuelen is {valuelen}; it is 0 or more");
+            return Err(Error::new(ERR_ARG, text));
         }
-    }
+        let found = hints.get(key);
+        flag.put(c_int::from(found.is_some()));
+        if let Some(found) = found {
+            // SAFETY: the caller has room for `valuelen` bytes and an end.
+            unsafe { text::give(found.to_bytes(), value, valuelen.saturating_add(1)) };
+        }
+        Ok(())
+    })
+}
+
+pub fn info_get_nkeys(info: Info, nkeys: Out<c_int>) -> Result {
+    nkeys.put(info::with_hints(info, |hints| Ok(hints.len() as c_int))?);
     Ok(())
 }
 
-pub unsafe fn info_get_nkeys(info: Info, nkeys: *mut c_int) -> Result {
-    let hints = info::hints(info)?;
-    not_null(nkeys, "nkeys")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *nkeys = hints.len() as c_int };
-    Ok(())
-}
-
-pub unsafe fn info_get_nthkey(info: Info, n: c_int, key: *mut c_char) -> Result {
-    let hints = info::hints(info)?;
-    not_null(key, "key")?;
-    let found = usize::try_from(n).ok().and_then(|n| hints.key(n));
-    let Some(found) = found else {
-        let count = hints.len();
-        return Err(Error::new(
-            ERR_ARG,
-            format!("n is {n}; the info object has {count} keys, counted from 0"),
-        ));
-    };
-    // SAFETY: the caller has room for the longest key.
-    unsafe { text::give(found.to_bytes(), key, MAX_INFO_KEY) };
-    Ok(())
+pub unsafe fn info_get_nthkey(info: Info, n: c_int, key: Out<c_char>) -> Result {
+    info::with_hints(info, |hints| {
+        let found = usize::try_from(n).ok().and_then(|n| hints.key(n));
+        let Some(found) = found else {
+            let count = hints.len();
+            return Err(Error::new(
+                ERR_ARG,
+                format!("n is {n}; the info object has {count} keys, counted from 0"),
+            ));
+        };
+        // SAFETY: the caller has room for the longest key.
+        unsafe { text::give(found.to_bytes(), key, MAX_INFO_KEY) };
+        Ok(())
+    })
 }
 
 pub unsafe fn info_get_string(
     info: Info,
     key: *const c_char,
-    buflen: *mut c_int,
+    buflen: Out<c_int>,
     value: *mut c_char,
-    flag: *mut c_int,
+    flag: Out<c_int>,
 ) -> Result {
-    let hints = info::hints(info)?;
-    // SAFETY: the caller's text.
-    let key = unsafe { key_of(key)? };
-    not_null(buflen, "buflen")?;
-    not_null(flag, "flag")?;
-    let found = hints.get(key);
-    // SAFETY: the caller's pointers.
-    let room = unsafe {
-        *flag = c_int::from(found.is_some());
-        *buflen
-    };
-    let Some(found) = found else { return Ok(()) };
-    if room > 0 {
-        not_null(value, "value")?;
-        // SAFETY: the caller has so much room.
-        unsafe { text::give(found.to_bytes(), value, room) };
-    }
-    // SAFETY: the caller's pointer.
-    unsafe { *buflen = found.count_bytes() as c_int + 1 };
-    Ok(())
+    info::with_hints(info, |hints| {
+        // SAFETY: the caller's text.
+        let key = unsafe { key_of(key)? };
+        let found = hints.get(key);
+        flag.put(c_int::from(found.is_some()));
+        let Some(found) = found else { return Ok(()) };
+        if buflen.get() > 0 {
+            // SAFETY: the caller has so much room.
+            unsafe { text::give(found.to_bytes(), Out::at(value, "value")?, buflen.get()) };
+        }
+        buflen.put(found.count_bytes() as c_int + 1);
+        Ok(())
+    })
 }
 
 pub unsafe fn info_get_valuelen(
     info: Info,
     key: *const c_char,
-    valuelen: *mut c_int,
-    flag: *mut c_int,
+    valuelen: Out<c_int>,
+    flag: Out<c_int>,
 ) -> Result {
-    let hints = info::hints(info)?;
-    // SAFETY: the caller's text.
-    let key = unsafe { key_of(key)? };
-    not_null(valuelen, "valuelen")?;
-    not_null(flag, "flag")?;
-    let found = hints.get(key);
-    // SAFETY: the caller's pointers.
-    unsafe {
-        *flag = c_int::from(found.is_some());
+    info::with_hints(info, |hints| {
+        // SAFETY: the caller's text.
+        let key = unsafe { key_of(key)? };
+        let found = hints.get(key);
+        flag.put(c_int::from(found.is_some()));
         if let Some(found) = found {
-            *valuelen = found.count_bytes() as c_int;
+            valuelen.put(found.count_bytes() as c_int);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 pub unsafe fn info_set(info: Info, key: *const c_char, value: *const c_char) -> Result {

@@ -1,10 +1,12 @@
 //! Making intercommunicators, and one communicator of both sides.
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 use super::communicator_making::give;
 use super::communicators::{no_inter, no_intra};
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::{self, Communicator, Inherited, get};
 use crate::errhandler::{HandlerSlot, Of};
 use crate::error::{Error, Object, Result, not_null};
@@ -27,14 +29,13 @@ fn check_leader(leader: c_int, size: usize) -> Result {
 }
 
 pub unsafe fn intercomm_create(
-    local_comm: Comm,
+    comm: Arc<Communicator>,
     local_leader: c_int,
     peer_comm: Comm,
     remote_leader: c_int,
     tag: c_int,
     newintercomm: *mut Comm,
 ) -> Result {
-    let comm = get(local_comm)?;
     if comm.remote.is_some() {
         return Err(no_intra());
     }
@@ -59,8 +60,9 @@ pub unsafe fn intercomm_create(
         Err(error) => (Err(error), None),
     };
     let made = communicator::create_inter(&comm, local_leader, given, bridge, tag)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made), Inherited::of(&comm), newintercomm) }
+    // SAFETY: the caller's place, which is there: all processes have agreed on it.
+    let newintercomm = unsafe { Out::at(newintercomm, "newintercomm")? };
+    give(Some(made), Inherited::of(&comm), newintercomm)
 }
 
 pub unsafe fn intercomm_create_from_groups(
@@ -75,7 +77,8 @@ pub unsafe fn intercomm_create_from_groups(
 ) -> Result {
     let make = || {
         let local = groups::get(local_group)?;
-        not_null(newintercomm, "newintercomm")?;
+        // SAFETY: the caller's place.
+        let newintercomm = unsafe { Out::at(newintercomm, "newintercomm")? };
         check_leader(local_leader, local.len())?;
         let hints = info::optional(info)?;
         let slot = HandlerSlot::with(errhandler, Of::Comm)?;
@@ -94,19 +97,20 @@ pub unsafe fn intercomm_create_from_groups(
             hints,
             ..Inherited::handled_by(slot)
         };
-        // SAFETY: the caller's pointer.
-        unsafe { give(Some(made), inherited, newintercomm) }
+        give(Some(made), inherited, newintercomm)
     };
     make().map_err(|error: Error| error.on(Object::Unmade(errhandler)))
 }
 
-pub unsafe fn intercomm_merge(intercomm: Comm, high: c_int, newintracomm: *mut Comm) -> Result {
-    let comm: std::sync::Arc<Communicator> = get(intercomm)?;
-    not_null(newintracomm, "newintracomm")?;
+pub unsafe fn intercomm_merge(
+    comm: Arc<Communicator>,
+    high: c_int,
+    newintracomm: Out<Comm>,
+) -> Result {
+    let comm: std::sync::Arc<Communicator> = comm;
     if comm.remote.is_none() {
         return Err(no_inter());
     }
     let made = communicator::merge(&comm, high != 0)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made), Inherited::of(&comm), newintracomm) }
+    give(Some(made), Inherited::of(&comm), newintracomm)
 }

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use crate::abi::*;
-use crate::error::{Error, Result, not_null};
+use crate::arguments::Out;
+use crate::error::{Error, Result};
 use crate::info;
 use crate::process;
 
@@ -19,9 +20,8 @@ fn alignment(info: Info) -> Result<usize> {
     Ok(wanted.map_or(ALIGNMENT, |it| it.max(ALIGNMENT)))
 }
 
-pub unsafe fn alloc_mem(size: i64, info: Info, baseptr: *mut c_void) -> Result {
+pub unsafe fn alloc_mem(size: i64, info: Info, baseptr: Out<*mut c_void>) -> Result {
     process::require()?;
-    not_null(baseptr, "baseptr")?;
     let alignment = alignment(info)?;
     let length = usize::try_from(size)
         .map_err(|_| Error::new(ERR_ARG, format!("the size is {size}; it is 0 or more")))?;
@@ -31,8 +31,7 @@ pub unsafe fn alloc_mem(size: i64, info: Info, baseptr: *mut c_void) -> Result {
         let text = format!("{size} bytes of memory are not to be had");
         return Err(Error::new(ERR_NO_MEM, text));
     }
-    // SAFETY: the caller's pointer is to a pointer.
-    unsafe { baseptr.cast::<*mut c_void>().write_unaligned(block) };
+    baseptr.put(block);
     Ok(())
 }
 

@@ -3,32 +3,25 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::*;
-use crate::error::{Error, Result, not_null};
+use crate::arguments::Out;
+use crate::error::{Error, Result};
 use crate::operator;
 
-pub unsafe fn op_create(user_fn: UserFunction, commute: c_int, op: *mut Op) -> Result {
-    not_null(op, "op")?;
+pub fn op_create(user_fn: UserFunction, commute: c_int, op: Out<Op>) -> Result {
     let made = operator::create(user_fn, commute != 0)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *op = made };
+    op.put(made);
     Ok(())
 }
 
-pub unsafe fn op_free(op: *mut Op) -> Result {
-    not_null(op, "op")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        operator::free(*op)?;
-        *op = OP_NULL;
-    }
+pub unsafe fn op_free(op: Out<Op>) -> Result {
+    operator::free(op.get())?;
+    op.put(OP_NULL);
     Ok(())
 }
 
-pub unsafe fn op_commutative(op: Op, commute: *mut c_int) -> Result {
-    not_null(commute, "commute")?;
+pub fn op_commutative(op: Op, commute: Out<c_int>) -> Result {
     let found = operator::is_commutative(op)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *commute = c_int::from(found) };
+    commute.put(c_int::from(found));
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! Packing and unpacking, addresses, and how many elements a message has.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::communicator;
+use crate::arguments::Out;
+use crate::communicator::Route;
 use crate::datatype::{self, Type, committed, external, memory};
-use crate::error::{Error, Result, not_null};
+use crate::error::{Error, Result};
 
 /// The element type and the size of a packed buffer; which has room from the position on.
 struct Packed {
@@ -57,9 +58,8 @@ pub unsafe fn pack(
     outbuf: *mut c_void,
     outsize: i64,
     position: OutCount,
-    comm: Comm,
+    _route: &Route,
 ) -> Result {
-    communicator::route(comm)?;
     let of = committed(datatype)?;
     let length = of.packed_size(incount)?;
     of.check_buffer(inbuf, length)?;
@@ -80,9 +80,8 @@ pub unsafe fn unpack(
     outbuf: *mut c_void,
     outcount: i64,
     datatype: Datatype,
-    comm: Comm,
+    _route: &Route,
 ) -> Result {
-    communicator::route(comm)?;
     let of = committed(datatype)?;
     let length = of.packed_size(outcount)?;
     of.check_buffer(outbuf, length)?;
@@ -96,8 +95,12 @@ pub unsafe fn unpack(
     Ok(())
 }
 
-pub unsafe fn pack_size(incount: i64, datatype: Datatype, comm: Comm, size: OutCount) -> Result {
-    communicator::route(comm)?;
+pub unsafe fn pack_size(
+    incount: i64,
+    datatype: Datatype,
+    _route: &Route,
+    size: OutCount,
+) -> Result {
     let length = committed(datatype)?.packed_size(incount)?;
     if size.is_null() {
         return Err(Error::new(ERR_ARG, "size is a null pointer"));
@@ -108,10 +111,7 @@ pub unsafe fn pack_size(incount: i64, datatype: Datatype, comm: Comm, size: OutC
 }
 
 /// There is one data representation to pack to.
-unsafe fn check_external32(datarep: *const c_char) -> Result {
-    not_null(datarep, "datarep")?;
-    // SAFETY: the caller's text ends.
-    let name = unsafe { CStr::from_ptr(datarep) };
+fn check_external32(name: &CStr) -> Result {
     match name.to_bytes() {
         b"external32" => Ok(()),
         _ => Err(Error::new(
@@ -132,7 +132,7 @@ fn external_size(of: &Type, count: i64) -> Result<usize> {
 }
 
 pub unsafe fn pack_external(
-    datarep: *const c_char,
+    datarep: &CStr,
     inbuf: *const c_void,
     incount: i64,
     datatype: Datatype,
@@ -140,8 +140,7 @@ pub unsafe fn pack_external(
     outsize: i64,
     position: *mut i64,
 ) -> Result {
-    // SAFETY: the caller's text.
-    unsafe { check_external32(datarep)? };
+    check_external32(datarep)?;
     let of = committed(datatype)?;
     let (length, native) = (external_size(&of, incount)?, of.packed_size(incount)?);
     of.check_buffer(inbuf, native)?;
@@ -163,7 +162,7 @@ pub unsafe fn pack_external(
 }
 
 pub unsafe fn unpack_external(
-    datarep: *const c_char,
+    datarep: &CStr,
     inbuf: *const c_void,
     insize: i64,
     position: *mut i64,
@@ -171,8 +170,7 @@ pub unsafe fn unpack_external(
     outcount: i64,
     datatype: Datatype,
 ) -> Result {
-    // SAFETY: the caller's text.
-    unsafe { check_external32(datarep)? };
+    check_external32(datarep)?;
     let of = committed(datatype)?;
     let (length, native) = (external_size(&of, outcount)?, of.packed_size(outcount)?);
     of.check_buffer(outbuf, native)?;
@@ -195,25 +193,19 @@ pub unsafe fn unpack_external(
 }
 
 pub unsafe fn pack_external_size(
-    datarep: *const c_char,
+    datarep: &CStr,
     incount: i64,
     datatype: Datatype,
-    size: *mut i64,
+    size: Out<i64>,
 ) -> Result {
-    // SAFETY: the caller's text.
-    unsafe { check_external32(datarep)? };
-    not_null(size, "size")?;
+    check_external32(datarep)?;
     let of = committed(datatype)?;
-    let length = external_size(&of, incount)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *size = length as i64 };
+    size.put(external_size(&of, incount)? as i64);
     Ok(())
 }
 
-pub unsafe fn get_address(location: *const c_void, address: *mut i64) -> Result {
-    not_null(address, "address")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *address = location as i64 };
+pub fn get_address(location: *const c_void, address: Out<i64>) -> Result {
+    address.put(location as i64);
     Ok(())
 }
 
@@ -225,27 +217,25 @@ pub unsafe fn aint_diff(addr1: i64, addr2: i64) -> i64 {
     addr1.wrapping_sub(addr2)
 }
 
-pub unsafe fn get_elements(status: *const Status, datatype: Datatype, count: OutCount) -> Result {
-    not_null(status, "status")?;
+pub unsafe fn get_elements(status: &Status, datatype: Datatype, count: OutCount) -> Result {
     if count.is_null() {
         return Err(Error::new(ERR_ARG, "count is a null pointer"));
     }
     let of = committed(datatype)?;
     // SAFETY: the caller's pointers.
     unsafe {
-        let elements = of.elements_in((*status).bytes());
+        let elements = of.elements_in(status.bytes());
         count.set(elements.unwrap_or(i64::from(UNDEFINED)));
     }
     Ok(())
 }
 
-pub unsafe fn get_elements_x(status: *const Status, datatype: Datatype, count: *mut i64) -> Result {
+pub unsafe fn get_elements_x(status: &Status, datatype: Datatype, count: *mut i64) -> Result {
     // SAFETY: the caller's pointers.
     unsafe { get_elements(status, datatype, OutCount::Large(count)) }
 }
 
-pub unsafe fn status_set_elements(status: *mut Status, datatype: Datatype, count: i64) -> Result {
-    not_null(status, "status")?;
+pub fn status_set_elements(status: &mut Status, datatype: Datatype, count: i64) -> Result {
     let of = committed(datatype)?;
     let signature = &of.map().signature;
     let one = signature.totals().elements as i64;
@@ -264,12 +254,10 @@ pub unsafe fn status_set_elements(status: *mut Status, datatype: Datatype, count
                 .ok_or_else(wrong)?
         }
     };
-    // SAFETY: the caller's pointer.
-    unsafe { (*status).set_bytes(bytes as u64) };
+    status.set_bytes(bytes as u64);
     Ok(())
 }
 
-pub unsafe fn status_set_elements_x(status: *mut Status, datatype: Datatype, count: i64) -> Result {
-    // SAFETY: the caller's pointer.
-    unsafe { status_set_elements(status, datatype, count) }
+pub fn status_set_elements_x(status: &mut Status, datatype: Datatype, count: i64) -> Result {
+    status_set_elements(status, datatype, count)
 }

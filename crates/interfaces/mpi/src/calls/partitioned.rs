@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::send::check_tag;
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::{get, route};
 use crate::datatype::{self, Block};
 use crate::error::{Error, Result, not_null};
@@ -42,12 +43,11 @@ pub unsafe fn psend_init(
     tag: c_int,
     comm: Comm,
     info: Info,
-    request: *mut Request,
+    request: Out<Request>,
 ) -> Result {
     let peer = route(comm)?.destination(dest)?;
     check_tag(tag)?;
     info::optional(info)?;
-    not_null(request, "request")?;
     let (block, ..) = elements(buf, partitions, count, datatype)?;
     let extent = datatype::get(datatype)?.extent();
     let arguments = send::Arguments {
@@ -60,8 +60,7 @@ pub unsafe fn psend_init(
         tag,
     };
     let made = send::make(arguments, &*get(comm)?)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *request = made };
+    request.put(made);
     Ok(())
 }
 
@@ -74,7 +73,7 @@ pub unsafe fn precv_init(
     tag: c_int,
     comm: Comm,
     info: Info,
-    request: *mut Request,
+    request: Out<Request>,
 ) -> Result {
     let route = route(comm)?;
     if dest == ANY_SOURCE {
@@ -84,7 +83,6 @@ pub unsafe fn precv_init(
     let peer = route.source(dest)?;
     check_tag(tag)?;
     info::optional(info)?;
-    not_null(request, "request")?;
     let (_, total, block) = elements(buf, partitions, count, datatype)?;
     let arguments = receive::Arguments {
         buffer: buf,
@@ -95,8 +93,7 @@ pub unsafe fn precv_init(
         tag,
     };
     let made = receive::make(arguments, &*get(comm)?)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *request = made };
+    request.put(made);
     Ok(())
 }
 
@@ -136,10 +133,8 @@ pub unsafe fn pready_list(
     send.ready(list.iter().copied())
 }
 
-pub unsafe fn parrived(request: Request, partition: c_int, flag: *mut c_int) -> Result {
-    not_null(flag, "flag")?;
+pub fn parrived(request: Request, partition: c_int, flag: Out<c_int>) -> Result {
     let arrived = receive::arrived(request, partition)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(arrived) };
+    flag.put(c_int::from(arrived));
     Ok(())
 }

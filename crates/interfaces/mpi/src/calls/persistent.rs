@@ -7,6 +7,7 @@ use super::completion::array;
 use super::receive::{irecv, wanted_tag};
 use super::send::{check_tag, irsend, isend, issend};
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::route;
 use crate::datatype::{self, Kept};
 use crate::error::{Error, Object, Result, not_null};
@@ -172,10 +173,8 @@ pub unsafe fn recv_init(
     unsafe { keep(arguments, begin_irecv, request) }
 }
 
-pub unsafe fn start(request: *mut Request) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointer.
-    start_one(unsafe { *request })
+pub fn start(request: Out<Request>) -> Result {
+    start_one(request.get())
 }
 
 fn start_one(request: Request) -> Result {
@@ -203,10 +202,7 @@ pub unsafe fn startall(count: c_int, array_of_requests: *mut Request) -> Result 
     all.iter().try_for_each(|&request| start_one(request))
 }
 
-pub unsafe fn request_free(request: *mut Request) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointer.
-    let place = unsafe { &mut *request };
+pub fn request_free(place: &mut Request) -> Result {
     let found = find(*place)?;
     match found.plain() {
         Some(plain) => {
@@ -230,10 +226,8 @@ pub unsafe fn request_free(request: *mut Request) -> Result {
     Ok(())
 }
 
-pub unsafe fn cancel(request: *mut Request) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's pointer.
-    let found = find(unsafe { *request })?;
+pub fn cancel(request: Out<Request>) -> Result {
+    let found = find(request.get())?;
     match found.plain() {
         Some(plain) => requests::cancel(plain),
         None => found

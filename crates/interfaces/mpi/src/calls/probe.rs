@@ -7,9 +7,10 @@ use regatta_sys as rg;
 
 use super::receive::wanted_tag;
 use crate::abi::*;
-use crate::communicator::route;
+use crate::arguments::Out;
+use crate::communicator::{Route, route};
 use crate::datatype::Staging;
-use crate::error::{Error, Object, Result, checked, not_null};
+use crate::error::{Error, Object, Result, checked};
 use crate::objects::{Kind, Table};
 use crate::progress;
 use crate::requests::{self, Operation, Single, State};
@@ -26,29 +27,32 @@ struct Taken {
 pub unsafe fn iprobe(
     source: c_int,
     tag: c_int,
-    comm: Comm,
-    flag: *mut c_int,
+    route: &Route,
+    flag: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    let route = route(comm)?;
     let (from, tag) = (route.source(source)?, wanted_tag(tag)?);
-    not_null(flag, "flag")?;
     if !progress::is_idle() {
         progress::advance();
     }
     let mut got = rg::Status::default();
     // SAFETY: the caller's pointers; `got` is written.
     unsafe {
-        checked(rg::rg_iprobe(from, tag, route.group(), flag, &mut got))?;
-        if *flag != 0 {
+        checked(rg::rg_iprobe(
+            from,
+            tag,
+            route.group(),
+            flag.address(),
+            &mut got,
+        ))?;
+        if flag.get() != 0 {
             route.status(&got).store(status);
         }
     }
     Ok(())
 }
 
-pub unsafe fn probe(source: c_int, tag: c_int, comm: Comm, status: *mut Status) -> Result {
-    let route = route(comm)?;
+pub unsafe fn probe(source: c_int, tag: c_int, route: &Route, status: *mut Status) -> Result {
     let (from, wanted) = (route.source(source)?, wanted_tag(tag)?);
     let mut got = rg::Status::default();
     loop {
@@ -80,7 +84,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: Comm, status: *mut Status) 
 }
 
 /// Gives out the handle of a message that was found.
-unsafe fn hand_out(found: rg::Message, comm: Comm, message: *mut Message) -> Result {
+fn hand_out(found: rg::Message, comm: Comm, message: Out<Message>) -> Result {
     let handle = if found == rg::MESSAGE_NONE {
         Some(MESSAGE_NO_PROC.0)
     } else {
@@ -91,8 +95,7 @@ unsafe fn hand_out(found: rg::Message, comm: Comm, message: *mut Message) -> Res
         MESSAGES.insert(Arc::new(taken))
     };
     let handle = handle.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many messages"))?;
-    // SAFETY: the caller's pointer.
-    unsafe { *message = Message(handle) };
+    message.put(Message(handle));
     Ok(())
 }
 
@@ -100,10 +103,9 @@ pub unsafe fn mprobe(
     source: c_int,
     tag: c_int,
     comm: Comm,
-    message: *mut Message,
+    message: Out<Message>,
     status: *mut Status,
 ) -> Result {
-    not_null(message, "message")?;
     loop {
         let mut flag = 0;
         if progress::is_idle() {
@@ -112,14 +114,12 @@ pub unsafe fn mprobe(
             let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
             // SAFETY: both are written.
             checked(unsafe { rg::rg_mprobe(from, wanted, route.group(), &mut found, &mut got) })?;
-            // SAFETY: the caller's pointers.
-            unsafe {
-                route.status(&got).store(status);
-                return hand_out(found, comm, message);
-            }
+            // SAFETY: the caller's pointer.
+            unsafe { route.status(&got).store(status) };
+            return hand_out(found, comm, message);
         }
         // SAFETY: the caller's pointers.
-        unsafe { improbe(source, tag, comm, &mut flag, message, status)? };
+        unsafe { improbe(source, tag, comm, (&mut flag).into(), message, status)? };
         if flag != 0 {
             return Ok(());
         }
@@ -131,14 +131,12 @@ pub unsafe fn improbe(
     source: c_int,
     tag: c_int,
     comm: Comm,
-    flag: *mut c_int,
-    message: *mut Message,
+    flag: Out<c_int>,
+    message: Out<Message>,
     status: *mut Status,
 ) -> Result {
     let route = route(comm)?;
     let (from, wanted) = (route.source(source)?, wanted_tag(tag)?);
-    not_null(flag, "flag")?;
-    not_null(message, "message")?;
     if !progress::is_idle() {
         progress::advance();
     }
@@ -149,11 +147,11 @@ pub unsafe fn improbe(
             from,
             wanted,
             route.group(),
-            flag,
+            flag.address(),
             &mut found,
             &mut got,
         ))?;
-        if *flag != 0 {
+        if flag.get() != 0 {
             route.status(&got).store(status);
             hand_out(found, comm, message)?;
         }
@@ -162,11 +160,8 @@ pub unsafe fn improbe(
 }
 
 /// Takes a message by its handle, which is null afterwards. None: that of nobody.
-unsafe fn take(message: *mut Message) -> Result<Option<Arc<Taken>>> {
-    not_null(message, "message")?;
-    // SAFETY: the caller's pointer.
-    let place = unsafe { &mut *message };
-    let taken = match *place {
+fn take(message: &mut Message) -> Result<Option<Arc<Taken>>> {
+    let taken = match *message {
         MESSAGE_NO_PROC => None,
         MESSAGE_NULL => {
             return Err(Error::new(ERR_REQUEST, "the message is MPI_MESSAGE_NULL"));
@@ -176,7 +171,7 @@ unsafe fn take(message: *mut Message) -> Result<Option<Arc<Taken>>> {
             Error::new(ERR_REQUEST, text)
         })?),
     };
-    *place = MESSAGE_NULL;
+    *message = MESSAGE_NULL;
     Ok(taken)
 }
 
@@ -184,17 +179,14 @@ pub unsafe fn imrecv(
     buf: *mut c_void,
     count: i64,
     datatype: Datatype,
-    message: *mut Message,
-    request: *mut Request,
+    message: &mut Message,
+    request: Out<Request>,
 ) -> Result {
-    not_null(request, "request")?;
     let into = Staging::output(buf, count, datatype)?;
-    // SAFETY: the caller's pointer.
-    let Some(taken) = (unsafe { take(message)? }) else {
+    let Some(taken) = take(message)? else {
         let done = Single::complete(Status::empty(PROC_NULL));
         let done = requests::of_operation(Box::new(done), COMM_SELF)?;
-        // SAFETY: the caller's pointer.
-        unsafe { *request = done };
+        request.put(done);
         return Ok(());
     };
     let (mut from, mut begun) = (taken.message, rg::REQUEST_NULL);
@@ -208,8 +200,7 @@ pub unsafe fn imrecv(
         let single = Single::new(begun, taken.comm);
         requests::of_operation(Box::new(Unpacking { single, into }), taken.comm)?
     };
-    // SAFETY: the caller's pointer.
-    unsafe { *request = made };
+    request.put(made);
     Ok(())
 }
 
@@ -217,12 +208,12 @@ pub unsafe fn mrecv(
     buf: *mut c_void,
     count: i64,
     datatype: Datatype,
-    message: *mut Message,
+    message: &mut Message,
     status: *mut Status,
 ) -> Result {
     let mut request = REQUEST_NULL;
     // SAFETY: the caller's promise.
-    unsafe { imrecv(buf, count, datatype, message, &mut request)? };
+    unsafe { imrecv(buf, count, datatype, message, (&mut request).into())? };
     let (found, result) = super::completion::wait_for(&mut request)?;
     // SAFETY: the caller's pointer.
     unsafe { found.store(status) };

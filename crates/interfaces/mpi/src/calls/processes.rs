@@ -1,11 +1,13 @@
 //! Starting processes, and who has started this one.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::Arc;
 
 use super::communicator_making::give;
 use super::communicators::no_intra;
 use crate::abi::*;
-use crate::communicator::{self, Communicator, Inherited, get};
+use crate::arguments::Out;
+use crate::communicator::{self, Communicator, Inherited};
 use crate::error::{Error, Result, not_null};
 use crate::info;
 use crate::spawn::{self, Command};
@@ -94,8 +96,10 @@ unsafe fn start(
             unsafe { *codes.at.add(at) = (codes.outward)(code) };
         }
     }
-    // SAFETY: the caller's pointer.
-    unsafe { give(Some(made?), Inherited::of(comm), intercomm) }
+    let made = made?;
+    // SAFETY: the caller's place, which is there: all processes have agreed on it.
+    let intercomm = unsafe { Out::at(intercomm, "intercomm")? };
+    give(Some(made), Inherited::of(comm), intercomm)
 }
 
 pub unsafe fn comm_spawn(
@@ -104,11 +108,10 @@ pub unsafe fn comm_spawn(
     maxprocs: c_int,
     info: Info,
     root: c_int,
-    comm: Comm,
+    comm: Arc<Communicator>,
     intercomm: *mut Comm,
     array_of_errcodes: impl Into<Codes>,
 ) -> Result {
-    let comm = get(comm)?;
     check_root(&comm, root)?;
     // SAFETY: the caller's texts, pointers and array. All but the last four mean something at the root alone.
     unsafe {
@@ -127,11 +130,10 @@ pub unsafe fn comm_spawn_multiple(
     array_of_maxprocs: *const c_int,
     array_of_info: *const Info,
     root: c_int,
-    comm: Comm,
+    comm: Arc<Communicator>,
     intercomm: *mut Comm,
     array_of_errcodes: impl Into<Codes>,
 ) -> Result {
-    let comm = get(comm)?;
     check_root(&comm, root)?;
     let given = || {
         if count <= 0 {
@@ -166,10 +168,8 @@ pub unsafe fn comm_spawn_multiple(
     unsafe { start(&comm, root, commands, intercomm, array_of_errcodes.into()) }
 }
 
-pub unsafe fn comm_get_parent(parent: *mut Comm) -> Result {
+pub fn comm_get_parent(parent: Out<Comm>) -> Result {
     crate::process::require()?;
-    not_null(parent, "parent")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *parent = communicator::parent() };
+    parent.put(communicator::parent());
     Ok(())
 }

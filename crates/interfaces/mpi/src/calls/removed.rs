@@ -1,84 +1,71 @@
 //! Calls that MPI has removed since its first version, by those that took their places.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
-use super::{errhandlers, packing, type_facts, types};
+use super::{errhandlers, packing, types};
 use crate::abi::*;
-use crate::error::{Result, not_null};
+use crate::arguments::Out;
+use crate::communicator::Communicator;
+use crate::datatype::Type;
+use crate::error::Result;
 
-pub unsafe fn address(location: *mut c_void, address: *mut i64) -> Result {
-    // SAFETY: the caller's place, here and in all others.
-    unsafe { packing::get_address(location, address) }
+pub fn address(location: *mut c_void, address: Out<i64>) -> Result {
+    packing::get_address(location, address)
 }
 
-pub unsafe fn errhandler_create(
+pub fn errhandler_create(
     comm_errhandler_fn: Comm_errhandler_function,
-    errhandler: *mut Errhandler,
+    errhandler: Out<Errhandler>,
 ) -> Result {
-    // SAFETY: as above.
-    unsafe { errhandlers::comm_create_errhandler(comm_errhandler_fn, errhandler) }
+    errhandlers::comm_create_errhandler(comm_errhandler_fn, errhandler)
 }
 
-pub unsafe fn errhandler_get(comm: Comm, errhandler: *mut Errhandler) -> Result {
-    // SAFETY: as above.
-    unsafe { errhandlers::comm_get_errhandler(comm, errhandler) }
+pub fn errhandler_get(comm: Arc<Communicator>, errhandler: Out<Errhandler>) -> Result {
+    errhandlers::comm_get_errhandler(comm, errhandler)
 }
 
-pub unsafe fn errhandler_set(comm: Comm, errhandler: Errhandler) -> Result {
-    // SAFETY: it takes handles.
-    unsafe { errhandlers::comm_set_errhandler(comm, errhandler) }
+pub fn errhandler_set(comm: Arc<Communicator>, errhandler: Errhandler) -> Result {
+    errhandlers::comm_set_errhandler(comm, errhandler)
 }
 
-/// Writes one of the numbers that the standard's call has two places for.
-unsafe fn bound(datatype: Datatype, to: *mut i64, which: impl FnOnce(i64, i64) -> i64) -> Result {
-    not_null(to, "the place of the result")?;
-    let (mut lower, mut extent) = (0, 0);
-    // SAFETY: places of this function's, and the caller's.
-    unsafe {
-        type_facts::type_get_extent(datatype, &mut lower, &mut extent)?;
-        *to = which(lower, extent);
-    }
+pub fn type_extent(of: Arc<Type>, extent: Out<i64>) -> Result {
+    extent.put(of.extent());
     Ok(())
 }
 
-pub unsafe fn type_extent(datatype: Datatype, extent: *mut i64) -> Result {
-    // SAFETY: the caller's place, here and below.
-    unsafe { bound(datatype, extent, |_, extent| extent) }
+pub fn type_lb(of: Arc<Type>, displacement: Out<i64>) -> Result {
+    displacement.put(of.lb());
+    Ok(())
 }
 
-pub unsafe fn type_lb(datatype: Datatype, displacement: *mut i64) -> Result {
-    // SAFETY: as above.
-    unsafe { bound(datatype, displacement, |lower, _| lower) }
-}
-
-pub unsafe fn type_ub(datatype: Datatype, displacement: *mut i64) -> Result {
-    // SAFETY: as above.
-    unsafe { bound(datatype, displacement, |lower, extent| lower + extent) }
+pub fn type_ub(of: Arc<Type>, displacement: Out<i64>) -> Result {
+    displacement.put(of.lb() + of.extent());
+    Ok(())
 }
 
 pub unsafe fn type_hindexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
     array_of_displacements: *const i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
 ) -> Result {
     let lengths = Ints::Small(array_of_blocklengths);
     let places = array_of_displacements;
     // SAFETY: the caller's arrays and place.
-    unsafe { types::type_create_hindexed(count.into(), lengths, places, oldtype, newtype, false) }
+    unsafe { types::type_create_hindexed(count.into(), lengths, places, old, newtype, false) }
 }
 
-pub unsafe fn type_hvector(
+pub fn type_hvector(
     count: c_int,
     blocklength: c_int,
     stride: i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
 ) -> Result {
     let (count, length) = (count.into(), blocklength.into());
-    // SAFETY: the caller's place.
-    unsafe { types::type_create_hvector(count, length, stride, oldtype, newtype, false) }
+    types::type_create_hvector(count, length, stride, old, newtype, false)
 }
 
 pub unsafe fn type_struct(
@@ -86,7 +73,7 @@ pub unsafe fn type_struct(
     array_of_blocklengths: *const c_int,
     array_of_displacements: *const i64,
     array_of_types: *const Datatype,
-    newtype: *mut Datatype,
+    newtype: Out<Datatype>,
 ) -> Result {
     let lengths = Ints::Small(array_of_blocklengths);
     let (places, types) = (array_of_displacements, array_of_types);

@@ -48,5 +48,13 @@ forms! {
             listed(sendbuf, sendcounts, displs, sendtype),
             even(recvbuf, recvcount, recvtype),
             root,
+        ),
+        first quick::scatterv(
+            sendbuf,
+            (sendcounts, displs, sendtype),
+            recvbuf,
+            (recvcount, recvtype),
+            root,
+            comm,
         );
 }

@@ -1,8 +1,10 @@
 //! Sessions and their process sets.
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::error::{Error, Object, Result, not_null};
 use crate::groups;
 use crate::info::{self, Hints};
@@ -41,50 +43,38 @@ pub unsafe fn session_init(info: Info, errhandler: Errhandler, session: *mut Ses
     Ok(())
 }
 
-pub unsafe fn session_finalize(session: *mut Session) -> Result {
-    not_null(session, "session")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        session::end(*session)?;
-        *session = SESSION_NULL;
-    }
+pub fn session_finalize(session: Out<Session>) -> Result {
+    session::end(session.get())?;
+    session.put(SESSION_NULL);
     Ok(())
 }
 
-pub unsafe fn session_get_info(session: Session, info_used: *mut Info) -> Result {
-    let found = session::get(session)?;
-    not_null(info_used, "info_used")?;
+pub fn session_get_info(found: Arc<session::Object>, info_used: Out<Info>) -> Result {
     let mut hints = Hints::default();
     hints.set_text(c"thread_level", level_name(found.level));
     hints.set_text(c"mpi_memory_alloc_kinds", "system,mpi");
-    // SAFETY: the caller's pointer.
-    unsafe { *info_used = info::make(hints)? };
+    info_used.put(info::make(hints)?);
     Ok(())
 }
 
-pub unsafe fn session_get_num_psets(
-    session: Session,
+pub fn session_get_num_psets(
+    _session: Arc<session::Object>,
     info: Info,
-    npset_names: *mut c_int,
+    npset_names: Out<c_int>,
 ) -> Result {
-    session::get(session)?;
     info::optional(info)?;
-    not_null(npset_names, "npset_names")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *npset_names = session::SETS.len() as c_int };
+    npset_names.put(session::SETS.len() as c_int);
     Ok(())
 }
 
 pub unsafe fn session_get_nth_pset(
-    session: Session,
+    _session: Arc<session::Object>,
     info: Info,
     n: c_int,
-    pset_len: *mut c_int,
+    pset_len: Out<c_int>,
     pset_name: *mut c_char,
 ) -> Result {
-    session::get(session)?;
     info::optional(info)?;
-    not_null(pset_len, "pset_len")?;
     let name = usize::try_from(n).ok().and_then(|n| session::SETS.get(n));
     let Some(name) = name else {
         let count = session::SETS.len();
@@ -93,41 +83,37 @@ pub unsafe fn session_get_nth_pset(
     };
     // SAFETY: the caller's pointer, and as much room as it says.
     unsafe {
-        if *pset_len > 0 {
-            not_null(pset_name, "pset_name")?;
-            text::give(name.to_bytes(), pset_name, *pset_len);
+        if pset_len.get() > 0 {
+            let to = Out::at(pset_name, "pset_name")?;
+            text::give(name.to_bytes(), to, pset_len.get());
         }
-        *pset_len = name.count_bytes() as c_int + 1;
+        pset_len.put(name.count_bytes() as c_int + 1);
     }
     Ok(())
 }
 
 pub unsafe fn session_get_pset_info(
-    session: Session,
+    _session: Arc<session::Object>,
     pset_name: *const c_char,
-    info: *mut Info,
+    info: Out<Info>,
 ) -> Result {
-    session::get(session)?;
-    not_null(info, "info")?;
     // SAFETY: the caller's text and pointer.
     unsafe {
         let name = text::given(pset_name, "pset_name", MAX_PSET_NAME_LEN, ERR_ARG)?;
-        *info = info::make(session::set_hints(name)?)?;
+        info.put(info::make(session::set_hints(name)?)?);
     }
     Ok(())
 }
 
 pub unsafe fn group_from_session_pset(
-    session: Session,
+    _session: Arc<session::Object>,
     pset_name: *const c_char,
-    newgroup: *mut Group,
+    newgroup: Out<Group>,
 ) -> Result {
-    session::get(session)?;
-    not_null(newgroup, "newgroup")?;
     // SAFETY: the caller's text and pointer.
     unsafe {
         let name = text::given(pset_name, "pset_name", MAX_PSET_NAME_LEN, ERR_ARG)?;
-        *newgroup = groups::make(session::set(name)?)?;
+        newgroup.put(groups::make(session::set(name)?)?);
     }
     Ok(())
 }

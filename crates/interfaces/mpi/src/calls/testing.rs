@@ -5,9 +5,10 @@ use std::ffi::c_int;
 use regatta_sys as rg;
 
 use super::completion::{
-    Outcome, array, nothing, operation_outcome, plain_outcome, store, summary,
+    Outcome, array, nothing, operation_outcome, plain_outcome, store, summary, wait_for,
 };
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::status_of;
 use crate::error::{Error, Result, checked, not_null};
 use crate::progress;
@@ -83,13 +84,11 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
     })
 }
 
-pub unsafe fn test(request: *mut Request, flag: *mut c_int, status: *mut Status) -> Result {
-    not_null(request, "request")?;
-    not_null(flag, "flag")?;
+pub unsafe fn test(request: &mut Request, flag: Out<c_int>, status: *mut Status) -> Result {
     // SAFETY: the caller's pointers.
     unsafe {
-        let outcome = test_for(&mut *request)?;
-        *flag = c_int::from(outcome.is_some());
+        let outcome = test_for(request)?;
+        flag.put(c_int::from(outcome.is_some()));
         let Some((found, result)) = outcome else {
             return Ok(());
         };
@@ -101,29 +100,26 @@ pub unsafe fn test(request: *mut Request, flag: *mut c_int, status: *mut Status)
 pub unsafe fn testall(
     count: c_int,
     array_of_requests: *mut Request,
-    flag: *mut c_int,
+    flag: Out<c_int>,
     array_of_statuses: *mut Status,
 ) -> Result {
-    not_null(flag, "flag")?;
     // SAFETY: the caller's array.
     let all = unsafe { array(count, array_of_requests)? };
     progress::advance();
     for request in all.iter() {
         if look_at(*request)? == Look::Pending {
-            // SAFETY: the caller's pointer.
-            unsafe { *flag = 0 };
+            flag.put(0);
             return Ok(());
         }
     }
     let mut failed = None;
     for (index, request) in all.iter_mut().enumerate() {
-        if let Some(outcome) = test_for(request)? {
-            // SAFETY: the caller's array of as many statuses, or none.
-            unsafe { store(outcome, array_of_statuses, index, &mut failed) };
-        }
+        // None is pending, so nothing is waited for. To look again would not do: another thread may be at the operation just now.
+        let outcome = wait_for(request)?;
+        // SAFETY: the caller's array of as many statuses, or none.
+        unsafe { store(outcome, array_of_statuses, index, &mut failed) };
     }
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = 1 };
+    flag.put(1);
     summary(failed)
 }
 
@@ -144,12 +140,10 @@ pub(crate) fn is_inactive(request: Request) -> Result<bool> {
 pub unsafe fn testany(
     count: c_int,
     array_of_requests: *mut Request,
-    indx: *mut c_int,
-    flag: *mut c_int,
+    indx: Out<c_int>,
+    flag: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    not_null(indx, "index")?;
-    not_null(flag, "flag")?;
     // SAFETY: the caller's array.
     let all = unsafe { array(count, array_of_requests)? };
     progress::advance();
@@ -160,34 +154,32 @@ pub unsafe fn testany(
         }
         active = true;
         if let Some((found, result)) = test_for(request)? {
-            // SAFETY: the caller's pointers.
-            unsafe {
-                (*indx, *flag) = (index as c_int, 1);
-                found.store(status);
-            }
+            indx.put(index as c_int);
+            flag.put(1);
+            // SAFETY: the caller's pointer.
+            unsafe { found.store(status) };
             return result;
         }
     }
-    // SAFETY: the caller's pointers.
-    unsafe {
-        (*indx, *flag) = (UNDEFINED, c_int::from(!active));
-        if !active {
-            Status::store_empty(status);
-        }
+    if !active {
+        // SAFETY: the caller's pointer.
+        unsafe { Status::store_empty(status) };
     }
+    indx.put(UNDEFINED);
+    flag.put(c_int::from(!active));
     Ok(())
 }
 
 /// The requests, of several, that a call has found complete.
-pub(crate) struct SomeOf {
-    pub(crate) outcount: *mut c_int,
+pub(crate) struct SomeOf<'a> {
+    pub(crate) outcount: Out<'a, c_int>,
     pub(crate) indices: *mut c_int,
     pub(crate) statuses: *mut Status,
     /// The first error.
     pub(crate) failed: Option<Error>,
 }
 
-impl SomeOf {
+impl SomeOf<'_> {
     /// One more.
     ///
     /// # Safety
@@ -195,10 +187,10 @@ impl SomeOf {
     pub(crate) unsafe fn add(&mut self, index: usize, outcome: Outcome) {
         // SAFETY: the caller's promise; no more are added than there are requests.
         unsafe {
-            let place = *self.outcount as usize;
+            let place = self.outcount.get() as usize;
             *self.indices.add(place) = index as c_int;
             store(outcome, self.statuses, place, &mut self.failed);
-            *self.outcount += 1;
+            self.outcount.put(place as c_int + 1);
         }
     }
 
@@ -225,11 +217,10 @@ impl SomeOf {
 pub unsafe fn testsome(
     incount: c_int,
     array_of_requests: *mut Request,
-    outcount: *mut c_int,
+    outcount: Out<c_int>,
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> Result {
-    not_null(outcount, "outcount")?;
     // SAFETY: the caller's arrays.
     unsafe {
         let all = array(incount, array_of_requests)?;
@@ -237,7 +228,7 @@ pub unsafe fn testsome(
             not_null(array_of_indices, "array_of_indices")?;
         }
         progress::advance();
-        *outcount = 0;
+        outcount.put(0);
         let mut some = SomeOf {
             outcount,
             indices: array_of_indices,
@@ -245,7 +236,7 @@ pub unsafe fn testsome(
             failed: None,
         };
         if !some.complete(all)? {
-            *outcount = UNDEFINED;
+            outcount.put(UNDEFINED);
         }
         summary(some.failed)
     }
@@ -253,15 +244,14 @@ pub unsafe fn testsome(
 
 pub unsafe fn request_get_status(
     request: Request,
-    flag: *mut c_int,
+    flag: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    not_null(flag, "flag")?;
     progress::advance();
     let found = look_at(request)?;
     // SAFETY: the caller's pointers.
     unsafe {
-        *flag = c_int::from(found != Look::Pending);
+        flag.put(c_int::from(found != Look::Pending));
         match found {
             Look::Inactive => Status::store_empty(status),
             Look::Complete(found) => found.store(status),
@@ -274,18 +264,16 @@ pub unsafe fn request_get_status(
 pub unsafe fn request_get_status_all(
     count: c_int,
     array_of_requests: *const Request,
-    flag: *mut c_int,
+    flag: Out<c_int>,
     array_of_statuses: *mut Status,
 ) -> Result {
-    not_null(flag, "flag")?;
     // SAFETY: the caller's array, which is only read.
     let all = unsafe { array(count, array_of_requests.cast_mut())? };
     progress::advance();
     let looks: Result<Vec<Look>> = all.iter().map(|&request| look_at(request)).collect();
     let looks = looks?;
     let complete = !looks.contains(&Look::Pending);
-    // SAFETY: the caller's pointer.
-    unsafe { *flag = c_int::from(complete) };
+    flag.put(c_int::from(complete));
     for (index, look) in looks.into_iter().enumerate().filter(|_| complete) {
         let status = match look {
             Look::Complete(status) => status,
@@ -302,12 +290,10 @@ pub unsafe fn request_get_status_all(
 pub unsafe fn request_get_status_any(
     count: c_int,
     array_of_requests: *const Request,
-    indx: *mut c_int,
-    flag: *mut c_int,
+    indx: Out<c_int>,
+    flag: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    not_null(indx, "index")?;
-    not_null(flag, "flag")?;
     // SAFETY: the caller's array, which is only read.
     let all = unsafe { array(count, array_of_requests.cast_mut())? };
     progress::advance();
@@ -317,33 +303,30 @@ pub unsafe fn request_get_status_any(
             Look::Inactive => {}
             Look::Pending => active = true,
             Look::Complete(found) => {
-                // SAFETY: the caller's pointers.
-                unsafe {
-                    (*indx, *flag) = (index as c_int, 1);
-                    found.store(status);
-                }
+                indx.put(index as c_int);
+                flag.put(1);
+                // SAFETY: the caller's pointer.
+                unsafe { found.store(status) };
                 return Ok(());
             }
         }
     }
-    // SAFETY: the caller's pointers.
-    unsafe {
-        (*indx, *flag) = (UNDEFINED, c_int::from(!active));
-        if !active {
-            Status::store_empty(status);
-        }
+    if !active {
+        // SAFETY: the caller's pointer.
+        unsafe { Status::store_empty(status) };
     }
+    indx.put(UNDEFINED);
+    flag.put(c_int::from(!active));
     Ok(())
 }
 
 pub unsafe fn request_get_status_some(
     incount: c_int,
     array_of_requests: *const Request,
-    outcount: *mut c_int,
+    outcount: Out<c_int>,
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> Result {
-    not_null(outcount, "outcount")?;
     // SAFETY: the caller's array, which is only read.
     let all = unsafe { array(incount, array_of_requests.cast_mut())? };
     if !all.is_empty() {
@@ -366,7 +349,6 @@ pub unsafe fn request_get_status_some(
         }
         found += 1;
     }
-    // SAFETY: the caller's pointer.
-    unsafe { *outcount = if active { found as c_int } else { UNDEFINED } };
+    outcount.put(if active { found as c_int } else { UNDEFINED });
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! Datatypes of parts of arrays.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use super::types::{Making, numbers};
 use crate::abi::*;
+use crate::arguments::Out;
+use crate::datatype::Type;
 use crate::datatype::construct::{Share, darray, subarray};
-use crate::datatype::get;
 use crate::error::{Error, Result, not_null};
 
 fn check_order(order: c_int) -> Result {
@@ -34,8 +36,8 @@ pub unsafe fn type_create_subarray(
     array_of_subsizes: Ints,
     array_of_starts: Ints,
     order: c_int,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     let count = dimensions(ndims)?;
@@ -48,7 +50,7 @@ pub unsafe fn type_create_subarray(
             numbers(array_of_starts, count, "array_of_starts")?,
         )
     };
-    let mut all = Vec::new();
+    let mut all = Vec::with_capacity(count);
     for index in 0..count {
         let (size, part, start) = (sizes[index], parts[index], starts[index]);
         if size < 1 || part < 1 || part > size || start < 0 || start > size - part {
@@ -59,12 +61,11 @@ pub unsafe fn type_create_subarray(
         }
         all.push([size, part, start]);
     }
-    let old = get(oldtype)?;
     let map = subarray(old.map(), &all, order);
-    let making = Making::of(COMBINER_SUBARRAY, large).integers(&[ndims]);
+    let making = Making::of(COMBINER_SUBARRAY, large).with_room(3 * count + 2);
+    let making = making.integers(&[ndims]);
     let making = making.counts(&sizes).counts(&parts).counts(&starts);
-    // SAFETY: the caller's pointer.
-    unsafe { making.integers(&[order]).finish(vec![old], map, newtype) }
+    making.integers(&[order]).finish(old, map, newtype)
 }
 
 pub unsafe fn type_create_darray(
@@ -76,8 +77,8 @@ pub unsafe fn type_create_darray(
     array_of_dargs: *const c_int,
     array_of_psizes: *const c_int,
     order: c_int,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     let count = dimensions(ndims)?;
@@ -105,13 +106,11 @@ pub unsafe fn type_create_darray(
         };
         shares.push(share_of(share, kinds[index], arguments[index])?);
     }
-    let old = get(oldtype)?;
     let map = darray(old.map(), &shares, order);
     let making = Making::of(COMBINER_DARRAY, large).integers(&[size, rank, ndims]);
     let making = making.counts(&sizes).integers(kinds).integers(arguments);
     let making = making.integers(processes).integers(&[order]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(vec![old], map, newtype) }
+    making.finish(old, map, newtype)
 }
 
 /// The place of a process in the grid, whose last coordinate runs fastest.

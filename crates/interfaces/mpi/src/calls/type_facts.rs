@@ -4,8 +4,10 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::datatype::{self, Type, builtin, fortran, get};
-use crate::error::{Error, Result, not_null};
+use crate::error::{Error, Result};
+use crate::text;
 
 pub unsafe fn type_size(datatype: Datatype, size: OutCount) -> Result {
     if size.is_null() {
@@ -26,98 +28,65 @@ pub unsafe fn type_size_x(datatype: Datatype, size: *mut i64) -> Result {
     unsafe { type_size(datatype, OutCount::Large(size)) }
 }
 
-pub unsafe fn type_get_extent(datatype: Datatype, lb: *mut i64, extent: *mut i64) -> Result {
-    let found = get(datatype)?;
-    // SAFETY: the caller's pointers.
-    unsafe { set_both(lb, found.lb(), extent, found.extent()) }
-}
-
-pub unsafe fn type_get_extent_x(datatype: Datatype, lb: *mut i64, extent: *mut i64) -> Result {
-    // SAFETY: the caller's pointers.
-    unsafe { type_get_extent(datatype, lb, extent) }
-}
-
-pub unsafe fn type_get_true_extent(
-    datatype: Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> Result {
-    let found = get(datatype)?;
-    // SAFETY: the caller's pointers.
-    unsafe { set_both(true_lb, found.true_lb(), true_extent, found.true_extent()) }
-}
-
-pub unsafe fn type_get_true_extent_x(
-    datatype: Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> Result {
-    // SAFETY: the caller's pointers.
-    unsafe { type_get_true_extent(datatype, true_lb, true_extent) }
-}
-
-unsafe fn set_both(lower: *mut i64, lb: i64, length: *mut i64, extent: i64) -> Result {
-    not_null(lower, "the place of the lower bound")?;
-    not_null(length, "the place of the extent")?;
-    // SAFETY: the caller's pointers.
-    unsafe {
-        *lower = lb;
-        *length = extent;
-    }
+pub fn type_get_extent(found: Arc<Type>, lb: Out<i64>, extent: Out<i64>) -> Result {
+    lb.put(found.lb());
+    extent.put(found.extent());
     Ok(())
+}
+
+pub fn type_get_extent_x(found: Arc<Type>, lb: Out<i64>, extent: Out<i64>) -> Result {
+    type_get_extent(found, lb, extent)
+}
+
+pub fn type_get_true_extent(found: Arc<Type>, true_lb: Out<i64>, true_extent: Out<i64>) -> Result {
+    true_lb.put(found.true_lb());
+    true_extent.put(found.true_extent());
+    Ok(())
+}
+
+pub fn type_get_true_extent_x(
+    found: Arc<Type>,
+    true_lb: Out<i64>,
+    true_extent: Out<i64>,
+) -> Result {
+    type_get_true_extent(found, true_lb, true_extent)
 }
 
 pub unsafe fn type_get_name(
     datatype: Datatype,
-    type_name: *mut c_char,
-    resultlen: *mut c_int,
+    type_name: Out<c_char>,
+    resultlen: Out<c_int>,
 ) -> Result {
-    not_null(type_name, "type_name")?;
-    not_null(resultlen, "resultlen")?;
     // The null handle has a name of its own.
     let name = match datatype {
         DATATYPE_NULL => b"MPI_DATATYPE_NULL".to_vec(),
         _ => get(datatype)?.name(),
     };
     // SAFETY: the caller's text has room for the longest name.
-    unsafe {
-        std::ptr::copy_nonoverlapping(name.as_ptr(), type_name.cast(), name.len());
-        *type_name.add(name.len()) = 0;
-        *resultlen = name.len() as c_int;
-    }
+    resultlen.put(unsafe { text::give(&name, type_name, MAX_OBJECT_NAME) });
     Ok(())
 }
 
-pub unsafe fn type_set_name(datatype: Datatype, type_name: *const c_char) -> Result {
-    let found = get(datatype)?;
-    not_null(type_name, "type_name")?;
-    // SAFETY: the caller's text ends.
-    let bytes = unsafe { CStr::from_ptr(type_name) }.to_bytes();
+pub fn type_set_name(found: Arc<Type>, type_name: &CStr) -> Result {
+    let bytes = type_name.to_bytes();
     let bytes = &bytes[..bytes.len().min(MAX_OBJECT_NAME as usize - 1)];
     found.set_name(bytes.to_vec());
     Ok(())
 }
 
-pub unsafe fn type_get_envelope(
-    datatype: Datatype,
-    num_integers: *mut c_int,
-    num_addresses: *mut c_int,
-    num_datatypes: *mut c_int,
-    combiner: *mut c_int,
+pub fn type_get_envelope(
+    found: Arc<Type>,
+    num_integers: Out<c_int>,
+    num_addresses: Out<c_int>,
+    num_datatypes: Out<c_int>,
+    combiner: Out<c_int>,
 ) -> Result {
-    let found = get(datatype)?;
     let made = found.made();
     refuse_counts(&found)?;
-    for (place, value) in [
-        (num_integers, made.integers.len()),
-        (num_addresses, made.addresses.len()),
-        (num_datatypes, made.types.len()),
-        (combiner, made.combiner as usize),
-    ] {
-        not_null(place, "a place of the envelope")?;
-        // SAFETY: the caller's pointer.
-        unsafe { *place = value as c_int };
-    }
+    num_integers.put(made.integers.len() as c_int);
+    num_addresses.put(made.addresses.len() as c_int);
+    num_datatypes.put(made.types.len() as c_int);
+    combiner.put(made.combiner);
     Ok(())
 }
 
@@ -132,34 +101,25 @@ fn refuse_counts(of: &Type) -> Result {
     }
 }
 
-pub unsafe fn type_get_envelope_c(
-    datatype: Datatype,
-    num_integers: *mut i64,
-    num_addresses: *mut i64,
-    num_large_counts: *mut i64,
-    num_datatypes: *mut i64,
-    combiner: *mut c_int,
+pub fn type_get_envelope_c(
+    found: Arc<Type>,
+    num_integers: Out<i64>,
+    num_addresses: Out<i64>,
+    num_large_counts: Out<i64>,
+    num_datatypes: Out<i64>,
+    combiner: Out<c_int>,
 ) -> Result {
-    let found = get(datatype)?;
     let made = found.made();
-    for (place, value) in [
-        (num_integers, made.integers.len()),
-        (num_addresses, made.addresses.len()),
-        (num_large_counts, made.counts.len()),
-        (num_datatypes, made.types.len()),
-    ] {
-        not_null(place, "a place of the envelope")?;
-        // SAFETY: the caller's pointer.
-        unsafe { *place = value as i64 };
-    }
-    not_null(combiner, "combiner")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *combiner = made.combiner };
+    num_integers.put(made.integers.len() as i64);
+    num_addresses.put(made.addresses.len() as i64);
+    num_large_counts.put(made.counts.len() as i64);
+    num_datatypes.put(made.types.len() as i64);
+    combiner.put(made.combiner);
     Ok(())
 }
 
 pub unsafe fn type_get_contents(
-    datatype: Datatype,
+    found: Arc<Type>,
     max_integers: c_int,
     max_addresses: c_int,
     max_datatypes: c_int,
@@ -167,12 +127,11 @@ pub unsafe fn type_get_contents(
     array_of_addresses: *mut i64,
     array_of_datatypes: *mut Datatype,
 ) -> Result {
-    let found = get(datatype)?;
     refuse_counts(&found)?;
     // SAFETY: the caller's arrays.
     unsafe {
         type_get_contents_c(
-            datatype,
+            found,
             max_integers.into(),
             max_addresses.into(),
             0,
@@ -186,7 +145,7 @@ pub unsafe fn type_get_contents(
 }
 
 pub unsafe fn type_get_contents_c(
-    datatype: Datatype,
+    found: Arc<Type>,
     max_integers: i64,
     max_addresses: i64,
     max_large_counts: i64,
@@ -196,7 +155,6 @@ pub unsafe fn type_get_contents_c(
     array_of_large_counts: *mut i64,
     array_of_datatypes: *mut Datatype,
 ) -> Result {
-    let found = get(datatype)?;
     let made = found.made();
     if made.combiner == COMBINER_NAMED {
         let text = format!("{} is predefined, and has no contents", found.called());
@@ -208,7 +166,7 @@ pub unsafe fn type_get_contents_c(
         array_of_datatypes,
         "datatypes",
     )?;
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller's arrays have so many elements.
     unsafe {
         tell(&made.integers, max_integers, array_of_integers, "integers")?;
         tell(
@@ -257,20 +215,17 @@ unsafe fn tell<T: Copy>(values: &[T], most: i64, array: *mut T, name: &str) -> R
     Ok(())
 }
 
-pub unsafe fn type_get_value_index(
+pub fn type_get_value_index(
     value_type: Datatype,
     index_type: Datatype,
-    pair_type: *mut Datatype,
+    pair_type: Out<Datatype>,
 ) -> Result {
-    not_null(pair_type, "pair_type")?;
     let pair = fortran::value_index(value_type, index_type)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *pair_type = pair };
+    pair_type.put(pair);
     Ok(())
 }
 
-pub unsafe fn type_match_size(typeclass: c_int, size: c_int, datatype: *mut Datatype) -> Result {
-    not_null(datatype, "datatype")?;
+pub fn type_match_size(typeclass: c_int, size: c_int, datatype: Out<Datatype>) -> Result {
     let found = match (typeclass, size) {
         (TYPECLASS_INTEGER, 1) => INTEGER1,
         (TYPECLASS_INTEGER, 2) => INTEGER2,
@@ -295,31 +250,24 @@ pub unsafe fn type_match_size(typeclass: c_int, size: c_int, datatype: *mut Data
             return Err(Error::new(ERR_ARG, text));
         }
     };
-    // SAFETY: the caller's pointer.
-    unsafe { *datatype = found };
+    datatype.put(found);
     Ok(())
 }
 
-pub unsafe fn type_create_f90_real(p: c_int, r: c_int, newtype: *mut Datatype) -> Result {
-    not_null(newtype, "newtype")?;
+pub fn type_create_f90_real(p: c_int, r: c_int, newtype: Out<Datatype>) -> Result {
     let found = fortran::real(p, r)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *newtype = found };
+    newtype.put(found);
     Ok(())
 }
 
-pub unsafe fn type_create_f90_complex(p: c_int, r: c_int, newtype: *mut Datatype) -> Result {
-    not_null(newtype, "newtype")?;
+pub fn type_create_f90_complex(p: c_int, r: c_int, newtype: Out<Datatype>) -> Result {
     let found = fortran::complex(p, r)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *newtype = found };
+    newtype.put(found);
     Ok(())
 }
 
-pub unsafe fn type_create_f90_integer(r: c_int, newtype: *mut Datatype) -> Result {
-    not_null(newtype, "newtype")?;
+pub fn type_create_f90_integer(r: c_int, newtype: Out<Datatype>) -> Result {
     let found = fortran::integer(r)?;
-    // SAFETY: the caller's pointer.
-    unsafe { *newtype = found };
+    newtype.put(found);
     Ok(())
 }

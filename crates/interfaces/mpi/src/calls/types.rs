@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::datatype::construct::{hindexed, hvector, structure};
 use crate::datatype::map::Map;
 use crate::datatype::{self, Made, Type, Types, get};
@@ -24,6 +25,15 @@ impl Making {
                 ..Made::default()
             },
         }
+    }
+
+    /// Has room for so many integers and counts.
+    pub(crate) fn with_room(mut self, numbers: usize) -> Making {
+        match self.large {
+            true => self.made.counts.reserve_exact(numbers),
+            false => self.made.integers.reserve_exact(numbers),
+        }
+        self
     }
 
     /// Counts, which are ints in the small form.
@@ -51,18 +61,15 @@ impl Making {
     }
 
     /// The types; then the new one is given out.
-    pub(crate) unsafe fn finish(
+    pub(crate) fn finish(
         mut self,
-        types: Vec<Arc<Type>>,
+        types: impl Into<Types>,
         map: Option<Map>,
-        newtype: *mut Datatype,
+        newtype: Out<Datatype>,
     ) -> Result {
-        not_null(newtype, "newtype")?;
-        self.made.types = Types(types);
+        self.made.types = types.into();
         let map = map.ok_or_else(too_large)?;
-        let handle = datatype::insert(Type::new(map, self.made))?;
-        // SAFETY: the caller's pointer.
-        unsafe { *newtype = handle };
+        newtype.put(datatype::insert(Type::new(map, self.made))?);
         Ok(())
     }
 }
@@ -119,61 +126,50 @@ fn in_bytes(displacements: &[i64], old: &Type) -> Result<Vec<i64>> {
     scaled.collect::<Option<_>>().ok_or_else(too_large)
 }
 
-pub unsafe fn type_contiguous(
-    count: i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
-    large: bool,
-) -> Result {
+pub fn type_contiguous(count: i64, old: Arc<Type>, newtype: Out<Datatype>, large: bool) -> Result {
     length(count)?;
-    let old = get(oldtype)?;
     let map = old.map().block(count);
     let making = Making::of(COMBINER_CONTIGUOUS, large).counts(&[count]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(vec![old], map, newtype) }
+    making.finish(old, map, newtype)
 }
 
-pub unsafe fn type_vector(
+pub fn type_vector(
     count: i64,
     blocklength: i64,
     stride: i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     length(count)?;
     block_length(blocklength)?;
-    let old = get(oldtype)?;
     let distance = stride.checked_mul(old.extent()).ok_or_else(too_large)?;
     let map = hvector(old.map(), count, blocklength, distance);
     let making = Making::of(COMBINER_VECTOR, large).counts(&[count, blocklength, stride]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(vec![old], map, newtype) }
+    making.finish(old, map, newtype)
 }
 
-pub unsafe fn type_create_hvector(
+pub fn type_create_hvector(
     count: i64,
     blocklength: i64,
     stride: i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     length(count)?;
     block_length(blocklength)?;
-    let old = get(oldtype)?;
     let map = hvector(old.map(), count, blocklength, stride);
     let making = Making::of(COMBINER_HVECTOR, large).counts(&[count, blocklength]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.addresses(&[stride]).finish(vec![old], map, newtype) }
+    making.addresses(&[stride]).finish(old, map, newtype)
 }
 
 pub unsafe fn type_indexed(
     count: i64,
     array_of_blocklengths: Ints,
     array_of_displacements: Ints,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     let count_of = length(count)?;
@@ -184,21 +180,19 @@ pub unsafe fn type_indexed(
             displacements(array_of_displacements, count_of)?,
         )
     };
-    let old = get(oldtype)?;
     let bytes = in_bytes(&places, &old)?;
     let map = hindexed(old.map(), lengths.iter().copied().zip(bytes));
     let making = Making::of(COMBINER_INDEXED, large).counts(&[count]);
     let making = making.counts(&lengths).counts(&places);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(vec![old], map, newtype) }
+    making.finish(old, map, newtype)
 }
 
 pub unsafe fn type_create_hindexed(
     count: i64,
     array_of_blocklengths: Ints,
     array_of_displacements: *const i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     let count_of = length(count)?;
@@ -209,52 +203,46 @@ pub unsafe fn type_create_hindexed(
             displacements(Ints::Large(array_of_displacements), count_of)?,
         )
     };
-    let old = get(oldtype)?;
     let blocks = lengths.iter().copied().zip(places.iter().copied());
     let map = hindexed(old.map(), blocks);
     let making = Making::of(COMBINER_HINDEXED, large).counts(&[count]);
     let making = making.counts(&lengths).addresses(&places);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(vec![old], map, newtype) }
+    making.finish(old, map, newtype)
 }
 
 pub unsafe fn type_create_indexed_block(
     count: i64,
     blocklength: i64,
     array_of_displacements: Ints,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     block_length(blocklength)?;
     // SAFETY: the caller's array has `count` elements.
     let places = unsafe { displacements(array_of_displacements, length(count)?)? };
-    let old = get(oldtype)?;
     let bytes = in_bytes(&places, &old)?;
     let blocks = bytes.into_iter().map(|place| (blocklength, place));
     let map = hindexed(old.map(), blocks);
     let making = Making::of(COMBINER_INDEXED_BLOCK, large).counts(&[count, blocklength]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.counts(&places).finish(vec![old], map, newtype) }
+    making.counts(&places).finish(old, map, newtype)
 }
 
 pub unsafe fn type_create_hindexed_block(
     count: i64,
     blocklength: i64,
     array_of_displacements: *const i64,
-    oldtype: Datatype,
-    newtype: *mut Datatype,
+    old: Arc<Type>,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     block_length(blocklength)?;
     // SAFETY: the caller's array has `count` elements.
     let places = unsafe { displacements(Ints::Large(array_of_displacements), length(count)?)? };
-    let old = get(oldtype)?;
     let blocks = places.iter().map(|&place| (blocklength, place));
     let map = hindexed(old.map(), blocks);
     let making = Making::of(COMBINER_HINDEXED_BLOCK, large).counts(&[count, blocklength]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.addresses(&places).finish(vec![old], map, newtype) }
+    making.addresses(&places).finish(old, map, newtype)
 }
 
 pub unsafe fn type_create_struct(
@@ -262,7 +250,7 @@ pub unsafe fn type_create_struct(
     array_of_blocklengths: Ints,
     array_of_displacements: *const i64,
     array_of_types: *const Datatype,
-    newtype: *mut Datatype,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
     let count_of = length(count)?;
@@ -280,51 +268,45 @@ pub unsafe fn type_create_struct(
         )
     };
     let members = lengths.iter().zip(&places).zip(&types);
-    let members = members.map(|((&length, &at), old)| (length, at, old.map().clone()));
+    let members = members.map(|((&length, &at), old)| (length, at, old.map()));
     let map = structure(members);
-    let making = Making::of(COMBINER_STRUCT, large).counts(&[count]);
+    let making = Making::of(COMBINER_STRUCT, large).with_room(1 + count_of);
+    let making = making.counts(&[count]);
     let making = making.counts(&lengths).addresses(&places);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(types, map, newtype) }
+    making.finish(types, map, newtype)
 }
 
-pub unsafe fn type_create_resized(
-    oldtype: Datatype,
+pub fn type_create_resized(
+    old: Arc<Type>,
     lb: i64,
     extent: i64,
-    newtype: *mut Datatype,
+    newtype: Out<Datatype>,
     large: bool,
 ) -> Result {
-    let old = get(oldtype)?;
     let map = old.map().clone().resized(lb, extent);
     let making = Making::of(COMBINER_RESIZED, large).addresses(&[lb, extent]);
-    // SAFETY: the caller's pointer.
-    unsafe { making.finish(vec![old], map, newtype) }
+    making.finish(old, map, newtype)
 }
 
-pub unsafe fn type_dup(oldtype: Datatype, newtype: *mut Datatype) -> Result {
+pub unsafe fn type_dup(oldtype: Datatype, newtype: Out<Datatype>) -> Result {
     let old = get(oldtype)?;
-    not_null(newtype, "newtype")?;
     // SAFETY: the functions of the type's attributes may be called, as the program has said.
     let made = unsafe { datatype::duplicate(oldtype, &old) };
     // A function that fails leaves no duplicate.
-    // SAFETY: the caller's pointer.
-    unsafe { *newtype = *made.as_ref().unwrap_or(&DATATYPE_NULL) };
+    newtype.put(*made.as_ref().unwrap_or(&DATATYPE_NULL));
     made.map(drop)
 }
 
-pub unsafe fn type_commit(datatype: *mut Datatype) -> Result {
-    not_null(datatype, "datatype")?;
+pub fn type_commit(datatype: Out<Datatype>) -> Result {
     // SAFETY: the caller's pointer.
-    datatype::commit(unsafe { *datatype })
+    datatype::commit(datatype.get())
 }
 
-pub unsafe fn type_free(datatype: *mut Datatype) -> Result {
-    not_null(datatype, "datatype")?;
+pub unsafe fn type_free(datatype: Out<Datatype>) -> Result {
     // SAFETY: the caller's pointer; the functions of attributes may be called.
     unsafe {
-        datatype::free(*datatype)?;
-        *datatype = DATATYPE_NULL;
+        datatype::free(datatype.get())?;
+        datatype.put(DATATYPE_NULL);
     }
     Ok(())
 }

@@ -3,17 +3,16 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use super::window_transfers::complete;
+use super::window_transfers::with_request;
 use crate::abi::*;
 use crate::datatype::{self, builtin};
-use crate::error::{Error, Result, not_null};
+use crate::error::{Error, Result};
 use crate::operator;
 use crate::window::Window;
 use crate::window::accumulate::{self, Update};
-use crate::window::get;
 use crate::window::quick::{self, Aim};
 use crate::window::targets::Spot;
-use crate::window::transfer::{Buffer, check_lengths, spot};
+use crate::window::transfer::{Buffer, Given, check_lengths, spot};
 
 /// The update that a call asks for. None: it names no element, so that it does not matter which types the operator is for;
 /// other MPIs let programs do that.
@@ -45,15 +44,8 @@ unsafe fn apply(
 
 /// As `accumulate`, of elements that are not predefined, or not in mapped memory; or there is something wrong.
 #[inline(never)]
-unsafe fn accumulate_any(
-    window: &Window,
-    aim: Aim,
-    op: Op,
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: Datatype,
-) -> Result {
-    let own = Buffer::new(origin_addr, origin_count, origin_datatype)?;
+unsafe fn accumulate_any(window: &Window, aim: Aim, op: Op, origin: Given) -> Result {
+    let own = Buffer::new(origin)?;
     let update = asked(op, aim.datatype, aim.count)?;
     let Some(spot) = spot(window, aim)? else {
         return Ok(());
@@ -62,57 +54,20 @@ unsafe fn accumulate_any(
     unsafe { apply(window, &spot, update.as_ref(), Some(&own), null_mut()) }
 }
 
-#[inline(always)]
-pub unsafe fn accumulate(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: Datatype,
-    op: Op,
-    win: Win,
-) -> Result {
-    let window = get(win)?;
-    let aim = || Aim {
-        rank: target_rank,
-        displacement: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    let is_alike = origin_datatype == target_datatype && origin_count == target_count;
-    // SAFETY: the caller's buffer.
-    if is_alike && unsafe { quick::update(window, aim(), op, origin_addr, null_mut())? } {
-        return Ok(());
-    }
-    // SAFETY: the caller's buffer.
-    unsafe {
-        accumulate_any(
-            window,
-            aim(),
-            op,
-            origin_addr,
-            origin_count,
-            origin_datatype,
-        )
-    }
-}
-
 /// As `get_accumulate`, as above.
 #[inline(never)]
 unsafe fn get_accumulate_any(
     window: &Window,
     aim: Aim,
     op: Op,
-    (origin_addr, origin_count, origin_datatype): (*const c_void, i64, Datatype),
-    (result_addr, result_count, result_datatype): (*mut c_void, i64, Datatype),
+    origin: Given,
+    result: Given,
 ) -> Result {
     let own = match op {
         NO_OP => None,
-        _ => Some(Buffer::new(origin_addr, origin_count, origin_datatype)?),
+        _ => Some(Buffer::new(origin)?),
     };
-    let result = Buffer::new(result_addr, result_count, result_datatype)?;
+    let result = Buffer::new(result)?;
     let update = asked(op, aim.datatype, aim.count)?;
     let Some(spot) = spot(window, aim)? else {
         return Ok(());
@@ -122,42 +77,61 @@ unsafe fn get_accumulate_any(
     unsafe { result.fill(|old| apply(window, &spot, update.as_ref(), own.as_ref(), old)) }
 }
 
-#[inline(always)]
-pub unsafe fn get_accumulate(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: Datatype,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: Datatype,
-    op: Op,
-    win: Win,
-) -> Result {
-    let window = get(win)?;
-    let aim = || Aim {
-        rank: target_rank,
-        displacement: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    let is_alike = result_datatype == target_datatype && result_count == target_count;
-    let gives_alike = origin_datatype == target_datatype && origin_count == target_count;
-    if is_alike
-        && (op == NO_OP || gives_alike)
-        && !result_addr.is_null()
-        // SAFETY: the caller's buffers.
-        && unsafe { quick::update(window, aim(), op, origin_addr, result_addr)? }
-    {
-        return Ok(());
+with_request! {
+    pub unsafe fn accumulate, raccumulate(
+        origin_addr: *const c_void,
+        origin_count: i64,
+        origin_datatype: Datatype,
+        target_rank: c_int,
+        target_disp: i64,
+        target_count: i64,
+        target_datatype: Datatype,
+        op: Op,
+        window: &Window,
+    ) {
+        let aim = || Aim::new(target_rank, target_disp, target_count, target_datatype);
+        let is_alike = origin_datatype == target_datatype && origin_count == target_count;
+        // SAFETY: the caller's buffer.
+        if is_alike && unsafe { quick::update(window, aim(), op, origin_addr, null_mut())? } {
+            return Ok(());
+        }
+        let origin = Given::new(origin_addr, origin_count, origin_datatype);
+        // SAFETY: the caller's buffer.
+        unsafe { accumulate_any(window, aim(), op, origin) }
     }
-    let origin = (origin_addr, origin_count, origin_datatype);
-    let result = (result_addr, result_count, result_datatype);
-    // SAFETY: the caller's buffers.
-    unsafe { get_accumulate_any(window, aim(), op, origin, result) }
+}
+
+with_request! {
+    pub unsafe fn get_accumulate, rget_accumulate(
+        origin_addr: *const c_void,
+        origin_count: i64,
+        origin_datatype: Datatype,
+        result_addr: *mut c_void,
+        result_count: i64,
+        result_datatype: Datatype,
+        target_rank: c_int,
+        target_disp: i64,
+        target_count: i64,
+        target_datatype: Datatype,
+        op: Op,
+        window: &Window,
+    ) {
+        let aim = || Aim::new(target_rank, target_disp, target_count, target_datatype);
+        let is_alike = result_datatype == target_datatype && result_count == target_count;
+        let gives_alike = origin_datatype == target_datatype && origin_count == target_count;
+        if is_alike
+            && (op == NO_OP || gives_alike)
+            && !result_addr.is_null()
+            // SAFETY: the caller's buffers.
+            && unsafe { quick::update(window, aim(), op, origin_addr, result_addr)? }
+        {
+            return Ok(());
+        }
+        let origin = Given::new(origin_addr, origin_count, origin_datatype);
+        let result = Given::new(result_addr, result_count, result_datatype);
+        // SAFETY: the caller's buffers.
+        unsafe { get_accumulate_any(window, aim(), op, origin, result) }
+    }
 }
 
 /// The type of one element, which has to be a predefined one.
@@ -180,7 +154,7 @@ pub unsafe fn fetch_and_op(
     target_rank: c_int,
     target_disp: i64,
     op: Op,
-    win: Win,
+    window: &Window,
 ) -> Result {
     if builtin::size(datatype).is_none() {
         check_predefined(datatype)?;
@@ -199,7 +173,7 @@ pub unsafe fn fetch_and_op(
             1,
             datatype,
             op,
-            win,
+            window,
         )
     }
 }
@@ -211,10 +185,9 @@ pub unsafe fn compare_and_swap(
     datatype: Datatype,
     target_rank: c_int,
     target_disp: i64,
-    win: Win,
+    window: &Window,
 ) -> Result {
     use builtin::Kind::{Bytes, Letter, Logical, Signed, Unsigned};
-    let window = get(win)?;
     let basic = builtin::basic(datatype);
     if basic.is_none_or(|it| !matches!(it.kind, Signed | Unsigned | Logical | Bytes | Letter)) {
         check_predefined(datatype)?;
@@ -230,12 +203,7 @@ pub unsafe fn compare_and_swap(
             return Err(Error::new(ERR_BUFFER, format!("{name} is a null pointer")));
         }
     }
-    let aim = Aim {
-        rank: target_rank,
-        displacement: target_disp,
-        count: 1,
-        datatype,
-    };
+    let aim = Aim::new(target_rank, target_disp, 1, datatype);
     // SAFETY: the caller's elements.
     if unsafe { quick::swap(window, aim, origin_addr, compare_addr, result_addr)? } {
         return Ok(());
@@ -246,70 +214,4 @@ pub unsafe fn compare_and_swap(
     let (given, compared) = (origin_addr.cast(), compare_addr.cast());
     // SAFETY: the caller's elements.
     unsafe { accumulate::swap(window, &spot, given, compared, result_addr.cast()) }
-}
-
-pub unsafe fn raccumulate(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: Datatype,
-    op: Op,
-    win: Win,
-    request: *mut Request,
-) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's buffer and pointer.
-    unsafe {
-        accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )?;
-        complete(request)
-    }
-}
-
-pub unsafe fn rget_accumulate(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: Datatype,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: Datatype,
-    op: Op,
-    win: Win,
-    request: *mut Request,
-) -> Result {
-    not_null(request, "request")?;
-    // SAFETY: the caller's buffers and pointer.
-    unsafe {
-        get_accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )?;
-        complete(request)
-    }
 }

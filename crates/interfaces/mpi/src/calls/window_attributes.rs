@@ -4,10 +4,11 @@ use std::ffi::{c_int, c_void};
 
 use super::errhandlers::{not_none, raised};
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::attributes::{self, CopyFunction, DeleteFunction};
 use crate::errhandler::{self, Function, Of};
-use crate::error::{Object, Result, not_null};
-use crate::window::{Facts, get};
+use crate::error::{Object, Result};
+use crate::window::{Facts, Window};
 
 /// The value of a predefined attribute. They stay as long as the window.
 fn predefined(facts: &Facts, keyval: c_int) -> Option<*mut c_void> {
@@ -25,88 +26,81 @@ fn predefined(facts: &Facts, keyval: c_int) -> Option<*mut c_void> {
 pub unsafe fn win_create_keyval(
     win_copy_attr_fn: Win_copy_attr_function,
     win_delete_attr_fn: Win_delete_attr_function,
-    win_keyval: *mut c_int,
+    win_keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Result {
-    not_null(win_keyval, "win_keyval")?;
     let copy: CopyFunction<Win> = win_copy_attr_fn;
     let delete: DeleteFunction<Win> = win_delete_attr_fn;
-    // SAFETY: the caller's pointer.
-    unsafe { *win_keyval = attributes::create::<Win>(copy, delete, extra_state)? };
+    win_keyval.put(attributes::create::<Win>(copy, delete, extra_state)?);
     Ok(())
 }
 
-pub unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Result {
-    not_null(win_keyval, "win_keyval")?;
-    // SAFETY: the caller's pointer.
-    unsafe {
-        attributes::free::<Win>(*win_keyval)?;
-        *win_keyval = KEYVAL_INVALID;
-    }
+pub unsafe fn win_free_keyval(win_keyval: Out<c_int>) -> Result {
+    attributes::free::<Win>(win_keyval.get())?;
+    win_keyval.put(KEYVAL_INVALID);
     Ok(())
 }
 
 pub unsafe fn win_get_attr(
-    win: Win,
+    window: &Window,
     win_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
 ) -> Result {
-    let window = get(win)?;
-    not_null(attribute_val, "attribute_val")?;
-    not_null(flag, "flag")?;
     let value = match predefined(&window.facts, win_keyval) {
         Some(value) => Some(value),
         None => window.attributes.get(win_keyval)?,
     };
-    // SAFETY: the caller's pointers; the first one is to a pointer.
-    unsafe {
-        *flag = c_int::from(value.is_some());
-        if let Some(value) = value {
-            attribute_val.cast::<*mut c_void>().write_unaligned(value);
-        }
+    flag.put(c_int::from(value.is_some()));
+    if let Some(value) = value {
+        attribute_val.put(value);
     }
     Ok(())
 }
 
-pub unsafe fn win_set_attr(win: Win, win_keyval: c_int, attribute_val: *mut c_void) -> Result {
-    let window = get(win)?;
+pub unsafe fn win_set_attr(
+    window: &Window,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Result {
     // SAFETY: the program's functions for its attributes.
-    unsafe { window.attributes.set(win, win_keyval, attribute_val) }
+    unsafe {
+        window
+            .attributes
+            .set(window.handle, win_keyval, attribute_val)
+    }
 }
 
-pub unsafe fn win_delete_attr(win: Win, win_keyval: c_int) -> Result {
-    let window = get(win)?;
+pub unsafe fn win_delete_attr(window: &Window, win_keyval: c_int) -> Result {
     // SAFETY: the program's functions for its attributes.
-    unsafe { window.attributes.delete(win, win_keyval) }
+    unsafe { window.attributes.delete(window.handle, win_keyval) }
 }
 
-pub unsafe fn win_create_errhandler(
+pub fn win_create_errhandler(
     win_errhandler_fn: Win_errhandler_function,
-    errhandler: *mut Errhandler,
+    errhandler: Out<Errhandler>,
 ) -> Result {
     not_none(win_errhandler_fn.is_some(), "win_errhandler_fn")?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = errhandler::make(Function::Win(win_errhandler_fn))? };
+    errhandler.put(errhandler::make(Function::Win(win_errhandler_fn))?);
     Ok(())
 }
 
-pub unsafe fn win_set_errhandler(win: Win, errhandler: Errhandler) -> Result {
-    get(win)?.errhandler.set(errhandler, Of::Win)
+pub fn win_set_errhandler(window: &Window, errhandler: Errhandler) -> Result {
+    window.errhandler.set(errhandler, Of::Win)
 }
 
-pub unsafe fn win_get_errhandler(win: Win, errhandler: *mut Errhandler) -> Result {
-    let window = get(win)?;
-    not_null(errhandler, "errhandler")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *errhandler = window.errhandler.give() };
+pub fn win_get_errhandler(window: &Window, errhandler: Out<Errhandler>) -> Result {
+    errhandler.put(window.errhandler.give());
     Ok(())
 }
 
-pub unsafe fn win_call_errhandler(win: Win, errorcode: c_int) -> Result {
-    let window = get(win)?;
+pub fn win_call_errhandler(window: &Window, errorcode: c_int) -> Result {
     let text = raised(errorcode)?;
-    errhandler::call(&window.errhandler, Object::Win(win), errorcode, &text);
+    errhandler::call(
+        &window.errhandler,
+        Object::Win(window.handle),
+        errorcode,
+        &text,
+    );
     Ok(())
 }

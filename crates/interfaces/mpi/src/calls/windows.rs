@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 
 use super::communicators::no_intra;
 use crate::abi::*;
+use crate::arguments::Out;
 use crate::communicator::{self, Communicator};
 use crate::error::{Error, Result, not_null};
 use crate::groups;
@@ -141,8 +142,7 @@ pub unsafe fn win_create_dynamic(info: Info, comm: Comm, win: *mut Win) -> Resul
     unsafe { give(&comm, given, win).map(drop) }
 }
 
-pub unsafe fn win_attach(win: Win, base: *mut c_void, size: i64) -> Result {
-    let window = get(win)?;
+pub unsafe fn win_attach(window: &Window, base: *mut c_void, size: i64) -> Result {
     let length = usize::try_from(size)
         .map_err(|_| Error::new(ERR_SIZE, format!("the size is {size}; it is 0 or more")))?;
     if base.is_null() && length != 0 || (base as usize).checked_add(length).is_none() {
@@ -152,24 +152,21 @@ pub unsafe fn win_attach(win: Win, base: *mut c_void, size: i64) -> Result {
     window.attach(base as usize, length)
 }
 
-pub unsafe fn win_detach(win: Win, base: *const c_void) -> Result {
-    get(win)?.detach(base as usize)
+pub unsafe fn win_detach(window: &Window, base: *const c_void) -> Result {
+    window.detach(base as usize)
 }
 
 pub unsafe fn win_shared_query(
-    win: Win,
+    window: &Window,
     rank: c_int,
-    size: *mut i64,
+    size: Out<i64>,
     disp_unit: OutCount,
-    baseptr: *mut c_void,
+    baseptr: Out<*mut c_void>,
 ) -> Result {
-    let window = get(win)?;
     if window.flavor == WIN_FLAVOR_DYNAMIC {
         let text = "a dynamic window has no memory that processes share";
         return Err(Error::new(ERR_RMA_FLAVOR, text));
     }
-    not_null(size, "size")?;
-    not_null(baseptr, "baseptr")?;
     if disp_unit.is_null() {
         return Err(Error::new(ERR_ARG, "disp_unit is a null pointer"));
     }
@@ -187,58 +184,45 @@ pub unsafe fn win_shared_query(
         },
         None => (0, 1, null_mut()),
     };
-    // SAFETY: the caller's pointers; the last one is to a pointer.
-    unsafe {
-        *size = bytes;
-        disp_unit.set(unit);
-        baseptr.cast::<*mut c_void>().write_unaligned(base);
-    }
+    size.put(bytes);
+    // SAFETY: the caller's pointer.
+    unsafe { disp_unit.set(unit) };
+    baseptr.put(base);
     Ok(())
 }
 
-pub unsafe fn win_free(win: *mut Win) -> Result {
-    not_null(win, "win")?;
+pub unsafe fn win_free(win: Out<Win>) -> Result {
     // SAFETY: the caller's pointer.
-    let handle = unsafe { *win };
+    let handle = win.get();
     let window = held(handle)?;
     // SAFETY: the program's functions for its attributes.
     let ended = window.end(|| unsafe { window.attributes.delete_all(handle) });
     if held(handle).is_err() {
-        // SAFETY: the caller's pointer.
-        unsafe { *win = WIN_NULL };
+        win.put(WIN_NULL);
     }
     ended
 }
 
-pub unsafe fn win_get_group(win: Win, group: *mut Group) -> Result {
-    let window = get(win)?;
-    not_null(group, "group")?;
-    // SAFETY: the caller's pointer.
-    unsafe { *group = groups::make(window.comm.local.clone())? };
+pub fn win_get_group(window: &Window, group: Out<Group>) -> Result {
+    group.put(groups::make(window.comm.local.clone())?);
     Ok(())
 }
 
-pub unsafe fn win_set_name(win: Win, win_name: *const c_char) -> Result {
-    let window = get(win)?;
-    not_null(win_name, "win_name")?;
-    // SAFETY: the caller's text.
-    let name = unsafe { CStr::from_ptr(win_name) };
+pub fn win_set_name(window: &Window, win_name: &CStr) -> Result {
     // A name that is too long is cut.
     let most = MAX_OBJECT_NAME as usize - 1;
-    let bytes: Vec<u8> = name.to_bytes().iter().copied().take(most).collect();
+    let bytes: Vec<u8> = win_name.to_bytes().iter().copied().take(most).collect();
     window.set_name(CString::new(bytes).unwrap_or_default());
     Ok(())
 }
 
-pub unsafe fn win_get_name(win: Win, win_name: *mut c_char, resultlen: *mut c_int) -> Result {
+pub unsafe fn win_get_name(win: Win, win_name: Out<c_char>, resultlen: Out<c_int>) -> Result {
     let name = match win {
         WIN_NULL => c"MPI_WIN_NULL".to_owned(),
         _ => get(win)?.name(),
     };
-    not_null(win_name, "win_name")?;
-    not_null(resultlen, "resultlen")?;
     // SAFETY: the caller has room for the longest name.
-    unsafe { *resultlen = text::give(name.to_bytes(), win_name, MAX_OBJECT_NAME) };
+    resultlen.put(unsafe { text::give(name.to_bytes(), win_name, MAX_OBJECT_NAME) });
     Ok(())
 }
 
@@ -253,14 +237,12 @@ const HINTS: [&CStr; 7] = [
     c"same_size",
 ];
 
-pub unsafe fn win_set_info(win: Win, info: Info) -> Result {
-    get(win)?.set_hints(&info::hints(info)?);
+pub fn win_set_info(window: &Window, info: Info) -> Result {
+    window.set_hints(&info::hints(info)?);
     Ok(())
 }
 
-pub unsafe fn win_get_info(win: Win, info_used: *mut Info) -> Result {
-    let window = get(win)?;
-    not_null(info_used, "info_used")?;
+pub fn win_get_info(window: &Window, info_used: Out<Info>) -> Result {
     let mut hints = Hints::default();
     hints.set_text(c"no_locks", "false");
     hints.set_text(c"accumulate_ordering", "rar,raw,war,waw");
@@ -272,7 +254,6 @@ pub unsafe fn win_get_info(win: Win, info_used: *mut Info) -> Result {
         hints.set_text(c"alloc_shared_noncontig", "false");
     }
     hints.merge(&window.hints().among(&HINTS));
-    // SAFETY: the caller's pointer.
-    unsafe { *info_used = info::make(hints)? };
+    info_used.put(info::make(hints)?);
     Ok(())
 }

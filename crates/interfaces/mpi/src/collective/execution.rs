@@ -218,7 +218,7 @@ impl Begun {
                     Content::Copied(memory) => memory.copy()?,
                     Content::Result(_) => Flat::NONE,
                     Content::Slice(_, _, whole) => Flat::room(*whole)?,
-                    Content::Verdict => Flat::room(VERDICT)?,
+                    Content::Verdict => Flat::NONE,
                 }
             };
             self.content.push(flat);
@@ -244,59 +244,67 @@ impl Begun {
     }
 
     fn receive(&mut self) {
-        let hidden = self.of.hidden();
         for at in 0..self.of.receives.len() {
-            let message = &self.of.receives[at];
-            let length = match &message.content {
-                Content::Memory(memory) | Content::Copied(memory) => memory.bytes(),
-                Content::Result(whole) | Content::Slice(_, _, whole) => *whole,
-                Content::Verdict => VERDICT,
-            };
-            let mut request = rg::REQUEST_NULL;
-            // SAFETY: the memory is this collective's until its end.
-            let code = unsafe {
-                messages::receive(&self.content[at], length, message, hidden, &mut request)
-            };
-            self.started(request, code);
+            match self.of.receives[at].content {
+                // It comes only if there is no result.
+                Content::Verdict => self.requests.push(rg::REQUEST_NULL),
+                _ => {
+                    let request = self.receive_one(at);
+                    self.requests.push(request);
+                }
+            }
         }
+    }
+
+    /// Begins to receive a message.
+    fn receive_one(&mut self, at: usize) -> rg::Request {
+        let message = &self.of.receives[at];
+        let (length, flat) = (message.content.length(), &self.content[at]);
+        let mut request = rg::REQUEST_NULL;
+        // SAFETY: the memory is this collective's until its end.
+        let code =
+            unsafe { messages::receive(flat, length, message, self.of.hidden(), &mut request) };
+        self.started(code);
+        request
     }
 
     fn send(&mut self) {
         let hidden = self.of.hidden();
+        let mut is_result_empty = false;
         for at in 0..self.of.sends.len() {
             let message = &self.of.sends[at];
-            let flat = &self.content[self.of.receives.len() + at];
+            let place = self.of.receives.len() + at;
             let failed = self.failed.as_ref();
-            let (address, length): (*const c_void, usize) = match &message.content {
-                Content::Memory(memory) | Content::Copied(memory) => (flat.address, memory.bytes()),
-                Content::Result(whole) | Content::Slice(_, _, whole) => {
+            let (address, length): (*const c_void, usize) = match (&message.content, failed) {
+                (Content::Result(whole), _) => {
                     let length = if failed.is_none() { *whole } else { 0 };
+                    is_result_empty = length < *whole;
                     (self.takes.address, length)
                 }
-                Content::Verdict => {
-                    let text = failed.map_or("", |error| error.text());
-                    let length = text.len().min(VERDICT);
-                    // SAFETY: there is room for so many bytes.
-                    unsafe {
-                        flat.address
-                            .copy_from_nonoverlapping(text.as_ptr().cast(), length)
-                    };
-                    (flat.address, length)
+                (Content::Verdict, Some(error)) if is_result_empty => {
+                    let text = error.text().as_bytes();
+                    self.content[place] = Flat::of_bytes(&text[..text.len().min(VERDICT)]);
+                    (self.content[place].address, self.content[place].each)
                 }
+                (Content::Verdict, _) => {
+                    self.requests.push(rg::REQUEST_NULL);
+                    continue;
+                }
+                (content, _) => (self.content[place].address, content.length()),
             };
             let mut request = rg::REQUEST_NULL;
             // SAFETY: the memory is this collective's until its end.
             let code = unsafe { messages::send(address, length, message, hidden, &mut request) };
-            self.started(request, code);
+            self.started(code);
+            self.requests.push(request);
         }
     }
 
-    fn started(&mut self, request: rg::Request, code: c_int) {
+    fn started(&mut self, code: c_int) {
         match code {
             rg::OK => self.left += 1,
             _ => self.fail(Error::of_engine(code)),
         }
-        self.requests.push(request);
     }
 
     fn fail(&mut self, error: Error) {
@@ -342,14 +350,28 @@ impl Begun {
         }
     }
 
-    /// The message in this place is a verdict of the other side's: why there is no result.
+    /// Takes the message in this place, which has come. If it is empty instead of a result, receives the verdict: why there is none.
     fn hear(&mut self, at: usize, status: &rg::Status) {
         let engine = usize::from(self.of.engine.is_some());
         let Some(at) = at.checked_sub(engine) else {
             return;
         };
-        let message = self.of.receives.get(at);
-        if status.length == 0 || !message.is_some_and(|it| matches!(it.content, Content::Verdict)) {
+        let is_verdict = |at: usize| {
+            let message = self.of.receives.get(at);
+            message.is_some_and(|it| matches!(it.content, Content::Verdict))
+        };
+        let is_whole = || status.length >= self.of.receives[at].content.length().min(1);
+        let (comes_next, is_it) = (is_verdict(at + 1) && !is_whole(), is_verdict(at));
+        if comes_next {
+            match Flat::room(VERDICT) {
+                Ok(room) => {
+                    self.content[at + 1] = room;
+                    self.requests[engine + at + 1] = self.receive_one(at + 1);
+                }
+                Err(error) => self.fail(error),
+            }
+        }
+        if !is_it {
             return;
         }
         let length = status.length.min(VERDICT);

@@ -1,7 +1,7 @@
 //! Collectives between two groups: by messages in the hidden group, which has both. And others by messages from each to each.
 //!
-//! In reductions each side combines at its first process, which sends the result to all who want it on the other side, and
-//! with it a verdict: an empty one, or why there is no result.
+//! In reductions each side combines at its first process, which sends the result to all who want it on the other side. If there is none, that message is empty,
+//! and a verdict follows: why.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -75,14 +75,14 @@ pub fn exchange(
     Collective::messages(comm, sends, receives)
 }
 
-/// The other side's result, and its verdict.
+/// Receives the other side's result, or its verdict.
 fn result_from(comm: &Communicator, tag: c_int, content: Content) -> Vec<Message> {
     let peer = comm.peer_base();
     let message = |tag, content| Message { peer, tag, content };
     vec![message(tag, content), message(tag + 1, Content::Verdict)]
 }
 
-/// The result to a peer, and the verdict.
+/// Sends a peer the result, or the verdict.
 fn result_to(peer: c_int, tag: c_int, bytes: usize) -> [Message; 2] {
     let message = |tag, content| Message { peer, tag, content };
     [

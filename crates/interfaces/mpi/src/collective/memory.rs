@@ -442,6 +442,13 @@ impl Flat {
         Ok(Flat::even(address, bytes, Some(own)))
     }
 
+    /// Copies these bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Flat {
+        let mut own = bytes.to_vec();
+        let address = start(&mut own);
+        Flat::even(address, bytes.len(), Some(own))
+    }
+
     /// Parts of so many bytes each.
     fn even(address: *mut c_void, each: usize, own: Option<Vec<u8>>) -> Flat {
         Flat {

@@ -26,8 +26,19 @@ pub enum Content {
     Result(usize),
     /// The elements behind so many of so many bytes.
     Slice(Memory, usize, usize),
-    /// Why there is no result, or nothing.
+    /// Why there is no result. It comes after a message that is empty in place of a result.
     Verdict,
+}
+
+impl Content {
+    /// Bytes of a message that is received, at most.
+    pub fn length(&self) -> usize {
+        match self {
+            Content::Memory(memory) | Content::Copied(memory) => memory.bytes(),
+            Content::Result(whole) | Content::Slice(_, _, whole) => *whole,
+            Content::Verdict => VERDICT,
+        }
+    }
 }
 
 /// Most bytes of a verdict.

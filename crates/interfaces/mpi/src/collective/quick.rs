@@ -5,6 +5,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
 
 use regatta_sys as rg;
 
@@ -161,6 +162,160 @@ pub unsafe fn alltoall(
     let length = part((sendbuf, send), (recvbuf, recv))?;
     // SAFETY: the caller's buffers.
     Some(unsafe { rg::rg_alltoall(sendbuf, length, recvbuf, route.group()) })
+}
+
+/// Maximum number of members whose lengths and offsets are kept on the stack.
+const MAX_LISTED: usize = 64;
+
+/// Lengths and offsets of the parts of a buffer, in bytes.
+struct Listed {
+    lengths: [usize; MAX_LISTED],
+    offsets: [usize; MAX_LISTED],
+}
+
+impl Listed {
+    /// Returns those of all members, if the type is predefined and no part lies before the buffer's address.
+    #[inline]
+    unsafe fn new(peers: c_int, counts: Ints, displs: Ints, datatype: Datatype) -> Option<Listed> {
+        let (size, peers) = (builtin::size(datatype)?, peers as usize);
+        if peers > MAX_LISTED || counts.is_null() || displs.is_null() {
+            return None;
+        }
+        let mut listed = Listed {
+            lengths: [0; MAX_LISTED],
+            offsets: [0; MAX_LISTED],
+        };
+        for index in 0..peers {
+            // SAFETY: the caller's arrays have an element for each member.
+            let (count, displacement) = unsafe { (counts.get(index), displs.get(index)) };
+            listed.lengths[index] = size.checked_mul(usize::try_from(count).ok()?)?;
+            listed.offsets[index] = size.checked_mul(usize::try_from(displacement).ok()?)?;
+        }
+        Some(listed)
+    }
+
+    /// Returns the bytes of this process' part, if its other buffer has as many and is not that part itself.
+    #[inline]
+    fn part(
+        &self,
+        all: *const c_void,
+        (one, part): (*const c_void, (i64, Datatype)),
+        rank: c_int,
+    ) -> Option<usize> {
+        let length = bytes(part)?;
+        let own = all.wrapping_byte_add(self.offsets[rank as usize]);
+        let right = is_memory(one) && is_memory(all) && one != all && one != own;
+        (right && length == self.lengths[rank as usize]).then_some(length)
+    }
+}
+
+/// MPI_Gatherv.
+pub unsafe fn gatherv(
+    sendbuf: *const c_void,
+    send: (i64, Datatype),
+    recvbuf: *mut c_void,
+    (counts, displs, datatype): (Ints, Ints, Datatype),
+    root: c_int,
+    comm: Comm,
+) -> Option<c_int> {
+    let (route, rank) = place(comm)?;
+    let group = route.group();
+    // SAFETY: the caller's arrays and buffers, also below.
+    unsafe {
+        if !is_root(root, rank, route)? {
+            let length = bytes(send).filter(|_| is_memory(sendbuf))?;
+            let (out, none) = (null_mut(), null());
+            return Some(rg::rg_gatherv(
+                sendbuf, length, out, none, none, root, group,
+            ));
+        }
+        let all = Listed::new(route.peers(), counts, displs, datatype)?;
+        let length = all.part(recvbuf, (sendbuf, send), rank)?;
+        let (lengths, offsets) = (all.lengths.as_ptr(), all.offsets.as_ptr());
+        Some(rg::rg_gatherv(
+            sendbuf, length, recvbuf, lengths, offsets, root, group,
+        ))
+    }
+}
+
+/// MPI_Scatterv.
+pub unsafe fn scatterv(
+    sendbuf: *const c_void,
+    (counts, displs, datatype): (Ints, Ints, Datatype),
+    recvbuf: *mut c_void,
+    recv: (i64, Datatype),
+    root: c_int,
+    comm: Comm,
+) -> Option<c_int> {
+    let (route, rank) = place(comm)?;
+    let group = route.group();
+    // SAFETY: the caller's arrays and buffers, also below.
+    unsafe {
+        if !is_root(root, rank, route)? {
+            let length = bytes(recv).filter(|_| is_memory(recvbuf))?;
+            let (input, none) = (null(), null());
+            return Some(rg::rg_scatterv(
+                input, none, none, recvbuf, length, root, group,
+            ));
+        }
+        let all = Listed::new(route.peers(), counts, displs, datatype)?;
+        let length = all.part(sendbuf, (recvbuf, recv), rank)?;
+        let (lengths, offsets) = (all.lengths.as_ptr(), all.offsets.as_ptr());
+        Some(rg::rg_scatterv(
+            sendbuf, lengths, offsets, recvbuf, length, root, group,
+        ))
+    }
+}
+
+/// MPI_Allgatherv.
+pub unsafe fn allgatherv(
+    sendbuf: *const c_void,
+    send: (i64, Datatype),
+    recvbuf: *mut c_void,
+    (counts, displs, datatype): (Ints, Ints, Datatype),
+    comm: Comm,
+) -> Option<c_int> {
+    let (route, rank) = place(comm)?;
+    // SAFETY: the caller's arrays and buffers, also below.
+    unsafe {
+        let all = Listed::new(route.peers(), counts, displs, datatype)?;
+        let length = all.part(recvbuf, (sendbuf, send), rank)?;
+        let (lengths, offsets) = (all.lengths.as_ptr(), all.offsets.as_ptr());
+        let group = route.group();
+        Some(rg::rg_allgatherv(
+            sendbuf, length, recvbuf, lengths, offsets, group,
+        ))
+    }
+}
+
+/// MPI_Alltoallv.
+pub unsafe fn alltoallv(
+    sendbuf: *const c_void,
+    (sendcounts, sdispls, sendtype): (Ints, Ints, Datatype),
+    recvbuf: *mut c_void,
+    (recvcounts, rdispls, recvtype): (Ints, Ints, Datatype),
+    comm: Comm,
+) -> Option<c_int> {
+    let (route, rank) = place(comm)?;
+    // SAFETY: the caller's arrays and buffers, also below.
+    unsafe {
+        let gives = Listed::new(route.peers(), sendcounts, sdispls, sendtype)?;
+        let takes = Listed::new(route.peers(), recvcounts, rdispls, recvtype)?;
+        let own = rank as usize;
+        let right = is_memory(sendbuf) && is_memory(recvbuf) && sendbuf != recvbuf;
+        if !right || gives.lengths[own] != takes.lengths[own] {
+            return None;
+        }
+        Some(rg::rg_alltoallv(
+            sendbuf,
+            gives.lengths.as_ptr(),
+            gives.offsets.as_ptr(),
+            recvbuf,
+            takes.lengths.as_ptr(),
+            takes.offsets.as_ptr(),
+            route.group(),
+        ))
+    }
 }
 
 /// Whether a process that gets a result has memory for that.

@@ -17,7 +17,8 @@ struct Groups([rg::Group; 3]);
 struct Duplication {
     /// The engine writes there.
     groups: Box<Groups>,
-    requests: [rg::Request; 3],
+    /// For the first two groups, and for the third one.
+    requests: [rg::Request; 2],
     /// The duplicate: what belongs to this process alone can be used from the first, such as its error handler.
     handle: Comm,
     outcome: Result,
@@ -27,17 +28,14 @@ struct Duplication {
 /// Begins to duplicate a communicator: the handle of the duplicate, whose messages go when the operation is complete.
 pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box<dyn Operation>)> {
     let mut groups = Box::new(Groups([rg::Group { id: -1 }; 3]));
-    let mut requests = [rg::REQUEST_NULL; 3];
-    let sources = [
-        Some(comm.group),
-        Some(comm.group),
-        comm.remote.as_ref().map(|it| it.own),
-    ];
-    for (at, source) in sources.into_iter().enumerate() {
-        if let Some(source) = source {
-            // SAFETY: both stay until the request is complete: the groups have their own place in memory.
-            checked(unsafe { rg::rg_igroup_dup(source, &mut groups.0[at], &mut requests[at]) })?;
-        }
+    let mut requests = [rg::REQUEST_NULL; 2];
+    let (out, none) = (groups.0.as_mut_ptr(), std::ptr::null());
+    // SAFETY: there is room for two groups, and for a request.
+    checked(unsafe { rg::rg_igroup_select(comm.group, 0, none, 0, 2, out, &mut requests[0]) })?;
+    if let Some(remote) = &comm.remote {
+        let (own, request) = (&mut groups.0[2], &mut requests[1]);
+        // SAFETY: both are written before the call returns.
+        checked(unsafe { rg::rg_igroup_dup(remote.own, own, request) })?;
     }
     let handle = publish(comm, inherited, groups.0)?;
     let operation = Duplication {

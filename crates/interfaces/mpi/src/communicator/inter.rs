@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use regatta_sys as rg;
 
-use super::making::{UNTOLD, dup_group, own_tag, select, split_group, with_parts};
+use super::making::{
+    OF_ALL, UNTOLD, dup_group, make_groups, of_colour, own_tag, select, text_tag, with_parts,
+};
 use super::{Communicator, Made, Members, Remote, internal_messages, making};
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -27,12 +29,11 @@ pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -
         true => groups::union(&local, &remote),
         false => groups::union(&remote, &local),
     };
-    let group = select(rg::ALL, &all, tag)?;
-    let rank = groups::own_rank(&local)?;
+    let [group, hidden] = make_groups(rg::ALL, Some(&all), tag)?;
     Ok(Made {
         group,
-        hidden: with_parts(&[group], dup_group(group))?,
-        rank,
+        hidden,
+        rank: groups::own_rank(&local)?,
         base: if low { 0 } else { remote.len() as c_int },
         remote: Some(Remote {
             base: if low { local.len() as c_int } else { 0 },
@@ -85,10 +86,15 @@ impl LeaderExchange {
 /// the other side waits for all. There is none if one has called with an argument that is wrong.
 fn side_of(comm: &Communicator, given: Result) -> Result<rg::Group> {
     const APART: &str = "the two sides are not connected";
-    internal_messages::agree_on_outcome(comm.group, given, APART)?;
     let own = dup_group(comm.group)?;
-    with_parts(&[own], internal_messages::barrier(own))?;
-    Ok(own)
+    match internal_messages::meet_with(own, given, APART) {
+        Ok((_, met)) => with_parts(&[own], met.map(|()| own)),
+        Err(error) => {
+            // All hear of that error, and not that the group is revoked.
+            making::free(Some(own));
+            Err(error)
+        }
+    }
 }
 
 /// Connects this communicator's processes with others, whom the process with rank `leader` hears of: `ask` is called there
@@ -171,8 +177,8 @@ pub fn create_inter(
 ) -> Result<Made> {
     let exchange = |words: &[c_int]| {
         let (bridge, to) = bridge.as_ref().ok_or_else(nobody)?;
-        let (own, to) = (bridge.base + bridge.rank, bridge.peer_base() + to);
-        internal_messages::exchange(bridge.hidden, own, to, own_tag(tag), words)
+        let to = bridge.peer_base() + to;
+        internal_messages::exchange(bridge.hidden, to, own_tag(tag), words)
     };
     let ask = || LeaderExchange::agree(comm, exchange);
     // The leader of the other side waits for a word. If it cannot be told it has an error of its own.
@@ -196,65 +202,61 @@ pub fn create_inter_from_groups(
     let side = making::create_from_group(local, tag)?.ok_or_else(missing)?;
     let remote = remote.map_or_else(Vec::new, |remote| remote.to_vec());
     let remote = Members::from(internal_messages::broadcast(side.group, leader, remote)?);
-    // Both sides are in this call when this is over: nobody is waited for without letting others advance.
-    let all = match local[0] < remote.first().copied().unwrap_or_default() {
-        true => groups::union(local, &remote),
-        false => groups::union(&remote, local),
-    };
-    let own = local[side.rank as usize];
-    internal_messages::assemble(internal_messages::CHANNEL, &all, own, making::text_tag(tag))?;
     let own = side.group;
     making::free(Some(side.hidden));
-    join_sides(local.clone(), own, remote, making::text_tag(tag))
+    join_sides(local.clone(), own, remote, text_tag(tag))
 }
 
 /// Both sides in one: the side that says so behind the other one, else the low one in front.
 pub fn merge(comm: &Communicator, high: bool) -> Result<Made> {
-    internal_messages::barrier(comm.group)?;
-    let group = split_group(comm.group, Some(0), c_int::from(high))?;
-    let group = group.ok_or_else(|| Error::new(ERR_INTERN, "the engine has left a process out"))?;
-    Made::of_group(group)
+    let rows = internal_messages::allgather(comm.group, [0, c_int::from(high)])?;
+    let ranks = of_colour(&rows, 0);
+    let groups = make_groups(comm.hidden, Some(&ranks), OF_ALL)?;
+    let tasks = Members::of_engine(comm.group)?;
+    let local: Vec<c_int> = ranks.iter().map(|&rank| tasks[rank as usize]).collect();
+    let local = Members::from(local);
+    let rank = groups::own_rank(&local)?;
+    Ok(Made::of(groups, local, rank))
 }
 
-/// The processes of one colour on both sides.
+/// Makes the communicator of the processes of one colour on both sides, which have given these rows.
 pub(super) fn split(
     comm: &Communicator,
     remote: &Remote,
+    rows: &[[c_int; 2]],
     colour: Option<c_int>,
-    key: c_int,
 ) -> Result<Option<Made>> {
-    let rows = internal_messages::allgather(comm.group, [colour.unwrap_or(-1), key])?;
-    let chosen = |base: c_int, members: &Members| -> Vec<c_int> {
-        let rows = &rows[base as usize..][..members.len()];
-        let mut found: Vec<(c_int, c_int)> = rows
-            .iter()
-            .zip(members.iter())
-            .filter(|([it, _], _)| Some(*it) == colour)
-            .map(|([_, key], &task)| (*key, task))
-            .collect();
-        // Equal keys stay in the order of ranks.
-        found.sort_by_key(|&(key, _)| key);
-        found.into_iter().map(|(_, task)| task).collect()
-    };
-    let local = Members::from(chosen(comm.base, &comm.local));
-    let others = Members::from(chosen(remote.base, &remote.members));
-    let colour = colour.filter(|_| !others.is_empty());
-    let index = groups::own_rank(&local)?;
-    let low = comm.base == 0;
-    let place = if low {
-        index
-    } else {
-        others.len() as c_int + index
-    };
-    let group = split_group(comm.group, colour, place)?;
-    let own = with_parts(group.as_slice(), split_group(remote.own, colour, index))?;
-    let (Some(group), Some(own)) = (group, own) else {
+    let Some(colour) = colour else {
         return Ok(None);
     };
+    let chosen = |base: c_int, members: &Members| {
+        let ranks = of_colour(&rows[base as usize..][..members.len()], colour);
+        let tasks: Vec<c_int> = ranks.iter().map(|&rank| members[rank as usize]).collect();
+        (ranks, Members::from(tasks))
+    };
+    let (ranks, local) = chosen(comm.base, &comm.local);
+    let (other_ranks, others) = chosen(remote.base, &remote.members);
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let in_both = |base: c_int, ranks: &[c_int]| -> Vec<c_int> {
+        ranks.iter().map(|rank| base + rank).collect()
+    };
+    let (here, there) = (
+        in_both(comm.base, &ranks),
+        in_both(remote.base, &other_ranks),
+    );
+    let low = comm.base == 0;
+    let all = match low {
+        true => [here, there].concat(),
+        false => [there, here].concat(),
+    };
+    let [group, hidden] = make_groups(comm.hidden, Some(&all), OF_ALL)?;
+    let own = with_parts(&[group, hidden], select(remote.own, &ranks, OF_ALL))?;
     Ok(Some(Made {
         group,
-        hidden: with_parts(&[group, own], dup_group(group))?,
-        rank: index,
+        hidden,
+        rank: groups::own_rank(&local)?,
         base: if low { 0 } else { others.len() as c_int },
         remote: Some(Remote {
             base: if low { local.len() as c_int } else { 0 },

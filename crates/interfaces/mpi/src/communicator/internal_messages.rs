@@ -7,16 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use regatta_sys as rg;
 
 use crate::abi::SUCCESS;
-use crate::error::{Error, PROC_FAILED, Result, checked};
+use crate::error::{Error, Result, checked};
 use crate::progress;
 
 /// Words of a message's first part; the rest follows in a second one.
 const FRONT: usize = 64;
 
 /// The channel for messages between processes that have no communicator in common.
-pub const CHANNEL: rg::Group = rg::Group {
-    id: rg::ALL.id + 0x4d50,
-};
+pub const CHANNEL: rg::Group = rg::library_channel(0x4d50);
 
 fn finish(code: c_int, request: rg::Request) -> Result<rg::Status> {
     checked(code)?;
@@ -164,14 +162,30 @@ pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int
     Ok(lists.collect())
 }
 
-/// The words that the member with this rank gives.
-pub fn broadcast(group: rg::Group, root: c_int, words: Vec<c_int>) -> Result<Vec<c_int>> {
+/// Returns the words that the root gives; all members expect this number of words.
+pub fn broadcast_words<const N: usize>(
+    group: rg::Group,
+    root: c_int,
+    words: [c_int; N],
+) -> Result<[c_int; N]> {
     let mut words = words;
-    let mut length = [words.len() as c_int];
-    broadcast_into(group, root, &mut length)?;
-    words.resize(length[0] as usize, 0);
     broadcast_into(group, root, &mut words)?;
     Ok(words)
+}
+
+/// The words that the member with this rank gives.
+pub fn broadcast(group: rg::Group, root: c_int, words: Vec<c_int>) -> Result<Vec<c_int>> {
+    let (mut front, in_front) = front_of(&words);
+    broadcast_into(group, root, &mut front)?;
+    let count = usize::try_from(front[0]).unwrap_or(0);
+    let mut all = words;
+    if count < FRONT {
+        return Ok(front[1..=count].to_vec());
+    }
+    let mut rest = all.split_off(in_front);
+    rest.resize(count - (FRONT - 1), 0);
+    broadcast_into(group, root, &mut rest)?;
+    Ok([&front[1..], &rest[..]].concat())
 }
 
 fn broadcast_into(group: rg::Group, root: c_int, words: &mut [c_int]) -> Result {
@@ -185,12 +199,29 @@ fn broadcast_into(group: rg::Group, root: c_int, words: &mut [c_int]) -> Result 
 /// The two parts of a message are sent in one, whatever other threads send.
 static SENDING: Mutex<()> = Mutex::new(());
 
-/// Sends words to a member.
-pub fn send(group: rg::Group, to: c_int, tag: c_int, words: &[c_int]) -> Result {
+/// Returns the first part of a message, which begins with its length, and how many of the words are in it.
+fn front_of(words: &[c_int]) -> ([c_int; FRONT], usize) {
     let mut front = [0; FRONT];
     front[0] = words.len() as c_int;
     let in_front = words.len().min(FRONT - 1);
     front[1..=in_front].copy_from_slice(&words[..in_front]);
+    (front, in_front)
+}
+
+/// Sends words to a member.
+pub fn send(group: rg::Group, to: c_int, tag: c_int, words: &[c_int]) -> Result {
+    send_while(group, to, tag, words, || Ok(()))
+}
+
+/// Sends words to a member, and does something else before it waits for them to be sent.
+fn send_while<R>(
+    group: rg::Group,
+    to: c_int,
+    tag: c_int,
+    words: &[c_int],
+    meanwhile: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let (front, in_front) = front_of(words);
     let rest = &words[in_front..];
     let mut requests = [rg::REQUEST_NULL; 2];
     let part = |words: &[c_int], request: &mut rg::Request| {
@@ -204,13 +235,14 @@ pub fn send(group: rg::Group, to: c_int, tag: c_int, words: &[c_int]) -> Result 
         begun = part(rest, &mut requests[1]);
     }
     drop(guard);
+    let mut outcome = begun.and_then(|()| meanwhile());
     for request in requests {
         if request != rg::REQUEST_NULL {
             let sent = checked(progress::wait(request, &mut rg::Status::default()));
-            begun = begun.and(sent);
+            outcome = outcome.and_then(|value| sent.map(|()| value));
         }
     }
-    begun
+    outcome
 }
 
 /// Receives words from a member, or from any (RG_ANY); who sent them.
@@ -284,42 +316,8 @@ fn receive_into(
     finish(code, request)
 }
 
-/// Two members give words to each other. Neither waits for the other to receive first: small messages are kept, and of
-/// long ones the member with the lower rank receives last.
-pub fn exchange(
-    group: rg::Group,
-    own: c_int,
-    peer: c_int,
-    tag: c_int,
-    words: &[c_int],
-) -> Result<Vec<c_int>> {
-    if own < peer {
-        send(group, peer, tag, words)?;
-        return Ok(receive(group, peer, tag)?.1);
-    }
-    let (_, theirs) = receive(group, peer, tag)?;
-    send(group, peer, tag, words)?;
-    Ok(theirs)
-}
-
-/// Some members of a group, with these ranks in the same order, wait for each other, to make a group together. One that has failed is waited for no
-/// more, and is no error here: the making ends with that for all.
-pub fn assemble(group: rg::Group, ranks: &[c_int], own: c_int, tag: c_int) -> Result {
-    let is_missing = |it: &Result| matches!(it, Err(error) if error.class() == PROC_FAILED);
-    let Some((&first, others)) = ranks.split_first() else {
-        return Ok(());
-    };
-    if own != first {
-        let came = send(group, first, tag, &[]).and_then(|()| receive(group, first, tag).map(drop));
-        return if is_missing(&came) { Ok(()) } else { came };
-    }
-    let came = others
-        .iter()
-        .try_for_each(|&other| receive(group, other, tag).map(drop));
-    // All are told, also when one of them has failed.
-    let told = others.iter().map(|&other| send(group, other, tag, &[]));
-    let told = told.filter(|told| !is_missing(told));
-    let told = told.fold(Ok(()), Result::and);
-    let came = if is_missing(&came) { Ok(()) } else { came };
-    came.and(told)
+/// Exchanges words with another member.
+pub fn exchange(group: rg::Group, peer: c_int, tag: c_int, words: &[c_int]) -> Result<Vec<c_int>> {
+    let theirs = || receive(group, peer, tag).map(|(_, words)| words);
+    send_while(group, peer, tag, words, theirs)
 }

@@ -1,9 +1,10 @@
 //! Making communicators of one side, and of two.
 //!
-//! The engine's calls that make groups wait for all members of the new group, and let nothing else advance meanwhile. So
-//! all members meet before, in a barrier that lets it.
+//! The groups of a communicator are made at once, by one agreement of its members, and everything else advances while that is waited for. Only the new members take part:
+//! others are asked before if the members are not known ([`split`]).
 
 use std::ffi::{CStr, c_int};
+use std::ptr::null;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
@@ -16,6 +17,7 @@ use crate::errhandler::HandlerSlot;
 use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::groups;
 use crate::info::Hints;
+use crate::progress;
 use crate::topology::Topology;
 
 /// Groups of the engine's with their members: a communicator that has no handle yet.
@@ -75,6 +77,18 @@ impl Inherited {
 }
 
 impl Made {
+    /// Makes the communicator of one side, in which this process has that rank.
+    pub(super) fn of([group, hidden]: [rg::Group; 2], local: Members, rank: c_int) -> Made {
+        Made {
+            group,
+            hidden,
+            local,
+            rank,
+            base: 0,
+            remote: None,
+        }
+    }
+
     /// With a group of the engine's, and a hidden one of the same members.
     pub fn of_group(group: rg::Group) -> Result<Made> {
         with_parts(&[group], Made::around(group))
@@ -86,14 +100,7 @@ impl Made {
         // SAFETY: it takes a group by value.
         let rank = unsafe { rg::rg_rank(group) };
         checked(rank)?;
-        Ok(Made {
-            group,
-            hidden: dup_group(group)?,
-            local,
-            rank,
-            base: 0,
-            remote: None,
-        })
+        Ok(Made::of([group, dup_group(group)?], local, rank))
     }
 
     /// Whichever of the groups is revoked, all are.
@@ -144,38 +151,35 @@ pub fn publish(made: Made, inherited: Inherited) -> Result<Arc<Communicator>> {
     registry::insert(|handle| made.with_handle(handle, inherited))
 }
 
-/// A new group of the engine's with the members of this one.
-pub(super) fn dup_group(group: rg::Group) -> Result<rg::Group> {
-    let mut out = rg::Group { id: -1 };
-    // SAFETY: `out` is written.
-    checked(unsafe { rg::rg_group_dup(group, &mut out) })?;
-    Ok(out)
+/// Makes as many groups of the engine's at once as the caller takes, of the members with these ranks, who alone call this, or of all. Several threads may do so at once with
+/// different tags.
+pub(super) fn make_groups<const COUNT: usize>(
+    source: rg::Group,
+    ranks: Option<&[c_int]>,
+    tag: c_int,
+) -> Result<[rg::Group; COUNT]> {
+    let mut groups = [rg::Group { id: -1 }; COUNT];
+    let mut request = rg::REQUEST_NULL;
+    let (count, ranks) = ranks.map_or((0, null()), |ranks| (ranks.len() as c_int, ranks.as_ptr()));
+    let (made, out) = (COUNT as c_int, groups.as_mut_ptr());
+    // SAFETY: the arrays have these lengths; the request is written.
+    checked(unsafe { rg::rg_igroup_select(source, count, ranks, tag, made, out, &mut request) })?;
+    checked(progress::wait(request, &mut rg::Status::default()))?;
+    Ok(groups)
 }
 
-/// A new group of the members with these ranks, who alone call this. Several threads may do so at once with different tags.
+/// Makes a group of the engine's with the members of this one.
+pub(super) fn dup_group(group: rg::Group) -> Result<rg::Group> {
+    make_groups(group, None, UNTOLD).map(|[made]| made)
+}
+
+/// Makes a group of the members with these ranks, who alone call this.
 pub(super) fn select(group: rg::Group, ranks: &[c_int], tag: c_int) -> Result<rg::Group> {
-    let mut out = rg::Group { id: -1 };
-    let count = ranks.len() as c_int;
-    // SAFETY: the array has this length, `out` is written.
-    checked(unsafe { rg::rg_group_select_tagged(group, count, ranks.as_ptr(), tag, &mut out) })?;
-    Ok(out)
+    make_groups(group, Some(ranks), tag).map(|[made]| made)
 }
 
 /// The tag by which groups are selected that no tag of the program's tells apart.
 pub(super) const UNTOLD: c_int = 0;
-
-/// A new group of members with one colour, or none.
-pub(super) fn split_group(
-    group: rg::Group,
-    colour: Option<c_int>,
-    key: c_int,
-) -> Result<Option<rg::Group>> {
-    let mut out = rg::Group { id: -1 };
-    let colour = colour.unwrap_or(rg::NONE);
-    // SAFETY: `out` is written.
-    checked(unsafe { rg::rg_group_split(group, colour, key, &mut out) })?;
-    Ok((out.id != -1).then_some(out))
-}
 
 /// Frees a group, unless it is the world.
 pub(super) fn free(group: Option<rg::Group>) {
@@ -204,55 +208,68 @@ pub(super) fn with_parts<T>(groups: &[rg::Group], rest: Result<T>) -> Result<T> 
 
 /// A duplicate.
 pub fn dup(comm: &Communicator) -> Result<Made> {
-    internal_messages::barrier(comm.group)?;
-    let mut parts = Vec::new();
-    let sources = [
-        Some(comm.group),
-        Some(comm.group),
-        comm.remote.as_ref().map(|it| it.own),
-    ];
-    for source in sources.into_iter().flatten() {
-        parts.push(with_parts(&parts, dup_group(source))?);
-    }
-    let remote = comm.remote.as_ref().map(|remote| Remote {
-        members: remote.members.clone(),
-        base: remote.base,
-        own: parts[2],
+    let groups = make_groups(comm.group, None, UNTOLD)?;
+    let remote = comm.remote.as_ref().map(|remote| -> Result<Remote> {
+        let own = with_parts(&groups, dup_group(remote.own))?;
+        let (members, base) = (remote.members.clone(), remote.base);
+        Ok(Remote { members, base, own })
     });
     Ok(Made {
-        group: parts[0],
-        hidden: parts[1],
-        local: comm.local.clone(),
-        rank: comm.rank,
         base: comm.base,
-        remote,
+        remote: remote.transpose()?,
+        ..Made::of(groups, comm.local.clone(), comm.rank)
     })
 }
+
+/// The tag by which groups are selected that are made by a call of all processes.
+pub(super) const OF_ALL: c_int = TAGS | 0x0100_0000;
 
 /// The processes of one colour, ordered by key and rank; none for who has no colour. Of an intercommunicator there has to be
 /// one on each side.
 pub fn split(comm: &Communicator, colour: Option<c_int>, key: c_int) -> Result<Option<Made>> {
+    let rows = internal_messages::allgather(comm.group, [colour.unwrap_or(-1), key])?;
     if let Some(remote) = &comm.remote {
-        return inter::split(comm, remote, colour, key);
+        return inter::split(comm, remote, &rows, colour);
     }
-    internal_messages::barrier(comm.group)?;
-    let group = split_group(comm.group, colour, key)?;
-    group.map(Made::of_group).transpose()
+    match colour {
+        None => Ok(None),
+        Some(colour) => made_of(comm, &of_colour(&rows, colour), OF_ALL).map(Some),
+    }
 }
 
-/// The processes of a group, which all processes of the communicator call with.
+/// Returns the indices of the rows of this colour, ordered by key; equal keys stay in the order of the rows.
+pub(super) fn of_colour(rows: &[[c_int; 2]], colour: c_int) -> Vec<c_int> {
+    let indices = 0..rows.len() as c_int;
+    let mut chosen: Vec<c_int> = indices
+        .filter(|&at| rows[at as usize][0] == colour)
+        .collect();
+    chosen.sort_by_key(|&at| rows[at as usize][1]);
+    chosen
+}
+
+/// Makes a communicator of the processes with these ranks, who alone call this.
+fn made_of(comm: &Communicator, ranks: &[c_int], tag: c_int) -> Result<Made> {
+    let groups = make_groups(comm.hidden, Some(ranks), tag)?;
+    let local: Vec<c_int> = ranks
+        .iter()
+        .map(|&rank| comm.local[rank as usize])
+        .collect();
+    let own = ranks.iter().position(|&rank| rank == comm.rank);
+    Ok(Made::of(
+        groups,
+        local.into(),
+        own.unwrap_or_default() as c_int,
+    ))
+}
+
+/// Makes a communicator of the processes of a group, which all processes of the communicator call with. Others may name other groups, which have nobody in common with this one.
 pub fn create(comm: &Communicator, group: &Members) -> Result<Option<Made>> {
     let ranks = ranks_in(comm, group)?;
     let index = ranks.iter().position(|&rank| rank == comm.rank);
-    let colour = match &comm.remote {
-        // Processes may name several groups that have nobody in common.
-        None => ranks.first().copied(),
-        Some(_) => Some(0),
-    };
-    match index {
-        Some(index) => split(comm, colour, index as c_int),
-        None => split(comm, None, 0),
+    if comm.remote.is_some() {
+        return split(comm, index.map(|_| 0), index.unwrap_or(0) as c_int);
     }
+    index.map(|_| made_of(comm, &ranks, OF_ALL)).transpose()
 }
 
 /// The ranks of a group's members in a communicator.
@@ -279,12 +296,10 @@ pub(super) fn own_tag(tag: c_int) -> c_int {
 /// The processes of a group, which they alone call with.
 pub fn create_group(comm: &Communicator, group: &Members, tag: c_int) -> Result<Option<Made>> {
     let ranks = ranks_in(comm, group)?;
-    if !ranks.contains(&comm.rank) {
-        return Ok(None);
+    match ranks.contains(&comm.rank) {
+        true => made_of(comm, &ranks, own_tag(tag)).map(Some),
+        false => Ok(None),
     }
-    internal_messages::assemble(comm.hidden, &ranks, comm.rank, own_tag(tag))?;
-    let group = select(comm.hidden, &ranks, own_tag(tag))?;
-    Made::of_group(group).map(Some)
 }
 
 /// The processes of a group, who have no communicator in common. The tag tells several such calls apart.
@@ -293,13 +308,8 @@ pub fn create_from_group(group: &Members, tag: &CStr) -> Result<Option<Made>> {
     if own == UNDEFINED {
         return Ok(None);
     }
-    internal_messages::assemble(
-        internal_messages::CHANNEL,
-        group,
-        group[own as usize],
-        text_tag(tag),
-    )?;
-    Made::of_group(select(rg::ALL, group, text_tag(tag))?).map(Some)
+    let groups = make_groups(rg::ALL, Some(group), text_tag(tag))?;
+    Ok(Some(Made::of(groups, group.clone(), own)))
 }
 
 /// The tag of messages for a text that the program gives (by FNV-1a).

@@ -33,6 +33,15 @@ impl Members {
         }
     }
 
+    /// Returns the ranks of the members on the host of this one.
+    pub fn beside(&self, rank: c_int) -> Vec<c_int> {
+        // SAFETY: it takes a number.
+        let host = |rank: c_int| unsafe { rg::rg_host_of(self[rank as usize]) };
+        let own = host(rank);
+        let all = 0..self.len() as c_int;
+        all.filter(|&rank| host(rank) == own).collect()
+    }
+
     /// The rank of a task.
     pub fn rank_of(&self, task: c_int) -> Option<c_int> {
         let at = self.0.iter().position(|&it| it == task);
@@ -43,6 +52,18 @@ impl Members {
 impl From<Vec<c_int>> for Members {
     fn from(tasks: Vec<c_int>) -> Members {
         Members(tasks.into())
+    }
+}
+
+impl From<Arc<[c_int]>> for Members {
+    fn from(tasks: Arc<[c_int]>) -> Members {
+        Members(tasks)
+    }
+}
+
+impl From<Members> for Arc<[c_int]> {
+    fn from(members: Members) -> Arc<[c_int]> {
+        members.0
     }
 }
 

@@ -101,14 +101,7 @@ pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
     routes::at(index).close();
     *registry.slot(index) = None;
     drop(registry);
-    let mut retired = retired();
-    let others = std::mem::take(&mut *retired);
-    let (kept, over): (Vec<_>, Vec<_>) = others
-        .into_iter()
-        .chain([found.clone()])
-        .partition(|it| requests::any_in(it.handle));
-    *retired = kept;
-    drop(retired);
+    let over = retire(found.clone());
     let mut registry = write();
     for communicator in &over {
         if let Some(place) =
@@ -123,10 +116,33 @@ pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
     Ok(found)
 }
 
-/// Communicators that have been freed while requests were pending in them.
-static RETIRED: Mutex<Vec<Arc<Communicator>>> = Mutex::new(Vec::new());
+/// Communicators that have been freed, and in which requests may be pending.
+static RETIRED: Mutex<Retired> = Mutex::new(Retired {
+    list: Vec::new(),
+    pending: 0,
+});
 
-fn retired() -> MutexGuard<'static, Vec<Arc<Communicator>>> {
+struct Retired {
+    list: Vec<Arc<Communicator>>,
+    /// How many of them had pending requests at the last look.
+    pending: usize,
+}
+
+/// One more is freed; returns those that are over. Each look is at all open requests and all freed communicators, so there is one when these are twice as many as the last look has left.
+fn retire(freed: Arc<Communicator>) -> Vec<Arc<Communicator>> {
+    let mut retired = retired();
+    retired.list.push(freed);
+    if retired.list.len() < 2 * retired.pending {
+        return Vec::new();
+    }
+    let in_use = requests::comms_in_use();
+    let is_over = |it: &mut Arc<Communicator>| !in_use.contains(&it.handle);
+    let over = retired.list.extract_if(.., is_over).collect();
+    retired.pending = retired.list.len();
+    over
+}
+
+fn retired() -> MutexGuard<'static, Retired> {
     RETIRED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -134,7 +150,7 @@ fn retired() -> MutexGuard<'static, Vec<Arc<Communicator>>> {
 #[cold]
 pub(super) fn retired_base(comm: Comm) -> c_int {
     let retired = retired();
-    let found = retired.iter().find(|it| it.handle == comm);
+    let found = retired.list.iter().find(|it| it.handle == comm);
     found.map_or(0, |it| it.peer_base())
 }
 

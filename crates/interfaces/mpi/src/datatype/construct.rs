@@ -1,25 +1,38 @@
 //! New type maps of others, as MPI's constructors make them. `None`: the numbers do not suffice for its bounds.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::c_int;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::bounds::Bounds;
-use super::layout::Layout;
-use super::map::Map;
+use super::layout::LayoutList;
+use super::map::{Joining, Map};
 use super::signature::Signature;
 use crate::abi::*;
 
+/// Number of members of a structure up to which equal ones are not looked up.
+const SHORT: usize = 8;
+
 /// Blocks of `length` elements, `stride` bytes apart.
 pub fn hvector(old: &Map, count: i64, length: i64, stride: i64) -> Option<Map> {
-    old.block(length)?.repeated(count, stride)
+    // Elements without bytes may be more than a number tells.
+    let elements = count.saturating_mul(length);
+    let signature = Signature::repeated(&old.signature, elements as usize);
+    let block = old.repeated_as(length, old.bounds.extent(), &signature)?;
+    block.repeated_as(count, stride, &signature)
 }
 
 /// Blocks of so many elements at these displacements in bytes.
 pub fn hindexed(old: &Map, blocks: impl IntoIterator<Item = (i64, i64)>) -> Option<Map> {
-    let mut known: HashMap<i64, Map> = HashMap::new();
-    let (mut bounds, mut elements) = (Bounds::EMPTY, 0i64);
-    let mut placed = Vec::new();
+    let blocks = blocks.into_iter();
+    if let Some(size) = old.dense() {
+        return dense_blocks(old, size, blocks);
+    }
+    let mut known: FxHashMap<i64, Map> = FxHashMap::default();
+    let mut joining = Joining::with_capacity(blocks.size_hint().0);
+    let mut elements = 0i64;
     for (length, displacement) in blocks {
         if length == 0 {
             continue;
@@ -28,45 +41,155 @@ pub fn hindexed(old: &Map, blocks: impl IntoIterator<Item = (i64, i64)>) -> Opti
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(old.block(length)?),
         };
-        bounds = bounds.joined(block.bounds.shifted(displacement)?)?;
+        joining.add(block, displacement)?;
         elements = elements.checked_add(length)?;
-        if block.bounds.size != 0 {
-            let offset = block.offset.checked_add(displacement as isize)?;
-            placed.push((offset, block.layout.clone()));
+    }
+    let signature = Signature::repeated(&old.signature, elements as usize);
+    Some(joining.finish(signature))
+}
+
+/// Makes the type map of blocks of elements that have no gaps, the common case, without a type map for each block. `size`: bytes of an element.
+fn dense_blocks(old: &Map, size: i64, blocks: impl Iterator<Item = (i64, i64)>) -> Option<Map> {
+    let mut runs = DenseRuns::with_capacity(blocks.size_hint().0);
+    for (length, displacement) in blocks.filter(|&(length, _)| length != 0) {
+        runs.add(old, displacement, length.checked_mul(size)?)?;
+    }
+    if runs.bytes == 0 {
+        return Some(Map::empty());
+    }
+    let signature = Signature::repeated(&old.signature, (runs.bytes / size) as usize);
+    runs.finish(old.bounds, signature)
+}
+
+/// Runs of bytes without gaps, of which a type map is made.
+struct DenseRuns {
+    layouts: LayoutList,
+    /// Bytes in all runs.
+    bytes: i64,
+    /// Where the first one begins and the last one ends.
+    low: i64,
+    high: i64,
+}
+
+impl DenseRuns {
+    fn with_capacity(runs: usize) -> DenseRuns {
+        DenseRuns {
+            layouts: LayoutList::with_capacity(runs),
+            bytes: 0,
+            low: i64::MAX,
+            high: i64::MIN,
         }
     }
-    let (offset, layout) = Layout::listed(placed);
-    Some(Map {
-        offset,
-        layout,
-        bounds,
-        signature: Signature::repeated(&old.signature, elements as usize),
-    })
+
+    /// Adds elements of `old` at a displacement, `length` bytes together. `None`: the numbers do not suffice.
+    fn add(&mut self, old: &Map, displacement: i64, length: i64) -> Option<()> {
+        let begin = old.bounds.lb.checked_add(displacement)?;
+        let end = begin.checked_add(length)?;
+        (self.low, self.high) = (self.low.min(begin), self.high.max(end));
+        self.bytes = self.bytes.checked_add(length)?;
+        self.layouts.add_run(begin as isize, length as usize);
+        Some(())
+    }
+
+    /// Returns the type map of all runs, of which there is one at least. `bounds` has what does not follow from them.
+    fn finish(self, bounds: Bounds, signature: Arc<Signature>) -> Option<Map> {
+        let DenseRuns {
+            layouts,
+            bytes,
+            low,
+            high,
+        } = self;
+        high.checked_sub(low)?;
+        let (offset, layout) = layouts.finish();
+        Some(Map {
+            offset,
+            layout,
+            bounds: Bounds {
+                size: bytes,
+                lb: low,
+                ub: high,
+                true_lb: low,
+                true_ub: high,
+                ..bounds
+            },
+            signature,
+        })
+    }
 }
 
 /// Blocks of several types at displacements in bytes: how many, where, of which.
-pub fn structure(blocks: impl IntoIterator<Item = (i64, i64, Map)>) -> Option<Map> {
-    let blocks = blocks
-        .into_iter()
-        .map(|(length, displacement, old)| old.block(length)?.shifted(displacement));
-    Map::joined(blocks.collect::<Option<Vec<Map>>>()?)?.padded()
+pub fn structure<'a>(
+    blocks: impl IntoIterator<Item = (i64, i64, &'a Map), IntoIter: Clone>,
+) -> Option<Map> {
+    let blocks = blocks.into_iter();
+    if let Some(map) = dense_structure(blocks.clone()) {
+        return Some(map);
+    }
+    // Few blocks are made at once, of many those that come again are known.
+    let is_short = blocks.size_hint().0 <= SHORT;
+    let mut known: FxHashMap<(i64, *const Map), Map> = FxHashMap::default();
+    let mut joining = Joining::with_capacity(blocks.size_hint().0);
+    let mut signatures = Vec::with_capacity(blocks.size_hint().0);
+    for (length, displacement, old) in blocks {
+        let made;
+        let block = match known.entry((length, std::ptr::from_ref(old))) {
+            _ if is_short => {
+                made = old.block(length)?;
+                &made
+            }
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(old.block(length)?),
+        };
+        joining.add(block, displacement)?;
+        signatures.push(block.signature.clone());
+    }
+    joining.finish(Signature::listed(signatures)).padded()
 }
 
-/// The dimensions of an array, that with the nearest elements first.
-pub fn nearest_first(dimensions: usize, order: c_int) -> Vec<usize> {
-    match order {
-        ORDER_C => (0..dimensions).rev().collect(),
-        _ => (0..dimensions).collect(),
+/// Makes the type map of a structure whose members are elements of basic types, the common case, without a type map for each. `None`: it is
+/// none, has no elements, or the numbers do not suffice.
+fn dense_structure<'a>(blocks: impl Iterator<Item = (i64, i64, &'a Map)>) -> Option<Map> {
+    let room = blocks.size_hint().0;
+    let mut runs = DenseRuns::with_capacity(room);
+    let mut elements = Vec::with_capacity(room);
+    let mut alignment = 1;
+    for (length, displacement, old) in blocks.filter(|&(length, ..)| length != 0) {
+        let (Signature::Of(basic, inner), Some(size)) = (&*old.signature, old.dense()) else {
+            return None;
+        };
+        runs.add(old, displacement, length.checked_mul(size)?)?;
+        alignment = alignment.max(old.bounds.alignment);
+        Signature::append(&mut elements, basic, length as usize * inner);
     }
+    if runs.bytes == 0 {
+        return None;
+    }
+    let bounds = Bounds {
+        alignment,
+        empty: false,
+        ..Bounds::EMPTY
+    };
+    runs.finish(bounds, Signature::of_elements(elements))?
+        .padded()
+}
+
+/// Returns the dimensions of an array, the one whose elements lie nearest to each other first.
+pub fn nearest_first(dimensions: usize, order: c_int) -> impl Iterator<Item = usize> {
+    (0..dimensions).map(move |index| match order {
+        ORDER_C => dimensions - 1 - index,
+        _ => index,
+    })
 }
 
 /// A part of an array; of each dimension: its size, that of the part, and where the part begins.
 pub fn subarray(old: &Map, sizes: &[[i64; 3]], order: c_int) -> Option<Map> {
-    let extent = old.bounds.extent();
-    let (mut map, mut stride) = (old.clone(), extent);
+    let elements = sizes.iter().map(|[_, part, _]| *part);
+    let elements = elements.fold(1, i64::saturating_mul);
+    let signature = Signature::repeated(&old.signature, elements as usize);
+    let (mut map, mut stride) = (old.clone(), old.bounds.extent());
     for dimension in nearest_first(sizes.len(), order) {
         let [size, part, start] = sizes[dimension];
-        map = map.repeated(part, stride)?;
+        map = map.repeated_as(part, stride, &signature)?;
         map = map.shifted(start.checked_mul(stride)?)?;
         stride = stride.checked_mul(size)?;
     }
@@ -126,5 +249,5 @@ fn dealt(old: &Map, share: Share, stride: i64) -> Option<Map> {
         0 => rest,
         _ => rest.shifted(begin.checked_mul(stride)?)?,
     };
-    Map::joined(vec![blocks, rest])
+    Map::joined(&[blocks, rest])
 }

@@ -39,16 +39,26 @@ pub unsafe fn copy_blocks(
     lengths!(1 2 4 8 12 16 24 32 40 48 64);
 }
 
-/// Copies one block. Short ones, which irregular types have many of, without a call.
+/// Copies one block. Short ones, of which irregular types have many, are copied without a call, by two moves that may overlap.
 #[inline]
 unsafe fn copy_one(from: *const u8, to: *mut u8, length: usize) {
+    macro_rules! by_two {
+        ($word:ty) => {{
+            let last = length - size_of::<$word>();
+            let (first, second) = (
+                from.cast::<$word>().read_unaligned(),
+                from.add(last).cast::<$word>().read_unaligned(),
+            );
+            to.cast::<$word>().write_unaligned(first);
+            to.add(last).cast::<$word>().write_unaligned(second);
+        }};
+    }
     // SAFETY: the caller's promise, of a block of this length.
     unsafe {
         match length {
-            4 => copy_fixed::<4>(from, 0, to, 0, 1),
-            8 => copy_fixed::<8>(from, 0, to, 0, 1),
-            16 => copy_fixed::<16>(from, 0, to, 0, 1),
-            24 => copy_fixed::<24>(from, 0, to, 0, 1),
+            4..=8 => by_two!(u32),
+            9..=16 => by_two!(u64),
+            17..=32 => by_two!(u128),
             _ => std::ptr::copy_nonoverlapping(from, to, length),
         }
     }

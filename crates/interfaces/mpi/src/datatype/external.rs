@@ -8,6 +8,11 @@ use crate::error::{Error, Result};
 /// Converts so many times these elements, packed in this machine's form, to external32.
 pub fn encode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -> Result {
     convert(signature, count, |basic, elements, (memory, external)| {
+        if let Some(size) = only_reversed(basic) {
+            let bytes = elements * basic.size;
+            reverse(size, &from[memory..][..bytes], &mut to[external..][..bytes]);
+            return Ok(());
+        }
         let from = from[memory..].chunks_exact(basic.size);
         let to = to[external..].chunks_exact_mut(basic.external);
         let mut pairs = from.zip(to).take(elements);
@@ -18,6 +23,11 @@ pub fn encode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -
 /// Converts so many times these elements from external32 to this machine's form.
 pub fn decode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -> Result {
     convert(signature, count, |basic, elements, (memory, external)| {
+        if let Some(size) = only_reversed(basic) {
+            let bytes = elements * basic.size;
+            reverse(size, &from[external..][..bytes], &mut to[memory..][..bytes]);
+            return Ok(());
+        }
         let from = from[external..].chunks_exact(basic.external);
         let to = to[memory..].chunks_exact_mut(basic.size);
         let pairs = from.zip(to).take(elements);
@@ -53,6 +63,36 @@ fn is_extended(basic: &Basic) -> bool {
 
 fn parts(basic: &Basic) -> usize {
     if basic.kind == Kind::Complex { 2 } else { 1 }
+}
+
+/// Returns the size of an element's numbers if external32 has the same ones, in the opposite order of bytes.
+fn only_reversed(basic: &Basic) -> Option<usize> {
+    (basic.size == basic.external && !is_extended(basic)).then_some(basic.size / parts(basic))
+}
+
+/// Copies numbers of `size` bytes, each with its bytes in the opposite order.
+fn reverse(size: usize, from: &[u8], to: &mut [u8]) {
+    match size {
+        1 => to.copy_from_slice(from),
+        2 => reverse_numbers::<2>(from, to),
+        4 => reverse_numbers::<4>(from, to),
+        8 => reverse_numbers::<8>(from, to),
+        _ => {
+            let pairs = from.chunks_exact(size).zip(to.chunks_exact_mut(size));
+            for (from, to) in pairs {
+                to.copy_from_slice(from);
+                to.reverse();
+            }
+        }
+    }
+}
+
+fn reverse_numbers<const SIZE: usize>(from: &[u8], to: &mut [u8]) {
+    let (from, to) = (from.as_chunks::<SIZE>().0, to.as_chunks_mut::<SIZE>().0);
+    for (from, to) in from.iter().zip(to) {
+        *to = *from;
+        to.reverse();
+    }
 }
 
 fn encode_one(basic: &Basic, from: &[u8], to: &mut [u8]) -> Result {
@@ -148,6 +188,13 @@ mod tests {
         both(INT, &(-2i32).to_le_bytes(), &(-2i32).to_be_bytes());
         both(LONG, &(-2i64).to_le_bytes(), &(-2i32).to_be_bytes());
         both(DOUBLE, &1.5f64.to_le_bytes(), &1.5f64.to_be_bytes());
+        both(
+            C_FLOAT_COMPLEX,
+            &[1, 2, 3, 4, 5, 6, 7, 8],
+            &[4, 3, 2, 1, 8, 7, 6, 5],
+        );
+        both(SHORT, &[1, 2], &[2, 1]);
+        both(BYTE, &[1], &[1]);
         both(WCHAR, &0x20acu32.to_le_bytes(), &[0x20, 0xac]);
         let mut one = [0; 16];
         one[..10].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f]);

@@ -117,7 +117,7 @@ pub fn value_index(value: Datatype, index: Datatype) -> Result<Datatype> {
     once((COMBINER_VALUE_INDEX, value.0, index.0), |handle| {
         let made = Made {
             combiner: COMBINER_VALUE_INDEX,
-            types: Types(types),
+            types: Types::from(types),
             ..Made::default()
         };
         let map = Map::of_pair(first, second)?;

@@ -64,7 +64,8 @@ pub struct Piece {
 }
 
 impl Piece {
-    fn one(offset: isize, block: usize) -> Piece {
+    /// Returns a single block.
+    pub fn one(offset: isize, block: usize) -> Piece {
         Piece {
             offset,
             block,
@@ -74,6 +75,8 @@ impl Piece {
     }
 }
 
+/// Average number of runs per loop from which on a long list of runs is turned into loops.
+const WORTH_GROUPING: usize = 16;
 /// Lists of so many parts or fewer become part of a list that holds them, so that runs that touch are found.
 const FLAT: usize = 64;
 
@@ -118,28 +121,6 @@ impl Layout {
                 body: body.clone(),
             }),
         }
-    }
-
-    /// Several layouts, one after the other.
-    pub fn listed(parts: impl IntoIterator<Item = Placed>) -> Placed {
-        let mut flat = Vec::new();
-        for (offset, body) in parts {
-            match &*body {
-                Layout::List(inner, _) if inner.len() <= FLAT => {
-                    for part in inner {
-                        push(&mut flat, part.offset + offset, part.body.clone());
-                    }
-                }
-                Layout::Runs(starts, size) if starts.len() <= FLAT => {
-                    for (within, length) in runs(starts, *size) {
-                        push(&mut flat, within + offset, Arc::new(Layout::Run(length)));
-                    }
-                }
-                _ => push(&mut flat, offset, body),
-            }
-        }
-        group(&mut flat);
-        pack_list(flat)
     }
 
     /// Calls `visit` with the pieces that bytes `from .. to` are, in their order.
@@ -308,55 +289,161 @@ fn runs(starts: &[RunStart], size: usize) -> impl Iterator<Item = (isize, usize)
     pairs.map(|(run, end)| (run.offset, end - run.start))
 }
 
-/// Adds a layout to a list; one that touches the last run prolongs it.
-fn push(list: &mut Vec<Placed>, offset: isize, body: Arc<Layout>) {
-    if body.size() == 0 {
-        return;
-    }
-    if let (Some((before, last)), Some(length)) = (list.last_mut(), body.run())
-        && let Some(known) = last.run()
-        && *before + known as isize == offset
-    {
-        *last = Arc::new(Layout::Run(known + length));
-        return;
-    }
-    list.push((offset, body));
+/// Layouts that are to become one, in order.
+#[derive(Default)]
+pub struct LayoutList(Vec<(isize, Body)>);
+
+/// A layout in a list. A run, of which long lists have many, needs no allocation.
+#[derive(Clone)]
+enum Body {
+    Run(usize),
+    Of(Arc<Layout>),
 }
 
-/// Runs of one length at equal distances become loops, if that makes the list much shorter.
-fn group(list: &mut Vec<Placed>) {
-    let mut groups: Vec<(usize, usize)> = Vec::new();
-    let mut at = 0;
-    while at < list.len() {
-        let length = regular(&list[at..]);
-        groups.push((at, length));
-        at += length;
-    }
-    if groups.len() > 16 && groups.len() * 4 > list.len() || groups.len() == list.len() {
-        return;
-    }
-    let grouped = groups.iter().map(|&(first, count)| {
-        let (offset, body) = &list[first];
-        match count {
-            1 => (*offset, body.clone()),
-            _ => {
-                let stride = list[first + 1].0 - offset;
-                (*offset, Layout::repeated(body, count, stride))
-            }
+impl Body {
+    fn run(&self) -> Option<usize> {
+        match self {
+            Body::Run(length) => Some(*length),
+            Body::Of(_) => None,
         }
-    });
-    *list = grouped.collect();
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Body::Run(length) => *length,
+            Body::Of(layout) => layout.size(),
+        }
+    }
+
+    fn is_same(&self, other: &Body) -> bool {
+        match (self, other) {
+            (Body::Run(length), Body::Run(other)) => length == other,
+            (Body::Of(layout), Body::Of(other)) => Arc::ptr_eq(layout, other),
+            _ => false,
+        }
+    }
+
+    fn layout(&self) -> Arc<Layout> {
+        match self {
+            Body::Run(length) => Arc::new(Layout::Run(*length)),
+            Body::Of(layout) => layout.clone(),
+        }
+    }
+}
+
+impl LayoutList {
+    /// Returns an empty list with room for `count` layouts.
+    pub fn with_capacity(count: usize) -> LayoutList {
+        LayoutList(Vec::with_capacity(count))
+    }
+
+    /// Adds a run of bytes, or extends the last run if they touch.
+    pub fn add_run(&mut self, offset: isize, length: usize) {
+        match self.0.last_mut() {
+            _ if length == 0 => {}
+            Some((before, Body::Run(known))) if *before + *known as isize == offset => {
+                *known += length;
+            }
+            _ => self.0.push((offset, Body::Run(length))),
+        }
+    }
+
+    /// Adds a layout.
+    pub fn add(&mut self, offset: isize, layout: &Arc<Layout>) {
+        match &**layout {
+            Layout::Run(length) => self.add_run(offset, *length),
+            Layout::List(inner, _) if inner.len() <= FLAT => {
+                for part in inner {
+                    self.add(part.offset + offset, &part.body);
+                }
+            }
+            Layout::Runs(starts, size) if starts.len() <= FLAT => {
+                for (within, length) in runs(starts, *size) {
+                    self.add_run(within + offset, length);
+                }
+            }
+            _ => self.0.push((offset, Body::Of(layout.clone()))),
+        }
+    }
+
+    /// Returns the layout of all of them, in its shortest form.
+    pub fn finish(mut self) -> Placed {
+        self.group();
+        let [(first, body), others @ ..] = &self.0[..] else {
+            return (0, Arc::new(Layout::Run(0)));
+        };
+        if others.is_empty() {
+            return (*first, body.layout());
+        }
+        if others.iter().all(|(_, it)| it.is_same(body)) {
+            let offsets = self.0.iter().map(|(offset, _)| *offset).collect();
+            let body = body.layout();
+            return (0, Arc::new(Layout::Same { offsets, body }));
+        }
+        let mut size = 0;
+        let mut place = |offset: isize, body: &Body| {
+            let start = size;
+            size += body.size();
+            RunStart { offset, start }
+        };
+        if self.0.iter().all(|(_, body)| body.run().is_some()) {
+            let starts = self.0.iter().map(|(offset, body)| place(*offset, body));
+            let starts = starts.collect();
+            return (0, Arc::new(Layout::Runs(starts, size)));
+        }
+        let parts = self.0.iter().map(|(offset, body)| {
+            let RunStart { offset, start } = place(*offset, body);
+            let body = body.layout();
+            Part {
+                offset,
+                start,
+                body,
+            }
+        });
+        let parts = parts.collect();
+        (0, Arc::new(Layout::List(parts, size)))
+    }
+
+    /// Replaces runs of one length at equal distances by loops, if that makes the list much shorter.
+    fn group(&mut self) {
+        let list = &self.0;
+        let mut groups: Vec<(usize, usize)> = Vec::new();
+        let mut at = 0;
+        while at < list.len() {
+            if groups.len() >= 16 && (groups.len() + 1) * WORTH_GROUPING > list.len() {
+                return;
+            }
+            let length = regular(&list[at..]);
+            groups.push((at, length));
+            at += length;
+        }
+        if groups.len() == list.len() {
+            return;
+        }
+        let grouped = groups.iter().map(|&(first, count)| {
+            let (offset, body) = &list[first];
+            match count {
+                1 => (*offset, body.clone()),
+                _ => {
+                    let stride = list[first + 1].0 - offset;
+                    let layout = Layout::repeated(&body.layout(), count, stride);
+                    (*offset, Body::Of(layout))
+                }
+            }
+        });
+        self.0 = grouped.collect();
+    }
 }
 
 /// How many of the first ones are runs of one length at equal distances.
-fn regular(list: &[Placed]) -> usize {
+fn regular(list: &[(isize, Body)]) -> usize {
     let [(first, body), (second, _), ..] = list else {
         return 1;
     };
     let length = body.run();
     let stride = second.wrapping_sub(*first);
     let expected = |index: usize| first.wrapping_add((index as isize).wrapping_mul(stride));
-    let fits = |&(index, (offset, it)): &(usize, &Placed)| {
+    let fits = |&(index, (offset, it)): &(usize, &(isize, Body))| {
         length.is_some() && it.run() == length && *offset == expected(index)
     };
     match list.iter().enumerate().take_while(fits).count() {
@@ -364,41 +451,4 @@ fn regular(list: &[Placed]) -> usize {
         0 => 1,
         count => count,
     }
-}
-
-/// The shortest form of a list.
-fn pack_list(list: Vec<Placed>) -> Placed {
-    let [(first, body), others @ ..] = &list[..] else {
-        return (0, Arc::new(Layout::Run(0)));
-    };
-    if others.is_empty() {
-        return (*first, body.clone());
-    }
-    let same =
-        |it: &Arc<Layout>| Arc::ptr_eq(it, body) || body.run().is_some() && it.run() == body.run();
-    if others.iter().all(|(_, it)| same(it)) {
-        let offsets = list.iter().map(|(offset, _)| *offset).collect();
-        let body = body.clone();
-        return (0, Arc::new(Layout::Same { offsets, body }));
-    }
-    let only_runs = list.iter().all(|(_, body)| body.run().is_some());
-    let mut size = 0;
-    let parts = list.into_iter().map(|(offset, body)| {
-        let start = size;
-        size += body.size();
-        Part {
-            offset,
-            start,
-            body,
-        }
-    });
-    let parts: Box<[Part]> = parts.collect();
-    if !only_runs {
-        return (0, Arc::new(Layout::List(parts, size)));
-    }
-    let starts = parts.iter().map(|it| RunStart {
-        offset: it.offset,
-        start: it.start,
-    });
-    (0, Arc::new(Layout::Runs(starts.collect(), size)))
 }

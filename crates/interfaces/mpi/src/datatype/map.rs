@@ -4,8 +4,45 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::builtin::Basic;
-use super::layout::{Layout, Piece, walk_repeated};
+use super::layout::{Layout, LayoutList, Piece, walk_repeated};
 use super::signature::Signature;
+
+/// Type maps that are to become one, in order.
+pub struct Joining {
+    bounds: Bounds,
+    layouts: LayoutList,
+}
+
+impl Joining {
+    /// Returns an empty list with room for `count` maps.
+    pub fn with_capacity(count: usize) -> Joining {
+        Joining {
+            bounds: Bounds::EMPTY,
+            layouts: LayoutList::with_capacity(count),
+        }
+    }
+
+    /// Adds a map, shifted by so many bytes. `None`: the numbers do not suffice.
+    pub fn add(&mut self, map: &Map, by: i64) -> Option<()> {
+        self.bounds = self.bounds.joined(map.bounds.shifted(by)?)?;
+        if map.bounds.size != 0 {
+            let offset = map.offset.checked_add(by as isize)?;
+            self.layouts.add(offset, &map.layout);
+        }
+        Some(())
+    }
+
+    /// Returns the map of all of them; the caller knows the elements.
+    pub fn finish(self, signature: Arc<Signature>) -> Map {
+        let (offset, layout) = self.layouts.finish();
+        Map {
+            offset,
+            layout,
+            bounds: self.bounds,
+            signature,
+        }
+    }
+}
 
 /// A type map.
 #[derive(Clone, Debug)]
@@ -45,27 +82,48 @@ impl Map {
     pub fn of_pair(first: &'static Basic, second: &'static Basic) -> Option<Map> {
         let at = first.size.next_multiple_of(second.alignment());
         let second = Map::of_basic(second).shifted(at as i64)?;
-        Map::joined(vec![Map::of_basic(first), second])?.padded()
+        Map::joined(&[Map::of_basic(first), second])?.padded()
     }
 
     /// Several times, at equal distances. `None`, here and below: the numbers do not suffice.
     pub fn repeated(&self, count: i64, stride: i64) -> Option<Map> {
+        let signature = Signature::repeated(&self.signature, count as usize);
+        self.repeated_as(count, stride, &signature)
+    }
+
+    /// Likewise; the caller knows the elements that come of it in the end.
+    pub fn repeated_as(&self, count: i64, stride: i64, signature: &Arc<Signature>) -> Option<Map> {
         let bounds = self.bounds.repeated(count, stride)?;
         if bounds.empty {
             return Some(Map::empty());
         }
-        let (times, distance) = (count as usize, stride as isize);
         Some(Map {
             offset: self.offset,
-            layout: Layout::repeated(&self.layout, times, distance),
+            layout: Layout::repeated(&self.layout, count as usize, stride as isize),
             bounds,
-            signature: Signature::repeated(&self.signature, times),
+            signature: signature.clone(),
         })
     }
 
     /// A block of so many, one behind the other.
     pub fn block(&self, length: i64) -> Option<Map> {
         self.repeated(length, self.bounds.extent())
+    }
+
+    /// Returns its size if its bytes are one run from bound to bound, without markers.
+    pub fn dense(&self) -> Option<i64> {
+        let Bounds {
+            size,
+            lb,
+            ub,
+            true_lb,
+            fixed_lb,
+            fixed_ub,
+            ..
+        } = self.bounds;
+        let is_run = self.layout.run().is_some() && self.offset as i64 == lb;
+        let is_whole = true_lb == lb && ub.wrapping_sub(lb) == size;
+        (size != 0 && is_run && is_whole && !fixed_lb && !fixed_ub).then_some(size)
     }
 
     /// Elsewhere.
@@ -78,20 +136,13 @@ impl Map {
     }
 
     /// All of these.
-    pub fn joined(maps: Vec<Map>) -> Option<Map> {
-        let mut bounds = Bounds::EMPTY;
-        for map in &maps {
-            bounds = bounds.joined(map.bounds)?;
+    pub fn joined(maps: &[Map]) -> Option<Map> {
+        let mut joining = Joining::with_capacity(maps.len());
+        for map in maps {
+            joining.add(map, 0)?;
         }
-        let signature = Signature::listed(maps.iter().map(|map| map.signature.clone()));
-        let placed = maps.into_iter().map(|map| (map.offset, map.layout));
-        let (offset, layout) = Layout::listed(placed);
-        Some(Map {
-            offset,
-            layout,
-            bounds,
-            signature,
-        })
+        let signatures = maps.iter().map(|map| map.signature.clone());
+        Some(joining.finish(Signature::listed(signatures)))
     }
 
     /// With a gap at the end as C has it.

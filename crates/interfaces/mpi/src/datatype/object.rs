@@ -15,7 +15,7 @@ use crate::attributes::Attributes;
 use crate::error::{Error, Result};
 
 /// How a datatype was made, as MPI_Type_get_contents tells it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Made {
     /// MPI_COMBINER_.
     pub combiner: c_int,
@@ -30,27 +30,60 @@ pub struct Made {
 }
 
 /// The types that one was made of.
-#[derive(Debug, Default)]
-pub struct Types(pub Vec<Arc<Type>>);
+#[derive(Clone, Debug)]
+pub enum Types {
+    /// One at most, as most types have.
+    One(Option<Arc<Type>>),
+    /// Those of a structure.
+    Many(Vec<Arc<Type>>),
+}
+
+impl Default for Types {
+    fn default() -> Types {
+        Types::One(None)
+    }
+}
+
+impl From<Arc<Type>> for Types {
+    fn from(one: Arc<Type>) -> Types {
+        Types::One(Some(one))
+    }
+}
+
+impl From<Vec<Arc<Type>>> for Types {
+    fn from(many: Vec<Arc<Type>>) -> Types {
+        Types::Many(many)
+    }
+}
 
 impl Deref for Types {
     type Target = [Arc<Type>];
 
     fn deref(&self) -> &[Arc<Type>] {
-        &self.0
+        match self {
+            Types::One(one) => one.as_slice(),
+            Types::Many(many) => many,
+        }
+    }
+}
+
+impl Types {
+    /// Takes out those that nothing else refers to, and drops the others.
+    fn take_last(&mut self, last: &mut Vec<Type>) {
+        match self {
+            Types::One(one) => last.extend(one.take().and_then(Arc::into_inner)),
+            Types::Many(many) => last.extend(many.drain(..).filter_map(Arc::into_inner)),
+        }
     }
 }
 
 impl Drop for Types {
     /// Drops a long chain of types without a recursion as deep.
     fn drop(&mut self) {
-        let mut left = std::mem::take(&mut self.0);
-        while let Some(next) = left.pop() {
-            if let Ok(mut last) = Arc::try_unwrap(next)
-                && let Some(made) = Arc::get_mut(&mut last.made)
-            {
-                left.append(&mut made.types.0);
-            }
+        let mut left = Vec::new();
+        self.take_last(&mut left);
+        while let Some(mut last) = left.pop() {
+            last.made.types.take_last(&mut left);
         }
     }
 }
@@ -58,7 +91,7 @@ impl Drop for Types {
 /// A datatype. Its layout never changes; its name, its attributes and whether it is committed may.
 pub struct Type {
     map: Map,
-    made: Arc<Made>,
+    made: Made,
     /// The handle of a type that cannot be freed.
     predefined: Option<Datatype>,
     committed: AtomicBool,
@@ -87,10 +120,6 @@ impl std::fmt::Debug for Type {
 impl Type {
     /// A new one.
     pub fn new(map: Map, made: Made) -> Type {
-        Type::of(map, Arc::new(made))
-    }
-
-    fn of(map: Map, made: Arc<Made>) -> Type {
         Type {
             map,
             made,
@@ -123,7 +152,7 @@ impl Type {
 
     /// Another one that stands for what this one does, made as this one was.
     pub fn again(&self) -> Type {
-        let again = Type::of(self.map.clone(), self.made.clone());
+        let again = Type::new(self.map.clone(), self.made.clone());
         again
             .committed
             .store(self.is_committed(), Ordering::Release);
@@ -134,7 +163,7 @@ impl Type {
     pub fn duplicate(self: &Arc<Type>, attributes: Attributes<Datatype>) -> Type {
         let made = Made {
             combiner: COMBINER_DUP,
-            types: Types(vec![self.clone()]),
+            types: self.clone().into(),
             ..Made::default()
         };
         let mut duplicate = Type::new(self.map.clone(), made);

@@ -9,6 +9,8 @@ use super::builtin::Basic;
 pub enum Signature {
     /// Elements of one kind.
     Of(&'static Basic, usize),
+    /// Elements of several kinds.
+    Elements(Box<[(&'static Basic, usize)]>, Totals),
     /// A sequence several times.
     Repeat(Arc<Signature>, usize, Totals),
     /// Several sequences.
@@ -40,8 +42,32 @@ impl Signature {
                 elements: *count,
                 external: basic.external * count,
             },
-            Signature::Repeat(_, _, totals) | Signature::List(_, totals) => *totals,
+            Signature::Elements(_, totals)
+            | Signature::Repeat(_, _, totals)
+            | Signature::List(_, totals) => *totals,
         }
+    }
+
+    /// Adds elements of a kind to those that are to become a sequence.
+    pub fn append(list: &mut Vec<(&'static Basic, usize)>, basic: &'static Basic, count: usize) {
+        match list.last_mut() {
+            Some((last, before)) if std::ptr::eq(*last, basic) => *before += count,
+            _ => list.push((basic, count)),
+        }
+    }
+
+    /// Elements of these kinds, of which there are some.
+    pub fn of_elements(list: Vec<(&'static Basic, usize)>) -> Arc<Signature> {
+        if let [(basic, count)] = list[..] {
+            return Arc::new(Signature::Of(basic, count));
+        }
+        let mut totals = Totals::default();
+        for (basic, count) in &list {
+            totals.bytes += basic.size * count;
+            totals.elements += count;
+            totals.external += basic.external * count;
+        }
+        Arc::new(Signature::Elements(list.into(), totals))
     }
 
     /// A sequence several times.
@@ -65,21 +91,31 @@ impl Signature {
     /// Several sequences.
     pub fn listed(parts: impl IntoIterator<Item = Arc<Signature>>) -> Arc<Signature> {
         let mut list: Vec<Arc<Signature>> = Vec::new();
+        // Elements of one kind that the last one of the list has besides.
+        let mut more = 0;
+        let prolong = |list: &mut Vec<Arc<Signature>>, more: &mut usize| {
+            if let (1.., Some(last)) = (*more, list.last_mut())
+                && let Signature::Of(basic, count) = **last
+            {
+                *last = Arc::new(Signature::Of(basic, count + *more));
+            }
+            *more = 0;
+        };
         for part in parts {
-            let merged = match (list.last().map(|last| &**last), &*part) {
+            match (list.last().map(|last| &**last), &*part) {
                 (_, it) if it.totals().bytes == 0 => continue,
-                (Some(&Signature::Of(basic, count)), &Signature::Of(other, more))
+                (Some(&Signature::Of(basic, _)), &Signature::Of(other, count))
                     if std::ptr::eq(basic, other) =>
                 {
-                    Some(Signature::Of(basic, count + more))
+                    more += count;
                 }
-                _ => None,
-            };
-            match (merged, list.last_mut()) {
-                (Some(merged), Some(last)) => *last = Arc::new(merged),
-                _ => list.push(part),
+                _ => {
+                    prolong(&mut list, &mut more);
+                    list.push(part);
+                }
             }
         }
+        prolong(&mut list, &mut more);
         if let [one] = &list[..] {
             return one.clone();
         }
@@ -101,6 +137,18 @@ impl Signature {
         match self {
             Signature::Of(basic, _) => {
                 (bytes.is_multiple_of(basic.size)).then_some(bytes / basic.size)
+            }
+            Signature::Elements(list, _) => {
+                let (mut left, mut elements) = (bytes, 0);
+                for (basic, count) in list {
+                    let here = (*count).min(left / basic.size);
+                    elements += here;
+                    left -= here * basic.size;
+                    if here < *count {
+                        break;
+                    }
+                }
+                (left == 0).then_some(elements)
             }
             Signature::Repeat(body, ..) => {
                 let one = body.totals();
@@ -126,6 +174,15 @@ impl Signature {
     pub fn bytes_of(&self, elements: usize) -> usize {
         match self {
             Signature::Of(basic, _) => basic.size * elements,
+            Signature::Elements(list, _) => {
+                let (mut left, mut bytes) = (elements, 0);
+                for (basic, count) in list {
+                    let here = left.min(*count);
+                    left -= here;
+                    bytes += here * basic.size;
+                }
+                bytes
+            }
             Signature::Repeat(body, ..) => {
                 let one = body.totals();
                 elements / one.elements * one.bytes + body.bytes_of(elements % one.elements)
@@ -152,6 +209,9 @@ impl Signature {
         }
         for _ in 0..count {
             match self {
+                Signature::Elements(list, _) => {
+                    list.iter().for_each(|&(it, count)| visit(it, count))
+                }
                 Signature::Repeat(body, count, _) => body.walk(*count, visit),
                 Signature::List(list, _) => list.iter().for_each(|part| part.walk(1, visit)),
                 Signature::Of(..) => {}

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::construct::{Share, darray, hindexed, hvector, structure, subarray};
 use super::map::Map;
-use super::{Made, Type, Types, get};
+use super::{Made, Type, get};
 use crate::abi::*;
 
 /// The displacement of each byte, in the order of the type map; and the extent.
@@ -74,8 +74,8 @@ fn derived(
             .flat_map(|(length, at, (_, naive))| naive.block(*length, *at));
         let bytes = bytes.collect();
         let members = members
-            .into_iter()
-            .map(|(length, at, (map, _))| (length, at, map));
+            .iter()
+            .map(|(length, at, (map, _))| (*length, *at, map));
         both(structure(members), bytes)
     });
     let resized = (old, -50..50i64, -50..100i64)
@@ -258,12 +258,12 @@ fn a_handle_that_is_held_leads_to_its_type_after_that_was_freed() {
 #[test]
 fn a_structure_is_padded_as_c_pads_it() {
     let of = |datatype| get(datatype).expect("predefined").map().clone();
-    let map = structure([(1, 0, of(DOUBLE)), (1, 8, of(CHAR))]).expect("small");
+    let map = structure([(1, 0, &of(DOUBLE)), (1, 8, &of(CHAR))]).expect("small");
     assert_eq!((map.bounds.size, map.bounds.extent()), (9, 16));
     let pair = of(LONG_DOUBLE_INT);
     assert_eq!((pair.bounds.size, pair.bounds.extent()), (20, 32));
     let marked = map.resized(-3, 5).expect("small");
-    let map = structure([(2, 0, marked), (1, 90, of(DOUBLE))]).expect("small");
+    let map = structure([(2, 0, &marked), (1, 90, &of(DOUBLE))]).expect("small");
     assert_eq!(
         (map.bounds.lb, map.bounds.ub, map.bounds.true_extent()),
         (-3, 7, 98)
@@ -287,7 +287,11 @@ fn numbers_that_do_not_suffice_give_no_type() {
 #[test]
 fn elements_are_counted_in_a_part_of_a_message() {
     let of = |datatype| get(datatype).expect("predefined").map().clone();
-    let map = structure([(2, 0, of(INT)), (1, 8, of(DOUBLE)), (1, 16, of(DOUBLE_INT))]);
+    let map = structure([
+        (2, 0, &of(INT)),
+        (1, 8, &of(DOUBLE)),
+        (1, 16, &of(DOUBLE_INT)),
+    ]);
     let of = Arc::new(Type::new(map.expect("small"), Made::default()));
     assert_eq!(of.size(), 28);
     for (bytes, elements) in [
@@ -308,7 +312,7 @@ fn a_long_chain_of_types_is_dropped_without_a_deep_recursion() {
     let mut last = get(INT).expect("predefined");
     for _ in 0..100_000 {
         let made = Made {
-            types: Types(vec![last.clone()]),
+            types: last.clone().into(),
             ..Made::default()
         };
         last = Arc::new(Type::new(last.map().clone(), made));

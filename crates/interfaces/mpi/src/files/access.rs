@@ -5,9 +5,11 @@ use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use super::gather_writes::GatherWrites;
 use super::posix::Outcome;
 use super::representation::Representation;
-use super::view::{Run, View};
+use super::sieve::Sieve;
+use super::view::View;
 use super::{Memory, Open, two_phase};
 use crate::abi::*;
 use crate::communicator::internal_messages;
@@ -53,44 +55,38 @@ pub struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Moves one run; how many bytes were moved.
-    ///
-    /// # Safety
-    /// The memory may be read or written.
-    unsafe fn run(&self, run: Run) -> Outcome<usize> {
-        let data = self.data.wrapping_add(run.at);
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.direction {
-                Direction::Read => self.file.posix.read(data, run.length, run.offset),
-                Direction::Write => {
-                    let written = self.file.posix.write(data, run.length, run.offset);
-                    written.map(|()| run.length)
-                }
-            }
-        }
-    }
-
-    /// Moves the bytes; how many there were in front of the file's end.
+    /// Moves the bytes; returns how many there were in front of the file's end.
     ///
     /// # Safety
     /// The memory may be read or written.
     pub unsafe fn alone(&self) -> Outcome<usize> {
-        let (mut moved, mut outcome) = (0, Ok(()));
-        self.view.runs(self.from, self.length, |run| {
-            // SAFETY: the caller's promise.
-            match unsafe { self.run(run) } {
-                Ok(bytes) => {
-                    moved += bytes;
-                    bytes == run.length
-                }
-                Err(number) => {
-                    outcome = Err(number);
-                    false
-                }
+        let (posix, mut outcome) = (&self.file.posix, Ok(()));
+        match self.direction {
+            Direction::Read => {
+                let mut sieve = Sieve::new(posix, self.data);
+                self.view.runs(self.from, self.length, |run| {
+                    // SAFETY: the caller's promise.
+                    let added = unsafe { sieve.add(run) };
+                    added.unwrap_or_else(|number| {
+                        outcome = Err(number);
+                        false
+                    })
+                });
+                // SAFETY: the caller's promise.
+                outcome.and_then(|()| unsafe { sieve.finish() })
             }
-        });
-        outcome.map(|()| moved)
+            Direction::Write => {
+                let mut writes = GatherWrites::new(posix, self.data);
+                self.view.runs(self.from, self.length, |run| {
+                    // SAFETY: the caller's promise.
+                    outcome = unsafe { writes.add(run) };
+                    outcome.is_ok()
+                });
+                // SAFETY: the caller's promise.
+                outcome.and_then(|()| unsafe { writes.finish() })?;
+                Ok(self.length)
+            }
+        }
     }
 
     /// Moves the bytes while nobody else has those of the file from the first to the last.
@@ -130,6 +126,10 @@ impl Transfer<'_> {
                 (false, false) => self.alone(),
             }
         };
+        if self.direction == Direction::Write {
+            // Others may have written it for this process.
+            self.file.posix.note_written();
+        }
         let act = match self.direction {
             Direction::Read => "reading",
             Direction::Write => "writing",

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
 use super::posix::{self, Outcome, Posix, refused};
-use super::shared::Shared;
+use super::shared::{Offer, Shared};
 use super::{Open, get, insert, remove};
 use crate::abi::*;
 use crate::communicator::internal_messages::{self, Failed};
@@ -12,6 +12,7 @@ use crate::communicator::{self, Communicator, Inherited};
 use crate::errhandler::OF_NO_FILE;
 use crate::error::{Error, Result};
 use crate::info::Hints;
+use crate::segment::NOWHERE;
 
 /// What becomes of an open that has failed at one process.
 pub(super) const UNOPENED: &str = "no process opens the file";
@@ -80,27 +81,41 @@ fn discard(comm: &Communicator, name: &CStr, amode: c_int) {
     }
 }
 
-/// Opens a file on all processes, or on none. Beside the file it returns where this process' pointer begins.
-fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, i64)> {
-    let mut own = None;
+/// Opens a file on all processes, or on none. Beside the file and the pointer of all it returns where this process' pointer begins.
+fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, Shared, i64)> {
+    let (mut own, mut offer) = (None, None);
     if comm.rank == 0 {
-        own = Some(open_one(name, amode, true));
+        let opened = open_one(name, amode, true);
+        if let Ok((_, begin)) = &opened {
+            offer = Offer::new(comm, *begin);
+        }
+        own = Some(opened);
     }
     let first = own.as_ref().map_or(0, posix::number);
-    let told = internal_messages::broadcast(comm.hidden, 0, vec![first])?;
-    let first = told.first().copied().unwrap_or(libc::EIO);
+    let process = std::process::id() as c_int;
+    let [file, mark] = offer.as_ref().map_or(NOWHERE, |it| it.file.address());
+    let told = [first, process, file, mark];
+    let told = internal_messages::broadcast_words(comm.hidden, 0, told)?;
+    let [first, process, file, mark] = told;
     if first != 0 {
         return Err(refused(name, "opening", first));
     }
     let own = own.unwrap_or_else(|| open_one(name, amode, false));
-    let all = internal_messages::allgather(comm.hidden, [posix::number(&own)])?;
-    match all.iter().find(|it| it[0] != 0) {
-        None => own.map_err(|number| refused(name, "opening", number)),
-        Some(&[number]) => {
-            discard(comm, name, amode);
-            Err(refused(name, "opening", number))
-        }
+    // The first process' file stays open until all have mapped the memory.
+    let (segment, _file) = offer.map(|offer| (offer.segment, offer.file)).unzip();
+    let shared = Shared::mapped(segment, process, [file, mark]);
+    let outcome = [posix::number(&own), c_int::from(shared.is_some())];
+    let all = internal_messages::allgather(comm.hidden, outcome)?;
+    if let Some(&[number, _]) = all.iter().find(|it| it[0] != 0) {
+        discard(comm, name, amode);
+        return Err(refused(name, "opening", number));
     }
+    let (posix, begin) = own.map_err(|number| refused(name, "opening", number))?;
+    let shared = match shared {
+        Some(shared) if all.iter().all(|it| it[1] == 1) => shared,
+        _ => Shared::new(comm, begin).inspect_err(|_| discard(comm, name, amode))?,
+    };
+    Ok((posix, shared, begin))
 }
 
 /// Opens a file, of which each process has said the name and the hints, or has an error: that is everybody's.
@@ -123,8 +138,7 @@ pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) ->
     }
     let inherited = Inherited::named(c"");
     let comm = communicator::dup(comm)?.with_handle(COMM_NULL, inherited);
-    let (posix, begin) = open_all(&comm, name, amode)?;
-    let shared = Shared::new(&comm, begin).inspect_err(|_| discard(&comm, name, amode))?;
+    let (posix, shared, begin) = open_all(&comm, name, amode)?;
     let errhandler = OF_NO_FILE.clone();
     let file = Open::new(posix, amode, comm, errhandler, hints, shared)?;
     file.state().position = begin;

@@ -2,7 +2,10 @@
 
 use std::ffi::{CStr, CString, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::mapping::{self, Mapping};
 use crate::abi::*;
 use crate::error::Error;
 
@@ -11,6 +14,10 @@ use crate::error::Error;
 pub struct Posix {
     fd: OwnedFd,
     name: CString,
+    /// Whether it may be written through a mapping, once that was asked.
+    can_be_mapped: OnceLock<bool>,
+    /// Whether something was written that no `sync` has taken to the storage yet.
+    unsynced: AtomicBool,
 }
 
 /// Most bytes of one call: the system takes no more than a few less than 2 GiB.
@@ -89,7 +96,21 @@ impl Posix {
             // SAFETY: it has just been opened, and nobody else has it.
             fd: unsafe { OwnedFd::from_raw_fd(fd as c_int) },
             name: name.to_owned(),
+            can_be_mapped: OnceLock::new(),
+            unsynced: AtomicBool::new(false),
         })
+    }
+
+    /// Returns whether it may be written through a mapping as well as by [`write`](Posix::write).
+    pub fn can_be_mapped(&self) -> bool {
+        *self
+            .can_be_mapped
+            .get_or_init(|| mapping::is_possible(self.fd()))
+    }
+
+    /// Maps a part of it; `None` if the system refuses.
+    pub fn map(&self, start: i64, end: i64) -> Option<Mapping> {
+        Mapping::new(self.fd(), start, end)
     }
 
     /// Its name.
@@ -130,7 +151,9 @@ impl Posix {
     pub fn set_size(&self, size: i64) -> Outcome {
         // SAFETY: it takes numbers only.
         let set = || unsafe { libc::ftruncate(self.fd(), size) as isize };
-        uninterrupted(|| within_limit(size, set)).map(drop)
+        let done = uninterrupted(|| within_limit(size, set)).map(drop);
+        self.note_written();
+        done
     }
 
     /// Has space for so many bytes from the beginning on; what is there stays.
@@ -140,23 +163,36 @@ impl Posix {
         }
         // SAFETY: it takes numbers only, and returns the number of an error.
         let call = || unsafe { libc::posix_fallocate(self.fd(), 0, size) as isize };
-        loop {
+        let number = loop {
             match within_limit(size, call) as c_int {
-                0 => return Ok(()),
                 libc::EINTR => {}
-                number => return Err(number),
+                number => break number,
             }
+        };
+        self.note_written();
+        match number {
+            0 => Ok(()),
+            number => Err(number),
         }
     }
 
-    /// Takes what was written to the storage.
+    /// Takes what was written here, or by others for this process, to the storage.
     pub fn sync(&self) -> Outcome {
+        if !self.unsynced.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
         // SAFETY: it takes a number only.
         match uninterrupted(|| unsafe { libc::fsync(self.fd()) as isize }) {
             // Pipes and the like have no storage.
             Err(libc::EINVAL | libc::EROFS) => Ok(()),
-            other => other.map(drop),
+            other => other.map(drop).inspect_err(|_| self.note_written()),
         }
+    }
+
+    /// Notes that something has been written, so that the next [`sync`](Posix::sync) has something to do. Called afterwards, so that one that
+    /// runs meanwhile takes nothing away from the next.
+    pub fn note_written(&self) {
+        self.unsynced.store(true, Ordering::Release);
     }
 
     /// Reads bytes from this offset on; fewer only at the end of the file.
@@ -186,6 +222,13 @@ impl Posix {
     /// # Safety
     /// So many bytes may be read at `from`.
     pub unsafe fn write(&self, from: *const u8, length: usize, offset: i64) -> Outcome {
+        // SAFETY: the caller's promise.
+        let done = unsafe { self.write_all(from, length, offset) };
+        self.note_written();
+        done
+    }
+
+    unsafe fn write_all(&self, from: *const u8, length: usize, offset: i64) -> Outcome {
         let end = offset.checked_add(length as i64).ok_or(libc::EFBIG)?;
         let mut done = 0;
         while done < length {
@@ -249,5 +292,30 @@ fn within_limit(size: i64, call: impl FnOnce() -> isize) -> isize {
         }
         *libc::__errno_location() = number;
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_has_something_to_do_after_each_change_only() {
+        let path = std::env::temp_dir().join(format!("sync-{}", std::process::id()));
+        let name = CString::new(path.to_str().unwrap()).unwrap();
+        let file = Posix::open(&name, libc::O_RDWR | libc::O_CREAT).unwrap();
+        delete(&name).unwrap();
+        let is_due = || file.unsynced.load(Ordering::Relaxed);
+        assert!(!is_due());
+        // SAFETY: the byte is read.
+        let write = || unsafe { file.write(&7, 1, 0) };
+        let changes: [&dyn Fn() -> Outcome; 3] =
+            [&write, &|| file.set_size(9), &|| file.preallocate(9)];
+        for change in changes {
+            change().unwrap();
+            assert!(is_due());
+            file.sync().unwrap();
+            assert!(!is_due());
+        }
     }
 }

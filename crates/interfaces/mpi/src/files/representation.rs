@@ -361,6 +361,7 @@ fn native_bytes(signature: &Signature, count: usize, valid: usize) -> usize {
 fn kinds(signature: &Signature, visit: &mut impl FnMut(&'static Basic)) {
     match signature {
         Signature::Of(basic, _) => visit(basic),
+        Signature::Elements(list, _) => list.iter().for_each(|(basic, _)| visit(basic)),
         Signature::Repeat(body, ..) => kinds(body, visit),
         Signature::List(list, _) => list.iter().for_each(|it| kinds(it, visit)),
     }

@@ -36,6 +36,10 @@ const SHORTEST: i64 = 1 << 20;
 /// Pieces of this length are worth a call of the system's each.
 const LONG: usize = 16 << 10;
 
+/// Maximum ratio of the part of the file from a process' first byte to its last, to the bytes that it reads, up to which it reads them by itself: all of
+/// that part ([`Sieve`](super::sieve::Sieve)), which the page cache has to be asked for once in any case.
+const MAX_SIEVED_RATIO: i64 = 4;
+
 /// How the accessed part of the file is divided.
 struct Division {
     begin: i64,
@@ -74,7 +78,9 @@ pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     let ([a, b], [c, d]) = (words(start), words(end));
     let rises = transfer.view.rises(transfer.from, transfer.length);
     let possible = c_int::from(file.posix.is_regular() && rises);
-    let short = c_int::from(range.is_some() && transfer.view.piece < LONG);
+    let is_sieved = transfer.direction == Direction::Read
+        && end - start <= MAX_SIEVED_RATIO * transfer.length as i64;
+    let short = c_int::from(range.is_some() && transfer.view.piece < LONG && !is_sieved);
     let all = internal_messages::allgather(file.comm.hidden, [a, b, c, d, possible, short])?;
     let useful = all.iter().all(|it| it[4] != 0) && all.iter().any(|it| it[5] != 0);
     let ranges = all

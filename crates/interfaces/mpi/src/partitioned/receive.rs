@@ -296,7 +296,7 @@ impl Drop for Receiving {
     }
 }
 
-/// Whether a partition has arrived. One that is waited for by another thread is asked again.
+/// Returns whether a partition has arrived.
 pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
@@ -310,9 +310,8 @@ pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
     if found.plain().is_some() {
         return Err(none().on(object));
     }
-    let Some(mut operation) = found.try_operation() else {
-        return Ok(false);
-    };
+    // Another thread that waits for the receive lets it go: a partition may have to be there before the sender makes the next one ready.
+    let mut operation = found.operation();
     let Some(inner) = operation.as_mut() else {
         return Err(none().on(object));
     };

@@ -9,11 +9,11 @@ use regatta_sys as rg;
 
 use super::{AT_ONCE, PartTags, Plan, check_index, plan_tag};
 use crate::abi::*;
-use crate::calls::generalized;
-use crate::communicator::{Communicator, get};
+use crate::communicator::Communicator;
 use crate::datatype::{Block, memory};
 use crate::error::{Error, Object, Result, checked};
 use crate::requests::{self, Operation, State};
+use crate::wake_up;
 
 /// All that there are, by their requests.
 static SENDS: RwLock<Option<HashMap<Request, Arc<Send>>>> = RwLock::new(None);
@@ -160,7 +160,7 @@ impl Send {
             }
         }
         match round.left {
-            0 => generalized::wake(round.wake).and(result),
+            0 => wake_up::wake(round.wake).and(result),
             _ => result,
         }
     }
@@ -268,7 +268,7 @@ impl Operation for Sending {
             let text = "the request is active: it has been started, and not completed";
             return Err(Error::new(ERR_REQUEST, text));
         }
-        let (wake, request) = generalized::sleep(get(COMM_SELF)?.hidden)?;
+        let (wake, request) = wake_up::sleep()?;
         let mut round = self.send.round();
         round.active = true;
         round.ready.clear();
@@ -279,7 +279,7 @@ impl Operation for Sending {
         self.state = State::Pending;
         match round.left {
             // Nobody declares one ready.
-            0 => generalized::wake(wake),
+            0 => wake_up::wake(wake),
             _ => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use regatta_sys as rg;
 
+use super::chunk::{CHUNK, Chunk};
 use super::slots::FIRST_PLAIN;
 use crate::abi::*;
 use crate::objects::{self, Kind, MAX_OBJECTS};
@@ -23,10 +24,9 @@ struct PlainSlot {
     comm: AtomicUsize,
 }
 
-const CHUNK: usize = 1024;
 const CHUNKS: usize = (MAX_OBJECTS - FIRST_PLAIN) / CHUNK;
 
-static SLOTS: [OnceLock<Box<[PlainSlot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+static SLOTS: [OnceLock<Chunk<PlainSlot>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
 /// All operations that were complete when they were started have this request: it costs nothing, and nobody has to give it back.
 pub const COMPLETE: Request = Request(objects::handle(Kind::Request, 0, MAX_OBJECTS - 1));
@@ -40,7 +40,7 @@ fn index_of(request: rg::Request) -> Option<usize> {
 
 #[inline(always)]
 fn at(index: usize) -> Option<&'static PlainSlot> {
-    SLOTS.get(index / CHUNK)?.get()?.get(index % CHUNK)
+    Some(SLOTS.get(index / CHUNK)?.get()?.slot(index))
 }
 
 #[inline(always)]
@@ -64,15 +64,16 @@ pub fn open(request: rg::Request, comm: Comm) -> Option<Request> {
         Some(chunk) => chunk,
         None => make(index / CHUNK),
     };
-    let slot = &chunk[index % CHUNK];
+    let slot = chunk.slot(index);
     slot.comm.store(comm.0, Ordering::Relaxed);
     slot.request.store(request.id, Ordering::Release);
+    chunk.mark(index);
     Some(handle(request, index))
 }
 
 #[cold]
-fn make(chunk: usize) -> &'static [PlainSlot] {
-    SLOTS[chunk].get_or_init(|| (0..CHUNK).map(|_| PlainSlot::default()).collect())
+fn make(chunk: usize) -> &'static Chunk<PlainSlot> {
+    SLOTS[chunk].get_or_init(Chunk::new)
 }
 
 /// The engine's request, and the communicator.
@@ -105,11 +106,15 @@ pub fn close(found: rg::Request) {
     }
 }
 
-/// The communicators of those that are open.
-pub fn comms() -> impl Iterator<Item = Comm> {
-    let chunks = SLOTS.iter().filter_map(OnceLock::get);
-    let slots = chunks.flat_map(|chunk| chunk.iter());
-    slots
-        .filter(|slot| slot.request.load(Ordering::Acquire) != 0)
-        .map(|slot| Comm(slot.comm.load(Ordering::Relaxed)))
+/// Calls `found` with the communicator of each that is open. One caller at a time.
+pub(super) fn each_open(found: &mut impl FnMut(Comm)) {
+    for chunk in SLOTS.iter().filter_map(OnceLock::get) {
+        chunk.open_slots(&mut |slot| {
+            let is_open = slot.request.load(Ordering::Acquire) != 0;
+            if is_open {
+                found(Comm(slot.comm.load(Ordering::Relaxed)));
+            }
+            is_open
+        });
+    }
 }

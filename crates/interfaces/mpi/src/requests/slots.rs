@@ -2,15 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use regatta_sys as rg;
+use rustc_hash::FxHashSet;
 
+use super::chunk::{CHUNK, Chunk};
 use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{self, GENERATIONS, Kind, MAX_OBJECTS, MIN_RESTING};
+use crate::progress::watch;
 
 /// An operation, while there is one.
 type Held = Mutex<Option<Box<dyn Operation>>>;
@@ -26,12 +31,51 @@ pub struct FoundRequest {
 /// Plain requests have no operation.
 static NO_OPERATION: Held = Mutex::new(None);
 
-/// The content of a request.
-pub enum Content {
-    /// A request of the engine's.
-    Plain(rg::Request),
-    /// An operation, locked.
-    Operation(MutexGuard<'static, Option<Box<dyn Operation>>>),
+/// An operation, locked, while there is one. Threads that watch it hear when it is let go.
+pub struct LockedOperation {
+    guard: ManuallyDrop<MutexGuard<'static, Option<Box<dyn Operation>>>>,
+    held: &'static Held,
+}
+
+impl LockedOperation {
+    fn new(
+        held: &'static Held,
+        guard: MutexGuard<'static, Option<Box<dyn Operation>>>,
+    ) -> LockedOperation {
+        let guard = ManuallyDrop::new(guard);
+        LockedOperation { guard, held }
+    }
+
+    /// Returns the address, as [`FoundRequest::address`] does.
+    pub fn address(&self) -> usize {
+        address(self.held)
+    }
+}
+
+impl Deref for LockedOperation {
+    type Target = Option<Box<dyn Operation>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.guard
+    }
+}
+
+impl DerefMut for LockedOperation {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.guard
+    }
+}
+
+impl Drop for LockedOperation {
+    fn drop(&mut self) {
+        // SAFETY: once, and it is not used after that.
+        unsafe { ManuallyDrop::drop(&mut self.guard) };
+        watch::let_go(address(self.held));
+    }
+}
+
+fn address(held: &'static Held) -> usize {
+    std::ptr::from_ref(held).addr()
 }
 
 impl FoundRequest {
@@ -57,28 +101,37 @@ impl FoundRequest {
         self.plain
     }
 
-    /// The operation, if nobody is at it.
-    pub fn try_operation(&self) -> Option<MutexGuard<'static, Option<Box<dyn Operation>>>> {
-        match self.operation.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(error)) => Some(error.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
+    /// Locks the operation, if nobody is at it or asks for it.
+    pub fn try_operation(&self) -> Option<LockedOperation> {
+        if watch::is_asked(self.address()) {
+            return None;
         }
+        self.take_if_free()
     }
 
-    /// The operation, as soon as nobody else is at it.
-    pub fn operation(&self) -> MutexGuard<'static, Option<Box<dyn Operation>>> {
-        self.operation
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn take_if_free(&self) -> Option<LockedOperation> {
+        let guard = match self.operation.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(LockedOperation::new(self.operation, guard))
     }
 
-    /// Either.
-    pub fn content(&self) -> Content {
-        match self.plain() {
-            Some(request) => Content::Plain(request),
-            None => Content::Operation(self.operation()),
+    /// Locks the operation, as soon as nobody else is at it. A thread that sleeps with it lets it go.
+    pub fn operation(&self) -> LockedOperation {
+        if let Some(free) = self.take_if_free() {
+            return free;
         }
+        let _asking = watch::ask(self.address());
+        let guard = self.operation.lock();
+        let guard = guard.unwrap_or_else(PoisonError::into_inner);
+        LockedOperation::new(self.operation, guard)
+    }
+
+    /// The address of the operation: two requests that are there have different ones.
+    pub fn address(&self) -> usize {
+        address(self.operation)
     }
 }
 
@@ -94,10 +147,9 @@ struct OperationSlot {
 
 /// The first slot of plain requests: those of operations come before it.
 pub const FIRST_PLAIN: usize = MAX_OBJECTS / 2;
-const CHUNK: usize = 1024;
 const CHUNKS: usize = FIRST_PLAIN / CHUNK;
 
-static SLOTS: [OnceLock<Box<[OperationSlot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+static SLOTS: [OnceLock<Chunk<OperationSlot>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 /// Free slots that no thread keeps.
 static FREE: Mutex<Free> = Mutex::new(Free {
     slots: Vec::new(),
@@ -136,8 +188,7 @@ impl Kept {
             if first == FIRST_PLAIN {
                 return Err(Error::new(ERR_NO_MEM, "there are too many requests"));
             }
-            SLOTS[first / CHUNK]
-                .get_or_init(|| (0..CHUNK).map(|_| OperationSlot::default()).collect());
+            SLOTS[first / CHUNK].get_or_init(Chunk::new);
             free.made += KEPT / 2;
             // The lowest is taken first.
             self.0
@@ -178,7 +229,8 @@ pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request>
     // to all the others.
     let index = taken.unwrap_or_else(|_| Kept(Vec::new()).take())?;
     let index = index as usize;
-    let slot = at(index).ok_or_else(|| none(REQUEST_NULL))?;
+    let chunk = chunk(index).ok_or_else(|| none(REQUEST_NULL))?;
+    let slot = chunk.slot(index);
     *slot
         .operation
         .lock()
@@ -187,6 +239,7 @@ pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request>
     let generation = slot.generation.load(Ordering::Relaxed);
     let handle = objects::handle(Kind::Request, generation, index);
     slot.handle.store(handle, Ordering::Release);
+    chunk.mark(index);
     Ok(Request(handle))
 }
 
@@ -231,35 +284,47 @@ fn rest(index: usize) {
 }
 
 #[inline(always)]
-fn at(index: usize) -> Option<&'static OperationSlot> {
-    SLOTS.get(index / CHUNK)?.get()?.get(index % CHUNK)
+fn chunk(index: usize) -> Option<&'static Chunk<OperationSlot>> {
+    SLOTS.get(index / CHUNK)?.get()
 }
 
 #[inline(always)]
 fn slot(request: Request) -> Option<(usize, &'static OperationSlot)> {
     let index = objects::index(Kind::Request, request.0)?;
-    let slot = at(index)?;
+    let slot = chunk(index)?.slot(index);
     (slot.handle.load(Ordering::Acquire) == request.0).then_some((index, slot))
 }
 
-/// The communicators of all requests that there are.
-fn comms() -> impl Iterator<Item = Comm> {
-    let chunks = SLOTS.iter().map_while(OnceLock::get);
-    let slots = chunks.flat_map(|chunk| chunk.iter());
-    let operations = slots
-        .filter(|slot| slot.handle.load(Ordering::Acquire) != 0)
-        .map(|slot| Comm(slot.comm.load(Ordering::Relaxed)));
-    operations.chain(plain::comms())
+/// Calls `found` with the communicator of each request that there is.
+fn each_open(mut found: impl FnMut(Comm)) {
+    static SEARCH: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    for chunk in SLOTS.iter().map_while(OnceLock::get) {
+        chunk.open_slots(&mut |slot| {
+            let is_open = slot.handle.load(Ordering::Acquire) != 0;
+            if is_open {
+                found(Comm(slot.comm.load(Ordering::Relaxed)));
+            }
+            is_open
+        });
+    }
+    plain::each_open(&mut found);
 }
 
-/// Whether there are requests in this communicator.
-pub fn any_in(comm: Comm) -> bool {
-    comms().any(|it| it == comm)
+/// The communicators that requests are open in.
+pub fn comms_in_use() -> FxHashSet<Comm> {
+    let mut comms = FxHashSet::default();
+    each_open(|comm| {
+        comms.insert(comm);
+    });
+    comms
 }
 
 /// How many requests there are.
 pub fn open() -> usize {
-    comms().count()
+    let mut count = 0;
+    each_open(|_| count += 1);
+    count
 }
 
 /// A request, by its handle.

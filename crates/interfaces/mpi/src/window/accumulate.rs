@@ -5,12 +5,16 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::copying::{self, CopyDirection};
-use super::targets::Spot;
+use super::pieces::{Pieces, parts};
+use super::targets::{Elements, Spot};
 use super::{Reach, Window, service};
 use crate::abi::*;
 use crate::datatype::{self, Type, fortran, memory};
 use crate::error::{Error, Result};
 use crate::operator::{self, Reduction};
+
+/// Bytes that are gathered, combined and scattered at a time, so that they stay in the first-level cache.
+const CACHED: usize = 8192;
 
 /// An operator and the predefined type of the elements.
 pub struct Update {
@@ -99,109 +103,165 @@ impl Update {
         Ok(())
     }
 
-    /// Updates pieces of memory that this process sees. The values before go to `old`, if that is not null.
+    /// Updates `length` bytes of memory that `gather` and `scatter` copy; the lock of accumulates is held. The values before go to `old`, if that is not
+    /// null.
     ///
     /// # Safety
-    /// The pieces may be read and written; `input` has as many bytes, and `old` room for them.
+    /// The memory may be read and written; `input` has as many bytes, and `old` room for them.
+    unsafe fn apply(
+        &self,
+        length: usize,
+        gather: impl Fn(*mut u8),
+        scatter: impl Fn(*const u8),
+        input: *const u8,
+        old: *mut u8,
+    ) -> Result {
+        if !old.is_null() {
+            gather(old);
+        }
+        match self.op {
+            NO_OP => {}
+            REPLACE => scatter(input),
+            _ => {
+                let mut bytes = memory(length)?;
+                let bytes = bytes.as_mut_ptr();
+                // SAFETY: the caller's promise; there is memory for so many bytes.
+                unsafe {
+                    match old.is_null() {
+                        true => gather(bytes),
+                        false => std::ptr::copy_nonoverlapping(old, bytes, length),
+                    }
+                    self.combine(input, bytes, length / self.size)?;
+                }
+                scatter(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Updates one block in its place, as [`Update::apply`] does.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn apply_to_block(
+        &self,
+        (at, length): (u64, usize),
+        input: *const u8,
+        old: *mut u8,
+    ) -> Result {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !old.is_null() {
+                std::ptr::copy(at as *const u8, old, length);
+            }
+            self.combine(input, at as *mut u8, length / self.size)
+        }
+    }
+
+    /// Returns whether its elements have no gaps.
+    fn is_dense(&self) -> bool {
+        self.leaf.extent() as usize == self.size
+    }
+
+    /// Updates pieces as [`Update::apply`] does, while the word of their process is held.
+    ///
+    /// # Safety
+    /// As there.
     pub(super) unsafe fn here(
         &self,
         window: &Window,
         place: usize,
-        pieces: &[(u64, u64)],
+        pieces: &Pieces,
         input: *const u8,
         old: *mut u8,
     ) -> Result {
-        let whole = |piece: &(u64, u64)| (piece.1 as usize).is_multiple_of(self.size);
-        if self.leaf.extent() as usize != self.size || !pieces.iter().all(whole) {
+        let act = || {
             // SAFETY: the caller's promise.
-            return unsafe { self.held(window, place, pieces, input, old, None) };
-        }
-        window.locks().exclusively(place, window.comm.rank, || {
-            let mut done = 0;
-            for &(at, length) in pieces {
-                let (there, length) = (at as *mut u8, length as usize);
-                // SAFETY: the caller's promise.
-                unsafe {
-                    if !old.is_null() {
-                        std::ptr::copy(there, old.add(done), length);
-                    }
-                    if self.op != NO_OP {
-                        self.combine(input.add(done), there, length / self.size)?;
-                    }
+            unsafe {
+                match pieces.only().filter(|_| self.is_dense()) {
+                    Some(block) => self.apply_to_block(block, input, old),
+                    None => self.apply(
+                        pieces.length(),
+                        |to| pieces.gather(to),
+                        |from| pieces.scatter(from),
+                        input,
+                        old,
+                    ),
                 }
-                done += length;
             }
-            Ok(())
-        })
+        };
+        window.locks().exclusively(place, window.comm.rank, act)
     }
 
-    /// Updates pieces while the target's word is held; of another process, if one is named.
-    unsafe fn held(
+    /// Updates elements in memory that this process sees from this address on.
+    unsafe fn mapped(
+        &self,
+        window: &Window,
+        spot: &Spot<'_>,
+        base: usize,
+        input: *const u8,
+        old: *mut u8,
+    ) -> Result {
+        let place = spot.target.place.unwrap_or(0);
+        let at = base.wrapping_add(spot.offset as usize) as *mut u8;
+        let part = |from: usize, to: usize| {
+            let (input, old) = (
+                input.wrapping_add(from),
+                match old.is_null() {
+                    true => old,
+                    false => old.wrapping_add(from),
+                },
+            );
+            // SAFETY: the caller's promise; `spot` lies within the target's memory.
+            unsafe {
+                match &spot.elements {
+                    Elements::Plain(offset, _) if self.is_dense() => {
+                        let at = at.wrapping_offset(*offset).wrapping_add(from);
+                        self.apply_to_block((at as u64, to - from), input, old)
+                    }
+                    elements => self.apply(
+                        to - from,
+                        |bytes| elements.pack_part(at, (from, to), bytes),
+                        |bytes| elements.unpack_part(bytes, (from, to), at),
+                        input,
+                        old,
+                    ),
+                }
+            }
+        };
+        let act = || parts(spot.elements.length(), self.size, CACHED, part);
+        window.locks().exclusively(place, window.comm.rank, act)
+    }
+
+    /// Updates blocks of a process of this host while its word is held.
+    unsafe fn copied(
         &self,
         window: &Window,
         place: usize,
-        pieces: &[(u64, u64)],
+        pieces: &Pieces,
         input: *const u8,
         old: *mut u8,
-        process: Option<c_int>,
+        process: c_int,
     ) -> Result {
-        let length: usize = pieces.iter().map(|it| it.1 as usize).sum();
+        let length = pieces.length();
         let mut bytes = memory(length)?;
         let bytes = bytes.as_mut_ptr();
         let locks = window.locks();
         locks.exclusively(place, window.comm.rank, || {
             // SAFETY: the caller's promise; there is so much memory.
             unsafe {
-                transfer(process, pieces, bytes, CopyDirection::FromTarget)?;
+                copying::copy(process, pieces.blocks(), bytes, CopyDirection::FromTarget)?;
                 if !old.is_null() {
                     std::ptr::copy_nonoverlapping(bytes, old, length);
                 }
                 if self.op == NO_OP {
                     return Ok(());
                 }
-                self.combine(input, bytes, length / self.size.max(1))?;
-                transfer(process, pieces, bytes, CopyDirection::ToTarget)
+                self.combine(input, bytes, length / self.size)?;
+                copying::copy(process, pieces.blocks(), bytes, CopyDirection::ToTarget)
             }
         })
     }
-}
-
-/// Copies bytes from or to pieces, of another process or of this one.
-unsafe fn transfer(
-    process: Option<c_int>,
-    pieces: &[(u64, u64)],
-    bytes: *mut u8,
-    direction: CopyDirection,
-) -> Result {
-    if let Some(process) = process {
-        // SAFETY: the caller's promise.
-        return unsafe { copying::copy(process, pieces, bytes, direction) };
-    }
-    let mut bytes = bytes;
-    for &(address, length) in pieces {
-        let (there, length) = (address as *mut u8, length as usize);
-        // SAFETY: the caller's promise.
-        unsafe {
-            match direction {
-                CopyDirection::FromTarget => std::ptr::copy_nonoverlapping(there, bytes, length),
-                CopyDirection::ToTarget => std::ptr::copy_nonoverlapping(bytes, there, length),
-            }
-        }
-        bytes = bytes.wrapping_add(length);
-    }
-    Ok(())
-}
-
-/// The pieces of a spot in mapped memory, as this process sees them.
-fn mapped(spot: &Spot<'_>, base: usize) -> Vec<(u64, u64)> {
-    let mut pieces = spot.pieces(0, spot.elements.length());
-    for piece in &mut pieces {
-        piece.0 = piece
-            .0
-            .wrapping_sub(spot.target.base)
-            .wrapping_add(base as u64);
-    }
-    pieces
 }
 
 /// Updates elements of a target with packed ones. The values before go to `old`, if that is not null.
@@ -215,29 +275,27 @@ pub unsafe fn update(
     input: *const u8,
     old: *mut u8,
 ) -> Result {
-    let length = spot.elements.length();
-    if length == 0 || update.op == NO_OP && old.is_null() {
+    if spot.elements.length() == 0 || update.op == NO_OP && old.is_null() {
         return Ok(());
     }
     let place = spot.target.place.unwrap_or(0);
-    match spot.target.reach {
-        // SAFETY: the caller's promise.
-        Reach::Mapped(base) => unsafe {
-            update.here(window, place, &mapped(spot, base), input, old)
-        },
-        // SAFETY: the caller's promise.
-        Reach::Copied(process) => unsafe {
-            update.held(
-                window,
-                place,
-                &spot.pieces(0, length),
-                input,
-                old,
-                Some(process),
-            )
-        },
-        // SAFETY: the caller's promise.
-        Reach::Asked => unsafe { service::update(window, spot, update, input, old) },
+    // SAFETY: the caller's promise, also below.
+    unsafe {
+        match spot.target.reach {
+            Reach::Mapped(base) => update.mapped(window, spot, base, input, old),
+            Reach::Copied(process) => service::by_either(
+                spot,
+                process,
+                |pieces, needed| {
+                    service::update(window, spot, (pieces, needed), update, input, old)
+                },
+                |pieces| update.copied(window, place, pieces, input, old, process),
+            ),
+            Reach::Asked => {
+                let all = (&spot.all(), true);
+                service::update(window, spot, all, update, input, old).map(drop)
+            }
+        }
     }
 }
 
@@ -254,17 +312,29 @@ pub(super) unsafe fn swap_here(
     old: *mut u8,
     process: Option<c_int>,
 ) -> Result {
-    let locks = window.locks();
-    locks.exclusively(place, window.comm.rank, || {
-        let pieces = [(at, size as u64)];
+    let transfer = |bytes: *mut u8, direction| {
+        let mapped = at as *mut u8;
         // SAFETY: the caller's promise.
         unsafe {
-            transfer(process, &pieces, old, CopyDirection::FromTarget)?;
-            let before = std::slice::from_raw_parts(old, size);
-            match before == std::slice::from_raw_parts(compared, size) {
-                true => transfer(process, &pieces, given.cast_mut(), CopyDirection::ToTarget),
-                false => Ok(()),
+            match (process, direction) {
+                (Some(process), _) => {
+                    return copying::copy(process, [(at, size)], bytes, direction);
+                }
+                (None, CopyDirection::FromTarget) => mapped.copy_to(bytes, size),
+                (None, CopyDirection::ToTarget) => mapped.copy_from(bytes, size),
             }
+        }
+        Ok(())
+    };
+    window.locks().exclusively(place, window.comm.rank, || {
+        transfer(old, CopyDirection::FromTarget)?;
+        // SAFETY: the caller's promise.
+        let is_alike = unsafe {
+            std::slice::from_raw_parts(old, size) == std::slice::from_raw_parts(compared, size)
+        };
+        match is_alike {
+            true => transfer(given.cast_mut(), CopyDirection::ToTarget),
+            false => Ok(()),
         }
     })
 }
@@ -289,11 +359,21 @@ pub unsafe fn swap(
                 let at = (base as i64).wrapping_add(spot.offset) as u64;
                 swap_here(window, place, (at, size), given, compared, old, None)
             }
-            Reach::Copied(process) => {
-                let at = (spot.address(), size);
-                swap_here(window, place, at, given, compared, old, Some(process))
+            Reach::Copied(process) => service::by_either(
+                spot,
+                process,
+                |pieces, needed| {
+                    service::swap(window, spot, (pieces, needed), given, compared, old)
+                },
+                |_| {
+                    let at = (spot.address(), size);
+                    swap_here(window, place, at, given, compared, old, Some(process))
+                },
+            ),
+            Reach::Asked => {
+                let all = (&spot.all(), true);
+                service::swap(window, spot, all, given, compared, old).map(drop)
             }
-            Reach::Asked => service::swap(window, spot, given, compared, old),
         }
     }
 }

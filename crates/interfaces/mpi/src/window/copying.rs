@@ -7,8 +7,9 @@ use std::ffi::c_int;
 
 use crate::abi::*;
 use crate::error::{Error, PROC_FAILED, Result};
+use crate::segment::other_threads;
 
-/// Pieces of a call.
+/// Blocks of a call.
 const AT_ONCE: usize = 512;
 
 /// The direction of a copy.
@@ -20,26 +21,29 @@ pub enum CopyDirection {
     ToTarget,
 }
 
-/// Copies bytes at `own` from or to these pieces of a process.
+/// Copies bytes at `own` from or to these blocks of a process: their addresses and lengths.
 ///
 /// # Safety
 /// So many bytes at `own` may be read, or written.
 pub unsafe fn copy(
     process: c_int,
-    pieces: &[(u64, u64)],
+    blocks: impl IntoIterator<Item = (u64, usize)>,
     own: *mut u8,
     direction: CopyDirection,
 ) -> Result {
     let mut own = own;
-    for part in pieces.chunks(AT_ONCE) {
-        let mut there: Vec<libc::iovec> = Vec::with_capacity(part.len());
-        for &(address, length) in part {
-            there.push(libc::iovec {
-                iov_base: address as *mut _,
-                iov_len: length as usize,
-            });
+    let mut blocks = blocks.into_iter();
+    let mut there: Vec<libc::iovec> = Vec::new();
+    loop {
+        let part = blocks.by_ref().take(AT_ONCE);
+        there.extend(part.map(|(address, length)| libc::iovec {
+            iov_base: address as *mut _,
+            iov_len: length,
+        }));
+        if there.is_empty() {
+            return Ok(());
         }
-        let length: usize = part.iter().map(|it| it.1 as usize).sum();
+        let length: usize = there.iter().map(|it| it.iov_len).sum();
         let mut done = 0;
         while done < length {
             // SAFETY: the caller's promise for this process; the system checks the other one's addresses.
@@ -48,16 +52,8 @@ pub unsafe fn copy(
             skip(&mut there, moved);
         }
         own = own.wrapping_add(length);
+        there.clear();
     }
-    Ok(())
-}
-
-/// The numbers of the threads of a process other than the first one.
-pub fn other_threads(process: c_int) -> impl Iterator<Item = c_int> {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
-    let names = threads.into_iter().flatten().flatten();
-    let numbers = names.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
-    numbers.filter(move |&thread| thread != process)
 }
 
 /// How many bytes one call has copied.
@@ -109,16 +105,18 @@ unsafe fn by_thread(
 }
 
 /// Takes bytes off the front.
-fn skip(pieces: &mut Vec<libc::iovec>, moved: usize) {
+fn skip(blocks: &mut Vec<libc::iovec>, moved: usize) {
     let mut left = moved;
-    while let Some(first) = pieces.first_mut() {
-        if left < first.iov_len {
-            first.iov_base = first.iov_base.wrapping_byte_add(left);
-            first.iov_len -= left;
-            return;
-        }
-        left -= first.iov_len;
-        pieces.remove(0);
+    let whole = blocks.iter().take_while(|it| {
+        let is_whole = left >= it.iov_len;
+        left -= if is_whole { it.iov_len } else { 0 };
+        is_whole
+    });
+    let whole = whole.count();
+    blocks.drain(..whole);
+    if let Some(first) = blocks.first_mut() {
+        first.iov_base = first.iov_base.wrapping_byte_add(left);
+        first.iov_len -= left;
     }
 }
 
@@ -144,12 +142,12 @@ fn failed(process: c_int) -> Error {
 /// Whether memory of a process can be copied: it has a word at this address whose value is known.
 pub fn is_possible(process: c_int, address: u64, value: u64) -> bool {
     let mut got = 0u64;
-    let pieces = [(address, size_of::<u64>() as u64)];
+    let word = [(address, size_of::<u64>())];
     // SAFETY: a word of this process is written.
     let result = unsafe {
         copy(
             process,
-            &pieces,
+            word,
             (&raw mut got).cast(),
             CopyDirection::FromTarget,
         )

@@ -7,9 +7,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::segment::Segment;
+use super::service;
 use crate::communicator::Members;
 use crate::error::{Error, PROC_FAILED, Result};
+use crate::segment::Segment;
 use crate::tasks;
 
 /// Bytes of a process' words, apart from the list of holders.
@@ -21,9 +22,8 @@ const SLEEPERS: usize = 4;
 /// A word that is held by one process, whose rank is the rest.
 const EXCLUSIVE: u32 = 1 << 31;
 
-/// A process waits for a shared lock, or is about to have it.
-const WANTS: u32 = 1;
-const HAS: u32 = 2;
+/// A process has a shared lock, or is about to have it or to find that it cannot.
+const SHARES: u32 = 1;
 
 /// The words.
 pub struct LockTable {
@@ -74,7 +74,7 @@ impl LockTable {
         self.word(place, 0)
     }
 
-    /// The word of a process for the shared lock of another one: 0, or that it wants or has it.
+    /// Returns the word of a process for the shared lock of another one: 0 or [`SHARES`].
     fn hold(&self, place: usize, rank: c_int) -> &AtomicU32 {
         let lists = self.local.len() * RECORD;
         let index = place * self.members.len() + rank as usize;
@@ -91,10 +91,13 @@ impl LockTable {
             return taken.is_ok();
         }
         let hold = self.hold(place, own);
-        hold.store(WANTS, Ordering::Release);
+        // The word counts only processes that this says of: whoever dies, at whatever moment, is known to have the lock.
+        hold.store(SHARES, Ordering::Release);
         let free = |held: u32| (held & EXCLUSIVE == 0).then_some(held + 1);
-        let taken = word.fetch_update(Ordering::Acquire, Ordering::Relaxed, free);
-        hold.store(if taken.is_ok() { HAS } else { 0 }, Ordering::Release);
+        let taken = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free);
+        if taken.is_err() {
+            hold.store(0, Ordering::Release);
+        }
         taken.is_ok()
     }
 
@@ -108,6 +111,8 @@ impl LockTable {
                 self.sleep(place, 0, word.load(Ordering::Relaxed), SLEEP);
                 self.check_holders(place)?;
             } else {
+                // Whoever has it may ask this process for something.
+                service::serve_own();
                 std::thread::yield_now();
             }
         }
@@ -120,8 +125,8 @@ impl LockTable {
         if exclusive {
             word.store(0, Ordering::SeqCst);
         } else {
-            self.hold(place, own).store(0, Ordering::Release);
             word.fetch_sub(1, Ordering::SeqCst);
+            self.hold(place, own).store(0, Ordering::Release);
         }
         self.wake(place, 0);
     }
@@ -132,9 +137,13 @@ impl LockTable {
         if word & EXCLUSIVE != 0 {
             return self.check((word & !EXCLUSIVE) as c_int);
         }
+        self.sharers(place).try_for_each(|rank| self.check(rank))
+    }
+
+    /// Returns the processes that the word of a shared lock may count.
+    fn sharers(&self, place: usize) -> impl Iterator<Item = c_int> {
         let all = 0..self.members.len() as c_int;
-        let holds = |rank: &c_int| self.hold(place, *rank).load(Ordering::Acquire) == HAS;
-        all.filter(holds).try_for_each(|rank| self.check(rank))
+        all.filter(move |&rank| self.hold(place, rank).load(Ordering::Acquire) != 0)
     }
 
     fn check(&self, rank: c_int) -> Result {
@@ -237,5 +246,57 @@ impl LockTable {
             // SAFETY: the word stays.
             unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, c_int::MAX) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::ptr::null_mut;
+
+    use super::*;
+    use crate::segment::File;
+
+    const ROUNDS: u32 = 500;
+    const PLACE: usize = 0;
+    const CHILD: c_int = 1;
+
+    /// A process takes a shared lock and gives it back until it is killed, whenever that is.
+    #[test]
+    fn whoever_has_died_with_a_shared_lock_is_known_to_have_it() {
+        let local = vec![0, CHILD];
+        let length = length(local.len(), local.len());
+        let segment = File::new().and_then(|file| file.memory(length, Some(0..length)));
+        let members = Members::from(local.clone());
+        let table = LockTable::new(segment.expect("memory"), local, members);
+        let hold = table.hold(PLACE, CHILD);
+        let mut left = 0;
+        let (mut begun, mut begins) = std::io::pipe().expect("a pipe");
+        for _ in 0..ROUNDS {
+            // SAFETY: the child touches words of the table alone.
+            let child = unsafe { libc::fork() };
+            assert!(child >= 0);
+            if child == 0 {
+                // SAFETY: it takes numbers. The child does not outlive the test.
+                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+                let _ = begins.write_all(&[0]);
+                loop {
+                    table.try_lock(PLACE, CHILD, false);
+                    table.unlock(PLACE, CHILD, false);
+                }
+            }
+            begun.read_exact(&mut [0]).expect("a child that has begun");
+            // SAFETY: a process of this test's own.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+                assert_eq!(libc::waitpid(child, null_mut(), 0), child);
+            }
+            if table.passive(PLACE).swap(0, Ordering::AcqRel) != 0 {
+                left += 1;
+                assert!(table.sharers(PLACE).eq([CHILD]));
+            }
+            hold.store(0, Ordering::Release);
+        }
+        assert!(left > 0, "it was never killed with the lock");
     }
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use regatta_sys as rg;
 
 use super::lock_table::{self, LockTable};
-use super::segment::{File, Segment};
 use super::{Epochs, Facts, Reach, Target, WINDOWS, Window, copying, epochs, service};
 use crate::abi::*;
 use crate::attributes::Attributes;
@@ -17,6 +16,7 @@ use crate::communicator::{self, Communicator, Inherited};
 use crate::errhandler::HandlerSlot;
 use crate::error::{Error, Result, checked};
 use crate::info::Hints;
+use crate::segment::{self, File, Segment};
 
 /// The window that a program wants.
 pub struct Wish {
@@ -46,6 +46,8 @@ struct Told {
     unit: c_int,
     process: c_int,
     probe: u64,
+    /// The file of the host's segment; only the first process of a host has one.
+    file: segment::Address,
 }
 
 fn words(number: u64) -> [c_int; 2] {
@@ -60,28 +62,33 @@ fn number(low: c_int, high: c_int) -> u64 {
 const NO_WINDOW: &str = "there is no window";
 
 /// The wish of this process, and what each process tells of itself. An argument of one that is wrong is everybody's error.
-fn tell(group: rg::Group, given: Result<Wish>) -> Result<(Wish, Vec<Told>)> {
-    let process = std::process::id();
-    PROBE.store(value_of(process as c_int), Ordering::Release);
+fn tell(
+    group: rg::Group,
+    given: Result<Wish>,
+    [file, mark]: segment::Address,
+) -> Result<(Wish, Vec<Told>)> {
+    let process = std::process::id() as c_int;
+    PROBE.store(value_of(process), Ordering::Release);
     let (size, unit) = given.as_ref().map_or((0, 0), |wish| (wish.size, wish.unit));
     let [low, high] = words(size as u64);
     let [probe, probe_high] = words(&raw const PROBE as u64);
     let class = internal_messages::class_of(&given);
-    let own = [low, high, unit, process as c_int, probe, probe_high, class];
+    let own = [
+        class, low, high, unit, process, probe, probe_high, file, mark,
+    ];
     let all = internal_messages::allgather(group, own);
     let (wish, all) = (given?, all?);
-    if let Some(failed) = Failed::first(all.iter().map(|it| it[6])) {
+    if let Some(failed) = Failed::first(all.iter().map(|it| it[0])) {
         return Err(failed.error(NO_WINDOW));
     }
-    let all = all
-        .into_iter()
-        .map(|[low, high, unit, process, a, b, _]| Told {
-            size: number(low, high) as i64,
-            unit,
-            process,
-            probe: number(a, b),
-        });
-    Ok((wish, all.collect()))
+    let told = |[_, low, high, unit, process, a, b, file, mark]: [c_int; 9]| Told {
+        size: number(low, high) as i64,
+        unit,
+        process,
+        probe: number(a, b),
+        file: [file, mark],
+    };
+    Ok((wish, all.into_iter().map(told).collect()))
 }
 
 fn value_of(process: c_int) -> u64 {
@@ -122,59 +129,57 @@ fn too_large() -> Error {
     )
 }
 
-/// Makes, or maps, the segment of this host. All processes of the window call this, and each has its own outcome.
-fn share(made: &Communicator, told: &[Told], local: Vec<c_int>, wish: &Wish) -> Result<Shared> {
-    let planned = plan(told, &local, wish);
-    let length = planned.as_ref().map_or(usize::MAX, |(length, _)| *length);
+/// Makes the segment of this host in a file of the first process there, or maps it; nothing if it cannot be mapped.
+fn share(
+    made: &Communicator,
+    told: &[Told],
+    local: Vec<c_int>,
+    wish: &Wish,
+    file: Option<&File>,
+) -> Result<Option<Shared>> {
+    let (length, offsets) = plan(told, &local, wish).ok_or_else(too_large)?;
     let leader = local[0];
-    let created: Option<(Segment, File)> = match made.rank == leader && planned.is_some() {
-        true => Segment::create(length).ok(),
-        false => None,
+    // Each process reserves its own part, so that its memory is on its own node of the host's memory.
+    let own = offsets[local.binary_search(&made.rank).unwrap_or(0)];
+    let size = match is_made(wish) {
+        true => told[made.rank as usize].size as usize,
+        false => 0,
     };
-    let file = created.as_ref().map_or(-1, |(_, file)| file.0);
-    let files = internal_messages::allgather(made.group, [file])?;
-    let segment = match created {
-        Some((segment, _)) if local.len() == 1 => Some((segment, None)),
-        Some((segment, file)) => Some((segment, Some(file))),
-        None if made.rank == leader => None,
+    let parts = [
+        0..lock_table::length(local.len(), told.len()),
+        own..own + size,
+    ];
+    let segment = match file {
+        Some(file) => Some(file.memory(length, parts)?),
+        None if made.rank == leader && local.len() == 1 => Some(Segment::private(length)?),
+        None if made.rank == leader => return Err(no_segment(length)),
         None => {
-            let process = told[leader as usize].process;
-            let opened = Segment::open(process, files[leader as usize][0], length);
-            opened.map(|segment| (segment, None))
+            let leader = &told[leader as usize];
+            Segment::open(leader.process, leader.file, length, parts)?
         }
     };
-    // The file stays open until all have mapped it.
-    let mapped = internal_messages::allgather(made.group, [c_int::from(segment.is_some())])?;
-    let all_mapped = local.iter().all(|&rank| mapped[rank as usize] == [1]);
-    let (_, offsets) = planned.ok_or_else(too_large)?;
-    if let (true, Some((segment, _))) = (all_mapped, segment) {
-        return Ok(Shared {
-            locks: LockTable::new(segment, local, made.local.clone()),
-            offsets,
-            alone: false,
-        });
-    }
-    if files[leader as usize] == [-1] {
-        let text = format!("{length} bytes of memory for the window are not to be had on its host");
-        return Err(Error::new(ERR_NO_MEM, text));
-    }
+    Ok(segment.map(|segment| Shared {
+        locks: LockTable::new(segment, local, made.local.clone()),
+        offsets,
+        alone: false,
+    }))
+}
+
+#[cold]
+fn no_segment(length: usize) -> Error {
+    let text = format!("{length} bytes of memory for the window are not to be had on its host");
+    Error::new(ERR_NO_MEM, text)
+}
+
+/// Makes memory of this process alone, where the processes of a host cannot share memory.
+fn apart(made: &Communicator, told: &[Told], wish: &Wish) -> Result<Option<Shared>> {
     let own = vec![made.rank];
     let (length, offsets) = plan(told, &own, wish).ok_or_else(too_large)?;
-    Ok(Shared {
+    Ok(Some(Shared {
         locks: LockTable::new(Segment::private(length)?, own, made.local.clone()),
         offsets,
         alone: true,
-    })
-}
-
-/// The ranks of processes on this process' host.
-fn local_ranks(made: &Communicator) -> Vec<c_int> {
-    // SAFETY: it takes a number.
-    let host = |rank: c_int| unsafe { rg::rg_host_of(made.local[rank as usize]) };
-    let own = host(made.rank);
-    (0..made.local.len() as c_int)
-        .filter(|&rank| host(rank) == own)
-        .collect()
+    }))
 }
 
 /// Whether the memory of a window is the library's.
@@ -196,31 +201,75 @@ fn own_part(made: &Communicator, told: &[Told], wish: &Wish, shared: &Shared) ->
     (wish.base, can_copy)
 }
 
+/// What each process tells of its part: its class of error, whether it maps the host's segment, whether that is its own, whether memory of its host can
+/// be copied, its base, and its inbox.
+type PartWords = [c_int; 9];
+
+/// Exchanges [`PartWords`] with all processes; returns this process' base beside them.
+fn tell_part(
+    made: &Communicator,
+    told: &[Told],
+    wish: &Wish,
+    shared: &Result<Option<Shared>>,
+) -> Result<(usize, Vec<PartWords>)> {
+    let class = internal_messages::class_of(shared);
+    let (mut own, mut base) = ([class, 0, 0, 0, 0, 0, -1, 0, 0], 0);
+    if let Ok(Some(shared)) = shared {
+        let (place, can_copy) = own_part(made, told, wish, shared);
+        let inbox = match can_copy && !is_made(wish) && shared.locks.local.len() > 1 {
+            true => service::open(),
+            false => service::Address::NONE,
+        };
+        let ([low, high], [file, mark]) = (words(place as u64), inbox.file);
+        let (alone, can_copy) = (shared.alone.into(), can_copy.into());
+        own = [
+            class,
+            1,
+            alone,
+            can_copy,
+            low,
+            high,
+            file,
+            mark,
+            inbox.window,
+        ];
+        base = place;
+    }
+    Ok((base, internal_messages::allgather(made.group, own)?))
+}
+
 /// Makes a window. All processes of the communicator call this, each with its own wish, or with the error of its arguments.
 pub fn create(comm: &Communicator, given: Result<Wish>) -> Result<Arc<Window>> {
-    // In the order of blocking calls: those with a request, in the hidden group, may lie between them in another order in each process.
-    let (wish, told) = tell(comm.group, given)?;
-    let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
-    let local = local_ranks(&made);
-    let hosts_apart = local.len() != told.len();
-    let shared = share(&made, &told, local, &wish);
-    let class = internal_messages::class_of(&shared);
-    let (base, can_copy, alone) = match &shared {
-        Ok(shared) => {
-            let (base, can_copy) = own_part(&made, &told, &wish, shared);
-            (base, can_copy, shared.alone)
-        }
-        Err(_) => (0, false, false),
+    let local = comm.local.beside(comm.rank);
+    let file = match local.len() > 1 && local[0] == comm.rank && given.is_ok() {
+        true => File::new().ok(),
+        false => None,
     };
-    let [low, high] = words(base as u64);
-    let all = [low, high, can_copy.into(), alone.into(), class];
-    let all = internal_messages::allgather(made.group, all);
-    let (shared, all) = (shared?, all?);
-    if let Some(failed) = Failed::first(all.iter().map(|it| it[4])) {
+    let address = file.as_ref().map_or(segment::NOWHERE, File::address);
+    // In the order of blocking calls: those with a request, in the hidden group, may lie between them in another order in each process.
+    let (wish, told) = tell(comm.group, given, address)?;
+    let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
+    let hosts_apart = local.len() != told.len();
+    let mut shared = share(&made, &told, local.clone(), &wish, file.as_ref());
+    let mut heard = tell_part(&made, &told, &wish, &shared);
+    if let Ok((_, all)) = &heard
+        && all.iter().all(|it| it[0] == SUCCESS)
+        && all.iter().any(|it| it[1] == 0)
+    {
+        if local.iter().any(|&rank| all[rank as usize][1] == 0) {
+            shared = apart(&made, &told, &wish);
+        }
+        heard = tell_part(&made, &told, &wish, &shared);
+    }
+    // The file stays open until all have mapped it.
+    drop(file);
+    let (shared, (base, all)) = (shared?, heard?);
+    if let Some(failed) = Failed::first(all.iter().map(|it| it[0])) {
         return Err(failed.error(NO_WINDOW));
     }
-    let can_copy = all.iter().all(|it| it[2] != 0);
-    let some_alone = told.len() > 1 && all.iter().any(|it| it[3] != 0);
+    let shared = shared.ok_or_else(|| Error::new(ERR_INTERN, NO_WINDOW))?;
+    let can_copy = all.iter().all(|it| it[3] != 0);
+    let some_alone = told.len() > 1 && all.iter().any(|it| it[2] != 0);
     if wish.flavor == WIN_FLAVOR_SHARED && (hosts_apart || some_alone) {
         let text = "the processes do not share memory (MPI_Comm_split_type makes communicators of those that do)";
         return Err(Error::new(ERR_RMA_SHARED, text));
@@ -243,14 +292,27 @@ pub fn create(comm: &Communicator, given: Result<Wish>) -> Result<Arc<Window>> {
                 rank,
                 reach,
                 place,
-                number(words[0], words[1]),
+                number(words[4], words[5]),
                 told,
                 wish.flavor,
+                service::Address {
+                    file: [words[6], words[7]],
+                    window: words[8],
+                },
             )
         })
         .collect();
     let has_service = told.len() > 1 && (hosts_apart || some_alone || !can_copy);
-    publish(made, wish, base, targets, shared.locks, has_service)
+    let rank = made.rank as usize;
+    publish(
+        made,
+        wish,
+        base,
+        targets,
+        shared.locks,
+        has_service,
+        all[rank][8] as u32,
+    )
 }
 
 fn target(
@@ -260,6 +322,7 @@ fn target(
     base: u64,
     told: &Told,
     flavor: c_int,
+    inbox: service::Address,
 ) -> Target {
     let is_dynamic = flavor == WIN_FLAVOR_DYNAMIC;
     Target {
@@ -272,6 +335,7 @@ fn target(
         sent: AtomicU64::new(0),
         flushed: AtomicU64::new(0),
         bytes: AtomicUsize::new(0),
+        mailbox: service::Mailbox::new(inbox),
     }
 }
 
@@ -282,6 +346,7 @@ fn publish(
     targets: Vec<Target>,
     locks: LockTable,
     has_service: bool,
+    number: u32,
 ) -> Result<Arc<Window>> {
     let facts = Facts {
         base,
@@ -300,6 +365,7 @@ fn publish(
             errhandler: HandlerSlot::new(ERRORS_ARE_FATAL),
             attributes: Attributes::new(),
             has_service,
+            number,
             server: Mutex::new(None),
             locks,
             epochs: Mutex::default(),
@@ -313,6 +379,9 @@ fn publish(
     let handle = handle.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many windows"))?;
     let window = super::held(Win(handle))?;
     super::open(&window);
+    if number != 0 {
+        service::add(&window);
+    }
     if has_service {
         let started = service::start(window.clone()).map(|server| window.set_server(server));
         // Nobody would answer what is asked of a process without a service.

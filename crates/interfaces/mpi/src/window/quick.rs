@@ -35,6 +35,17 @@ struct Mapped<'a> {
 }
 
 impl Aim {
+    /// Of a call's arguments.
+    #[inline(always)]
+    pub fn new(rank: c_int, displacement: i64, count: i64, datatype: Datatype) -> Aim {
+        Aim {
+            rank,
+            displacement,
+            count,
+            datatype,
+        }
+    }
+
     #[inline(always)]
     fn mapped(self, window: &Window) -> Option<Mapped<'_>> {
         let size = builtin::size(self.datatype)?;

@@ -4,20 +4,27 @@
 //! flush tells that all before it has happened, and the first error of it. A lock that somebody has is refused, and asked for again:
 //! the service waits for nobody.
 //!
+//! Processes of the same host, whose memory the system copies, are asked for elements in many blocks only, through the [`inbox`].
+//!
 //! The protocol is here; `client` sends requests, `server` acts on them.
 
 mod client;
+mod inbox;
+mod mailbox;
+mod page;
 mod server;
 
 use std::ffi::c_int;
 
-pub use client::{flush, get, lock, put, stop, swap, unlock, update};
+pub use client::{by_either, flush, get, lock, put, stop, swap, unlock, update};
+pub use inbox::{Address, add, close, open, remove, serve_own};
+pub use mailbox::Mailbox;
 pub use server::start;
 
 /// Requests have this tag. The tags of replies are the client's.
 const REQUEST: c_int = 1;
 
-/// Words of a request's head: what, the reply's tag, datatype, operator, pieces, bytes of data.
+/// Words of a request's head: what, the reply's tag, datatype, operator, words of the pieces, bytes of data.
 const HEAD: usize = 6;
 
 const PUT: u64 = 1;

@@ -4,7 +4,10 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
+use super::pieces::Pieces;
+use super::service::Mailbox;
 use crate::abi::*;
+use crate::datatype::layout::Piece;
 use crate::datatype::{self, Block, Type};
 use crate::error::{Error, Result};
 
@@ -13,14 +16,13 @@ use crate::error::{Error, Result};
 pub enum Reach {
     /// It is in this process' memory too, at this address.
     Mapped(usize),
-    /// The system copies it from and to the process with this number.
+    /// The system copies it from and to the process with this number, or its service does.
     Copied(c_int),
     /// Its service is asked.
     Asked,
 }
 
 /// The memory of a process.
-#[derive(Debug)]
 pub struct Target {
     /// Its rank.
     pub rank: c_int,
@@ -40,6 +42,8 @@ pub struct Target {
     pub flushed: AtomicU64,
     /// Bytes that were sent since the last flush.
     pub bytes: AtomicUsize,
+    /// The way to its service if its memory is copied.
+    pub mailbox: Mailbox,
 }
 
 /// Elements in memory, at no certain address.
@@ -85,47 +89,63 @@ impl Elements {
         }
     }
 
-    /// Calls `visit` with offset and length of each piece of bytes `from .. to`, in their order.
-    pub fn pieces(&self, from: usize, to: usize, mut visit: impl FnMut(isize, usize)) {
+    /// Calls `visit` with the pieces of bytes `from .. to`, in order.
+    pub fn walk(&self, from: usize, to: usize, mut visit: impl FnMut(Piece)) {
         match self {
-            Elements::Plain(offset, _) => visit(offset + from as isize, to - from),
-            Elements::Layout(of, ..) => of.map().walk(from, to, &mut |piece| {
-                for index in 0..piece.count as isize {
-                    visit(piece.offset + index * piece.stride, piece.block);
-                }
-            }),
+            Elements::Plain(offset, _) => visit(Piece::one(offset + from as isize, to - from)),
+            Elements::Layout(of, ..) => of.map().walk(from, to, &mut visit),
         }
     }
 
-    /// The bytes at an address, packed.
+    /// Copies the bytes at an address to contiguous memory.
     ///
     /// # Safety
     /// The elements may be read.
     pub unsafe fn pack(&self, at: *const u8, out: *mut u8) {
-        match self {
-            Elements::Plain(offset, length) => {
-                let from = at.wrapping_offset(*offset);
-                // SAFETY: the caller's promise. A program may name overlapping memory, against MPI's rules.
-                unsafe { std::ptr::copy(from, out, *length) };
-            }
-            // SAFETY: the caller's promise.
-            Elements::Layout(of, length, _) => unsafe { of.pack(at.cast(), 0, *length, out) },
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.pack_part(at, (0, self.length()), out) };
     }
 
-    /// Packed bytes go to an address.
+    /// Copies contiguous bytes to their places at an address.
     ///
     /// # Safety
     /// The elements may be written, the bytes read.
     pub unsafe fn unpack(&self, bytes: *const u8, at: *mut u8) {
-        match self {
-            Elements::Plain(offset, length) => {
-                let to = at.wrapping_offset(*offset);
-                // SAFETY: as above.
-                unsafe { std::ptr::copy(bytes, to, *length) };
+        // SAFETY: the caller's promise.
+        unsafe { self.unpack_part(bytes, (0, self.length()), at) };
+    }
+
+    /// Copies bytes `from .. to` of those at an address to contiguous memory.
+    ///
+    /// # Safety
+    /// The elements may be read.
+    pub unsafe fn pack_part(&self, at: *const u8, (from, to): (usize, usize), out: *mut u8) {
+        // SAFETY: the caller's promise. A program may name overlapping memory, against MPI's rules.
+        unsafe {
+            match self {
+                Elements::Plain(offset, _) => {
+                    let at = at.wrapping_offset(*offset).wrapping_add(from);
+                    std::ptr::copy(at, out, to - from);
+                }
+                Elements::Layout(of, ..) => of.pack(at.cast(), from, to, out),
             }
-            // SAFETY: the caller's promise.
-            Elements::Layout(of, length, _) => unsafe { of.unpack(bytes, 0, *length, at.cast()) },
+        }
+    }
+
+    /// Copies contiguous bytes to the places of bytes `from .. to` at an address.
+    ///
+    /// # Safety
+    /// The elements may be written, the bytes read.
+    pub unsafe fn unpack_part(&self, bytes: *const u8, (from, to): (usize, usize), at: *mut u8) {
+        // SAFETY: as above.
+        unsafe {
+            match self {
+                Elements::Plain(offset, _) => {
+                    let at = at.wrapping_offset(*offset).wrapping_add(from);
+                    std::ptr::copy(bytes, at, to - from);
+                }
+                Elements::Layout(of, ..) => of.unpack(bytes, from, to, at.cast()),
+            }
         }
     }
 }
@@ -178,15 +198,13 @@ impl<'a> Spot<'a> {
         self.target.base.wrapping_add(self.offset as u64)
     }
 
-    /// Addresses and lengths of the pieces of bytes `from .. to`, in the target.
-    pub fn pieces(&self, from: usize, to: usize) -> Vec<(u64, u64)> {
-        let mut pieces: Vec<(u64, u64)> = Vec::new();
-        let begin = self.address();
-        self.elements.pieces(from, to, |offset, length| {
-            if length != 0 {
-                pieces.push((begin.wrapping_add(offset as u64), length as u64));
-            }
-        });
-        pieces
+    /// Returns the pieces of bytes `from .. to`, with their addresses in the target.
+    pub fn pieces(&self, from: usize, to: usize) -> Pieces {
+        Pieces::of(self, self.target.base, from, to)
+    }
+
+    /// Returns the pieces of all bytes, with their addresses in the target.
+    pub fn all(&self) -> Pieces {
+        self.pieces(0, self.elements.length())
     }
 }

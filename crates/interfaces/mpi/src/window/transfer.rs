@@ -1,6 +1,6 @@
 //! Puts and gets.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use super::copying::{self, CopyDirection};
 use super::quick::Aim;
@@ -9,6 +9,29 @@ use super::{Reach, Window, service};
 use crate::abi::*;
 use crate::datatype::memory;
 use crate::error::{Error, Result};
+
+/// Maximum length of a range that is read for the elements in it.
+const MAX_RANGE_BYTES: usize = 1 << 20;
+
+/// Elements in the caller's memory, as a call names them.
+#[derive(Clone, Copy)]
+pub struct Given {
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+}
+
+impl Given {
+    /// Of a call's arguments.
+    #[inline(always)]
+    pub fn new(address: *const c_void, count: i64, datatype: Datatype) -> Given {
+        Given {
+            address,
+            count,
+            datatype,
+        }
+    }
+}
 
 /// A buffer of the caller's.
 pub struct Buffer {
@@ -19,8 +42,13 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Of a call's arguments.
-    pub fn new(address: *const c_void, count: i64, datatype: Datatype) -> Result<Buffer> {
+    /// With elements that may be there.
+    pub fn new(given: Given) -> Result<Buffer> {
+        let Given {
+            address,
+            count,
+            datatype,
+        } = given;
         let elements = Elements::new(datatype, count)?;
         match &elements {
             Elements::Plain(offset, length) => {
@@ -85,6 +113,7 @@ pub fn check_lengths(own: usize, theirs: usize) -> Result {
 
 /// The elements that a call names in the memory of a target, which may be reached now; nothing of MPI_PROC_NULL.
 pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
+    service::serve_own();
     let Some(target) = window.target(aim.rank)? else {
         return Ok(None);
     };
@@ -99,25 +128,51 @@ pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
 /// # Safety
 /// So many bytes may be read, and the program lets others write the target's elements.
 pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Result {
-    let length = spot.elements.length();
-    match spot.target.reach {
-        Reach::Mapped(base) => {
-            let at = base.wrapping_add(spot.offset as usize) as *mut u8;
-            // SAFETY: the caller's promise; `spot` lies within the target's memory.
-            unsafe { spot.elements.unpack(bytes, at) };
-            Ok(())
-        }
-        // SAFETY: the caller's promise.
-        Reach::Copied(process) => unsafe {
-            copying::copy(
+    // SAFETY: the caller's promise, also below; `spot` lies within the target's memory.
+    unsafe {
+        match spot.target.reach {
+            Reach::Mapped(base) => {
+                let at = base.wrapping_add(spot.offset as usize) as *mut u8;
+                spot.elements.unpack(bytes, at);
+                Ok(())
+            }
+            Reach::Copied(process) => service::by_either(
+                spot,
                 process,
-                &spot.pieces(0, length),
-                bytes.cast_mut(),
-                CopyDirection::ToTarget,
-            )
-        },
-        // SAFETY: the caller's promise.
-        Reach::Asked => unsafe { service::put(window, spot, bytes) },
+                |pieces, needed| service::put(window, spot, (pieces, needed), bytes),
+                |pieces| {
+                    let bytes = bytes.cast_mut();
+                    copying::copy(process, pieces.blocks(), bytes, CopyDirection::ToTarget)
+                },
+            ),
+            Reach::Asked => service::put(window, spot, (&spot.all(), true), bytes).map(drop),
+        }
+    }
+}
+
+/// Copies bytes of a target, packed, from the range that they lie in, read at once. Returns whether that was worth while and possible.
+///
+/// # Safety
+/// As for [`read`].
+unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
+    if matches!(spot.elements, Elements::Plain(..)) {
+        return false;
+    }
+    let pieces = spot.all();
+    let Some((low, length)) = pieces.dense_range().filter(|it| it.1 <= MAX_RANGE_BYTES) else {
+        return false;
+    };
+    let Ok(mut range) = memory(length) else {
+        return false;
+    };
+    let to = range.as_mut_ptr();
+    // SAFETY: the caller's promise; there is so much memory. A part between attached ones may be missing: then nothing is taken from here.
+    unsafe {
+        let copied = copying::copy(process, [(low, length)], to, CopyDirection::FromTarget);
+        if copied.is_ok() {
+            pieces.gather_from(to, low, bytes);
+        }
+        copied.is_ok()
     }
 }
 
@@ -126,24 +181,22 @@ pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Resul
 /// # Safety
 /// So many bytes may be written, and the program lets others read the target's elements.
 pub unsafe fn read(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
-    let length = spot.elements.length();
-    match spot.target.reach {
-        Reach::Mapped(base) => {
-            let at = base.wrapping_add(spot.offset as usize) as *const u8;
-            // SAFETY: the caller's promise; `spot` lies within the target's memory.
-            unsafe { spot.elements.pack(at, bytes) };
-            Ok(())
-        }
-        // SAFETY: the caller's promise.
-        Reach::Copied(process) => unsafe {
-            copying::copy(
+    // SAFETY: the caller's promise, also below; `spot` lies within the target's memory.
+    unsafe {
+        match spot.target.reach {
+            Reach::Mapped(base) => {
+                let at = base.wrapping_add(spot.offset as usize) as *const u8;
+                spot.elements.pack(at, bytes);
+                Ok(())
+            }
+            Reach::Copied(process) if read_range(spot, process, bytes) => Ok(()),
+            Reach::Copied(process) => service::by_either(
+                spot,
                 process,
-                &spot.pieces(0, length),
-                bytes,
-                CopyDirection::FromTarget,
-            )
-        },
-        // SAFETY: the caller's promise.
-        Reach::Asked => unsafe { service::get(window, spot, bytes) },
+                |pieces, needed| service::get(window, spot, (pieces, needed), bytes),
+                |pieces| copying::copy(process, pieces.blocks(), bytes, CopyDirection::FromTarget),
+            ),
+            Reach::Asked => service::get(window, spot, (&spot.all(), true), bytes).map(drop),
+        }
     }
 }

@@ -5,11 +5,9 @@ use std::ffi::{c_int, c_void};
 use regatta_abi::{ERR_TRUNCATED, Group, OK, Request, Status};
 use regatta_record::Call;
 
-use crate::real::real;
-use crate::requests;
+use super::note::NO_STATUS;
 use crate::span::Span;
-use crate::wrap::message::NO_STATUS;
-use crate::wrap::wrap;
+use crate::{real, requests};
 
 /// Notes the message of a request that was there before the call, if it is complete now.
 fn note(span: &mut Span, before: u64, now: &Request, status: &Status) {
@@ -37,8 +35,7 @@ unsafe fn ids(n: c_int, requests: *const Request) -> Vec<u64> {
     requests.iter().map(|request| request.id).collect()
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_wait(request: *mut Request, status: *mut Status) -> c_int {
+pub(super) unsafe fn rg_wait(request: *mut Request, status: *mut Status) -> c_int {
     const CALL: Call = Call::named("rg_wait");
     let mut span = Span::enter(CALL);
     let mut own = NO_STATUS;
@@ -49,7 +46,7 @@ unsafe extern "C" fn rg_wait(request: *mut Request, status: *mut Status) -> c_in
     // SAFETY: the C contract: NULL, or a request.
     let before = unsafe { request.as_ref() }.map_or(0, |request| request.id);
     // SAFETY: the function of this name has this signature; the arguments are as they came, or the status is ours.
-    let result = unsafe { real!(rg_wait(request: *mut Request, status: *mut Status)) };
+    let result = unsafe { real::rg_wait(request, status) };
     // SAFETY: likewise; the status is there in any case.
     if let (Some(request), status) = unsafe { (request.as_ref(), &*status) } {
         note(&mut span, before, request, status);
@@ -57,8 +54,7 @@ unsafe extern "C" fn rg_wait(request: *mut Request, status: *mut Status) -> c_in
     span.leave(result)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_test(
+pub(super) unsafe fn rg_test(
     request: *mut Request,
     done: *mut c_int,
     status: *mut Status,
@@ -73,8 +69,7 @@ unsafe extern "C" fn rg_test(
     // SAFETY: the C contract: NULL, or a request.
     let before = unsafe { request.as_ref() }.map_or(0, |request| request.id);
     // SAFETY: as in `rg_wait`.
-    let result =
-        unsafe { real!(rg_test(request: *mut Request, done: *mut c_int, status: *mut Status)) };
+    let result = unsafe { real::rg_test(request, done, status) };
     // SAFETY: likewise.
     if let (Some(request), status) = unsafe { (request.as_ref(), &*status) } {
         if request.id != 0 {
@@ -122,8 +117,7 @@ impl List {
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_waitall(
+pub(super) unsafe fn rg_waitall(
     n: c_int,
     requests: *mut Request,
     mut statuses: *mut Status,
@@ -133,15 +127,13 @@ unsafe extern "C" fn rg_waitall(
     // SAFETY: the C contract: so many requests.
     let list = unsafe { List::new(n, requests, &mut statuses) };
     // SAFETY: as in `rg_wait`.
-    let result =
-        unsafe { real!(rg_waitall(n: c_int, requests: *mut Request, statuses: *mut Status)) };
+    let result = unsafe { real::rg_waitall(n, requests, statuses) };
     // SAFETY: the C contract: as many statuses, or ours.
     unsafe { list.note(&mut span, requests, statuses) };
     span.leave(result)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_testall(
+pub(super) unsafe fn rg_testall(
     n: c_int,
     requests: *mut Request,
     done: *mut c_int,
@@ -152,9 +144,7 @@ unsafe extern "C" fn rg_testall(
     // SAFETY: the C contract: so many requests.
     let list = unsafe { List::new(n, requests, &mut statuses) };
     // SAFETY: as in `rg_wait`.
-    let result = unsafe {
-        real!(rg_testall(n: c_int, requests: *mut Request, done: *mut c_int, statuses: *mut Status))
-    };
+    let result = unsafe { real::rg_testall(n, requests, done, statuses) };
     // SAFETY: the C contract: NULL, or a number that the call has written.
     if unsafe { done.as_ref() }.is_none_or(|done| *done == 0) {
         span.found_nothing();
@@ -181,8 +171,7 @@ unsafe fn note_one(
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_waitany(
+pub(super) unsafe fn rg_waitany(
     n: c_int,
     requests: *mut Request,
     index: *mut c_int,
@@ -202,16 +191,13 @@ unsafe extern "C" fn rg_waitany(
     // SAFETY: the C contract: so many requests.
     let before = unsafe { ids(n, requests) };
     // SAFETY: as in `rg_wait`.
-    let result = unsafe {
-        real!(rg_waitany(n: c_int, requests: *mut Request, index: *mut c_int, status: *mut Status))
-    };
+    let result = unsafe { real::rg_waitany(n, requests, index, status) };
     // SAFETY: the C contract, or ours.
     unsafe { note_one(&mut span, &before, requests, (*index, &*status)) };
     span.leave(result)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_testany(
+pub(super) unsafe fn rg_testany(
     n: c_int,
     requests: *mut Request,
     index: *mut c_int,
@@ -236,9 +222,7 @@ unsafe extern "C" fn rg_testany(
     // SAFETY: the C contract: so many requests.
     let before = unsafe { ids(n, requests) };
     // SAFETY: as in `rg_wait`.
-    let result = unsafe {
-        real!(rg_testany(n: c_int, requests: *mut Request, index: *mut c_int, done: *mut c_int, status: *mut Status))
-    };
+    let result = unsafe { real::rg_testany(n, requests, index, done, status) };
     // SAFETY: the C contract, or ours.
     if unsafe { *done } == 0 {
         span.found_nothing();
@@ -276,8 +260,7 @@ unsafe extern "C" fn completed(status: *const Status, later: *mut c_void) {
     unsafe { (later.done)(status, later.argument) };
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rg_on_complete(
+pub(super) unsafe fn rg_on_complete(
     request: *mut Request,
     done: Option<Callback>,
     arg: *mut c_void,
@@ -286,9 +269,7 @@ unsafe extern "C" fn rg_on_complete(
     let id = unsafe { request.as_ref() }.map_or(0, |request| request.id);
     let (Some(function), Some(group)) = (done, requests::completed(id)) else {
         // SAFETY: the function of this name has this signature, and the arguments are as they came.
-        return unsafe {
-            real!(rg_on_complete(request: *mut Request, done: Option<Callback>, arg: *mut c_void))
-        };
+        return unsafe { real::rg_on_complete(request, done, arg) };
     };
     let later = Box::into_raw(Box::new(Later {
         done: function,
@@ -297,26 +278,11 @@ unsafe extern "C" fn rg_on_complete(
     }));
     let (done, arg) = (Some(completed as Callback), later.cast::<c_void>());
     // SAFETY: likewise, with our function and its argument.
-    let result = unsafe {
-        real!(rg_on_complete(request: *mut Request, done: Option<Callback>, arg: *mut c_void))
-    };
+    let result = unsafe { real::rg_on_complete(request, done, arg) };
     if result != OK {
         // SAFETY: nobody will call our function.
         drop(unsafe { Box::from_raw(later) });
         requests::began(Request { id }, group);
     }
     result
-}
-
-wrap! {
-    fn rg_look(request: Request, done: *mut c_int, status: *mut Status) note |span, _result| {
-        // SAFETY: the C contract: NULL, or a number that the call has written.
-        if unsafe { done.as_ref() }.is_none_or(|done| *done == 0) {
-            span.found_nothing();
-        }
-    }
-    fn rg_cancel(request: Request, cancelled: *mut c_int)
-    fn rg_progress() note |span, _result| { span.found_nothing(); }
-    fn rg_clear_fd() note |span, _result| { span.found_nothing(); }
-    fn rg_raise_fd() note |span, _result| { span.found_nothing(); }
 }

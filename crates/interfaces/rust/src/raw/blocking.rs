@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use regatta_process::{self as process, GroupId, Mode, Parts, Reduction, TagSelect};
+use regatta_process::{self as process, GroupId, Mode, Operation, TagSelect};
 
 use super::{Block, Gives, Takes, outside};
 use crate::error::{Error, Result, ours};
@@ -23,7 +23,7 @@ pub(crate) fn told((status, error): Outcome) -> Result<process::Status> {
 #[inline(always)]
 pub(crate) fn send(from: Gives<'_>, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<()> {
     outside()?;
-    if mode == Mode::Standard && process::send_now(&from.views, to, tag, group) {
+    if mode == Mode::Standard && process::try_send(&from.views, to, tag, group) {
         return Ok(());
     }
     ours(process::send(from.views, to, tag, group, mode))
@@ -62,9 +62,9 @@ fn receive_now(
         TagSelect::Masked { .. } => return None,
     };
     if from == process::ANY || tag == process::ANY {
-        return process::receive_fitting_alone(&into.views, from, tag, group, true);
+        return process::try_receive_any_as_owner(&into.views, from, tag, group, true);
     }
-    let length = process::receive_alone(&into.views, from, tag, group)?;
+    let length = process::try_receive_as_owner(&into.views, from, tag, group)?;
     Some((from, tag, length))
 }
 
@@ -120,111 +120,21 @@ pub(crate) fn receive_block<'t>(
     Ok((Block::of(&views, joined), Status::of(&status)))
 }
 
-pub(crate) fn broadcast(group: GroupId, root: u32, buffer: Takes<'_>) -> Result<()> {
-    outside()?;
-    ours(process::broadcast(group, root, buffer.views))
-}
-
-/// The input of a reduction: memory of its own, or its output's.
-#[derive(Debug)]
-pub(crate) enum Input<'a> {
-    From(Gives<'a>),
-    InPlace,
-}
-
-impl Input<'_> {
-    fn or(self, output: &Takes<'_>) -> process::Views {
-        match self {
-            Input::From(gives) => gives.views,
-            Input::InPlace => output.views.clone(),
-        }
-    }
-
-    fn given(self) -> Option<process::Views> {
-        match self {
-            Input::From(gives) => Some(gives.views),
-            Input::InPlace => None,
-        }
-    }
-}
-
-pub(crate) fn reduce(
+/// A collective in which this task gives and gets this memory; all else is in `rest`.
+#[inline(always)]
+pub(crate) fn collective(
     group: GroupId,
-    root: u32,
-    input: Input<'_>,
-    output: Takes<'_>,
-    what: Reduction,
+    input: Option<Gives<'_>>,
+    output: Option<Takes<'_>>,
+    rest: Operation,
 ) -> Result<()> {
     outside()?;
-    let input = input.or(&output);
-    ours(process::reduce(group, root, input, output.views, what))
-}
-
-pub(crate) fn allreduce(
-    group: GroupId,
-    input: Input<'_>,
-    output: Takes<'_>,
-    what: Reduction,
-) -> Result<()> {
-    outside()?;
-    let input = input.or(&output);
-    ours(process::allreduce(group, input, output.views, what))
-}
-
-pub(crate) fn scan(
-    group: GroupId,
-    input: Input<'_>,
-    output: Takes<'_>,
-    what: Reduction,
-) -> Result<()> {
-    outside()?;
-    let input = input.or(&output);
-    ours(process::scan(group, input, output.views, what))
-}
-
-pub(crate) fn gather(
-    group: GroupId,
-    root: u32,
-    input: Gives<'_>,
-    output: Takes<'_>,
-    parts: &Parts,
-) -> Result<()> {
-    outside()?;
-    let input = Some(input.views);
-    ours(process::gather(group, root, input, output.views, parts))
-}
-
-pub(crate) fn scatter(
-    group: GroupId,
-    root: u32,
-    input: Gives<'_>,
-    parts: &Parts,
-    output: Takes<'_>,
-) -> Result<()> {
-    outside()?;
-    let output = Some(output.views);
-    ours(process::scatter(group, root, input.views, parts, output))
-}
-
-pub(crate) fn allgather(
-    group: GroupId,
-    input: Input<'_>,
-    output: Takes<'_>,
-    parts: Parts,
-) -> Result<()> {
-    outside()?;
-    let input = input.given();
-    ours(process::allgather(group, input, output.views, parts))
-}
-
-pub(crate) fn alltoall(
-    group: GroupId,
-    input: Gives<'_>,
-    gives: Parts,
-    output: Takes<'_>,
-    gets: Parts,
-) -> Result<()> {
-    outside()?;
-    let (input, output) = (input.views, output.views);
-    ours(process::alltoall(group, input, gives, output, gets))
+    ours(process::run(
+        group,
+        Operation {
+            input: input.map(|gives| gives.views),
+            output: output.map(|takes| takes.views),
+            ..rest
+        },
+    ))
 }

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use regatta_process::{self as process, Handle, Mode, Parts, Reduction, TagSelect};
+use regatta_process::{self as process, Handle, Kind, Mode, Operation, TagSelect};
 
 use super::blocking::told;
 use super::{Gives, Takes, outside};
@@ -152,97 +152,44 @@ pub(crate) fn receive<'g, T: Data>(
 
 pub(crate) fn barrier<'g>(group: &'g Group<'_>) -> Result<Open<'g, ()>> {
     outside()?;
-    Open::new(process::start_barrier(group.id()), ())
+    let barrier = Operation::of(Kind::Barrier);
+    Open::new(process::start(group.id(), &barrier), ())
 }
 
-pub(crate) fn broadcast<'g, T: Data>(
+/// A collective whose input, if it has one of its own, and output are these; all else is in `rest`, of whose reduction the operator is
+/// kept as long.
+pub(crate) fn collective<'g, T: Data>(
     group: &'g Group<'_>,
-    root: u32,
-    mut buffer: Vec<T>,
+    input: Option<Vec<T>>,
+    mut output: Vec<T>,
+    rest: Operation,
+    operator: Option<Box<dyn Any + Send>>,
 ) -> Result<Open<'g, Vec<T>>> {
     outside()?;
-    let views = Takes::slice(&mut buffer).views;
-    Open::new(process::start_broadcast(group.id(), root, views), buffer)
+    let operation = Operation {
+        input: input.as_ref().map(|input| Gives::slice(input).views),
+        output: Some(Takes::slice(&mut output).views),
+        ..rest
+    };
+    let started = process::start(group.id(), &operation);
+    Open::keeping(started, output, Some(Box::new((input, operator))))
 }
 
-/// The three reductions; input and output are the same.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Fold {
-    To(u32),
-    ToAll,
-    Scan,
-}
-
-pub(crate) fn reduce<'g, T: Data, O>(
+/// A reduction of the elements of the input, or without one of those in the output.
+pub(crate) fn reduction<'g, T: Data, O>(
     group: &'g Group<'_>,
-    fold: Fold,
-    mut buffer: Vec<T>,
+    input: Option<Vec<T>>,
+    output: Vec<T>,
     operator: O,
+    rest: Operation,
 ) -> Result<Open<'g, Vec<T>>>
 where
     O: OperatorReduction<T> + Send + Sync + 'static,
 {
-    outside()?;
-    let count = buffer.len();
     let operator = Arc::new(operator);
-    let what: Reduction = operator.reduction(count);
-    let output = Takes::slice(&mut buffer).views;
-    let input = output.clone();
-    let started = match fold {
-        Fold::To(root) => process::start_reduce(group.id(), root, input, output, what),
-        Fold::ToAll => process::start_allreduce(group.id(), input, output, what),
-        Fold::Scan => process::start_scan(group.id(), input, output, what),
+    let rest = Operation {
+        reduction: Some(operator.reduction(input.as_ref().unwrap_or(&output).len())),
+        ..rest
     };
-    Open::keeping(started, buffer, Some(Box::new(operator)))
-}
-
-pub(crate) fn gather<'g, T: Data>(
-    group: &'g Group<'_>,
-    root: u32,
-    input: Vec<T>,
-    mut output: Vec<T>,
-    parts: &Parts,
-) -> Result<Open<'g, Vec<T>>> {
-    outside()?;
-    let (from, into) = (Gives::slice(&input).views, Takes::slice(&mut output).views);
-    let started = process::start_gather(group.id(), root, Some(from), into, parts);
-    Open::keeping(started, output, Some(Box::new(input)))
-}
-
-pub(crate) fn scatter<'g, T: Data>(
-    group: &'g Group<'_>,
-    root: u32,
-    input: Vec<T>,
-    parts: &Parts,
-    mut output: Vec<T>,
-) -> Result<Open<'g, Vec<T>>> {
-    outside()?;
-    let (from, into) = (Gives::slice(&input).views, Takes::slice(&mut output).views);
-    let started = process::start_scatter(group.id(), root, from, parts, Some(into));
-    Open::keeping(started, output, Some(Box::new(input)))
-}
-
-pub(crate) fn allgather<'g, T: Data>(
-    group: &'g Group<'_>,
-    input: Vec<T>,
-    mut output: Vec<T>,
-    parts: &Parts,
-) -> Result<Open<'g, Vec<T>>> {
-    outside()?;
-    let (from, into) = (Gives::slice(&input).views, Takes::slice(&mut output).views);
-    let started = process::start_allgather(group.id(), Some(from), into, parts);
-    Open::keeping(started, output, Some(Box::new(input)))
-}
-
-pub(crate) fn alltoall<'g, T: Data>(
-    group: &'g Group<'_>,
-    input: Vec<T>,
-    gives: &Parts,
-    mut output: Vec<T>,
-    gets: &Parts,
-) -> Result<Open<'g, Vec<T>>> {
-    outside()?;
-    let (from, into) = (Gives::slice(&input).views, Takes::slice(&mut output).views);
-    let started = process::start_alltoall(group.id(), from, gives, into, gets);
-    Open::keeping(started, output, Some(Box::new(input)))
+    collective(group, input, output, rest, Some(Box::new(operator)))
 }

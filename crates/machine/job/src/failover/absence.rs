@@ -1,4 +1,4 @@
-//! Why a host does not take part in a job any more that is taken over.
+//! Why a host no longer takes part in a job that is being taken over.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub enum Absence {
     /// The membership has said why it is gone.
     Gone(String),
     /// The membership does not know this run of it any more.
-    NoMore,
+    UnknownRun,
     /// Its agent could not be claimed in time, or has not answered.
     NotHeard,
     /// Its agent does not keep to the protocol.
@@ -21,9 +21,9 @@ impl fmt::Display for Absence {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Absence::Gone(cause) => cause,
-            Absence::NoMore => "it is not one of the machine any more",
-            Absence::NotHeard => "its part of the job has not been heard of any more",
-            Absence::Nonsense => "its agent says what cannot be understood",
+            Absence::UnknownRun => "it is not one of the machine any more",
+            Absence::NotHeard => "its agent did not answer in time",
+            Absence::Nonsense => "its agent does not keep to the protocol",
             Absence::GivenUpBefore => "the launcher before this one had given it up",
         })
     }

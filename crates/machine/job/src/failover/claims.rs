@@ -335,7 +335,7 @@ impl Claims {
                 // As it was, it does not come back, whether or not it is still known why.
                 _ if !self.view.is_left(run) => Some(match self.causes.get(run) {
                     Some(cause) => Absence::Gone(cause.clone()),
-                    None => Absence::NoMore,
+                    None => Absence::UnknownRun,
                 }),
                 // It waits for the word, and has nothing to say.
                 Step::Claimed => None,

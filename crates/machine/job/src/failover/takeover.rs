@@ -109,7 +109,7 @@ impl Takeover {
         for host in absent {
             let why = match host.name == name {
                 true => cause.clone(),
-                false => Absence::NoMore,
+                false => Absence::UnknownRun,
             };
             self.lost.entry(host.number).or_insert(why);
         }

@@ -33,7 +33,7 @@ pub struct Expected {
 
 /// The state of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum HostState {
     /// A channel is to be opened then.
     Wanted(Duration),
     /// A channel is being opened.
@@ -60,7 +60,7 @@ pub(super) struct Host {
     retries_until: Duration,
     /// When it was last heard.
     heard: Duration,
-    pub(super) state: State,
+    pub(super) state: HostState,
     pub(super) hello: Option<Hello>,
     /// The answer to the last question.
     pub(super) answer: Option<Answer>,
@@ -86,8 +86,8 @@ impl Host {
             retries_until: now + expected.admission.retries,
             heard: now,
             state: match expected.is_called {
-                true => State::Opening,
-                false => State::Wanted(now),
+                true => HostState::Opening,
+                false => HostState::Wanted(now),
             },
             hello: None,
             answer: None,
@@ -97,27 +97,27 @@ impl Host {
 
     /// Whether something is still to come of it.
     pub(super) fn is_under_way(&self) -> bool {
-        !matches!(self.state, State::Idle | State::Lost(_))
+        !matches!(self.state, HostState::Idle | HostState::Lost(_))
     }
 
     /// Whether its agent, or the shell that is to become one, has a channel.
     pub(super) fn has_channel(&self) -> bool {
         let is_open = matches!(
             self.state,
-            State::Shell | State::Agent | State::Idle | State::Asked(_)
+            HostState::Shell | HostState::Agent | HostState::Idle | HostState::Asked(_)
         );
         is_open && !self.is_own
     }
 
     /// Whether it does not arrive.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self.state, State::Lost(_))
+        matches!(self.state, HostState::Lost(_))
     }
 
     /// Why it does not arrive, with its name.
     pub(super) fn why_lost(&self) -> Option<(&str, &Departure)> {
         match &self.state {
-            State::Lost(why) => Some((&self.expected.name, why)),
+            HostState::Lost(why) => Some((&self.expected.name, why)),
             _ => None,
         }
     }
@@ -134,11 +134,11 @@ impl Host {
         }
         match (input, &self.state) {
             // Also what comes of a channel that was closed.
-            (Input::Heard, _) | (_, State::Wanted(_)) => {}
+            (Input::Heard, _) | (_, HostState::Wanted(_)) => {}
             (Input::Failed(sentence), _) => return Err(Departure::Failed(sentence)),
-            (Input::Opened, State::Opening) => self.state = State::Shell,
-            (Input::Line(line), State::Shell) => return self.read_line(&line, own),
-            (Input::ProgramSent(bytes), State::Shell) => {
+            (Input::Opened, HostState::Opening) => self.state = HostState::Shell,
+            (Input::Line(line), HostState::Shell) => return self.read_line(&line, own),
+            (Input::ProgramSent(bytes), HostState::Shell) => {
                 return Ok(Next::Note(format!(
                     "the host {} has no regatta {}: this one ({:.1} MB) was sent there for the job",
                     self.expected.name,
@@ -146,21 +146,23 @@ impl Host {
                     bytes as f64 / 1e6
                 )));
             }
-            (Input::Greeting(hello, named), State::Agent) => {
+            (Input::Greeting(hello, named), HostState::Agent) => {
                 self.hello = Some(*hello);
-                self.state = State::Idle;
+                self.state = HostState::Idle;
                 return Ok(Next::Greeted(named));
             }
-            (Input::Answer(answer), State::Asked(question)) if question.is_answered_by(&answer) => {
+            (Input::Answer(answer), HostState::Asked(question))
+                if question.is_answered_by(&answer) =>
+            {
                 self.answer = Some(answer);
-                self.state = State::Idle;
+                self.state = HostState::Idle;
                 return Ok(Next::Answered);
             }
-            (Input::Refused(status, sentence), State::Idle | State::Asked(_)) => {
+            (Input::Refused(status, sentence), HostState::Idle | HostState::Asked(_)) => {
                 return Err(Departure::Refused(status, sentence));
             }
-            (Input::Closed(_), State::Shell | State::Agent) if now < self.retries_until => {
-                self.state = State::Wanted(now + AGAIN);
+            (Input::Closed(_), HostState::Shell | HostState::Agent) if now < self.retries_until => {
+                self.state = HostState::Wanted(now + AGAIN);
                 return Ok(Next::Again);
             }
             (Input::Closed(_), _) if self.expected.is_called => return Err(Departure::HungUp),
@@ -175,7 +177,7 @@ impl Host {
         let Program { identity, machine } = own;
         let unfit = |why: String| Err(Departure::Unfit(why));
         match line.split_once(' ') {
-            Some((READY, theirs)) if theirs == identity => self.state = State::Agent,
+            Some((READY, theirs)) if theirs == identity => self.state = HostState::Agent,
             Some((READY, theirs)) => {
                 return unfit(format!(
                     "runs regatta {theirs}, and this is regatta {identity}: install the same release on both"
@@ -200,7 +202,7 @@ impl Host {
     /// It is asked something.
     pub(super) fn ask(&mut self, now: Duration, question: Question) {
         (self.heard, self.answer) = (now, None);
-        self.state = State::Asked(question);
+        self.state = HostState::Asked(question);
     }
 
     /// This process did not run for so long: nobody could be heard.
@@ -211,8 +213,8 @@ impl Host {
     /// When something is due: to open a channel, or to give it up.
     pub(super) fn deadline(&self) -> Option<Duration> {
         match self.state {
-            State::Wanted(at) => Some(at),
-            State::Shell | State::Agent | State::Asked(_) => {
+            HostState::Wanted(at) => Some(at),
+            HostState::Shell | HostState::Agent | HostState::Asked(_) => {
                 self.heard.checked_add(self.expected.admission.patience)
             }
             _ => None,
@@ -221,7 +223,7 @@ impl Host {
 
     /// Why it is given up now, if it has been silent for too long.
     pub(super) fn silence(&self, now: Duration) -> Option<Departure> {
-        let is_open = !matches!(self.state, State::Wanted(_));
+        let is_open = !matches!(self.state, HostState::Wanted(_));
         let is_late = is_open && self.deadline().is_some_and(|deadline| deadline <= now);
         is_late.then(|| {
             let command = (!self.expected.is_called).then(|| self.expected.command.clone());

@@ -521,7 +521,7 @@ impl Sim {
             };
             leader.remotes.insert(handover.host, remote);
         }
-        let before = (before, Absence::NoMore);
+        let before = (before, Absence::UnknownRun);
         let takeover = Takeover::new(&mut registry, handovers, lost, before, b"program");
         for host in takeover.absent(&registry) {
             let (running, unstarted) = living_tasks(&registry, host.number);

@@ -3,11 +3,11 @@
 use std::fs::File;
 
 use regatta_connection::calls::Conversation;
+use regatta_program::Refusal;
 
 use super::serve;
 use crate::channel::Link;
-use crate::host_starter::NewHostStarter;
-use crate::refusal::Refusal;
+use crate::hosts::host_starter::NewHostStarter;
 use crate::sys;
 
 /// Serves the launcher that calls, in the background: returns at once, and the process that goes on waits for the call by `launcher`. If

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use regatta_job::credits::SendWindow;
 use regatta_job::failover::{Follower, PIECE};
+use regatta_program::Refusal;
 
 use super::Agent;
 use crate::channel::Link;
-use crate::channel::messages::{Report, State};
-use crate::refusal::Refusal;
-use crate::remote::BEAT;
+use crate::channel::messages::{AgentState, Report};
+use crate::channel::remote::BEAT;
 use crate::succession;
 use crate::succession::following::{Following, Word};
 use crate::succession::lead::AgentResources;
-use crate::worker::Worker;
+use crate::tasks::worker::Worker;
 
 impl Agent {
     /// Looks into what becomes of the launcher's host.
@@ -112,7 +112,7 @@ impl Agent {
         let mut handover = succession::handover(tasks, &following.follower.local);
         handover.worlds.retain(|world| world.first >= known);
         let requests = std::mem::take(&mut handover.requests);
-        let state = State {
+        let state = AgentState {
             hello: hello.clone(),
             starts: self.starts,
             handover,
@@ -139,10 +139,10 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::join_socket::JoinSocket;
-    use crate::owner::Owner;
-    use crate::place::Place;
-    use crate::signals::Signals;
+    use crate::resident::join_socket::JoinSocket;
+    use crate::resident::place::MachinePlace;
+    use crate::supervise::owner::Owner;
+    use crate::system::signals::Signals;
 
     #[test]
     fn a_join_socket_that_is_due_to_open_and_not_looked_at_keeps_no_agent_awake() {
@@ -154,7 +154,7 @@ mod tests {
         };
         let signals = Signals::catch().expect("signals");
         let mut agent = Agent::new(link, signals, owner).expect("an agent");
-        let claimed = Place::scratch("agent").claim().expect("a place");
+        let claimed = MachinePlace::scratch("agent").claim().expect("a place");
         let mut join_socket = JoinSocket::new(claimed).expect("a join socket");
         join_socket.pause_for(Duration::ZERO);
         agent.worker.join_socket = Some(join_socket);

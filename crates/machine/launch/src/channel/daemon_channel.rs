@@ -2,14 +2,14 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use regatta_program::Refusal;
 use regatta_wire::session::{
     ChannelEnd as Closed, ChannelMessage, FromDaemon, FromJob, MAX_MESSAGE_BYTES, PIECE, Stream,
     put_piece,
 };
 
 use super::end::ChannelEnd;
-use crate::refusal::Refusal;
-use crate::session::{NoSession, Session};
+use crate::channel::session::{NoSession, Session};
 
 /// Size of the tail of the other side's standard error that is kept until it is looked at, in bytes.
 const STDERR_TAIL_BYTES: usize = 64 << 10;
@@ -212,7 +212,7 @@ pub(crate) mod tests {
     use std::io::Read;
 
     use super::*;
-    use crate::session::tests::{hello, pair, say};
+    use crate::channel::session::tests::{hello, pair, say};
 
     /// A channel that is open, and the daemon's end of it.
     pub(crate) fn opened() -> (DaemonChannel, std::os::unix::net::UnixStream) {

@@ -1,8 +1,9 @@
 //! Why nothing more comes on a channel.
 
+use regatta_program::Refusal;
+
+use crate::hosts::rsh;
 use crate::plan::Across;
-use crate::refusal::Refusal;
-use crate::rsh;
 
 /// Cause of the loss of a host whose channel alone ended as if the daemon of this host had ended.
 pub(crate) const SEVERED: &str =

@@ -57,12 +57,15 @@ pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields, messages};
 
-use crate::bind::Share;
 use crate::plan::Bind;
+use crate::tasks::bind::Share;
 use regatta_segment::job::Cause;
 use regatta_segment::place::{Key, Places};
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
+
+/// Raised when a message changes: launcher and agent must agree.
+pub(crate) const VERSION: u32 = 14;
 
 messages! {
     /// From the launcher to an agent.
@@ -158,7 +161,7 @@ messages! {
         /// A task has closed its socket: it hears nothing more.
         17 Hushed { task: u32 }
         /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
-        18 State { state: State, asked: u32 }
+        18 State { state: AgentState, asked: u32 }
         /// A process asks to join as a task, and will listen there.
         21 JoinRequested { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
         /// Before `State`, from an agent whose copy of the registry has seen more changes: the copy, in pieces.
@@ -240,14 +243,14 @@ impl Preparation {
 
 /// An agent's knowledge that another launcher may lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct AgentState {
     pub hello: Hello,
     /// How often `StartSpawn` or `Admit` has come.
     pub starts: u32,
     /// Without the requests, which follow.
     pub handover: Handover,
 }
-fields!(State {
+fields!(AgentState {
     hello,
     starts,
     handover

@@ -6,9 +6,14 @@
 //! behind what cannot be written.
 
 mod carrier;
+pub(crate) mod clock;
 pub(crate) mod daemon_channel;
 pub(crate) mod end;
+pub mod keeper;
+pub(crate) mod membership_feed;
 pub(crate) mod messages;
+pub(crate) mod remote;
+pub(crate) mod session;
 
 use std::os::fd::OwnedFd;
 
@@ -21,8 +26,6 @@ use regatta_connection::calls::Conversation;
 use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, MAX_FRAME_BYTES};
 
-/// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 14;
 /// Size of one read, in bytes.
 const PIECE: usize = 64 << 10;
 /// Maximum size of the text before the greeting, in bytes: what a shell says when it starts.

@@ -5,7 +5,12 @@ use std::os::fd::OwnedFd;
 
 use regatta_connection::calls::{Call, CallListener, Greeting, Keys};
 
-use super::messages::{Order, Report};
+use regatta_job::{End, Ended};
+use regatta_segment::job::{Cause, TaskState};
+use regatta_wire::control::Why;
+use regatta_wire::world::World;
+
+use super::messages::{Hello, Message, Order, Report, Token, VERSION};
 use super::*;
 
 fn pipe() -> (OwnedFd, OwnedFd) {
@@ -141,4 +146,85 @@ fn a_connection_carries_what_pipes_carry() {
     while !agent.is_ended() {
         agent.read();
     }
+}
+
+const EXAMPLES: &str = "\
+hello 0101000000010000000200000001000000610100000068000000000100000000000000000000ffff0a000001030000000000000000000000000000000000
+prepared 03010000000100000000000000000000000000ffff0a0000010200
+output 060300000001000000010000006f
+ended 070100000002000000020000000900000001000000
+entered 0e0100000001030100000073
+beat 0b
+gone 0401000000010200000000000000
+enter 0e01000000010200000000010000000300000000
+copy 1301010000000100
+beat 08
+";
+
+#[test]
+fn messages_of_this_version_have_these_bytes() {
+    fn line(name: &str, message: &impl Message) -> String {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{name} {hex}\n")
+    }
+    let hello = Hello {
+        cores: 1,
+        allowed: vec![2],
+        architecture: "a".to_owned(),
+        host: "h".to_owned(),
+        candidates: Vec::new(),
+        launcher: Some([10, 0, 0, 1].into()),
+        port: 3,
+        token: Token::default(),
+    };
+    let prepared = Report::Prepared {
+        addresses: vec![(1, ([10, 0, 0, 1], 2).into())],
+    };
+    let ended = Ended {
+        rank: 1,
+        pid: 2,
+        end: End::Signalled {
+            signal: 9,
+            core: true,
+        },
+        state: TaskState::Joined,
+    };
+    let entered = Report::Entered {
+        first: 1,
+        refused: Some((Why::Memory, "s".to_owned())),
+    };
+    let world = World {
+        first: 1,
+        parent: Some(2),
+        request: None,
+        places: vec![(3, None)],
+    };
+    let gone = Order::Gone {
+        rank: 1,
+        cause: Some(Cause::Lost),
+    };
+    let copy = Order::Copy {
+        change: true,
+        bytes: vec![1],
+        last: false,
+    };
+    let now = [
+        line("hello", &Report::Hello { hello }),
+        line("prepared", &prepared),
+        line("output", &output(b"o")),
+        line("ended", &Report::Ended { task: ended }),
+        line("entered", &entered),
+        line("beat", &Report::Beat {}),
+        line("gone", &gone),
+        line("enter", &Order::Enter { world }),
+        line("copy", &copy),
+        line("beat", &Order::Beat {}),
+    ]
+    .concat();
+    assert_eq!(
+        now, EXAMPLES,
+        "what launchers and agents say to each other has changed: raise VERSION in crates/machine/launch/src/channel/messages.rs (now {VERSION}) if this is intended, and write these lines into EXAMPLES:\n{now}"
+    );
 }

@@ -7,7 +7,7 @@
 use regatta_job::failover::{Candidate, FailoverPlan};
 use regatta_wire::session::{ChannelMessage, FromJob};
 
-use crate::remote::Remote;
+use crate::channel::remote::Remote;
 
 /// State of a claim.
 #[derive(Debug, PartialEq, Eq)]

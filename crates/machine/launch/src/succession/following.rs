@@ -10,9 +10,9 @@ use regatta_job::failover::{FailoverPlan, Follower};
 use regatta_wire::session::{FromDaemon, FromJob};
 use rustix::event::PollFd;
 
-use crate::membership_feed::{MembershipFeed, Report};
-use crate::remote::BEAT;
-use crate::session::{SESSION, Session};
+use crate::channel::membership_feed::{MembershipFeed, Report};
+use crate::channel::remote::BEAT;
+use crate::channel::session::{SESSION, Session};
 
 /// Minimum interval between two connections to the daemon.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);

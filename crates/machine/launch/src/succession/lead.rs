@@ -11,6 +11,7 @@ use regatta_job::Registry;
 use regatta_job::failover::{
     Absence, Candidate, FailoverPlan, Handover, SuccessionOrder, Takeover, known_runs, latest,
 };
+use regatta_program::Refusal;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::following::Following;
@@ -18,20 +19,19 @@ use super::rally::{Channels, Found, Rally, Seeker};
 use super::{LEADER, OWN, form, handover};
 use crate::channel::Link;
 use crate::channel::messages::Preparation;
-use crate::fleet::Ground;
-use crate::host_starter::NewHostStarter;
+use crate::hosts::fleet::Ground;
+use crate::hosts::host_starter::NewHostStarter;
+use crate::hosts::rsh::reach_command;
 use crate::hosts::{Host, Map};
-use crate::output::Output;
-use crate::owner::Owner;
-use crate::place::Place;
 use crate::plan::{Across, Growth, OnFailure, Plan};
-use crate::reach::Choice;
-use crate::refusal::Refusal;
-use crate::rsh::reach_command;
-use crate::signals::Signals;
+use crate::resident::place::MachinePlace;
+use crate::streams::output::Output;
+use crate::supervise::owner::Owner;
 use crate::supervise::resuming::{self, Outcome, Stock};
+use crate::system::signals::Signals;
 use crate::tasks::Tasks;
-use crate::worker::Worker;
+use crate::tasks::worker::Worker;
+use regatta_job::hosts::Choice;
 
 /// All that an agent has, and hands over to itself when it becomes the launcher.
 pub(crate) struct AgentResources {
@@ -137,7 +137,7 @@ fn write_to_file(job: &str, join_name: &str) -> String {
         .into_iter()
         .flatten()
         .map(|folder| folder.join(&name));
-    let log = Place::of_job(join_name)
+    let log = MachinePlace::of_job(join_name)
         .ok()
         .filter(|_| !join_name.is_empty());
     let log = log.and_then(|place| Some((place.append_to_log()?, place.log())));

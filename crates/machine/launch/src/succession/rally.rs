@@ -8,20 +8,20 @@ use regatta_job::failover::{
     Absence, Candidate, ClaimEffect, ClaimInput, Claims, FailoverPlan, MembershipView, Obstacle,
     dead_hosts,
 };
+use regatta_program::{Refusal, STATUS_REFUSED};
 use regatta_wire::Malformed;
 use rustix::time::Timespec;
 
 use super::claim::{self, Claim};
 use crate::channel::Link;
 use crate::channel::end::ChannelEnd;
-use crate::channel::messages::{Order, Report, State};
-use crate::membership_feed::{self, MembershipFeed};
-use crate::output::Output;
-use crate::owner::{self, Owner};
-use crate::refusal::{Refusal, STATUS_REFUSED};
-use crate::remote::Remote;
-use crate::signals::Signals;
-use crate::time_asleep::Wakes;
+use crate::channel::membership_feed::{self, MembershipFeed};
+use crate::channel::messages::{AgentState, Order, Report};
+use crate::channel::remote::Remote;
+use crate::streams::output::Output;
+use crate::supervise::owner::{self, Owner};
+use crate::system::signals::Signals;
+use crate::system::time_asleep::Wakes;
 
 /// Why a host leaves a job to others whose agents it could not claim.
 const FOLLOW_ANOTHER: &str =
@@ -41,19 +41,19 @@ pub(crate) struct Found {
 #[derive(Default)]
 pub(crate) struct Answer {
     /// With the number of requests that follow it.
-    state: Option<(State, u32)>,
+    state: Option<(AgentState, u32)>,
     /// A copy of the registry that is later than ours; empty: it has none.
     pub copy: Vec<u8>,
 }
 
 impl Answer {
     /// The state, when all that belongs to it has arrived.
-    fn whole(&self) -> Option<&State> {
+    fn whole(&self) -> Option<&AgentState> {
         let (state, requests) = self.state.as_ref()?;
         (state.handover.requests.len() == *requests as usize).then_some(state)
     }
 
-    pub(crate) fn into_state(self) -> Option<State> {
+    pub(crate) fn into_state(self) -> Option<AgentState> {
         self.state.map(|(state, _)| state)
     }
 
@@ -387,8 +387,9 @@ mod tests {
     use regatta_job::failover::{Handover, HostState};
 
     use super::*;
+    use crate::hosts::gather;
     use crate::plan::Form;
-    use crate::{gather, sys};
+    use crate::sys;
 
     /// Longer than an agent may be silent.
     const SILENCE_LIMIT: Duration = Duration::from_secs(15);
@@ -468,7 +469,7 @@ mod tests {
 
     /// The answer of an agent that knows nothing.
     fn answer() -> Answer {
-        let state = State {
+        let state = AgentState {
             hello: gather::hello_again(),
             starts: 0,
             handover: Handover::default(),

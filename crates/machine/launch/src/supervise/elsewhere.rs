@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::Supervisor;
+use regatta_program::Refusal;
+
 use crate::channel::messages::{Order, Report};
-use crate::refusal::Refusal;
-use crate::remote::{Loss, UNASKED};
+use crate::channel::remote::{Loss, UNASKED};
 use crate::tasks::Started;
 use regatta_job::End;
 
@@ -16,12 +17,12 @@ impl Supervisor<'_> {
     /// Whether a task is on another host.
     pub(super) fn is_elsewhere(&self, task: u32) -> bool {
         let host = self.registry.host_of(task);
-        host.is_some_and(|host| self.remotes.iter().any(|remote| remote.number == host))
+        host.is_some_and(|host| self.peers.get(host).is_some())
     }
 
     /// Gives a host an order: another one, or this one.
     pub(super) fn order(&mut self, host: u32, order: Order) -> Result<(), Refusal> {
-        match self.remote(host) {
+        match self.peers.get_mut(host) {
             Some(remote) => remote.send(&order),
             None => {
                 self.worker.obey(order);
@@ -32,7 +33,7 @@ impl Supervisor<'_> {
 
     /// Gives an order to the host of a task.
     pub(super) fn order_for(&mut self, task: u32, order: Order) {
-        let host = self.registry.host_of(task).unwrap_or(self.number);
+        let host = self.registry.host_of(task).unwrap_or(self.peers.number());
         // Orders for one task fit every frame.
         let _ = self.order(host, order);
     }
@@ -41,24 +42,15 @@ impl Supervisor<'_> {
     pub(super) fn handle_own_reports(&mut self) {
         while let Some(report) = self.worker.next_report() {
             // This host is not given up, for whatever reason.
-            let _ = self.handle_report(self.number, report);
-        }
-    }
-
-    /// Says something to every other host.
-    pub(super) fn send_to_all(&mut self, order: &Order) {
-        for remote in &mut self.remotes {
-            // Orders while a job runs fit every frame.
-            let _ = remote.send(order);
+            let _ = self.handle_report(self.peers.number(), report);
         }
     }
 
     /// Until something has to be said to a host, or one has been silent for too long.
     pub(super) fn until_beat(&self) -> Option<Duration> {
         let silence = self.silence();
-        self.remotes
-            .iter()
-            .filter(|remote| !remote.lost)
+        self.peers
+            .living()
             .map(|remote| {
                 let silent = silence.saturating_sub(remote.heard.elapsed());
                 let until = remote.until_beat().min(silent);
@@ -76,14 +68,15 @@ impl Supervisor<'_> {
 
     /// Handles what the hosts report.
     pub(super) fn handle_hosts(&mut self) {
-        let away = self.wakes.away();
+        let away = self.peers.away();
         self.grow(away);
-        for index in 0..self.remotes.len() {
-            if self.remotes[index].lost {
+        for index in 0..self.peers.others().len() {
+            let remote = &mut self.peers.others_mut()[index];
+            if remote.lost {
                 continue;
             }
-            self.remotes[index].heard += away;
-            self.remotes[index].link.flush();
+            remote.heard += away;
+            remote.link.flush();
             let gone = match self.handle_host(index) {
                 Ok(()) => self.is_gone(index),
                 Err(cause) => Some(cause),
@@ -92,28 +85,29 @@ impl Supervisor<'_> {
             if let Some(cause) = gone {
                 self.host_lost(index, &cause);
             } else {
-                self.repay(index);
-                self.remotes[index].beat();
+                let remote = &mut self.peers.others_mut()[index];
+                self.streams.repay(remote);
+                remote.beat();
             }
         }
     }
 
     /// Shows what the command of a channel says, but for its last words: these say why the host is lost.
     fn pass_errors(&mut self, index: usize) {
-        let remote = &mut self.remotes[index];
+        let remote = &mut self.peers.others_mut()[index];
         if remote.link.is_ended() {
             return remote.read_errors();
         }
         for line in remote.errors() {
-            self.output.report(&format!("{}: {line}", remote.name));
+            self.streams.report(&format!("{}: {line}", remote.name));
         }
     }
 
     /// As before, at the end of the job, with nothing kept back.
     pub(super) fn pass_last_errors(&mut self) {
-        for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
+        for remote in self.peers.living_mut() {
             for line in remote.last_errors() {
-                self.output.report(&format!("{}: {line}", remote.name));
+                self.streams.report(&format!("{}: {line}", remote.name));
             }
         }
     }
@@ -122,15 +116,15 @@ impl Supervisor<'_> {
     fn handle_host(&mut self, index: usize) -> Result<(), String> {
         // Of a channel that has ended everything is handled: the last word says why.
         let mut batch = 0;
-        while batch < BATCH || self.remotes[index].link.is_ended() {
+        while batch < BATCH || self.peers.others()[index].link.is_ended() {
             batch += 1;
-            let report = self.remotes[index]
+            let report = self.peers.others_mut()[index]
                 .link
                 .next()
-                .map_err(|_| "its agent says what cannot be understood".to_owned())?;
+                .map_err(|_| "its agent does not keep to the protocol".to_owned())?;
             match report {
                 Some(report) => self.handle_report_of_remote(index, report)?,
-                None if self.remotes[index].read() => {}
+                None if self.peers.others_mut()[index].read() => {}
                 None => return Ok(()),
             }
         }
@@ -138,8 +132,8 @@ impl Supervisor<'_> {
     }
 
     fn handle_report_of_remote(&mut self, index: usize, report: Report) -> Result<(), String> {
-        let remote = &mut self.remotes[index];
-        remote.note(&report, &mut self.credits)?;
+        let remote = &mut self.peers.others_mut()[index];
+        self.streams.note(&report, remote)?;
         let host = remote.number;
         self.handle_report(host, report)
     }
@@ -162,7 +156,7 @@ impl Supervisor<'_> {
             Report::Caught { piece } => self.caught(piece),
             Report::Heard { task, count } => self.registry.acknowledged(task, count),
             Report::Copied { changes } => {
-                let words = self.replication.confirm(changes);
+                let words = self.failover.confirm(changes);
                 self.pass_on(words);
             }
             Report::Hushed { task } => self.hushed(task),
@@ -182,7 +176,7 @@ impl Supervisor<'_> {
                 let started = Started { rank: task, pid };
                 self.spawn_started((task, refused.map_or(Ok(started), Err)));
             }
-            Report::JoinRequested { .. } if !self.is_open() => self.early.push((host, report)),
+            Report::JoinRequested { .. } if !self.is_open() => self.gate.keep(host, report),
             Report::JoinRequested {
                 caller,
                 program,
@@ -192,10 +186,7 @@ impl Supervisor<'_> {
                 let answer = (host, by, id);
                 self.clocks.answered(&mut self.registry, answer, time);
             }
-            Report::Taken { bytes } => self
-                .input
-                .iter_mut()
-                .for_each(|input| input.taken(bytes as usize)),
+            Report::Taken { bytes } => self.streams.input_taken(bytes),
             Report::Beat {} | Report::Strays { .. } | Report::Settled { .. } => {}
             Report::Farewell { why } => return Err(why),
             _ => return Err(UNASKED.to_owned()),
@@ -204,8 +195,8 @@ impl Supervisor<'_> {
     }
 
     /// A sentence of a host, with its name if it is another one.
-    fn named(&mut self, host: u32, sentence: String) -> String {
-        match self.remote(host) {
+    fn named(&self, host: u32, sentence: String) -> String {
+        match self.peers.get(host) {
             Some(remote) => format!("on the host {}: {sentence}", remote.name),
             None => sentence,
         }
@@ -213,11 +204,8 @@ impl Supervisor<'_> {
 
     /// Sends what there is of our standard input to the host of task 0.
     pub(super) fn send_input(&mut self) {
-        let Some(remote) = self.remotes.iter_mut().find(|remote| remote.has(0)) else {
-            return;
-        };
-        while let Some(bytes) = self.input.as_mut().and_then(|input| input.next()) {
-            let _ = remote.send(&Order::Input { bytes });
+        if let Some(remote) = self.peers.of_first_task() {
+            self.streams.send_input(remote);
         }
     }
 
@@ -229,7 +217,7 @@ impl Supervisor<'_> {
             Some(growing) => growing.has_daemon_ended(since),
             None => Some(true),
         };
-        match self.remotes[index].loss(silence, ended)? {
+        match self.peers.others_mut()[index].loss(silence, ended)? {
             Loss::OfHost(cause) => Some(cause),
             Loss::OfThisHost(cause) => {
                 self.handle_own_daemon(&cause);
@@ -239,18 +227,18 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn host_lost(&mut self, index: usize, cause: &str) {
-        let remote = &mut self.remotes[index];
+        let remote = &mut self.peers.others_mut()[index];
         remote.lose();
         if remote.has(0) {
-            self.input.iter_mut().for_each(|input| input.close());
+            self.streams.close_input();
         }
         let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
         let unstarted = std::mem::take(&mut remote.unstarted);
         let (number, name) = (remote.number, remote.name.clone());
-        self.replication.host_lost(number);
+        self.failover.host_lost(number);
         // A host that has heard of the loss must not follow that host any more.
         self.hosts_changed();
-        let pause = self.wakes.paused_lately();
+        let pause = self.peers.paused_lately();
         let pause = pause.map_or(String::new(), |pause| {
             let seconds = pause.as_secs_f32();
             format!(", while this launcher did not run for {seconds:.1} s (was it stopped?)")
@@ -280,15 +268,7 @@ impl Supervisor<'_> {
         }
         self.registry.host_lost(number);
         self.clocks.host_lost(&mut self.registry, number);
-        self.credits.host_lost(number);
+        self.streams.host_lost(number);
         self.spawns_lose(number, &unstarted);
-    }
-
-    /// Lets a host send more output when what it has sent is on its way to the user.
-    fn repay(&mut self, index: usize) {
-        let (full, remote) = (self.output.is_full(), &mut self.remotes[index]);
-        if let Some(bytes) = self.credits.repay_host(remote.number, full) {
-            let _ = remote.send(&Order::Credit { bytes });
-        }
     }
 }

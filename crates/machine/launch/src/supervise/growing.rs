@@ -19,16 +19,16 @@ use regatta_wire::control::Why;
 use regatta_wire::session::UnreachablePair;
 
 use super::Supervisor;
-use crate::arrivals::Channels;
 use crate::channel::end::ChannelEnd;
+use crate::channel::membership_feed::{Listed, MembershipFeed};
 use crate::channel::messages::Order;
-use crate::fleet::Ground;
-use crate::host_starter::Reached;
-use crate::membership_feed::{Listed, MembershipFeed};
+use crate::channel::remote::Remote;
+use crate::hosts::arrivals::Channels;
+use crate::hosts::fleet::Ground;
+use crate::hosts::host_starter::Reached;
 use crate::plan::Across;
-use crate::remote::Remote;
 use crate::succession::failover_plan;
-use arriving::{Arriving, Step};
+use arriving::{ArrivalStep, Arriving};
 use wishes::{Wish, Wishes};
 
 mod arriving;
@@ -37,16 +37,16 @@ mod wishes;
 /// The state of a job that can take in hosts.
 pub(super) struct Growing<'p> {
     across: &'p Across,
-    /// Hosts are taken in; otherwise the news are only for whom they may come from.
+    /// New hosts of the machine are taken in. Otherwise its list only serves tasks that ask for hosts.
     takes_in: bool,
     ground: Ground,
     /// None: nobody tells, but tasks may ask for hosts.
     news: Option<MembershipFeed>,
     wishes: Wishes,
     listed: Vec<Listed>,
-    /// The hosts that there are from the first have not all arrived.
+    /// Some of the first hosts have not arrived.
     gathering: bool,
-    /// It is known which these are.
+    /// The machine has said which hosts it has.
     told: bool,
     /// The runs of hosts that are of the job, were, or could not be.
     known: HashSet<String>,
@@ -95,7 +95,7 @@ impl<'p> Growing<'p> {
     }
 
     /// Nobody waits for more hosts.
-    pub(super) fn is_gathered(&mut self) {
+    pub(super) fn stop_gathering(&mut self) {
         self.gathering = false;
     }
 
@@ -106,10 +106,10 @@ impl<'p> Growing<'p> {
         news.is_none_or(|news| news.send_unreachable(job, pairs))
     }
 
-    /// Whether the daemon of this host has ended, where one has hung up on a channel so long ago. `None`: that is still to be seen.
-    pub(super) fn has_daemon_ended(&self, since: Duration) -> Option<bool> {
+    /// Returns whether the daemon of this host has ended, given that it hung up on a channel `ago`. `None`: not known yet.
+    pub(super) fn has_daemon_ended(&self, ago: Duration) -> Option<bool> {
         let news = self.news.as_ref();
-        news.map_or(Some(true), |news| news.has_daemon_ended(since))
+        news.map_or(Some(true), |news| news.has_daemon_ended(ago))
     }
 
     /// The processes that carry channels: no signal of the job is theirs.
@@ -141,24 +141,24 @@ impl<'p> Growing<'p> {
     }
 
     /// Nobody is taken in any more.
-    pub(super) fn end(&mut self) {
+    pub(super) fn stop_admitting(&mut self) {
         self.news.iter_mut().for_each(MembershipFeed::close);
         self.wishes.starter.abandon();
         for arriving in std::mem::take(&mut self.arriving) {
-            self.part(arriving.step);
+            self.dismiss(arriving.step);
         }
-        // Nobody is left of whom anything could be said.
+        // No arriving host is left to report on.
         while self.channels.poll().is_some() {}
     }
 
     /// At the end of the job: what was begun is ended.
     pub(super) fn close(&mut self) {
-        self.end();
+        self.stop_admitting();
         self.channels.part();
     }
 
-    fn part(&mut self, step: Step) {
-        if let Step::Coming(id) = step {
+    fn dismiss(&mut self, step: ArrivalStep) {
+        if let ArrivalStep::Coming(id) = step {
             self.channels.arrivals.dismiss(|of| of == id);
         }
     }
@@ -174,7 +174,7 @@ impl<'p> Growing<'p> {
     }
 
     /// Takes note of hosts that nobody knew. `members` are the names of those that live.
-    fn look(&mut self, members: &[&str]) {
+    fn note_new_hosts(&mut self, members: &[&str]) {
         let listed = self.listed.iter().filter(|_| self.takes_in);
         // While one of that name is still taken for alive the new one waits.
         let is_new = |host: &&Listed| {
@@ -183,7 +183,7 @@ impl<'p> Growing<'p> {
         for host in listed.filter(is_new).cloned().collect::<Vec<_>>() {
             self.known.insert(host.run.clone());
             let admission = Admission::told(self.across.connect, host.address.ip());
-            let step = Step::Coming(self.begin_way(&host.name, admission, None));
+            let step = ArrivalStep::Coming(self.begin_way(&host.name, admission, None));
             self.arriving.push(Arriving {
                 host,
                 step,
@@ -195,14 +195,14 @@ impl<'p> Growing<'p> {
 }
 
 impl Supervisor<'_> {
-    /// Takes in hosts that the machine has, and the job has not. For so long the loop did not run.
+    /// Takes in hosts that the machine has, and the job has not. `away`: how long the loop did not run.
     pub(super) fn grow(&mut self, away: Duration) {
         let Some(growing) = &mut self.growing else {
             return;
         };
         let mut told = growing.news.as_ref().is_none_or(MembershipFeed::is_over);
         let report = growing.news.as_mut().and_then(MembershipFeed::next);
-        // The end of the job needs all of it in its place.
+        // What follows may end the job, which needs `growing` in its place.
         if let Some(report) = &report {
             told = true;
             self.handle_standing(report);
@@ -210,7 +210,7 @@ impl Supervisor<'_> {
         let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
         if news.is_some_and(MembershipFeed::is_over) {
             // Not before the job is left to others: it may go on there.
-            if !self.lifecycle.is_over() && self.remotes.iter().any(Remote::is_severed) {
+            if !self.lifecycle.is_over() && self.peers.others().iter().any(Remote::is_severed) {
                 self.handle_own_daemon(&ChannelEnd::OwnDaemon.cause());
             }
             self.end_with_machine();
@@ -223,19 +223,18 @@ impl Supervisor<'_> {
         }
         if let Some(news) = &mut growing.news {
             let remark = news.take_remark();
-            remark.iter().for_each(|remark| self.output.report(remark));
+            remark.iter().for_each(|remark| self.streams.report(remark));
             if news.take_renewed() {
                 self.resend_reaches();
             }
         }
         if self.lifecycle.is_over() || self.lifecycle.is_ending() {
-            growing.end();
+            growing.stop_admitting();
         } else {
-            let living = self.remotes.iter().filter(|remote| !remote.lost);
-            let here = self.here.iter().map(String::as_str);
-            let members = living.map(|remote| remote.name.as_str()).chain(here);
-            growing.look(&members.collect::<Vec<_>>());
-            self.take_along(&mut growing, away);
+            let living = self.peers.living().map(|remote| remote.name.as_str());
+            let members = living.chain(self.peers.here());
+            growing.note_new_hosts(&members.collect::<Vec<_>>());
+            self.advance_arrivals(&mut growing, away);
         }
         growing.told |= told;
         growing.gathering &= !growing.told || !growing.arriving.is_empty();
@@ -247,7 +246,7 @@ impl Supervisor<'_> {
     fn end_with_machine(&mut self) {
         if self.plan.stays && !self.lifecycle.is_over() && !self.lifecycle.is_ending() {
             let sentence = "the virtual machine has ended on this host, and the job with it";
-            self.output.report(sentence);
+            self.streams.report(sentence);
             let mut actions = Vec::new();
             self.lifecycle.halt(self.started.elapsed(), &mut actions);
             self.perform(actions);
@@ -255,14 +254,14 @@ impl Supervisor<'_> {
     }
 
     /// Takes all hosts that arrive as far as they come now.
-    fn take_along(&mut self, growing: &mut Growing, away: Duration) {
-        let living = self.remotes.iter().filter(|remote| !remote.lost);
+    fn advance_arrivals(&mut self, growing: &mut Growing, away: Duration) {
+        let living = self.peers.living();
         let identity =
             |remote: &Remote| Some((remote.hello.as_ref()?.host.clone(), remote.name.clone()));
         growing.channels.arrivals.members = living.filter_map(identity).collect();
         growing.channels.arrivals.slept(away);
         let said = growing.hear();
-        said.iter().for_each(|line| self.output.report(line));
+        said.iter().for_each(|line| self.streams.report(line));
         while let Some(effect) = growing.channels.poll() {
             match effect {
                 Effect::Open(id) => {
@@ -278,7 +277,7 @@ impl Supervisor<'_> {
                     let likeliest = growing.ground.template.address;
                     growing.prepare(id, number, address.unwrap_or(likeliest));
                 }
-                Effect::Note(note) => self.output.report(&note),
+                Effect::Note(note) => self.streams.report(&note),
                 Effect::Joined(id, number) => self.joined(growing, id, number),
                 Effect::Lost(id, why) => {
                     if let Some(arriving) = growing.take_coming(id) {
@@ -309,9 +308,9 @@ impl Supervisor<'_> {
             // A launcher that comes after this one does not try again, either.
             self.registry.add_known_run(&arriving.host.run);
             let sentence = format!("{sentence}; the job goes on without that host");
-            return self.output.report(&sentence);
+            return self.streams.report(&sentence);
         };
-        self.output.report(&sentence);
+        self.streams.report(&sentence);
         // A task that starts hosts in our place may know names that nobody else does.
         let unknown = arriving.number.is_none() && !wish.is_known();
         let why = if unknown { Why::Host } else { Why::System };
@@ -331,12 +330,9 @@ impl Supervisor<'_> {
             let _ = remote.send(&Order::Failover { plan });
         }
         let _ = remote.send(&Order::Start { addresses });
-        for order in self.history.orders() {
-            let _ = remote.send(&order);
-        }
         if growing.across.verbose {
             let sentence = format!("the host {} is a host of the job from now on", remote.name);
-            self.output.report(&sentence);
+            self.streams.report(&sentence);
         }
         self.lifecycle.add_host(remote.number, &remote.name);
         self.registry.add_known_run(run);
@@ -350,10 +346,8 @@ impl Supervisor<'_> {
         });
         remote.heard = Instant::now();
         let number = remote.number;
-        self.remotes.push(remote);
-        if let Some(leadership) = &mut self.leadership {
-            leadership.add(number, run);
-        }
+        self.peers.add(remote);
+        self.failover.add(number, run);
         self.hosts_changed();
     }
 }

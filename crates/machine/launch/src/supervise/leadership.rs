@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 
 use regatta_job::failover::{Leadership, PIECE, Replication};
+use regatta_program::STATUS_REFUSED;
 use regatta_wire::fields::Message;
+use rustix::event::PollFd;
 
 use super::Supervisor;
+use crate::channel::Link;
+use crate::channel::membership_feed::Report;
 use crate::channel::messages::Order;
-use crate::membership_feed::Report;
+use crate::channel::remote::Remote;
 use crate::plan::{Growth, Plan};
-use crate::refusal::STATUS_REFUSED;
-use crate::remote::Remote;
+use crate::succession::rally::daemon_has_ended;
 
 /// Why the others go on, when the daemon of this host says that the host is not the one any more on which the job began.
 const ANOTHER_RUN: &str =
@@ -19,6 +22,69 @@ const ANOTHER_RUN: &str =
 
 /// Why the others go on, when the daemon of this host has closed the channel to the agent that has become a launcher.
 const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
+
+/// The hosts that come next, should this one be lost, and what they know.
+#[derive(Default)]
+pub(super) struct Failover {
+    /// None: the job ends with this host.
+    leadership: Option<Leadership>,
+    /// Messages to tasks that wait until a copy of the registry knows what they are about.
+    replication: Replication,
+    /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
+    tether: Option<Link>,
+}
+
+impl Failover {
+    pub(super) fn new(leadership: Option<Leadership>, tether: Option<Link>) -> Self {
+        Self {
+            leadership,
+            replication: Replication::default(),
+            tether,
+        }
+    }
+
+    /// Whether the job can go on without this host.
+    pub(super) fn is_possible(&self) -> bool {
+        self.leadership.is_some()
+    }
+
+    /// Whether the job was left to other hosts.
+    pub(super) fn has_given_up(&self) -> bool {
+        let leadership = self.leadership.as_ref();
+        leadership.is_some_and(Leadership::has_given_up)
+    }
+
+    /// A host has joined that may lead.
+    pub(super) fn add(&mut self, number: u32, run: &str) {
+        let leadership = self.leadership.iter_mut();
+        leadership.for_each(|leadership| leadership.add(number, run));
+    }
+
+    /// A host with a replica may be lost.
+    pub(super) fn host_lost(&mut self, number: u32) {
+        self.replication.host_lost(number);
+    }
+
+    /// A replica has so many changes. Returns the messages that have waited for that.
+    pub(super) fn confirm(&mut self, changes: u64) -> Vec<(u32, Vec<u8>)> {
+        self.replication.confirm(changes)
+    }
+
+    /// Keeps a message to a task until a replica has so many changes.
+    pub(super) fn keep(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
+        self.replication.keep(changes, task, bytes);
+    }
+
+    /// Whether the tether has just ended.
+    pub(super) fn has_lost_tether(&mut self) -> bool {
+        self.tether.take_if(daemon_has_ended).is_some()
+    }
+
+    /// What to wait for.
+    pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.tether.iter().flat_map(Link::polls)
+    }
+}
 
 /// Of a job of a virtual machine. `runs` are those of its hosts, by their numbers.
 pub(super) fn of(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Leadership> {
@@ -37,18 +103,21 @@ pub(super) fn at_first(plan: &Plan, remotes: &[Remote]) -> Option<Leadership> {
 impl Supervisor<'_> {
     /// The hosts of the job have changed: all hear who leads next, and the first candidates get replicas of the registry.
     pub(super) fn hosts_changed(&mut self) {
-        let Some(leadership) = &self.leadership else {
+        let Some(leadership) = &self.failover.leadership else {
             return;
         };
-        let left = self.remotes.iter().filter(|remote| !remote.lost);
+        let left = self.peers.living();
         let order = leadership.order(left.map(|remote| (remote.number, remote.name.as_str())));
         // A change that older replicas lack must not follow a snapshot that has it.
         self.spread();
         let count = Replication::count(order.candidates.len() + 1);
         let first = order.candidates.iter().take(count);
-        let new = self.replication.add_holders(first.map(|host| host.number));
+        let new = self
+            .failover
+            .replication
+            .add_holders(first.map(|host| host.number));
         let snapshot = (!new.is_empty()).then(|| self.registry.snapshot());
-        for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
+        for remote in self.peers.living_mut() {
             let snapshot = snapshot.as_ref().filter(|_| new.contains(&remote.number));
             if let Some(bytes) = snapshot {
                 send_copy(remote, false, bytes);
@@ -58,7 +127,7 @@ impl Supervisor<'_> {
         }
         let registry = &self.registry;
         let host_of = |task: u32| registry.host_of(task);
-        let messages = self.replication.holders_changed(host_of);
+        let messages = self.failover.replication.holders_changed(host_of);
         self.pass_on(messages);
     }
 
@@ -66,23 +135,23 @@ impl Supervisor<'_> {
     pub(super) fn must_wait(&self, host: u32) -> bool {
         let elsewhere = |leadership: &Leadership| !leadership.is_here(host);
         let changes = self.registry.last_change();
-        let mut remotes = self.remotes.iter();
-        self.leadership.as_ref().is_some_and(elsewhere)
-            && self.replication.must_wait(host, changes)
-            && remotes.any(|remote| remote.number == host && !remote.lost)
+        let remote = self.peers.get(host);
+        self.failover.leadership.as_ref().is_some_and(elsewhere)
+            && self.failover.replication.must_wait(host, changes)
+            && remote.is_some_and(|remote| !remote.lost)
     }
 
     /// Asks the hosts with replicas how much they know, if messages wait for that.
     pub(super) fn ask_copies(&mut self) {
-        if self.replication.is_to_be_asked() {
+        if self.failover.replication.is_to_be_asked() {
             self.send_to_holders(|remote| drop(remote.send(&Order::Confirm {})));
         }
     }
 
     fn send_to_holders(&mut self, send: impl Fn(&mut Remote)) {
-        let replication = &self.replication;
-        let living = self.remotes.iter_mut().filter(|remote| !remote.lost);
-        living
+        let replication = &self.failover.replication;
+        self.peers
+            .living_mut()
             .filter(|remote| replication.holds(remote.number))
             .for_each(send);
     }
@@ -116,9 +185,9 @@ impl Supervisor<'_> {
     }
 
     fn leads_others(&self) -> bool {
-        let left = self.remotes.iter().filter(|remote| !remote.lost);
+        let left = self.peers.living();
         let left = left.map(|remote| (remote.number, remote.name.as_str()));
-        let leadership = self.leadership.as_ref();
+        let leadership = self.failover.leadership.as_ref();
         leadership.is_some_and(|leadership| !leadership.order(left).candidates.is_empty())
     }
 
@@ -134,10 +203,10 @@ impl Supervisor<'_> {
 
     /// Ends the job here, without a verdict on it: that is for the host that goes on with it.
     fn leave_to_others(&mut self, why: &str) {
-        if let Some(leadership) = &mut self.leadership {
+        if let Some(leadership) = &mut self.failover.leadership {
             leadership.give_up();
         }
-        self.output.report(&format!(
+        self.streams.report(&format!(
             "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
         ));
         let mut actions = Vec::new();
@@ -150,10 +219,10 @@ impl Supervisor<'_> {
     pub(super) fn handle_standing(&mut self, report: &Report) {
         let view = &report.view;
         let other_run = |leadership: &Leadership| leadership.is_another_run(view);
-        if self.leadership.as_ref().is_some_and(other_run) {
+        if self.failover.leadership.as_ref().is_some_and(other_run) {
             self.handle_own_daemon(ANOTHER_RUN);
         }
-        let (Some(leadership), Some(why)) = (&self.leadership, &view.hindrance) else {
+        let (Some(leadership), Some(why)) = (&self.failover.leadership, &view.hindrance) else {
             return;
         };
         let cut_off = leadership.cut_off(view);
@@ -161,8 +230,8 @@ impl Supervisor<'_> {
             return;
         }
         self.leave_to_others(why);
-        for index in 0..self.remotes.len() {
-            let remote = &self.remotes[index];
+        for index in 0..self.peers.others().len() {
+            let remote = &self.peers.others()[index];
             if cut_off.contains(&remote.number) && !remote.lost {
                 self.host_lost(index, "it does not answer");
             }

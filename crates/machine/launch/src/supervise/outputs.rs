@@ -1,12 +1,143 @@
-//! Output that goes to the tasks which have started its writers; and the part of it that goes to the job's output, because
-//! nobody receives it any more.
+//! The job's output and input. Output that goes to the tasks which have started its writers; and the part of it that goes to the job's
+//! output, because nobody receives it any more.
 
-use super::Supervisor;
-use crate::channel::messages::Order;
-use crate::streams::Heard;
+use std::cell::RefCell;
+
 use regatta_job::credits::Repayment;
 use regatta_job::registry::Piece;
+use regatta_job::{Credits, ReplicatedRegistry};
 use regatta_wire::control::Then;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Pid;
+use serde_json::Value;
+
+use super::Supervisor;
+use crate::channel::messages::{Order, Report};
+use crate::channel::remote::Remote;
+use crate::streams::Heard;
+use crate::streams::input::Input;
+use crate::streams::output::Output;
+use crate::tasks::worker::Worker;
+
+/// What is said between the user and the tasks: the job's output, its input, and what is owed for both.
+pub(super) struct UserStreams {
+    output: Output,
+    /// Our standard input, when it is for a task on another host.
+    input: Option<Input>,
+    /// Output that was taken, and whose senders were not told so.
+    credits: Credits,
+}
+
+impl UserStreams {
+    pub(super) fn new(output: Output, input: Option<Input>) -> Self {
+        Self {
+            output,
+            input,
+            credits: Credits::default(),
+        }
+    }
+
+    /// Tells the user a sentence.
+    pub(super) fn report(&mut self, sentence: &str) {
+        self.output.report(sentence);
+    }
+
+    /// Tells a program that reads the output of an event.
+    pub(super) fn event(&mut self, event: &Value) {
+        self.output.event(event);
+    }
+
+    /// Whether so much waits to be written that tasks have to wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.output.is_full()
+    }
+
+    /// Whether all has been written.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.output.is_flushed()
+    }
+
+    /// Writes what can be written now.
+    pub(super) fn flush(&mut self) {
+        self.output.flush();
+    }
+
+    /// Says at the end if some output was lost. Returns whether that is so.
+    pub(super) fn report_loss(&mut self) -> bool {
+        self.output.report_loss()
+    }
+
+    /// What to wait for.
+    pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let blocked = self.output.blocked();
+        let blocked = blocked.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT));
+        blocked.chain(self.input.iter().flat_map(Input::polls))
+    }
+
+    /// The process that reads our input.
+    pub(super) fn reader(&self) -> Option<Pid> {
+        self.input.as_ref().and_then(Input::reader)
+    }
+
+    /// That process, or another one, has ended.
+    pub(super) fn reaped(&mut self, pid: Pid) {
+        self.input.iter_mut().for_each(|input| input.reaped(pid));
+    }
+
+    /// Sends what there is of our input to the host of task 0.
+    pub(super) fn send_input(&mut self, to: &mut Remote) {
+        while let Some(bytes) = self.input.as_mut().and_then(|input| input.next()) {
+            let _ = to.send(&Order::Input { bytes });
+        }
+    }
+
+    /// That host has taken so many bytes of it.
+    pub(super) fn input_taken(&mut self, bytes: u32) {
+        let bytes = bytes as usize;
+        self.input.iter_mut().for_each(|input| input.taken(bytes));
+    }
+
+    /// Nobody reads our input any more.
+    pub(super) fn close_input(&mut self) {
+        self.input.iter_mut().for_each(Input::close);
+    }
+
+    /// Notes what a host reports, for its account of output among others. An error is a reason to give the host up.
+    pub(super) fn note(&mut self, report: &Report, of: &mut Remote) -> Result<(), String> {
+        of.note(report, &mut self.credits)
+    }
+
+    /// Lets a host send more output when what it has sent is on its way to the user.
+    pub(super) fn repay(&mut self, remote: &mut Remote) {
+        let full = self.output.is_full();
+        if let Some(bytes) = self.credits.repay_host(remote.number, full) {
+            let _ = remote.send(&Order::Credit { bytes });
+        }
+    }
+
+    /// A host is lost: nothing is owed to it.
+    pub(super) fn host_lost(&mut self, number: u32) {
+        self.credits.host_lost(number);
+    }
+
+    /// Passes what the tasks of this host have written to the job's output, as far as that takes it.
+    pub(super) fn pump(&mut self, worker: &mut Worker, registry: &ReplicatedRegistry) {
+        let output = RefCell::new(&mut self.output);
+        let has_room = || !output.borrow().is_full();
+        worker.pump(has_room, &mut |heard| {
+            let host = registry.host_of(heard.rank());
+            output.borrow_mut().pass(heard, host.unwrap_or_default())
+        });
+    }
+
+    /// Passes everything that is still in the pipes of this host's tasks; nobody writes to them any more.
+    pub(super) fn drain(&mut self, worker: &mut Worker, registry: &ReplicatedRegistry) {
+        worker.drain(|| true, &mut |heard| {
+            let host = registry.host_of(heard.rank());
+            self.output.pass(heard, host.unwrap_or_default())
+        });
+    }
+}
 
 impl Supervisor<'_> {
     /// Shows what a task of a host has written to a stream of the job's output; nothing: that is its end.
@@ -16,7 +147,7 @@ impl Supervisor<'_> {
             true => Heard::End(rank, which),
             false => Heard::Bytes(rank, which, bytes),
         };
-        if !self.output.pass(heard, host) && !bytes.is_empty() {
+        if !self.streams.output.pass(heard, host) && !bytes.is_empty() {
             let _ = self.order(host, Order::Deaf { rank, stream });
         }
     }
@@ -34,12 +165,13 @@ impl Supervisor<'_> {
         if piece.then == Then::Closed {
             self.pass_output(host, (task, stream), &[]);
         }
-        self.credits.piece_diverted(&piece);
+        self.streams.credits.piece_diverted(&piece);
     }
 
     /// Lets hosts go on whose tasks' output went the job's way, unless too much waits to be written there.
     pub(super) fn repay_caught(&mut self) {
-        for Repayment { by, task, bytes } in self.credits.repay_diverted(self.output.is_full()) {
+        let full = self.streams.is_full();
+        for Repayment { by, task, bytes } in self.streams.credits.repay_diverted(full) {
             self.order_for(task, Order::Taken { by, bytes });
         }
     }
@@ -51,6 +183,6 @@ impl Supervisor<'_> {
         }
         let bytes = u32::MAX;
         self.worker.obey(Order::Taken { by, bytes });
-        self.send_to_all(&Order::Taken { by, bytes });
+        self.peers.send_to_all(&Order::Taken { by, bytes });
     }
 }

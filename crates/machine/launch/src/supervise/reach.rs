@@ -32,21 +32,20 @@ impl Supervisor<'_> {
             return;
         }
         let now = self.started.elapsed();
-        let (own, remotes) = (self.number, &self.remotes);
+        let peers = &self.peers;
         let heard = |number: u32, within: Duration| {
-            let mut remotes = remotes.iter().filter(|remote| !remote.lost);
-            let remote = remotes.find(|remote| remote.number == number);
-            number == own || remote.is_some_and(|remote| remote.heard.elapsed() < within)
+            let remote = peers.get(number).filter(|remote| !remote.lost);
+            number == peers.number() || remote.is_some_and(|it| it.heard.elapsed() < within)
         };
         for effect in self.reachability.look(now, &self.lifecycle, heard) {
             match effect {
-                ReachabilityEffect::Report(sentence) => self.output.report(&sentence),
+                ReachabilityEffect::Report(sentence) => self.streams.report(&sentence),
                 ReachabilityEffect::Event {
                     event,
                     by,
                     peer,
                     lasted,
-                } => self.output.event(&json!({
+                } => self.streams.event(&json!({
                     "event": event.name(), "task": by, "peer": peer, "seconds": lasted.as_secs_f64(),
                     "host": self.lifecycle.host(by), "peer_host": self.lifecycle.host(peer),
                 })),

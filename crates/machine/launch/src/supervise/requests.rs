@@ -7,8 +7,8 @@ use regatta_wire::fields::Message;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::cores;
-use crate::fleet::Fleet;
+use crate::hosts::fleet::Fleet;
+use crate::tasks::cores;
 
 impl Supervisor<'_> {
     /// Handles a request of a task, unless a shared barrier has counted it already.
@@ -107,11 +107,14 @@ impl Supervisor<'_> {
     pub(super) fn send_to(&mut self, host: Option<u32>, task: u32, bytes: Vec<u8>) -> bool {
         if host.is_some_and(|host| self.must_wait(host)) {
             let changes = self.registry.last_change();
-            self.replication.keep(changes, task, bytes);
+            self.failover.keep(changes, task, bytes);
             return false;
         }
-        let here = host.is_none_or(|host| self.remote(host).is_none());
-        let _ = self.order(host.unwrap_or(self.number), Order::Tell { task, bytes });
+        let here = host.is_none_or(|host| self.peers.get(host).is_none());
+        let _ = self.order(
+            host.unwrap_or(self.peers.number()),
+            Order::Tell { task, bytes },
+        );
         here
     }
 }

@@ -7,24 +7,27 @@ use std::collections::HashSet;
 
 use regatta_job::failover::{Absence, Candidate, Successor, Takeover, living_tasks, take_over};
 use regatta_job::{Ended, HostRecord, Registry, ReplicatedRegistry};
+use regatta_program::Refusal;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
 use super::growing::Growing;
+use super::guests::Gate;
 use super::history::History;
-use super::leadership;
+use super::leadership::{self, Failover};
+use super::outputs::UserStreams;
+use super::peers::Peers;
 use super::{Parts, Supervisor};
 use crate::channel::Link;
 use crate::channel::messages::Order;
-use crate::fleet::Ground;
-use crate::output::Output;
-use crate::owner::Owner;
+use crate::channel::remote::Remote;
+use crate::hosts::fleet::Ground;
 use crate::plan::Plan;
-use crate::refusal::Refusal;
-use crate::remote::Remote;
-use crate::signals::Signals;
+use crate::streams::output::Output;
+use crate::supervise::owner::Owner;
+use crate::system::signals::Signals;
 use crate::tasks::Tasks;
-use crate::worker::Worker;
+use crate::tasks::worker::Worker;
 
 /// All that is known of the job.
 pub(crate) struct Stock {
@@ -59,10 +62,7 @@ pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcom
     let (mut supervisor, takeover) = Supervisor::resumed(plan, output, stock)?;
     supervisor.catch_up(takeover);
     let status = supervisor.run();
-    let left = supervisor
-        .leadership
-        .is_some_and(|leadership| leadership.has_given_up());
-    Ok(match left {
+    Ok(match supervisor.failover.has_given_up() {
         true => Outcome::LeftToOthers,
         false => Outcome::Ended(status),
     })
@@ -98,7 +98,7 @@ impl<'p> Supervisor<'p> {
         let mut worker = stock.worker;
         worker.tasks = Some(stock.tasks);
         let mut growing = Growing::begin(across, Some(stock.ground), plan.stays);
-        growing.iter_mut().for_each(Growing::is_gathered);
+        growing.iter_mut().for_each(Growing::stop_gathering);
         let mut history = History::new(growing.is_some(), plan.stays);
         let worlds = takeover.worlds.iter();
         worlds.for_each(|world| history.note_world(world));
@@ -106,26 +106,22 @@ impl<'p> Supervisor<'p> {
         let runs = candidates.map(|candidate| (candidate.number, candidate.run));
         let growth = across.and_then(|across| across.growth.as_ref());
         let leadership = leadership::of(growth, runs.collect());
-        let supervisor = Self {
-            here: Some(here.name.clone()),
-            number: here.number,
+        let own = (here.number, Some(here.name.clone()));
+        let supervisor = Parts {
+            plan,
+            signals: stock.signals,
+            owner: stock.owner,
+            size: first_tasks,
+            worker,
+            peers: Peers::new(own, remotes, history),
             growing,
-            history,
-            leadership,
-            tether: Some(stock.tether),
-            remotes,
-            ..Parts {
-                plan,
-                signals: stock.signals,
-                owner: stock.owner,
-                output,
-                lifecycle,
-                registry: ReplicatedRegistry::new(stock.registry, true),
-                size: first_tasks,
-                worker,
-            }
-            .assemble()
-        };
+            failover: Failover::new(leadership, Some(stock.tether)),
+            gate: Gate::new(None),
+            streams: UserStreams::new(output, None),
+            lifecycle,
+            registry: ReplicatedRegistry::new(stock.registry, true),
+        }
+        .assemble();
         Ok((supervisor, takeover))
     }
 
@@ -157,7 +153,7 @@ impl Successor for TakingOver<'_, '_> {
     }
 
     fn enter(&mut self, host: u32, world: &World) {
-        if let Some(remote) = self.supervisor.remote(host) {
+        if let Some(remote) = self.supervisor.peers.get_mut(host) {
             let world = world.clone();
             let _ = remote.send(&Order::Enter { world });
         }
@@ -182,7 +178,7 @@ impl Successor for TakingOver<'_, '_> {
     }
 
     fn host_lost(&mut self, host: u32, why: &Absence) {
-        let mut remotes = self.supervisor.remotes.iter();
+        let mut remotes = self.supervisor.peers.others().iter();
         if let Some(index) = remotes.position(|remote| remote.number == host) {
             self.supervisor.host_lost(index, &why.to_string());
         }

@@ -13,8 +13,8 @@ use regatta_wire::world::World;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::prepared::StartOutcome;
 use crate::tasks::Started;
+use crate::tasks::prepared::StartOutcome;
 
 impl Supervisor<'_> {
     /// A task requests tasks.
@@ -121,8 +121,7 @@ impl Supervisor<'_> {
             return;
         };
         let mut order = order.clone();
-        let mut remotes = self.remotes.iter();
-        if let Some(remote) = remotes.find(|remote| remote.number == host) {
+        if let Some(remote) = self.peers.get(host) {
             // The host's own options count more than those of the task that requests it.
             if let Some(programs) = &remote.settings.programs {
                 order.search = Some(programs.clone().into_bytes());
@@ -145,18 +144,12 @@ impl Supervisor<'_> {
     }
 
     fn have_entered(&mut self, spawn: u32, world: &World) {
-        self.history.note_world(world);
-        let mut hosts = Vec::new();
-        for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
-            let world = world.clone();
-            let _ = remote.send(&Order::Enter { world });
-            hosts.push(remote.number);
-        }
+        let hosts = self.peers.enter(world);
         self.spawns.entering(spawn, hosts);
     }
 
     fn have_started(&mut self, host: u32, share: SpawnedTasks) {
-        if self.starter.is_some() && self.remote(host).is_none() {
+        if self.starters.is_set() && self.peers.get(host).is_none() {
             let outcomes = self.start_by_starter(share);
             return outcomes
                 .into_iter()
@@ -177,7 +170,7 @@ impl Supervisor<'_> {
 
     /// Has a host start tasks, by this order.
     fn order_start(&mut self, host: u32, share: SpawnedTasks, order: Order) {
-        let remote = self.remote(host);
+        let remote = self.peers.get_mut(host);
         if let Some(lost) = remote.as_ref().filter(|remote| remote.lost) {
             let sentence = format!(
                 "the host {} was lost before it could start tasks, and none of these runs there; start them on another host",

@@ -13,23 +13,37 @@ use regatta_job::{End, Ended};
 use regatta_wire::control::{Tell, Why};
 
 use super::Supervisor;
-use crate::join_socket::{Arrival, JoinSocket};
-use crate::prepared::StartOutcome;
+use crate::resident::join_socket::{Arrival, JoinSocket};
 use crate::tasks::Started;
+use crate::tasks::prepared::StartOutcome;
 
 /// Tickets count from here: no process has such a number, so that a ticket can stand where a process is not known yet.
 const FIRST_TICKET: u32 = 10_000_000;
 
+/// The task that starts the tasks of this host, if it is not us, and those that are awaited.
+#[derive(Default)]
+pub(super) struct Starters {
+    starter: Option<Starter>,
+    awaited: Awaited,
+}
+
+impl Starters {
+    /// Whether a task starts the tasks of this host.
+    pub(super) fn is_set(&self) -> bool {
+        self.starter.is_some()
+    }
+}
+
 /// The task that starts others, and by which of its questions it is told.
 #[derive(Clone, Copy)]
-pub(super) struct Starter {
+struct Starter {
     task: u32,
     watch: u32,
 }
 
 /// Tasks that have numbers and whose processes have not come, by their tickets.
 #[derive(Default)]
-pub(super) struct Awaited {
+struct Awaited {
     tickets: HashMap<u32, Vacancy>,
     given: u32,
 }
@@ -57,7 +71,7 @@ impl Supervisor<'_> {
     /// From now on this task starts the others of its host.
     pub(super) fn set_starter(&mut self, by: u32, id: u32) {
         let outcome = self.may_start(by).map(|()| {
-            self.starter = Some(Starter {
+            self.starters.starter = Some(Starter {
                 task: by,
                 watch: id,
             });
@@ -71,7 +85,7 @@ impl Supervisor<'_> {
             let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
             return Err((Why::Host, sentence.to_owned()));
         }
-        match self.starter {
+        match self.starters.starter {
             Some(Starter { task, .. }) if task != by => {
                 let sentence = format!("task {task} starts the tasks of this host already");
                 Err((Why::Exists, sentence))
@@ -99,7 +113,7 @@ impl Supervisor<'_> {
             Some(job),
             Some(order),
         ) = (
-            self.starter,
+            self.starters.starter,
             handed,
             join_socket.and_then(JoinSocket::name),
             order,
@@ -110,9 +124,10 @@ impl Supervisor<'_> {
         };
         let mut outcomes = Vec::new();
         for rank in ranks {
-            let ticket = self.awaited.next_ticket();
+            let ticket = self.starters.awaited.next_ticket();
             let listener = listeners.pop_front();
-            self.awaited
+            self.starters
+                .awaited
                 .tickets
                 .insert(ticket, Vacancy { rank, listener });
             let token = format!("{job}?{ticket}").into_bytes();
@@ -137,7 +152,7 @@ impl Supervisor<'_> {
     pub(super) fn claimed(&mut self, arrival: Arrival) -> Option<Arrival> {
         let vacancy = arrival
             .ticket
-            .and_then(|ticket| self.awaited.tickets.remove(&ticket));
+            .and_then(|ticket| self.starters.awaited.tickets.remove(&ticket));
         let Some(Vacancy { rank, listener }) = vacancy else {
             return Some(arrival);
         };
@@ -151,7 +166,10 @@ impl Supervisor<'_> {
 
     /// The starter says that a task has ended. It knows only of those that never came; the end of others is seen.
     pub(super) fn said_to_have_ended(&mut self, by: u32, id: u32, task: u32, status: i32) {
-        let is_starter = self.starter.is_some_and(|starter| starter.task == by);
+        let is_starter = self
+            .starters
+            .starter
+            .is_some_and(|starter| starter.task == by);
         let outcome = match is_starter {
             true => Ok(0),
             false => {
@@ -160,11 +178,11 @@ impl Supervisor<'_> {
             }
         };
         self.registry.reply(by, id, outcome);
-        let mut vacancies = self.awaited.tickets.iter();
+        let mut vacancies = self.starters.awaited.tickets.iter();
         let ticket =
             vacancies.find_map(|(&ticket, vacancy)| (vacancy.rank == task).then_some(ticket));
         if let (true, Some(ticket)) = (is_starter, ticket) {
-            self.awaited.tickets.remove(&ticket);
+            self.starters.awaited.tickets.remove(&ticket);
             let end = match status & 0x7f {
                 0 => End::Exited(status >> 8 & 0xff),
                 signal => End::Signalled {
@@ -178,15 +196,17 @@ impl Supervisor<'_> {
 
     /// Waits no longer for tasks that will not come: the starter has ended, or the job is being ended.
     pub(super) fn handle_starter(&mut self) {
-        let Some(starter) = self.starter else { return };
+        let Some(starter) = self.starters.starter else {
+            return;
+        };
         let lives = self.registry.is_alive(starter.task);
         if lives && !self.lifecycle.is_ending() {
             return;
         }
         if !lives {
-            self.starter = None;
+            self.starters.starter = None;
         }
-        for (_, vacancy) in std::mem::take(&mut self.awaited.tickets) {
+        for (_, vacancy) in std::mem::take(&mut self.starters.awaited.tickets) {
             self.never_came(vacancy.rank, End::Lost);
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// How good a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum FindingState {
     /// As it should be.
     Ok,
     /// A fact that is neither good nor bad.
@@ -15,13 +15,13 @@ pub enum State {
     Missing,
 }
 
-impl State {
+impl FindingState {
     pub fn word(self) -> &'static str {
         match self {
-            State::Ok => "ok",
-            State::Info => "-",
-            State::Slow => "slow",
-            State::Missing => "missing",
+            FindingState::Ok => "ok",
+            FindingState::Info => "-",
+            FindingState::Slow => "slow",
+            FindingState::Missing => "missing",
         }
     }
 }
@@ -31,7 +31,7 @@ impl State {
 pub struct Finding {
     pub area: &'static str,
     pub name: String,
-    pub state: State,
+    pub state: FindingState,
     /// The finding, and its meaning.
     pub value: String,
     /// The remedy.
@@ -44,7 +44,7 @@ impl Finding {
     pub fn new(
         area: &'static str,
         name: impl Into<String>,
-        state: State,
+        state: FindingState,
         value: impl Into<String>,
     ) -> Self {
         let (name, value) = (name.into(), value.into());
@@ -59,19 +59,19 @@ impl Finding {
     }
 
     pub fn ok(area: &'static str, name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self::new(area, name, State::Ok, value)
+        Self::new(area, name, FindingState::Ok, value)
     }
 
     pub fn info(area: &'static str, name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self::new(area, name, State::Info, value)
+        Self::new(area, name, FindingState::Info, value)
     }
 
     pub fn slow(area: &'static str, name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self::new(area, name, State::Slow, value)
+        Self::new(area, name, FindingState::Slow, value)
     }
 
     pub fn missing(area: &'static str, name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self::new(area, name, State::Missing, value)
+        Self::new(area, name, FindingState::Missing, value)
     }
 
     pub fn next(mut self, step: impl Into<String>) -> Self {
@@ -86,14 +86,14 @@ impl Finding {
 
     /// Whether Regatta cannot work on this host because of this.
     pub fn stops_us(&self) -> bool {
-        self.essential && self.state == State::Missing
+        self.essential && self.state == FindingState::Missing
     }
 
     pub fn to_json(&self) -> Value {
         json!({
             "area": self.area,
             "name": self.name,
-            "state": if self.state == State::Info { "info" } else { self.state.word() },
+            "state": if self.state == FindingState::Info { "info" } else { self.state.word() },
             "value": self.value,
             "next": self.next,
             "essential": self.essential,

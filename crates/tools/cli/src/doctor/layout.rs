@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 
 use regatta_launch::words::printable;
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, FindingState};
 
 const STATE: usize = 9;
 const NAME: usize = 22;
@@ -70,10 +70,10 @@ pub fn report(title: &str, findings: &[Finding], look: Look) -> String {
 
 fn line(page: &mut String, finding: &Finding, look: Look) {
     let code = match finding.state {
-        State::Ok => "32",
-        State::Info => "2",
-        State::Slow => "33",
-        State::Missing => "31",
+        FindingState::Ok => "32",
+        FindingState::Info => "2",
+        FindingState::Slow => "33",
+        FindingState::Missing => "31",
     };
     let state = look.paint(code, &format!("{:STATE$}", finding.state.word()));
     let indent = " ".repeat(MARGIN + STATE + NAME);
@@ -115,7 +115,7 @@ pub fn summary(findings: &[Finding]) -> String {
     } else {
         format!("Regatta cannot work here without: {}", stops.join(", "))
     };
-    match (count(State::Slow), count(State::Missing)) {
+    match (count(FindingState::Slow), count(FindingState::Missing)) {
         (0, 0) => format!("{verdict}."),
         (slow, missing) => {
             format!("{verdict}. {slow} slow, {missing} missing; each line says what to do.")

@@ -2,6 +2,7 @@
 //!
 //! Each area of the report is a file here that returns [`Finding`]s; whatever can be tried is tried, not looked up.
 
+mod algorithms;
 mod cores;
 mod finding;
 mod hosts;
@@ -31,6 +32,10 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
+    /// Show instead how collectives are done, by their kind, members and bytes
+    #[arg(long, conflicts_with_all = ["json", "host"])]
+    algorithms: bool,
+
     #[command(flatten)]
     hosts: crate::hosts::Hosts,
 
@@ -43,6 +48,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some(part) = &arguments.probe {
         return single_copy::play(part);
+    }
+    if arguments.algorithms {
+        return machine::finish(say::text(algorithms::table()));
     }
     let across = match arguments.hosts.across() {
         Ok(across) => across,

@@ -4,7 +4,7 @@ use regatta_memory::ring::INLINE;
 use regatta_segment::job::{Geometry, NARROW_PIPE};
 
 use super::bytes;
-use super::finding::{Finding, State};
+use super::finding::{Finding, FindingState};
 
 const AREA: &str = "path of a pair on this host";
 
@@ -13,7 +13,7 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     let geometry = Geometry::for_tasks(2);
     let eager = geometry.eager_limit();
     let away = match single_copy.state {
-        State::Ok => {
+        FindingState::Ok => {
             "when the sender is away, the receiver reads the rest from its memory (CMA is allowed)"
                 .to_owned()
         }

@@ -11,8 +11,7 @@ const AREA: &str = "surroundings";
 const PVM: &str = "PVMSOCK";
 
 pub fn findings() -> Vec<Finding> {
-    let mut findings =
-        launchers(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let mut findings = launchers(&regatta_foreign::environment);
     if std::env::var_os(PVM).is_some() {
         let value = format!("PVM's own daemon is told of here ({PVM} is set)");
         findings.push(

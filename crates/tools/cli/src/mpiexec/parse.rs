@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::placement;
+use super::{others, placement};
 
 /// A command line that was understood.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Request {
     pub is_dealt_in_turn: bool,
     /// More processes than the job of Slurm has room for.
     pub oversubscribes: bool,
+    /// The command that reaches hosts, as `regatta run --rsh` has it.
+    pub rsh: Option<String>,
     /// The network between the hosts.
     pub interface: Option<String>,
     /// Where the output goes.
@@ -55,6 +57,8 @@ pub struct Output {
     pub errors: Option<String>,
     /// A folder for both: `FOLDER/1/rank.N/stdout` and `stderr`.
     pub folder: Option<String>,
+    /// The standard error goes where the standard output does.
+    pub is_merged: bool,
 }
 
 /// Text about mpiexec itself.
@@ -119,12 +123,12 @@ fn option(
     section: &mut Section,
 ) -> Result<()> {
     let name = text.trim_start_matches('-');
-    let (name, inline) = match name.split_once('=') {
+    let (name, mut inline) = match name.split_once('=') {
         Some((name, value)) => (name, Some(OsString::from(value))),
         None => (name, None),
     };
     let mut value = || {
-        let found = inline.clone().or_else(|| words.pop_front());
+        let found = inline.take().or_else(|| words.pop_front());
         found.ok_or_else(|| format!("mpiexec: -{name} wants a value"))
     };
     match name {
@@ -157,11 +161,9 @@ fn option(
         "iface" => request.interface = Some(text_of(&value()?)),
         "h" | "help" => request.shows = Some(Shows::Help),
         "V" | "version" => request.shows = Some(Shows::Version),
-        // The first: error handlers that MPI_Init begins with, of which the default is the only one. Variables are passed on in any case.
-        "initial-errhandler" | "arch" | "genvlist" | "envlist" | "launcher" => drop(value()?),
-        "mca" => drop((value()?, words.pop_front())),
-        "genvall" | "envall" | "allow-run-as-root" | "use-hwthread-cpus" | "q" | "v"
-        | "verbose" => {}
+        // Error handlers that MPI_Init begins with, of which the default is the only one; a kind of machine.
+        "initial-errhandler" | "arch" => drop(value()?),
+        _ if others::option(name, &mut value, request)? => {}
         _ => {
             return Err(format!(
                 "mpiexec: there is no option {text}; mpiexec --help lists those there are"
@@ -171,7 +173,8 @@ fn option(
     Ok(())
 }
 
-fn text_of(value: &OsStr) -> String {
+/// Returns a word as text.
+pub fn text_of(value: &OsStr) -> String {
     value.to_string_lossy().into_owned()
 }
 
@@ -196,7 +199,8 @@ fn universe(value: &OsStr, request: &mut Request) -> Result<()> {
     Ok(())
 }
 
-fn number(name: &str, value: &OsStr) -> Result<u32> {
+/// Returns the number that an option wants.
+pub fn number(name: &str, value: &OsStr) -> Result<u32> {
     let text = value.to_string_lossy();
     let number = text.parse::<u32>().ok().filter(|&number| number > 0);
     number.ok_or_else(|| format!("mpiexec: -{name} wants a number above 0, and not {text}"))

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use regatta_launch::{Refusal, python};
+use regatta_launch::{Refusal, variables_for_python};
 
 use super::parse::{Output, Request, Section};
 
@@ -35,6 +35,9 @@ pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     }
     if request.oversubscribes {
         words.push("--oversubscribe".into());
+    }
+    if let Some(rsh) = &request.rsh {
+        words.extend(["--rsh".into(), rsh.into()]);
     }
     if let Some(interface) = &request.interface {
         words.extend(["--interface".into(), interface.into()]);
@@ -117,7 +120,7 @@ fn script(request: &Request) -> Result<String, Refusal> {
         let command = found(section);
         let known = [&request.environment[..], &section.environment].concat();
         let needed = match command.split_first() {
-            Some((program, arguments)) => python::variables(program, arguments, &known)?,
+            Some((program, arguments)) => variables_for_python(program, arguments, &known)?,
             None => Vec::new(),
         };
         for (name, value) in section.environment.iter().chain(&needed) {
@@ -148,6 +151,9 @@ fn output(output: &Output) -> Result<String, Refusal> {
         if let Some(pattern) = pattern {
             script += &format!("exec {redirection}{} || exit 2\n", expanded(pattern)?);
         }
+    }
+    if output.is_merged {
+        script += "exec 2>&1\n";
     }
     Ok(script)
 }
@@ -253,6 +259,9 @@ mod tests {
         assert_eq!(played(text, "9:3:1:3", &folder), nothing);
         assert_eq!(read("all/1/rank.1/stdout"), "below\n");
         assert_eq!(read("all/1/rank.1/stderr"), "");
+        let text = "-outfile-pattern merged --merge-stderr-to-stdout ls /nowhere";
+        assert_eq!(played(text, "9:3:1:3", &folder), nothing);
+        assert!(read("merged").contains("/nowhere"));
         std::fs::remove_dir_all(&folder).expect("the folder is ours");
         let request = request(["-outfile-pattern", "%p", "p"].map(OsString::from).into());
         let refusal = run_words(&request.expect("a request")).expect_err("no such letter");

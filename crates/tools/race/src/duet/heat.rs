@@ -5,13 +5,15 @@ use std::os::unix::net::UnixListener;
 
 use anyhow::{Context, Result};
 
-use super::Place;
+use super::HeatPoint;
 use super::player::{Player, Point};
+use crate::operations;
 use crate::output;
 use crate::plan::{Group, Launch, Work};
 use crate::process::Finished;
 use crate::run::{Measured, Outcome, Runner, failure_of};
 use crate::stop::Stop;
+use crate::suites;
 
 /// Groups with common points, one of each environment.
 pub(super) struct Heat {
@@ -61,7 +63,7 @@ impl Heat {
                 }),
             }
         }
-        heats
+        together(heats)
     }
 
     pub(super) fn number(&self) -> usize {
@@ -76,8 +78,8 @@ impl Heat {
         &self.points
     }
 
-    pub(super) fn place(&self, point: &Point) -> Place {
-        Place {
+    pub(super) fn place(&self, point: &Point) -> HeatPoint {
+        HeatPoint {
             suite: self.suite,
             tasks: self.tasks,
             point: point.clone(),
@@ -85,16 +87,45 @@ impl Heat {
     }
 
     /// The places of all its points.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn places(&self) -> impl Iterator<Item = HeatPoint> {
         self.points.iter().map(|point| self.place(point))
     }
 
     /// For people.
     pub(super) fn name(&self) -> String {
-        let mut operations: Vec<&str> = self.points.iter().map(|p| p.operation.as_str()).collect();
-        operations.dedup();
+        let operations = self.points.iter().map(|point| point.operation.as_str());
+        let operations = operations::distinct(operations);
         format!("in turns, {} tasks, {}", self.tasks, operations.join(" "))
     }
+}
+
+/// Puts the operations of suites with one job of each environment into one heat for each number of tasks, those of a size after each other. An
+/// environment has no turn at a point that its program cannot run.
+fn together(heats: Vec<Heat>) -> Vec<Heat> {
+    let shares = |heat: &Heat| suites::find(heat.suite).is_some_and(|suite| suite.one_setting);
+    let mut all: Vec<Heat> = Vec::new();
+    for heat in heats {
+        let same = |other: &&mut Heat| (other.suite, other.tasks) == (heat.suite, heat.tasks);
+        match all.iter_mut().find(same).filter(|_| shares(&heat)) {
+            Some(one) => {
+                let fresh = heat
+                    .members
+                    .iter()
+                    .filter(|member| !one.members.contains(member));
+                let fresh: Vec<usize> = fresh.copied().collect();
+                one.members.extend(fresh);
+                one.points.extend(heat.points);
+            }
+            None => all.push(Heat {
+                number: all.len(),
+                ..heat
+            }),
+        }
+    }
+    for heat in all.iter_mut().filter(|heat| shares(heat)) {
+        heat.points.sort_by_key(|point| point.bytes);
+    }
+    all
 }
 
 /// An environment on stage.
@@ -338,4 +369,59 @@ fn enter(runner: &Runner, group: &Group, index: usize, seed: u64) -> Result<Play
         tasks,
         limit,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Resolved;
+
+    /// Two environments, of which the second one lacks the expression.
+    fn groups(suite: &'static str) -> [Group; 2] {
+        let group = |competitor, operations: &[&str]| Group {
+            competitor,
+            suite,
+            tasks: 2,
+            work: Work::Points(
+                operations
+                    .iter()
+                    .map(|name| ((*name).to_owned(), vec![8, 1024]))
+                    .collect(),
+            ),
+            settings: Resolved::default(),
+            launches: 1,
+        };
+        [
+            group(0, &["broadcast", "broadcast-started"]),
+            group(1, &["broadcast"]),
+        ]
+    }
+
+    #[test]
+    fn guidelines_have_one_heat_for_each_number_of_tasks_and_sizes_in_turn() {
+        let all = Heat::all(&groups(suites::GUIDELINES.name), &[0, 1]);
+        let [heat] = &all[..] else {
+            panic!("{} heats", all.len());
+        };
+        assert_eq!(heat.members, [0, 1]);
+        let points: Vec<(&str, u64)> = heat
+            .points
+            .iter()
+            .map(|point| (point.operation.as_str(), point.bytes))
+            .collect();
+        let of = |bytes| [("broadcast", bytes), ("broadcast-started", bytes)];
+        assert_eq!(points, [of(8), of(1024)].concat());
+        assert!(
+            heat.name()
+                .ends_with("2 tasks, broadcast broadcast-started")
+        );
+    }
+
+    #[test]
+    fn other_suites_have_a_heat_for_each_set_of_environments() {
+        let all = Heat::all(&groups(suites::PRIMITIVES.name), &[0, 1]);
+        let members: Vec<&[usize]> = all.iter().map(Heat::members).collect();
+        assert_eq!(members, [&[0, 1][..], &[0][..]]);
+        assert_eq!([all[0].number(), all[1].number()], [0, 1]);
+    }
 }

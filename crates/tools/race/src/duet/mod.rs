@@ -23,16 +23,17 @@ mod task;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crate::discover::Competitor;
 use crate::network::Network;
 use crate::peers::Peer;
 use crate::plan::{Effort, Group, Wishes, Work};
 use crate::portability::targets;
 use crate::progress::Progress;
 use crate::report::headline;
-use crate::results::Ratio;
+use crate::results::{Paired, Ratio};
 use crate::run::{Outcome, Runner};
 use crate::stats::Verdict;
-use crate::{collect, suites, table};
+use crate::{cliffs, collect, guidelines, suites, table};
 use heat::Heat;
 use player::Point;
 use ratio::Looks;
@@ -101,7 +102,7 @@ type Rounds = Vec<BTreeMap<usize, f64>>;
 
 /// A point with its number of tasks and its suite.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct HeatPoint {
     suite: &'static str,
     tasks: u32,
     point: Point,
@@ -118,17 +119,17 @@ struct Record {
 impl Record {
     /// The heats during which the machine was what it usually is, when these are enough; otherwise all. Libraries are hit differently when
     /// cores get further apart, so heats of two kinds of machine have no common ratio. The choice never looks at times of libraries.
-    fn calm(&self, speeds: &[[f64; 2]]) -> Vec<&Rounds> {
+    fn calm(&self, speeds: &[[f64; 2]]) -> Vec<&(usize, Rounds)> {
         let usual = collect::usual(speeds.iter().copied());
         let is_calm = |number: usize| {
             let speed = speeds.get(number);
             speed.is_none_or(|speed| collect::is_usual(*speed, usual))
         };
         let calm = self.heats.iter().filter(|(number, _)| is_calm(*number));
-        let calm: Vec<&Rounds> = calm.map(|(_, rounds)| rounds).collect();
+        let calm: Vec<&(usize, Rounds)> = calm.collect();
         match calm.len() >= collect::MIN_STEADY_LAUNCHES {
             true => calm,
-            false => self.heats.iter().map(|(_, rounds)| rounds).collect(),
+            false => self.heats.iter().collect(),
         }
     }
 }
@@ -140,6 +141,8 @@ pub struct Played {
     pub outcomes: Vec<Outcome>,
     /// Of each point, the ratios of the first environment to the others.
     pub ratios: Vec<Ratio>,
+    /// Of the suite `guidelines`, the ratios of two points of one environment.
+    pub paired: Vec<Paired>,
     /// Sentences about it.
     pub notes: Vec<String>,
 }
@@ -152,35 +155,37 @@ pub struct Duet<'a> {
     ours: usize,
     pace: Pace,
     random: fastrand::Rng,
-    records: BTreeMap<Place, Record>,
+    records: BTreeMap<HeatPoint, Record>,
     /// How many operations of a point are a slice, by environment.
-    lengths: BTreeMap<(usize, Place), u64>,
+    lengths: BTreeMap<(usize, HeatPoint), u64>,
     failures: BTreeMap<usize, u32>,
     /// How often each heat has been run.
     launches: BTreeMap<usize, u32>,
     /// The machine's speed before and after each heat, as in [`Outcome::line_ns`].
     speeds: Vec<[f64; 2]>,
     /// The points that readers ask for first.
-    asked_first: BTreeSet<Place>,
+    asked_first: BTreeSet<HeatPoint>,
 }
 
 /// Is the side of this ratio still to be found; or, where there is a bound on it, whether that is kept?
 fn is_open(ratio: &Ratio) -> bool {
-    targets::is_open(ratio).unwrap_or(ratio.verdict == Verdict::Undecided)
+    let bound = targets::is_open(ratio).or_else(|| cliffs::is_open(ratio));
+    let bound = bound.or_else(|| guidelines::is_open(ratio));
+    bound.unwrap_or(ratio.verdict == Verdict::Undecided)
 }
 
 /// The places of these heats that readers ask for first.
-fn asked_first(heats: &[Heat]) -> BTreeSet<Place> {
+fn asked_first(heats: &[Heat]) -> BTreeSet<HeatPoint> {
     let places = || heats.iter().flat_map(Heat::places);
     let most = places().map(|place| place.tasks).max().unwrap_or(0);
-    let smallest = |place: &Place| {
-        let alike = |other: &Place| {
+    let smallest = |place: &HeatPoint| {
+        let alike = |other: &HeatPoint| {
             (other.tasks, &other.point.operation) == (place.tasks, &place.point.operation)
         };
         let sizes = places().filter(alike).map(|other| other.point.bytes);
         sizes.min() == Some(place.point.bytes)
     };
-    let is_first = |place: &Place| {
+    let is_first = |place: &HeatPoint| {
         let Point { operation, bytes } = &place.point;
         headline::is_of_a_whole_suite(place.suite)
             || (place.tasks == 2 && headline::is_of_a_pair(operation, *bytes))
@@ -230,6 +235,7 @@ impl<'a> Duet<'a> {
             while self.pass(&heats, wanted, end, &mut played, progress) {}
         }
         played.ratios = self.ratios();
+        played.paired = self.paired(|_| true);
         played.notes.extend(self.open_note(&played.ratios));
         let beaten = beaten::note(&played.ratios, |name| self.is_limit(name));
         played.notes.extend(beaten);
@@ -246,12 +252,16 @@ impl<'a> Duet<'a> {
         progress: &mut Progress,
     ) -> bool {
         let mut ran = false;
+        let open = match wanted {
+            Wanted::Open => self.open_sides(),
+            Wanted::All | Wanted::AskedFirst => BTreeSet::new(),
+        };
         for heat in heats {
             let late = Instant::now() > end;
             if late || self.runner.stop().is_asked() {
                 return false;
             }
-            let points = self.wanted_points(heat, wanted);
+            let points = self.wanted_points(heat, wanted, &open);
             if !points.is_empty() {
                 ran = true;
                 let number = self.launches.entry(heat.number()).or_default();
@@ -266,7 +276,7 @@ impl<'a> Duet<'a> {
     }
 
     /// The points of a heat that are still to be measured.
-    fn wanted_points(&self, heat: &Heat, wanted: Wanted) -> Vec<Point> {
+    fn wanted_points(&self, heat: &Heat, wanted: Wanted, open: &BTreeSet<HeatPoint>) -> Vec<Point> {
         let [_, most] = self.pace.heats;
         let goes_on = |point: &&Point| {
             let place = heat.place(point);
@@ -280,6 +290,7 @@ impl<'a> Duet<'a> {
                 Wanted::AskedFirst => {
                     self.asked_first.contains(&place) && self.is_headline_open(&place)
                 }
+                Wanted::Open if open.contains(&place) => true,
                 Wanted::Open => self
                     .ratios_of(&place)
                     .iter()
@@ -290,7 +301,7 @@ impl<'a> Duet<'a> {
     }
 
     /// Is the verdict open against the fastest peer, or one that may be the fastest?
-    fn is_headline_open(&self, place: &Place) -> bool {
+    fn is_headline_open(&self, place: &HeatPoint) -> bool {
         let mut ratios = self.ratios_of(place);
         ratios.retain(|ratio| table::is_peer(&ratio.against));
         let fastest = ratios.iter().map(|ratio| ratio.median).fold(0.0, f64::max);
@@ -310,7 +321,7 @@ impl<'a> Duet<'a> {
     }
 
     /// Ours to each other environment that was there.
-    fn ratios_of(&self, place: &Place) -> Vec<Ratio> {
+    fn ratios_of(&self, place: &HeatPoint) -> Vec<Ratio> {
         let Some(record) = self.records.get(place) else {
             return Vec::new();
         };
@@ -321,7 +332,7 @@ impl<'a> Duet<'a> {
                 |times: &BTreeMap<usize, f64>| Some(times.get(&self.ours)? / times.get(&other)?);
             let launches: Vec<Vec<f64>> = heats
                 .iter()
-                .map(|rounds| rounds.iter().filter_map(pair).collect())
+                .map(|(_, rounds)| rounds.iter().filter_map(pair).collect())
                 .collect();
             let estimate = ratio::estimate(
                 &launches,
@@ -350,6 +361,101 @@ impl<'a> Duet<'a> {
             })
         };
         others.filter_map(of).collect()
+    }
+
+    /// The ratios of two points of one environment that guidelines hold against each other, of the environments chosen.
+    fn paired(&self, chosen: impl Fn(&Competitor) -> bool) -> Vec<Paired> {
+        let mut all = Vec::new();
+        for place in self
+            .records
+            .keys()
+            .filter(|place| place.suite == suites::GUIDELINES.name)
+        {
+            for other in self.partners(place) {
+                for (index, competitor) in self.runner.competitors.iter().enumerate() {
+                    if chosen(competitor) {
+                        all.extend(self.pair(place, &other, index));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The points that this one may not take longer than.
+    fn partners(&self, place: &HeatPoint) -> Vec<HeatPoint> {
+        let same_job =
+            |other: &&HeatPoint| (other.suite, other.tasks) == (place.suite, place.tasks);
+        let raced = self.records.keys().filter(same_job);
+        let raced: Vec<(&str, u64)> = raced
+            .map(|other| (other.point.operation.as_str(), other.point.bytes))
+            .collect();
+        let others = guidelines::others((&place.point.operation, place.point.bytes), &raced);
+        let at = |(operation, bytes): (&str, u64)| HeatPoint {
+            point: Point {
+                operation: operation.to_owned(),
+                bytes,
+            },
+            ..place.clone()
+        };
+        others.into_iter().map(|(_, point)| at(point)).collect()
+    }
+
+    /// The ratio of two points in one environment, round by round of the heats that have both.
+    fn pair(&self, place: &HeatPoint, by: &HeatPoint, competitor: usize) -> Option<Paired> {
+        let (record, other) = (self.records.get(place)?, self.records.get(by)?);
+        let heats = record.calm(&self.speeds);
+        let launches: Vec<Vec<f64>> = heats
+            .iter()
+            .filter_map(|(number, rounds)| {
+                let (_, others) = other.heats.iter().find(|(same, _)| same == number)?;
+                let both = rounds.iter().zip(others);
+                Some(
+                    both.filter_map(|(a, b)| Some(a.get(&competitor)? / b.get(&competitor)?))
+                        .collect(),
+                )
+            })
+            .collect();
+        let estimate = ratio::estimate(
+            &launches,
+            Looks::between(self.pace.heats),
+            place.point.bytes,
+        )?;
+        Some(Paired {
+            environment: self.runner.competitors[competitor].name.clone(),
+            tasks: place.tasks,
+            operation: place.point.operation.clone(),
+            bytes: place.point.bytes,
+            by: by.point.operation.clone(),
+            by_bytes: by.point.bytes,
+            median: estimate.median,
+            ci95: estimate.ci95,
+            rounds: launches.iter().map(|rounds| rounds.len() as u32).sum(),
+            launches: launches.iter().filter(|rounds| !rounds.is_empty()).count() as u32,
+        })
+    }
+
+    /// Both sides of guidelines that are not decided for an environment of ours.
+    fn open_sides(&self) -> BTreeSet<HeatPoint> {
+        let mut open = self.paired(|competitor| competitor.peer.facts().ours);
+        open.retain(guidelines::is_paired_open);
+        let is_side = |place: &HeatPoint, one: &Paired| {
+            let point = (place.point.operation.as_str(), place.point.bytes);
+            place.tasks == one.tasks
+                && [
+                    (one.operation.as_str(), one.bytes),
+                    (one.by.as_str(), one.by_bytes),
+                ]
+                .contains(&point)
+        };
+        let places = self
+            .records
+            .keys()
+            .filter(|place| place.suite == suites::GUIDELINES.name);
+        places
+            .filter(|place| open.iter().any(|one| is_side(place, one)))
+            .cloned()
+            .collect()
     }
 
     fn open_note(&self, ratios: &[Ratio]) -> Option<String> {
@@ -415,7 +521,7 @@ impl<'a> Duet<'a> {
     }
 
     /// All rounds of one point.
-    fn take_turns(&mut self, stage: &mut heat::Stage<'_>, place: &Place, first: bool) {
+    fn take_turns(&mut self, stage: &mut heat::Stage<'_>, place: &HeatPoint, first: bool) {
         let point = &place.point;
         let started = Instant::now();
         let [usual, of_many, asked] = self.pace.rounds;
@@ -461,6 +567,18 @@ mod tests {
     use crate::settings::Resolved;
     use crate::stop::Stop;
 
+    fn wishes() -> Wishes {
+        Wishes {
+            suites: Vec::new(),
+            operations: Vec::new(),
+            tasks: Vec::new(),
+            bytes: Vec::new(),
+            effort: Effort::Quick,
+            launches: None,
+            budget: None,
+        }
+    }
+
     fn runner(stop: bool) -> Runner {
         let request = Stop::new().expect("a pair of sockets");
         if stop {
@@ -489,7 +607,9 @@ mod tests {
                 seconds: 0.0,
             };
             let calm = record.calm(speeds);
-            calm.iter().map(|rounds| rounds[0][&0]).collect::<Vec<_>>()
+            calm.iter()
+                .map(|(_, rounds)| rounds[0][&0])
+                .collect::<Vec<_>>()
         };
         let (usual, slow, between) = ([57.0; 2], [250.0; 2], [57.0, 250.0]);
         let speeds = [usual, slow, usual, between, usual];
@@ -502,6 +622,55 @@ mod tests {
         assert_eq!(times(3, &[[0.0; 2]; 3]), [0.0, 1.0, 2.0], "nobody knows");
     }
 
+    /// A sum takes 1.3 times as long as its expression in each round of the heats that have both; a heat that has one side alone does not count.
+    #[test]
+    fn two_points_of_one_environment_are_held_against_each_other_round_by_round() {
+        let runner = runner(false);
+        let wishes = wishes();
+        let mut duet = Duet::new(&runner, &[], &wishes, 1);
+        let place = |operation: &str, bytes| HeatPoint {
+            suite: suites::GUIDELINES.name,
+            tasks: 2,
+            point: Point {
+                operation: operation.to_owned(),
+                bytes,
+            },
+        };
+        let rounds = |us: f64| {
+            (1..4)
+                .map(|k| BTreeMap::from([(0, us * f64::from(k))]))
+                .collect()
+        };
+        let record = |us: f64, heats: &[usize]| Record {
+            heats: heats.iter().map(|heat| (*heat, rounds(us))).collect(),
+            seconds: 0.0,
+        };
+        let mut add =
+            |operation: &str, bytes, record| duet.records.insert(place(operation, bytes), record);
+        add("global-sum", 8, record(1.3, &[0, 1, 2]));
+        add("global-sum-by-reduce", 8, record(1.0, &[0, 2, 3]));
+        add("global-sum", 1024, record(2.6, &[0, 1]));
+        let paired = duet.paired(|_| true);
+        let found: Vec<(&str, &str, u64, u32)> = paired
+            .iter()
+            .map(|one| {
+                (
+                    one.operation.as_str(),
+                    one.by.as_str(),
+                    one.by_bytes,
+                    one.launches,
+                )
+            })
+            .collect();
+        let expected = [
+            ("global-sum", "global-sum-by-reduce", 8, 2),
+            ("global-sum", "global-sum", 1024, 2),
+        ];
+        assert_eq!(found, expected);
+        assert!((paired[0].median - 1.3).abs() < 1e-9 && (paired[1].median - 0.5).abs() < 1e-9);
+        assert!(duet.open_sides().is_empty(), "limit is none of ours");
+    }
+
     #[test]
     fn a_heat_begins_no_point_when_the_race_is_to_stop() {
         let groups = [Group {
@@ -512,15 +681,7 @@ mod tests {
             settings: Resolved::default(),
             launches: 1,
         }];
-        let wishes = Wishes {
-            suites: Vec::new(),
-            operations: Vec::new(),
-            tasks: Vec::new(),
-            bytes: Vec::new(),
-            effort: Effort::Quick,
-            launches: None,
-            budget: None,
-        };
+        let wishes = wishes();
         let heats = Heat::all(&groups, &[0]);
         let [heat] = &heats[..] else {
             panic!("one heat");

@@ -23,7 +23,7 @@ pub struct Host {
     pub name: &'static str,
     /// Its address.
     pub address: String,
-    /// The processors of this machine that play its own.
+    /// The processors of this machine that stand for the host's.
     pub processors: Vec<usize>,
 }
 
@@ -41,7 +41,7 @@ pub struct Hosts {
 pub struct Passed {
     /// Bytes, heads of all layers included.
     pub bytes: u64,
-    /// Packets as the kernel passes them on, many of the network's at a time when they are large.
+    /// Packets as the kernel counts them: a large one may be several of the network's.
     pub packets: u64,
 }
 
@@ -155,7 +155,7 @@ impl Hosts {
         Path::new(Self::FOLDER).join(name)
     }
 
-    /// Before each launch.
+    /// Removes the marks of the last launch's turns. Called before each launch.
     pub fn reset(&self) {
         for turn in 0.. {
             if fs::remove_dir(self.file(&format!("turn.{turn}"))).is_err() {

@@ -1,6 +1,6 @@
 //! Whole applications (`programs/applications`), each of which checks its own answer.
 
-use super::{Kind, Need, Operation, Program};
+use super::{Kind, Need, Operation, Pattern, Program};
 use crate::build;
 use crate::plan::Effort;
 use crate::suites::{AHMAD_1997, APPLICATIONS, MANIEZZO_SANNA, WHITE_1994};
@@ -225,18 +225,21 @@ pub(super) static ALL: &[&Operation] = &[
         heading: "Gaussian elimination, blocks of rows",
         about: "equations by Gaussian elimination with partial pivoting: in each step a search for the pivot among all tasks, and a broadcast",
         suites: &[&APPLICATIONS, &AHMAD_1997],
+        pattern: Pattern::BroadcastsInTurn,
         ..Operation::application("gauss-row-block", &ROW_BLOCK)
     },
     &Operation {
         heading: "Gaussian elimination, blocks of columns",
         about: "the same by columns: one task finds the pivot, and broadcasts the multipliers",
         suites: &[&APPLICATIONS, &AHMAD_1997],
+        pattern: Pattern::BroadcastsInTurn,
         ..Operation::application("gauss-column-block", &COLUMN_BLOCK)
     },
     &Operation {
         heading: "Gaussian elimination, scattered columns",
         about: "the same with columns that are dealt in turn",
         suites: &[&APPLICATIONS, &AHMAD_1997],
+        pattern: Pattern::BroadcastsInTurn,
         ..Operation::application("gauss-column-scattered", &COLUMN_SCATTERED)
     },
     &Operation {

@@ -1,7 +1,8 @@
 //! Operations of all tasks together.
 
+use super::rooted::{GATHER, REDUCE, REDUCE_SCATTER};
 use super::{Bound, Headline, Operation, Pattern, Program, Room};
-use crate::suites::{AHMAD_1997, AHMAD_WU_1991, INTERFACES, PRIMITIVES};
+use crate::suites::{AHMAD_1997, AHMAD_WU_1991, GUIDELINES, HOSTS, INTERFACES, PRIMITIVES};
 
 pub(super) static ALL: &[&Operation] = &[
     &BARRIER,
@@ -18,9 +19,9 @@ const REDUCED: &[u64] = &[40, 256, 512, 1024];
 const NUMBERS: &[u32] = &[2, 4, 8, 16, 32];
 const REDUCTIONS: &[Bound] = &[Bound::alike(NUMBERS, REDUCED, 1.15)];
 
-static BARRIER: Operation = Operation {
+pub(super) static BARRIER: Operation = Operation {
     about: "all wait for all",
-    suites: &[&PRIMITIVES, &INTERFACES],
+    suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES, &INTERFACES],
     pattern: Pattern::Barrier,
     unit: 0,
     crossing: |_, hosts| hosts,
@@ -34,9 +35,9 @@ static BARRIER: Operation = Operation {
     ..Operation::new("barrier", Program::Primitive("barrier.c"))
 };
 
-static BROADCAST: Operation = Operation {
+pub(super) static BROADCAST: Operation = Operation {
     about: "from one task, each time another, to all",
-    suites: &[&PRIMITIVES, &AHMAD_WU_1991],
+    suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES, &AHMAD_WU_1991],
     pattern: Pattern::Broadcast,
     crossing: |_, hosts| hosts - 1,
     panel: 90,
@@ -58,9 +59,17 @@ const fn reduction(name: &'static str) -> Operation {
     }
 }
 
-static GLOBAL_SUM: Operation = Operation {
+pub(super) static GLOBAL_SUM: Operation = Operation {
     about: "the sum of a vector of doubles over all tasks, at all of them",
-    suites: &[&PRIMITIVES, &AHMAD_WU_1991, &AHMAD_1997, &INTERFACES],
+    suites: &[
+        &PRIMITIVES,
+        &HOSTS,
+        &GUIDELINES,
+        &AHMAD_WU_1991,
+        &AHMAD_1997,
+        &INTERFACES,
+    ],
+    expresses: &[&BARRIER, &REDUCE, &REDUCE_SCATTER],
     panel: 60,
     headline: Some(Headline {
         place: 4,
@@ -88,12 +97,13 @@ static GLOBAL_MAX: Operation = Operation {
     ..reduction("global-max")
 };
 
-static CONCATENATION: Operation = Operation {
+pub(super) static CONCATENATION: Operation = Operation {
     about: "a block of each task, in order, at all of them",
-    suites: &[&PRIMITIVES, &AHMAD_WU_1991],
+    suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES, &AHMAD_WU_1991],
     pattern: Pattern::Concatenation,
     room: Room::EachTask,
     crossing: |tasks, hosts| hosts * elsewhere(tasks, hosts),
+    expresses: &[&GATHER],
     panel: 100,
     headline: Some(Headline {
         place: 6,
@@ -103,9 +113,9 @@ static CONCATENATION: Operation = Operation {
     ..Operation::new("concatenation", Program::Primitive("concatenation.c"))
 };
 
-static COMPLETE_EXCHANGE: Operation = Operation {
+pub(super) static COMPLETE_EXCHANGE: Operation = Operation {
     about: "a block of each task to each other one",
-    suites: &[&PRIMITIVES],
+    suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES],
     room: Room::EachTask,
     crossing: |tasks, hosts| tasks * elsewhere(tasks, hosts),
     panel: 110,

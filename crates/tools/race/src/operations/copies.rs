@@ -2,7 +2,7 @@
 
 use super::messages::{EXCHANGE, ONE_TO_ONE};
 use super::{Bound, Operation, Program, Room};
-use crate::suites::{AHMAD_WU_1991, INTERFACES, PRIMITIVES};
+use crate::suites::{AHMAD_WU_1991, GUIDELINES, INTERFACES, PRIMITIVES};
 
 pub(super) static ALL: &[&Operation] = &[&COPY, &VECTOR_SEND_RECV, &VECTOR_EXCHANGE];
 
@@ -13,9 +13,9 @@ static COPY: Operation = Operation {
     ..Operation::pair("copy", Program::Primitive("copy.c"))
 };
 
-static VECTOR_SEND_RECV: Operation = Operation {
+pub(super) static VECTOR_SEND_RECV: Operation = Operation {
     about: "an echo test of words of 4 bytes, every second one of an array, at both ends; half of the round trip",
-    suites: &[&AHMAD_WU_1991, &INTERFACES],
+    suites: &[&AHMAD_WU_1991, &INTERFACES, &GUIDELINES],
     unit: 4,
     room: Room::Blocks(2),
     crossing: |_, _| 0,

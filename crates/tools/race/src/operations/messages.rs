@@ -2,7 +2,9 @@
 
 use super::{Bound, Headline, Need, Operation, Pattern, Program, Room};
 use crate::results::Metric;
-use crate::suites::{AHMAD_1997, AHMAD_WU_1991, INTERFACES, PRIMITIVES, WHITE_1994};
+use crate::suites::{
+    AHMAD_1997, AHMAD_WU_1991, GUIDELINES, HOSTS, INTERFACES, PRIMITIVES, WHITE_1994,
+};
 
 pub(super) static ALL: &[&Operation] = &[
     &ONE_TO_ONE,
@@ -17,6 +19,8 @@ pub(super) static ONE_TO_ONE: Operation = Operation {
     about: "an echo test; half of the round trip",
     suites: &[
         &PRIMITIVES,
+        &HOSTS,
+        &GUIDELINES,
         &AHMAD_WU_1991,
         &AHMAD_1997,
         &WHITE_1994,
@@ -49,7 +53,7 @@ pub(super) static ONE_TO_ONE: Operation = Operation {
 
 pub(super) static EXCHANGE: Operation = Operation {
     about: "two tasks send to each other at the same time",
-    suites: &[&PRIMITIVES, &AHMAD_WU_1991, &INTERFACES],
+    suites: &[&PRIMITIVES, &HOSTS, &AHMAD_WU_1991, &INTERFACES],
     pattern: Pattern::Messages,
     smallest: 0,
     crossing: |tasks, hosts| if tasks == hosts { tasks } else { 0 },

@@ -1,11 +1,12 @@
 //! The operations: all that the race knows of each stands in one entry of this table.
 //!
 //! An entry names its program's text, and says in which suites it is raced, what an environment needs for it, its sizes, metric and place in
-//! reports ([`Operation`]; the crate's README has the contract). Nothing else in the race names an operation: the plan, the programs' list,
+//! reports ([`Operation`]; the crate's README has the contract). Nothing else in the race names an operation (except `loggp.rs`, which is computed from four of them): the plan, the programs' list,
 //! the settings, the reports and the table in docs/race.md are made of this one.
 
 mod applications;
 mod calls;
+mod cliffs;
 mod collectives;
 mod copies;
 mod hosted;
@@ -13,6 +14,7 @@ pub mod jobs;
 mod messages;
 mod mpi;
 mod packed;
+mod rooted;
 mod streams;
 mod typed;
 
@@ -25,16 +27,18 @@ use crate::results::Metric;
 use crate::suites::Suite;
 
 /// All operations, in the order they are shown.
-pub static ALL: [&[&Operation]; 11] = [
+pub static ALL: [&[&Operation]; 13] = [
     messages::ALL,
     calls::ALL,
     streams::ALL,
     collectives::ALL,
     copies::ALL,
+    rooted::ALL,
     jobs::ALL,
     packed::ALL,
     typed::ALL,
     mpi::ALL,
+    cliffs::ALL,
     hosted::ALL,
     applications::ALL,
 ];
@@ -56,6 +60,10 @@ pub const SIZES: &[u64] = &[
 ];
 /// Maximum size of one task's blocks for all tasks together, in bytes.
 const MAX_BUFFER_BYTES: u64 = 64 << 20;
+/// The things that sizes count unless an entry says something else.
+const BYTES: &str = "bytes";
+/// An operation for which no environment has settings of its own; it is in no table.
+pub static OF_NO_PATTERN: Operation = Operation::new("", Program::Primitive(""));
 /// Messages of one window of `message-rate`, as in `programs/primitives/measure.h`.
 const MESSAGES_PER_WINDOW: u64 = 64;
 /// Numbers of tasks that operations between tasks of one launch take.
@@ -81,6 +89,8 @@ pub struct Operation {
     pub need: Need,
     /// Operation that papers have in its place: it is raced at that one's points of papers too, which are drawn behind both.
     pub beside: Option<&'static Operation>,
+    /// Operations that it expresses by others: none of them may take longer, as guidelines have it.
+    pub expresses: &'static [&'static Operation],
     /// Pattern of its messages, which decides the settings of peers.
     pub pattern: Pattern,
     /// Has it launches of its own, because its program starts differently?
@@ -95,8 +105,12 @@ pub struct Operation {
     pub host: bool,
     /// Sizes at which it is raced, unless its suite has others. Bytes.
     pub bytes: &'static [u64],
+    /// The numbers of tasks that it is raced with in suites whose points are those of their entries.
+    pub numbers: &'static [u32],
     /// Sizes are multiples of so many bytes; 0: it has no size.
     pub unit: u64,
+    /// The things that its sizes count, for readers.
+    pub quantity: &'static str,
     /// The smallest size, in bytes.
     pub smallest: u64,
     /// The messages that a buffer holds.
@@ -172,6 +186,12 @@ pub enum Need {
     Blocks,
     /// Messages of several threads of a task at once.
     Threads,
+    /// Reductions, gathers and scatters of one task and all others, scans, and collectives that are started.
+    MoreCollectives,
+    /// What only MPI has, in its own words.
+    Mpi,
+    /// Requests of collectives that may be freed while these go on.
+    FreedCollectives,
     /// Tasks that start tasks.
     Spawning,
     /// News of the ends of tasks.
@@ -193,6 +213,8 @@ pub enum Pattern {
     Threads,
     /// Between a task and those it starts.
     Spawning,
+    /// Broadcasts of which each task has every so many.
+    BroadcastsInTurn,
     /// Anything else, for which no environment has settings of its own.
     Other,
 }
@@ -260,6 +282,7 @@ impl Operation {
             suites: &[],
             need: Need::Messages,
             beside: None,
+            expresses: &[],
             pattern: Pattern::Other,
             alone: false,
             of_the_limit: false,
@@ -267,7 +290,9 @@ impl Operation {
             exactly: None,
             host: false,
             bytes: SIZES,
+            numbers: &[2],
             unit: 1,
+            quantity: BYTES,
             smallest: 8,
             room: Room::Blocks(1),
             crossing: |_, _| 0,
@@ -295,6 +320,14 @@ impl Operation {
         }
     }
 
+    /// As [`Operation::echo`], of all tasks in pairs.
+    const fn echo_of_pairs(name: &'static str, program: Program) -> Operation {
+        Operation {
+            metric: Metric::OneWay,
+            ..Operation::new(name, program)
+        }
+    }
+
     /// Is it in this suite?
     pub fn is_in(&self, suite: &Suite) -> bool {
         self.suites.iter().any(|one| one.name == suite.name)
@@ -303,6 +336,11 @@ impl Operation {
     /// Returns the name by which papers have it.
     pub fn in_papers(&self) -> &'static str {
         self.beside.map_or(self.name, |other| other.name)
+    }
+
+    /// Whether its messages leave their hosts, with so many tasks dealt to so many hosts.
+    pub fn crosses(&self, tasks: u32, hosts: u32) -> bool {
+        (self.crossing)(tasks.into(), hosts.into()) > 0
     }
 
     /// Is it raced by nobody who does not ask for it?
@@ -397,16 +435,20 @@ pub fn has_host(name: &str) -> bool {
 
 /// The quantity that the sizes of an operation are, for readers.
 pub fn quantity(name: &str) -> &'static str {
-    match find(name).map(|operation| operation.program) {
-        Some(Program::Application(application)) => application.quantity,
-        _ => "bytes",
+    let Some(operation) = find(name) else {
+        return BYTES;
+    };
+    match operation.program {
+        Program::Application(application) => application.quantity,
+        Program::Primitive(_) => operation.quantity,
     }
 }
 
 /// A size of an operation, for readers; none: it is a number of bytes.
 pub fn size(name: &str, size: u64) -> Option<String> {
-    let Program::Application(application) = find(name)?.program else {
-        return None;
+    let operation = find(name)?;
+    let Program::Application(application) = operation.program else {
+        return (operation.quantity != BYTES).then(|| size.to_string());
     };
     let label = application
         .problem(size)

@@ -107,6 +107,7 @@ const OVER_OURS: Facts = Facts {
     ours: true,
     profiles: true,
     pinning: regatta::PINNING,
+    dealt: regatta::DEALT,
     ..Facts::USUAL
 };
 

@@ -83,6 +83,8 @@ pub struct Facts {
     pub note: Option<&'static str>,
     /// The launcher's arguments that give each task a processor of its own; with more tasks than processors, the best that was tried.
     pub pinning: [&'static [&'static str]; 2],
+    /// The launcher's arguments that deal more tasks than processors to these in turn; none: its pinning.
+    pub dealt: &'static [&'static str],
     /// The launcher's arguments instead of these for one task that starts others.
     pub unpinned: &'static [&'static str],
     /// Its settings, each with the measurement behind it.
@@ -113,6 +115,7 @@ impl Facts {
         starts_slowly: false,
         note: None,
         pinning: [&[], &[]],
+        dealt: &[],
         unpinned: &[],
         tunings: &[],
         left_behind: &[],
@@ -385,13 +388,18 @@ fn lacks_of_mpi(need: Need) -> Option<&'static str> {
     }
 }
 
+/// Says why sums at one task and their like are not raced.
+const NO_MORE_COLLECTIVES: &str =
+    "its calls of that kind, if it has any, are what its collectives of all tasks are made of here";
+
 /// Returns what libraries without one-sided transfers, datatypes and threads lack.
 fn lacks_of_others(need: Need) -> Option<&'static str> {
     match need {
-        Need::Windows | Need::Blocks | Need::Threads => {
+        Need::Windows | Need::Blocks | Need::Threads | Need::Mpi | Need::FreedCollectives => {
             Some("only MPI has transfers to other tasks' memory, datatypes and threads")
         }
         Need::Sendrecv | Need::SendrecvTypes => Some(NO_SENDRECV),
+        Need::MoreCollectives => Some(NO_MORE_COLLECTIVES),
         _ => None,
     }
 }
@@ -403,7 +411,7 @@ mod tests {
     use crate::operations;
 
     /// Abilities, and the word by which an adapter says that it has it.
-    const WORDS: [(Need, &str); 13] = [
+    const WORDS: [(Need, &str); 16] = [
         (Need::Hosts, "ENV_HOSTS"),
         (Need::Buffering, "ENV_BUFFERS"),
         (Need::Sendrecv, "ENV_SENDRECV"),
@@ -415,6 +423,9 @@ mod tests {
         (Need::Windows, "ENV_WINDOWS"),
         (Need::Blocks, "ENV_BLOCKS"),
         (Need::Threads, "ENV_THREADS"),
+        (Need::MoreCollectives, "ENV_MORE_COLLECTIVES"),
+        (Need::Mpi, "ENV_MPI"),
+        (Need::FreedCollectives, "ENV_MPI"),
         (Need::Spawning, "ENV_SPAWNS"),
         (Need::Deaths, "ENV_WATCHES"),
     ];

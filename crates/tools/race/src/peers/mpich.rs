@@ -12,7 +12,7 @@ use crate::network::Network;
 use crate::network::hosts::Hosts;
 use crate::operations::Pattern;
 use crate::prepare;
-use crate::settings::{Place, Resolved, Set, Tuning, When};
+use crate::settings::{NetworkScope, Resolved, Set, Tuning, When};
 
 /// Its name in results.
 pub const NAME: &str = "mpich";
@@ -52,26 +52,26 @@ const TUNINGS: &[Tuning] = &[
     Tuning {
         default_too: true,
         ..Tuning::network(
-            Place::Loopback,
+            NetworkScope::Loopback,
             When::Always,
             Set::Variable(NETMOD, "ofi"),
             "UCX reaches nobody over 127.0.0.1",
         )
     },
     Tuning::network(
-        Place::Hosts,
+        NetworkScope::Hosts,
         When::Always,
         Set::Variable(NETMOD, "ofi"),
         "8 B between hosts 11.4 us instead of 14, 64 KiB 41 to 89 us instead of 90 to 107 with UCX",
     ),
     Tuning::network(
-        Place::Network,
+        NetworkScope::Network,
         When::Always,
         Set::Variable("FI_PROVIDER", "tcp"),
         "stated, not left to libfabric's guess; its provider sockets takes 16 us instead of 9 over 127.0.0.1",
     ),
     Tuning::network(
-        Place::Network,
+        NetworkScope::Network,
         When::Crowded,
         Set::Variable("MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD", "1000000000"),
         "its shared-memory collectives never yield: the same barrier 0.2 ms instead of 24 ms without them",
@@ -88,7 +88,7 @@ pub const UCX_BY_TCP: Tuning = Tuning::all_networks(
 pub const NO_SHARED_MEMORY: Tuning = Tuning {
     default_too: true,
     ..Tuning::network(
-        Place::Loopback,
+        NetworkScope::Loopback,
         When::Always,
         Set::Variable(NOLOCAL, "1"),
         "no shared memory of MPICH's own, which this race is not about",

@@ -15,7 +15,8 @@ use crate::operations::{Need, Pattern};
 use crate::prepare::quietly;
 use crate::settings::{Resolved, Set, Tuning, When};
 
-const NAME: &str = "mpich-debian";
+/// Its name in results.
+pub const NAME: &str = "mpich-debian";
 /// The file of its launcher, below the root of the packages.
 const LAUNCHER: &str = "usr/bin/mpiexec.hydra";
 

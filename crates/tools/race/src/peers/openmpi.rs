@@ -6,13 +6,13 @@ use std::process::Command;
 use super::Mark;
 use anyhow::Result;
 
-use super::{Facts, Job, Look, Machine, Peer};
+use super::{Facts, Job, Look, Machine, Peer, lacks_of_mpi};
 use crate::discover::Competitor;
 use crate::network::Network;
 use crate::network::hosts::Hosts;
-use crate::operations::Pattern;
+use crate::operations::{Need, Pattern};
 use crate::prepare;
-use crate::settings::{ON_NETWORK, PINNED, Place, Resolved, Set, Tuning, When};
+use crate::settings::{NetworkScope, ON_NETWORK, PINNED, Resolved, Set, Tuning, When};
 
 const NAME: &str = "openmpi";
 const DEFAULT: &str = "openmpi-default";
@@ -24,6 +24,16 @@ const ALLOW_ROOT: [&str; 4] = [
     "PRTE_ALLOW_RUN_AS_ROOT",
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
 ];
+
+/// Returns what it lacks.
+fn lacks(need: Need) -> Option<&'static str> {
+    match need {
+        Need::FreedCollectives => {
+            Some("its MPI_Request_free refuses requests of collectives, as MPI allows it to")
+        }
+        need => lacks_of_mpi(need),
+    }
+}
 
 const TUNINGS: &[Tuning] = &[
     Tuning::local(
@@ -84,14 +94,14 @@ const TUNINGS: &[Tuning] = &[
     Tuning {
         default_too: true,
         ..Tuning::network(
-            Place::Hosts,
+            NetworkScope::Hosts,
             When::Always,
             Set::Arguments(&["--mca", "btl_tcp_if_include", "10.77.0.0/24"]),
             ON_NETWORK,
         )
     },
     Tuning::network(
-        Place::Network,
+        NetworkScope::Network,
         When::Crowded,
         Set::Arguments(&["--mca", "mpi_yield_when_idle", "1"]),
         "its launcher does not see that hosts have fewer processors than slots: barrier of 4 tasks on each of 2 hosts with a processor each 58 us instead of 68 ms",
@@ -99,7 +109,7 @@ const TUNINGS: &[Tuning] = &[
     Tuning {
         default_too: true,
         ..Tuning::network(
-            Place::Loopback,
+            NetworkScope::Loopback,
             When::Always,
             Set::Arguments(&[
                 "--mca",
@@ -124,6 +134,7 @@ static FACTS: Facts = Facts {
         Look::new(DEFAULT, "Open MPI as it comes", "#9a7350", Mark::SquareOpen),
     ],
     libraries: &["libmpi."],
+    lacks,
     starts_slowly: true,
     // In a crowd blocks of neighbours on a core: 32 tasks, 2 cores, ring 380 us against 475 unbound.
     pinning: [
@@ -134,6 +145,13 @@ static FACTS: Facts = Facts {
             "--bind-to",
             "core:overload-allowed",
         ],
+    ],
+    // Neighbours on different cores: 8 tasks, 2 cores, elimination by scattered columns 23 ms against 28.
+    dealt: &[
+        "--map-by",
+        "slot:OVERSUBSCRIBE",
+        "--bind-to",
+        "core:overload-allowed",
     ],
     // It would put them all on the core of the first: 10 tasks 0.79 s against 0.27 unbound.
     unpinned: &["--map-by", "core:OVERSUBSCRIBE", "--bind-to", "none"],

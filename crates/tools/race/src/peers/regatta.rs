@@ -42,13 +42,14 @@ static FACTS: Facts = Facts {
             Some("its messages are bytes, and it converts no elements")
         }
         Need::Buffering => Some(WAITS),
-        Need::Sendrecv => None,
+        Need::Sendrecv | Need::MoreCollectives => None,
         need => lacks_of_others(need),
     },
     ours: true,
     profiles: true,
     loads_nodes: true,
     pinning: PINNING,
+    dealt: DEALT,
     tunings: &[Tuning::all_networks(
         Set::Arguments(&["--bind", "none"]),
         PINNED,
@@ -148,6 +149,9 @@ fn regatta_command() -> Option<PathBuf> {
 
 /// A core for each task; with more tasks than processors, its default: blocks of neighbours on a core.
 pub const PINNING: [&[&str]; 2] = [&["--bind", "core"], &[]];
+
+/// Neighbours on different cores: 8 tasks, 2 cores, elimination by scattered columns 17 ms against 25.
+pub const DEALT: &[&str] = &["--bind", "core"];
 
 /// Starts a job by `regatta run`.
 pub fn launch(job: &Job) -> Command {

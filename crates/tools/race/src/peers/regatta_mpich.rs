@@ -31,6 +31,7 @@ static FACTS: Facts = Facts {
     misses: regatta::misses,
     ours: true,
     pinning: regatta::PINNING,
+    dealt: regatta::DEALT,
     ..Facts::USUAL
 };
 

@@ -57,7 +57,8 @@ pub enum Kept {
     Open,
 }
 
-fn judge([low, high]: [f64; 2], most: f64) -> Kept {
+/// Judges the interval of a ratio by the largest that is allowed.
+pub fn judge([low, high]: [f64; 2], most: f64) -> Kept {
     match (low, high) {
         (_, high) if high <= most => Kept::Yes,
         (low, _) if low > most => Kept::No,

@@ -7,9 +7,11 @@
 mod advice;
 mod appearance;
 mod applications;
+mod cliffs;
 mod context;
 mod data;
 mod glance;
+mod guidelines;
 pub mod headline;
 mod page;
 mod panels;
@@ -52,6 +54,8 @@ pub fn render(results: &Results, reference: &[Point]) -> String {
         glance::section(results),
         scoreboard::section(&headlines),
         portability::section(results),
+        cliffs::section(results),
+        guidelines::section(results),
         paper_tables::section(results),
         plots::section(&figures),
         table::section(results),

@@ -1,7 +1,7 @@
 //! The frame of the page: head, style, scripts, header and footer.
 
 use super::text::{date, html};
-use super::{advice, applications, paper_tables, portability};
+use super::{advice, applications, cliffs, guidelines, paper_tables, portability};
 use crate::results::Results;
 
 /// The browser itself refuses whatever would leave the file.
@@ -62,6 +62,8 @@ pub fn header(results: &Results, verdict: &str) -> String {
 fn nav(results: &Results) -> String {
     let is_there = |id: &str| match id {
         portability::ANCHOR => portability::is_there(results),
+        cliffs::ANCHOR => cliffs::is_there(results),
+        guidelines::ANCHOR => guidelines::is_there(results),
         paper_tables::ANCHOR => paper_tables::is_there(results),
         applications::ANCHOR => applications::is_there(results),
         _ => true,
@@ -72,6 +74,8 @@ fn nav(results: &Results) -> String {
         ("glance", "At a glance"),
         ("score", "Scoreboard"),
         (portability::ANCHOR, "Portability"),
+        (cliffs::ANCHOR, "Cliffs"),
+        (guidelines::ANCHOR, "Guidelines"),
         (paper_tables::ANCHOR, "Then and now"),
         ("plots", "Plots"),
         ("rows", "All numbers"),

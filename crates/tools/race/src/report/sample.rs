@@ -47,6 +47,7 @@ pub fn results() -> Results {
         environments: environments(),
         rows,
         ratios: Vec::new(),
+        paired: Vec::new(),
         notes,
     }
 }

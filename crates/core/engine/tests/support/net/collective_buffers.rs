@@ -24,6 +24,7 @@ impl CollectiveBuffers for End {
         let host = self.host(self.me);
         let mut net = self.net.0.borrow_mut();
         if net.without_buffers == Some(host) {
+            net.refused_buffers += 1;
             return Ok(None);
         }
         net.buffers.push(vec![Place::default(); members as usize]);

@@ -82,7 +82,8 @@ impl Streams for End {
         let room = sizes.stream - stream.bytes.len();
         let left = message.len() - bulk.moved as usize;
         let n = left.min(room).min(sizes.chunk);
-        if n > 0 && !net.lives_to_send(self.me) {
+        let is_full = n == 0 && left > 0;
+        if is_full || n > 0 && !net.lives_to_send(self.me) {
             return Ok(Flow::Still);
         }
         let stream = &mut net.streams[bulk.stream];
@@ -96,7 +97,7 @@ impl Streams for End {
             self.opened -= bulk.counted as usize;
             return Ok(Flow::Finished);
         }
-        Ok(if n > 0 { Flow::Moved } else { Flow::Still })
+        Ok(Flow::Moved)
     }
 
     fn sent(&self, bulk: &Bulk) -> Option<Sent> {

@@ -5,34 +5,26 @@ use std::io::IoSliceMut;
 use regatta_memory::views::Views;
 use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::{Link, MAX_CHUNK_POLLS, TAIL_BYTES, Trouble};
-use crate::tcp::phase::Phase;
+use super::reception::InChunk;
+use super::{Link, Trouble};
 
-/// The chunk at the head of the connection, of which some bytes are still to come.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InChunk {
-    pub(super) stream: u32,
-    /// Bytes to come, and how many of them have come before, on a connection that was lost.
-    pub(super) left: usize,
-    pub(super) known: usize,
-    pub(super) last: bool,
-}
+/// Number of bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
+const TAIL_BYTES: usize = 4 << 10;
 
 impl Link {
-    /// Whether the chunk in the way is left to who drains it.
+    /// Counts a poll that met the chunk in the way. Returns whether to leave the chunk to the receive that drains it, and to read nothing now.
     pub(super) fn leave_chunk(&mut self) -> bool {
-        let Some(chunk) = self.chunk else {
+        let Some(chunk) = self.reception.chunk() else {
             return false;
         };
-        let stream = self.ins.iter().find(|stream| stream.id == chunk.stream);
+        let stream = self.streams.in_stream(chunk.stream);
         let wanted = stream.is_some_and(|stream| stream.attached && !stream.discarded);
-        self.waited += 1;
-        wanted && self.waited < MAX_CHUNK_POLLS
+        self.reception.leave_chunk() && wanted
     }
 
     /// A chunk begins.
-    pub(super) fn begin_chunk(&mut self, head: &Head) -> Result<InChunk, Trouble> {
-        self.notice(head.context)?;
+    pub(super) fn begin_chunk(&mut self, head: &Head) -> Result<(), Trouble> {
+        self.streams.notice(head.context)?;
         let (offset, length) = (head.word, head.length as usize);
         let mut chunk = InChunk {
             stream: head.context,
@@ -41,8 +33,9 @@ impl Link {
             last: head.last,
         };
         // A stream that is not there any more: it has ended, and this was sent before that was known.
-        let Some(stream) = self.in_stream(head.context) else {
-            return Ok(chunk);
+        let Some(stream) = self.streams.in_stream(head.context) else {
+            self.reception.begin_chunk(chunk);
+            return Ok(());
         };
         let end = offset.checked_add(length as u64);
         if end.is_none_or(|end| end > stream.limit) {
@@ -54,12 +47,13 @@ impl Link {
         if stream.total.is_none() {
             chunk.known = (known as usize).min(length);
         }
-        Ok(chunk)
+        self.reception.begin_chunk(chunk);
+        Ok(())
     }
 
     /// `n` bytes of the present chunk lie at `at` of the inbox.
     pub(super) fn absorb(&mut self, at: usize, n: usize) -> Result<(), Trouble> {
-        let Some(chunk) = &mut self.chunk else {
+        let Some(chunk) = self.reception.chunk_mut() else {
             return Ok(());
         };
         let bytes = &self.inbox.bytes[at..at + n];
@@ -67,49 +61,47 @@ impl Link {
         chunk.known -= known;
         chunk.left -= n;
         let id = chunk.stream;
-        if let Some(stream) = self.ins.iter_mut().find(|stream| stream.id == id) {
+        if let Some(stream) = self.streams.in_stream(id) {
             stream.hold(&bytes[known..]);
         }
         self.end_chunk();
         Ok(())
     }
 
-    /// If the present chunk is through, be done with it.
+    /// Ends the present chunk if all of it has come.
     fn end_chunk(&mut self) {
-        let Some(chunk) = self.chunk.filter(|chunk| chunk.left == 0) else {
+        let Some(chunk) = self.reception.end_chunk() else {
             return;
         };
-        self.chunk = None;
-        self.waited = 0;
-        let Some(at) = self.ins.iter().position(|one| one.id == chunk.stream) else {
+        let Some(stream) = self.streams.in_stream(chunk.stream) else {
             return;
         };
-        let stream = &mut self.ins[at];
         if chunk.last && stream.total.is_none() {
             stream.total = Some(stream.received);
             if stream.discarded {
-                self.release_in(chunk.stream);
+                self.streams.release_in(chunk.stream);
             }
             self.keep(Parcel::Complete, chunk.stream);
         }
     }
 
-    /// Receive the present chunk of `id`, straight into its place if it can go there.
+    /// Receives the present chunk of `id`, straight into its place if it can go there.
     pub(crate) fn pull(&mut self, id: u32, into: &Views) -> Result<bool, Trouble> {
-        if self.chunk.is_none() && self.inbox.is_scanned() && self.comes_in_pieces() {
+        if self.reception.chunk_is_over() && self.inbox.is_scanned() && self.comes_in_pieces() {
             // The head alone: the bytes of a chunk behind it can go to their place.
             let came = self.receive_some(HEAD)?;
-            if !came || self.chunk.is_none() {
+            if !came || self.reception.chunk_is_over() {
                 return Ok(came);
             }
         }
-        let Phase::Open(channel) = &mut self.phase else {
+        let Some(channel) = self.state.channel_mut() else {
             return Ok(false);
         };
-        let Some(chunk) = self.chunk.as_mut().filter(|chunk| chunk.stream == id) else {
+        let chunk = self.reception.chunk().filter(|chunk| chunk.stream == id);
+        let Some(chunk) = chunk else {
             return self.try_receive();
         };
-        let stream = self.ins.iter_mut().find(|stream| stream.id == id);
+        let stream = self.streams.in_stream(id);
         let (Some(base), Some(stream), 0) = (into.contiguous(), stream, chunk.known) else {
             return self.try_receive();
         };
@@ -125,16 +117,15 @@ impl Link {
         let tail = TAIL_BYTES.min(room.len());
         let parts = &mut [IoSliceMut::new(place), IoSliceMut::new(&mut room[..tail])];
         let Some(n) = channel.recv(parts)? else {
-            self.hint = false;
+            self.reception.was_read(false);
             return Ok(false);
         };
         let whole = chunk.left + tail;
-        self.hint = n == whole || channel.holds_back();
-        self.heard_bytes += n as u64;
+        let more = n == whole || channel.holds_back();
+        self.receipts.hear(n);
         let placed = n.min(chunk.left);
         stream.passed(placed);
-        chunk.left -= placed;
-        self.waited = 0;
+        self.reception.drained(placed, more);
         self.end_chunk();
         if n > placed {
             self.inbox.end += n - placed;

@@ -1,51 +1,76 @@
-//! The streams of a link: opened and attached to, moved to a copy, ended and given up.
+//! The streams of a link: opened, attached to, noticed and released, each by its number.
 
 use regatta_memory::views::Views;
-use regatta_wire::link::Parcel;
 
-use super::super::stream::{InStream, MAX_OUT_STREAMS, OutStream};
-use super::{Link, Trouble};
+use crate::tcp::stream::{self, InStream, MAX_OUT_STREAMS, OutStream};
+use crate::tcp::stream_limit::{Noticed, Opened};
 
-impl Link {
-    /// Returns the receiver's end of a stream.
-    pub(crate) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
+/// The ends of streams that a link has.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    outs: Vec<OutStream>,
+    ins: Vec<InStream>,
+    /// Streams that this side has opened to send, counted as both sides count them.
+    opened: Opened,
+    /// Those that the peer has opened to send; `None`: nobody knows how many, as the link before this one has been freed.
+    noticed: Option<Noticed>,
+    next_out: u32,
+    next_in: u32,
+    /// The newest stream the peer has opened.
+    newest: u32,
+}
+
+impl Streams {
+    pub(super) fn new() -> Streams {
+        Streams {
+            outs: Vec::new(),
+            ins: Vec::new(),
+            opened: Opened::default(),
+            noticed: Some(Noticed::default()),
+            next_out: 2,
+            next_in: 1,
+            newest: 0,
+        }
+    }
+
+    /// Those of a link to a peer whose link before has been freed.
+    pub(super) fn forgotten() -> Streams {
+        Streams {
+            noticed: None,
+            ..Streams::new()
+        }
+    }
+
+    /// The sender's end of a stream.
+    pub(in crate::tcp) fn out(&mut self, id: u32) -> Option<&mut OutStream> {
+        self.outs.iter_mut().find(|stream| stream.id == id)
+    }
+
+    /// All streams that this side sends.
+    #[inline]
+    pub(in crate::tcp) fn outs(&self) -> &[OutStream] {
+        &self.outs
+    }
+
+    #[inline]
+    pub(super) fn outs_mut(&mut self) -> &mut [OutStream] {
+        &mut self.outs
+    }
+
+    /// The receiver's end of a stream.
+    pub(in crate::tcp) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
         self.ins.iter_mut().find(|stream| stream.id == id)
     }
 
-    /// Notes the number of a stream that the peer has opened. Numbers rise, so those that were skipped are new, too.
-    pub(super) fn notice(&mut self, id: u32) -> Result<(), Trouble> {
-        if id % 2 == 1 {
-            return Ok(());
-        }
-        while (id.wrapping_sub(self.newest) as i32) > 0 {
-            self.noticed.notice()?;
-            self.newest = self.newest.wrapping_add(2);
-            self.ins.push(InStream::new(self.newest));
-        }
-        Ok(())
-    }
-
-    /// Releases a stream of the peer's, which is not needed here any more.
-    pub(crate) fn release_in(&mut self, id: u32) {
-        let Some(at) = self.ins.iter().position(|stream| stream.id == id) else {
-            return;
-        };
-        self.ins.swap_remove(at);
-        if id.is_multiple_of(2) && !self.forgotten {
-            self.noticed.release();
-        }
-    }
-
-    /// Returns whether the peer is to be told that streams are released.
-    #[inline]
-    pub(crate) fn owes_release(&self) -> bool {
-        self.noticed.is_due()
+    /// Whether somebody may want what comes through a stream.
+    pub(in crate::tcp) fn are_wanted(&self) -> bool {
+        self.ins.iter().any(|stream| !stream.discarded)
     }
 
     /// Opens a stream for a message to the peer, unless too many are open.
-    pub(crate) fn open_out(&mut self, message: &Views) -> Option<u32> {
+    pub(in crate::tcp) fn open_out(&mut self, message: &Views) -> Option<u32> {
         let open = self.outs.iter().filter(|stream| stream.is_counted());
-        if open.count() >= MAX_OUT_STREAMS || !self.opened.may_open() || !self.outbox.has_room(0) {
+        if open.count() >= MAX_OUT_STREAMS || !self.opened.may_open() {
             return None;
         }
         self.opened.open();
@@ -56,7 +81,7 @@ impl Link {
     }
 
     /// Opens a stream for a message from the peer.
-    pub(crate) fn open_in(&mut self) -> u32 {
+    pub(in crate::tcp) fn open_in(&mut self) -> u32 {
         let id = self.next_in;
         self.next_in = self.next_in.wrapping_add(2);
         let mut stream = InStream::new(id);
@@ -66,25 +91,25 @@ impl Link {
     }
 
     /// Uses a stream that the peer has opened to receive.
-    pub(crate) fn attach_out(&mut self, id: u32) -> Result<(), Trouble> {
+    pub(in crate::tcp) fn attach_out(&mut self, id: u32) -> Result<(), &'static str> {
         if id.is_multiple_of(2) {
-            return Err("the receiver of a message names a stream of a sender".into());
+            return Err("the receiver of a message names a stream of a sender");
         }
         if self.outs.iter().any(|stream| stream.id == id) {
-            return Err("a stream is named twice".into());
+            return Err("a stream is named twice");
         }
         self.outs.push(OutStream::new(id, None));
         Ok(())
     }
 
     /// Uses a stream that the peer has opened to send.
-    pub(crate) fn attach_in(&mut self, id: u32) -> Result<(), Trouble> {
+    pub(in crate::tcp) fn attach_in(&mut self, id: u32) -> Result<(), &'static str> {
         if !id.is_multiple_of(2) {
-            return Err("the sender of a message names a stream of a receiver".into());
+            return Err("the sender of a message names a stream of a receiver");
         }
-        match self.forgotten {
-            true => self.ins.push(InStream::new(id)),
-            false => self.notice(id)?,
+        match self.noticed {
+            None => self.ins.push(InStream::new(id)),
+            Some(_) => self.notice(id)?,
         }
         let stream = self.in_stream(id).filter(|stream| !stream.attached);
         let stream = stream.ok_or("a stream is named that is not there")?;
@@ -92,61 +117,118 @@ impl Link {
         Ok(())
     }
 
-    /// Sends the rest of a stream from a copy of its message, which may lack the bytes that have gone for good. The memory of the message is its owner's
-    /// again.
-    pub(crate) fn move_out(&mut self, id: u32, message: &Views) {
-        if let Some(stream) = self.outs.iter_mut().find(|stream| stream.id == id) {
-            stream.message = Some(message.clone());
-            self.outbox.let_go(id);
+    /// Notes the number of a stream that the peer has opened. Numbers rise, so those that were skipped are new, too.
+    pub(super) fn notice(&mut self, id: u32) -> Result<(), &'static str> {
+        if id % 2 == 1 {
+            return Ok(());
         }
-    }
-
-    /// Ends a stream of which the receiver has all. The memory of its message is the user's again, though bytes of it may be on their way once more,
-    /// after a cut.
-    pub(crate) fn end_out(&mut self, at: usize) {
-        let stream = self.outs.swap_remove(at);
-        self.outbox.let_go(stream.id);
-    }
-
-    /// Gives up a stream, as its sender.
-    ///
-    /// A peer that the table calls `dead` is not told: should it live, the engine's word that takes the message back never
-    /// reaches it, and the end of the stream alone would make no sense to it.
-    pub(crate) fn abandon_out(&mut self, id: u32, dead: bool) {
-        self.outbox.let_go(id);
-        let before = self.outs.len();
-        self.outs.retain(|stream| stream.id != id);
-        if self.outs.len() != before && !dead {
-            self.keep(Parcel::Cancelled, id);
-            self.pump(0);
+        let noticed = self.noticed.as_mut();
+        let noticed = noticed.ok_or("a peer opens a stream after its end")?;
+        while (id.wrapping_sub(self.newest) as i32) > 0 {
+            noticed.notice()?;
+            self.newest = self.newest.wrapping_add(2);
+            self.ins.push(InStream::new(self.newest));
         }
-    }
-
-    /// Gives up a stream, as its sender, that nobody else will use. It may have been filled.
-    pub(crate) fn retract(&mut self, id: u32, dead: bool) {
-        self.outbox.let_go(id);
-        self.outs.retain(|stream| stream.id != id);
-        if !dead {
-            self.keep(Parcel::Retracted, id);
-            self.pump(0);
-        }
-    }
-
-    /// Gives up a stream of the peer's that is not used. The peer is told so by a frame, and retracts it then.
-    pub(crate) fn decline(&mut self, id: u32) -> Result<(), Trouble> {
-        self.attach_in(id)?;
-        self.abandon_in(id);
         Ok(())
     }
 
-    /// Gives up a stream, as its receiver.
-    pub(crate) fn abandon_in(&mut self, id: u32) {
-        if let Some(stream) = self.in_stream(id) {
-            stream.discard();
-            if stream.total.is_some() {
-                self.release_in(id);
-            }
-            self.pump(0);
+    /// Removes the sender's end of a stream. Returns whether it was there.
+    pub(super) fn remove_out(&mut self, id: u32) -> bool {
+        let at = self.outs.iter().position(|stream| stream.id == id);
+        at.inspect(|&at| _ = self.outs.remove(at)).is_some()
+    }
+
+    /// Releases a stream of the peer's, which is not needed here any more.
+    pub(in crate::tcp) fn release_in(&mut self, id: u32) {
+        let Some(at) = self.ins.iter().position(|stream| stream.id == id) else {
+            return;
+        };
+        self.ins.swap_remove(at);
+        if let Some(noticed) = self.noticed.as_mut().filter(|_| id.is_multiple_of(2)) {
+            noticed.release();
         }
+    }
+
+    /// Whether the peer is to be told that streams are released.
+    #[inline]
+    pub(in crate::tcp) fn owe_release(&self) -> bool {
+        self.noticed.as_ref().is_some_and(Noticed::is_due)
+    }
+
+    /// The count of released streams to tell the peer; it counts as told from now on.
+    pub(super) fn take_release(&mut self) -> u64 {
+        self.noticed.as_mut().map_or(0, Noticed::take_count)
+    }
+
+    /// The peer has released so many so far.
+    pub(super) fn released(&mut self, count: u64) -> Result<(), &'static str> {
+        self.opened.told(count)
+    }
+
+    /// Streams whose senders should hear how far they may go.
+    pub(super) fn announcing(&mut self) -> impl Iterator<Item = &mut InStream> {
+        self.ins.iter_mut().filter(|stream| stream.announce)
+    }
+
+    /// The receiver of a stream says how far it is and how far to go.
+    pub(super) fn credit(&mut self, id: u32, body: &[u8], limit: u64) -> Result<(), &'static str> {
+        stream::credit(&mut self.outs, id, body, limit)
+    }
+
+    /// The receiver of a stream has everything.
+    pub(super) fn complete(&mut self, id: u32) {
+        if let Some(stream) = self.out(id) {
+            stream.complete = true;
+        }
+    }
+
+    /// The sender of a stream has given it up.
+    pub(super) fn cancelled(&mut self, id: u32) -> Result<(), &'static str> {
+        self.notice(id)?;
+        // The frame that names it may wait to be dealt with, and finds it then.
+        match self.in_stream(id) {
+            Some(stream) if !stream.discarded => stream.cancel(),
+            _ => self.release_in(id),
+        }
+        Ok(())
+    }
+
+    /// The sender of a stream has given it up, and no frame names it.
+    pub(super) fn retracted(&mut self, id: u32) -> Result<(), &'static str> {
+        self.notice(id)?;
+        match self.in_stream(id) {
+            Some(stream) if stream.attached && !stream.discarded => stream.cancel(),
+            _ => self.release_in(id),
+        }
+        Ok(())
+    }
+
+    /// Nobody will drain a stream, which is released as soon as it has ended. Returns whether it was there.
+    pub(super) fn discard(&mut self, id: u32) -> bool {
+        let Some(stream) = self.in_stream(id) else {
+            return false;
+        };
+        stream.discard();
+        if stream.total.is_some() {
+            self.release_in(id);
+        }
+        true
+    }
+
+    /// A new connection has begun: senders begin again where their receivers are known to be, and these say where they are.
+    pub(super) fn resume(&mut self) {
+        self.outs.iter_mut().for_each(OutStream::rewind);
+        for stream in &mut self.ins {
+            stream.announce = stream.total.is_none();
+        }
+        if let Some(noticed) = &mut self.noticed {
+            noticed.reconnected();
+        }
+    }
+
+    /// All streams that come here.
+    #[cfg(test)]
+    pub(in crate::tcp) fn ins_mut(&mut self) -> &mut [InStream] {
+        &mut self.ins
     }
 }

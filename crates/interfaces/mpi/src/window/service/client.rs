@@ -1,14 +1,17 @@
 //! The client of services: requests to the thread of a target, and the replies to them.
 
 use std::ffi::c_int;
+use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use regatta_sys as rg;
 
-use super::super::Window;
 use super::super::accumulate::Update;
+use super::super::pieces::{Pieces, parts};
 use super::super::targets::Spot;
+use super::super::{Reach, Window};
+use super::mailbox::{Letter, Whom};
 use super::{
     BUSY, FETCH, FLUSH, GET, HEAD, LOCK_ALONE, LOCK_TOGETHER, PUT, REQUEST, STOP, SWAP,
     UNLOCK_ALONE, UNLOCK_TOGETHER, UPDATE,
@@ -30,35 +33,49 @@ struct Request<'a> {
     what: u64,
     datatype: Datatype,
     op: Op,
-    pieces: &'a [(u64, u64)],
+    pieces: &'a Pieces,
     data: &'a [u8],
+    /// Whether it has to be served; else it is taken back if nobody serves it at once.
+    needed: bool,
 }
+
+/// Room for the data of a reply: address and bytes.
+type Room = (*mut u8, usize);
+const NO_ROOM: Room = (null_mut(), 0);
 
 impl Request<'_> {
     fn simple(what: u64) -> Request<'static> {
+        const NOWHERE: &Pieces = &Pieces::none();
         Request {
             what,
             datatype: DATATYPE_NULL,
             op: OP_NULL,
-            pieces: &[],
+            pieces: NOWHERE,
             data: &[],
+            needed: true,
         }
     }
 
-    fn send(&self, window: &Window, rank: c_int, reply: c_int) -> Result {
-        let head = [
+    /// Returns the words before the data.
+    fn words(&self, reply: c_int) -> Vec<u64> {
+        let mut words = Vec::with_capacity(HEAD + 1 + 5 * self.pieces.count());
+        words.extend([
             self.what,
             reply as u64,
             self.datatype.0 as u64,
             self.op.0 as u64,
-            self.pieces.len() as u64,
+            0,
             self.data.len() as u64,
-        ];
-        let mut bytes = Vec::with_capacity(8 * HEAD + 16 * self.pieces.len() + self.data.len());
-        let numbers = self.pieces.iter().flat_map(|it| [it.0, it.1]);
-        for word in head.into_iter().chain(numbers) {
-            bytes.extend_from_slice(&word.to_ne_bytes());
-        }
+        ]);
+        self.pieces.write(&mut words);
+        words[4] = (words.len() - HEAD) as u64;
+        words
+    }
+
+    fn send(&self, window: &Window, rank: c_int, reply: c_int) -> Result {
+        let words = self.words(reply);
+        let mut bytes = Vec::with_capacity(size_of_val(&words[..]) + self.data.len());
+        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         bytes.extend_from_slice(self.data);
         let (address, length) = (bytes.as_ptr().cast(), bytes.len());
         let group = window.comm.hidden;
@@ -66,8 +83,37 @@ impl Request<'_> {
         checked(unsafe { rg::rg_bsend(address, length, rank, REQUEST, group) })
     }
 
-    /// Sends it, and waits for the reply: a word, and data of at most this length.
-    fn ask(&self, window: &Window, rank: c_int, length: usize) -> Result<(u64, Vec<u8>)> {
+    /// Sends it, and waits for the reply: a word, and data. `None`: it was taken back.
+    fn ask(&self, window: &Window, rank: c_int, room: Room) -> Result<Option<u64>> {
+        let target = &window.targets[rank as usize];
+        let word = match target.reach {
+            Reach::Copied(process) => {
+                let whom = Whom {
+                    window,
+                    rank,
+                    process,
+                };
+                let letter = Letter {
+                    words: &self.words(0),
+                    data: self.data,
+                    room,
+                    needed: self.needed,
+                };
+                // SAFETY: whoever asks has so much room.
+                match unsafe { target.mailbox.ask(whom, letter)? } {
+                    Some(class) => class as u64,
+                    None => return Ok(None),
+                }
+            }
+            _ => self.ask_by_message(window, rank, room)?,
+        };
+        match word {
+            0 | BUSY => Ok(Some(word)),
+            class => Err(refused(rank, class as c_int)),
+        }
+    }
+
+    fn ask_by_message(&self, window: &Window, rank: c_int, (to, length): Room) -> Result<u64> {
         let number = window.replies.fetch_add(1, Ordering::Relaxed) % REPLIES;
         let tag = (FIRST_REPLY + number) as c_int;
         let mut bytes = vec![0u8; 8 + length];
@@ -83,12 +129,13 @@ impl Request<'_> {
             return Err(error);
         }
         checked(progress::wait(reply, &mut rg::Status::default()))?;
-        let data = bytes.split_off(8);
-        let word = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
-        match word {
-            0 | BUSY => Ok((word, data)),
-            class => Err(refused(rank, class as c_int)),
+        let (word, data) = bytes.split_at(8);
+        let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
+        if word == 0 && length != 0 {
+            // SAFETY: whoever asks has so much room.
+            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, length) };
         }
+        Ok(word)
     }
 }
 
@@ -104,28 +151,62 @@ fn refused(rank: c_int, class: c_int) -> Error {
     Error::new(class, text)
 }
 
-/// Calls for each part of a spot's bytes that one request has, of whole elements of this size.
-fn parts(length: usize, element: usize, mut act: impl FnMut(usize, usize) -> Result) -> Result {
-    let step = (PART / element.max(1)).max(1) * element.max(1);
-    let mut from = 0;
-    while from < length {
-        let to = length.min(from + step);
-        act(from, to)?;
-        from = to;
+/// Bytes up to which a request that may be taken back is tried before the system copies them.
+const FEW_BYTES: usize = 1024;
+
+/// Reaches the memory of a process of this host by the cheaper way: `ask` sends a request, and returns `false` if it was taken back; `copy` has the
+/// system copy the blocks.
+pub fn by_either(
+    spot: &Spot<'_>,
+    process: c_int,
+    ask: impl FnOnce(&Pieces, bool) -> Result<bool>,
+    copy: impl FnOnce(&Pieces) -> Result,
+) -> Result {
+    let length = spot.elements.length();
+    let (pieces, mailbox) = (spot.pieces(0, length), &spot.target.mailbox);
+    let needed = pieces.are_scattered(mailbox.blocks_to_copy());
+    let asks_first = match needed {
+        true => mailbox.is_open(process),
+        false => length <= FEW_BYTES && mailbox.is_attended(process),
+    };
+    match asks_first && ask(&pieces, needed)? {
+        true => Ok(()),
+        false => copy(&pieces),
     }
-    Ok(())
 }
 
-/// Packed bytes go to a target.
+/// Calls `act` for each part of a spot that fits one request, of whole elements; `pieces` are those of the whole spot.
+fn each_part(
+    spot: &Spot<'_>,
+    element: usize,
+    pieces: &Pieces,
+    mut act: impl FnMut(&Pieces, usize, usize) -> Result<bool>,
+) -> Result<bool> {
+    let length = spot.elements.length();
+    if length <= PART {
+        return act(pieces, 0, length);
+    }
+    let part = |from, to| act(&spot.pieces(from, to), from, to).map(drop);
+    parts(length, element, PART, part)?;
+    Ok(true)
+}
+
+/// Writes packed bytes to a target. Returns `false`, here and below, if the request was taken back: it is not `needed`, and nothing has happened.
 ///
 /// # Safety
 /// As many bytes as the spot has may be read.
-pub unsafe fn put(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Result {
-    parts(spot.elements.length(), 1, |from, to| {
+pub unsafe fn put(
+    window: &Window,
+    spot: &Spot<'_>,
+    (pieces, needed): (&Pieces, bool),
+    bytes: *const u8,
+) -> Result<bool> {
+    each_part(spot, 1, pieces, |pieces, from, to| {
         let request = Request {
-            pieces: &spot.pieces(from, to),
+            pieces,
             // SAFETY: the caller's promise.
             data: unsafe { std::slice::from_raw_parts(bytes.add(from), to - from) },
+            needed,
             ..Request::simple(PUT)
         };
         leave(window, spot, &request)
@@ -136,16 +217,21 @@ pub unsafe fn put(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Result 
 ///
 /// # Safety
 /// As many bytes as the spot has may be written.
-pub unsafe fn get(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
-    parts(spot.elements.length(), 1, |from, to| {
+pub unsafe fn get(
+    window: &Window,
+    spot: &Spot<'_>,
+    (pieces, needed): (&Pieces, bool),
+    bytes: *mut u8,
+) -> Result<bool> {
+    each_part(spot, 1, pieces, |pieces, from, to| {
         let request = Request {
-            pieces: &spot.pieces(from, to),
+            pieces,
+            needed,
             ..Request::simple(GET)
         };
-        let (_, data) = request.ask(window, spot.target.rank, to - from)?;
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), bytes.add(from), to - from) };
-        Ok(())
+        let room = (bytes.wrapping_add(from), to - from);
+        let got = request.ask(window, spot.target.rank, room)?;
+        Ok(got.is_some())
     })
 }
 
@@ -156,12 +242,12 @@ pub unsafe fn get(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
 pub unsafe fn update(
     window: &Window,
     spot: &Spot<'_>,
+    (pieces, needed): (&Pieces, bool),
     update: &Update,
     input: *const u8,
     old: *mut u8,
-) -> Result {
-    let rank = spot.target.rank;
-    parts(spot.elements.length(), update.size, |from, to| {
+) -> Result<bool> {
+    each_part(spot, update.size, pieces, |pieces, from, to| {
         let data = match update.op {
             NO_OP => &[],
             // SAFETY: the caller's promise.
@@ -171,16 +257,16 @@ pub unsafe fn update(
             what: if old.is_null() { UPDATE } else { FETCH },
             datatype: update.datatype,
             op: update.op,
-            pieces: &spot.pieces(from, to),
+            pieces,
             data,
+            needed,
         };
         if old.is_null() {
             return leave(window, spot, &request);
         }
-        let (_, data) = request.ask(window, rank, to - from)?;
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), old.add(from), to - from) };
-        Ok(())
+        let room = (old.wrapping_add(from), to - from);
+        let updated = request.ask(window, spot.target.rank, room)?;
+        Ok(updated.is_some())
     })
 }
 
@@ -191,10 +277,11 @@ pub unsafe fn update(
 pub unsafe fn swap(
     window: &Window,
     spot: &Spot<'_>,
+    (pieces, needed): (&Pieces, bool),
     given: *const u8,
     compared: *const u8,
     old: *mut u8,
-) -> Result {
+) -> Result<bool> {
     let size = spot.elements.length();
     // SAFETY: the caller's promise.
     let data = unsafe {
@@ -202,26 +289,30 @@ pub unsafe fn swap(
         [given, std::slice::from_raw_parts(compared, size)].concat()
     };
     let request = Request {
-        pieces: &spot.pieces(0, size),
+        pieces,
         data: &data,
+        needed,
         ..Request::simple(SWAP)
     };
-    let (_, before) = request.ask(window, spot.target.rank, size)?;
-    // SAFETY: as above.
-    unsafe { std::ptr::copy_nonoverlapping(before.as_ptr(), old, size) };
-    Ok(())
+    let swapped = request.ask(window, spot.target.rank, (old, size))?;
+    Ok(swapped.is_some())
 }
 
-/// Sends a request without a reply. Now and then the target is waited for: what it has not served yet lies in memory.
-fn leave(window: &Window, spot: &Spot<'_>, request: &Request<'_>) -> Result {
+/// Sends a request without data in the reply. By messages there is no reply at all; the target is waited for now and then, because what it has not
+/// served yet takes memory.
+fn leave(window: &Window, spot: &Spot<'_>, request: &Request<'_>) -> Result<bool> {
     let target = spot.target;
+    if let Reach::Copied(_) = target.reach {
+        let served = request.ask(window, target.rank, NO_ROOM)?;
+        return Ok(served.is_some());
+    }
     request.send(window, target.rank, 0)?;
     target.sent.fetch_add(1, Ordering::AcqRel);
     let length = request.data.len();
-    match target.bytes.fetch_add(length, Ordering::Relaxed) + length > UNFLUSHED {
-        true => flush(window, target.rank),
-        false => Ok(()),
+    if target.bytes.fetch_add(length, Ordering::Relaxed) + length > UNFLUSHED {
+        flush(window, target.rank)?;
     }
+    Ok(true)
 }
 
 /// Waits until all that was sent to a target has happened there.
@@ -232,7 +323,7 @@ pub fn flush(window: &Window, rank: c_int) -> Result {
         return Ok(());
     }
     target.bytes.store(0, Ordering::Relaxed);
-    let flushed = Request::simple(FLUSH).ask(window, rank, 0);
+    let flushed = Request::simple(FLUSH).ask(window, rank, NO_ROOM);
     // Requests that have failed are not waited for again.
     target.flushed.fetch_max(sent, Ordering::AcqRel);
     flushed.map(drop)
@@ -242,7 +333,7 @@ pub fn flush(window: &Window, rank: c_int) -> Result {
 pub fn lock(window: &Window, rank: c_int, exclusive: bool) -> Result {
     let what = if exclusive { LOCK_ALONE } else { LOCK_TOGETHER };
     let mut pause = Duration::from_micros(20);
-    while Request::simple(what).ask(window, rank, 0)?.0 == BUSY {
+    while Request::simple(what).ask(window, rank, NO_ROOM)? == Some(BUSY) {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(2));
     }
@@ -259,8 +350,7 @@ pub fn unlock(window: &Window, rank: c_int, exclusive: bool) -> Result {
     Request::simple(what).send(window, rank, 0)
 }
 
-/// Ends this process' own service.
-pub fn stop(window: &Window) {
-    // If the engine refuses, it has ended, and so has the service.
-    let _ = Request::simple(STOP).send(window, window.comm.rank, 0);
+/// Tells this process' own service to end.
+pub fn stop(window: &Window) -> Result {
+    Request::simple(STOP).send(window, window.comm.rank, 0)
 }

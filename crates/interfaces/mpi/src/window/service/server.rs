@@ -11,20 +11,27 @@ use regatta_sys as rg;
 
 use super::super::Window;
 use super::super::accumulate::{Update, swap_here};
+use super::super::pieces::Pieces;
 use super::{
     BUSY, FETCH, FLUSH, GET, HEAD, LOCK_ALONE, LOCK_TOGETHER, PUT, REQUEST, STOP, SWAP,
     UNLOCK_ALONE, UNLOCK_TOGETHER, UPDATE,
 };
 use crate::abi::*;
-use crate::error::{Error, Result};
+use crate::datatype::memory;
+use crate::error::{Error, Result, checked};
 
 /// Begins to serve this process' memory.
 pub fn start(window: Arc<Window>) -> Result<JoinHandle<()>> {
+    spawn(move || serve(&window))
+}
+
+/// Starts a thread that serves.
+pub(super) fn spawn(serve: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     // By its name and its signals it is known as no thread of the program's, which ends without it.
     let thread = std::thread::Builder::new().name("regatta/window".to_owned());
     let serve = move || {
         block_signals();
-        serve(&window);
+        serve();
     };
     thread.spawn(serve).map_err(|why| {
         let text = format!("the thread that serves a window cannot be started: {why}");
@@ -55,36 +62,67 @@ fn serve(window: &Window) {
     let mut served = Served::default();
     loop {
         match receive(window) {
-            Ok((source, words, data)) => {
-                if words[0] == STOP {
+            Ok(Received {
+                source,
+                bytes,
+                whole,
+            }) => {
+                let request = whole.and_then(|()| read(&bytes).ok_or_else(wrong));
+                let is_own = source == window.comm.rank;
+                if is_own && matches!(&request, Ok((words, _)) if words[0] == STOP) {
                     return;
                 }
-                let (answer, reply) = served.act(window, source, &words, &data);
-                if words[1] != 0 {
-                    let mut bytes = answer.to_ne_bytes().to_vec();
-                    bytes.extend_from_slice(&reply);
-                    let (address, length) = (bytes.as_ptr().cast(), bytes.len());
-                    let (tag, group) = (words[1] as c_int, window.comm.hidden);
-                    // SAFETY: the bytes are read before the call returns. A process that has died meanwhile needs no reply.
-                    unsafe { rg::rg_bsend(address, length, source, tag, group) };
+                let tag = word(&bytes, 1).unwrap_or(0) as c_int;
+                let (answer, data) = served.act(window, source, tag, request);
+                if tag != 0 {
+                    reply(window, source, tag, answer, &data);
                 }
             }
-            // A process has left without freeing the window, which MPI forbids: the others are served still.
-            Err(rg::ERR_LEFT) => std::thread::sleep(Duration::from_millis(1)),
-            Err(rg::ERR_DEAD) => {
-                let mut dead = 0;
-                // SAFETY: the number is written.
-                if unsafe { rg::rg_acknowledge_dead(window.comm.hidden, &mut dead) } < 0 {
-                    return;
-                }
-            }
-            Err(_) => return,
+            // The engine has ended, or lets nobody send requests any more.
+            Err(rg::ERR_STATE | rg::ERR_REVOKED) => return,
+            // So the next error is that of the next one that dies.
+            Err(rg::ERR_DEAD) if acknowledge_dead(window) => {}
+            // A process has left without freeing the window, which MPI forbids, or something cannot be had now: the others are served still.
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
 }
 
-/// The next request: who sent it, its words, its data.
-fn receive(window: &Window) -> std::result::Result<(c_int, Vec<u64>, Vec<u8>), c_int> {
+fn acknowledge_dead(window: &Window) -> bool {
+    let mut dead = 0;
+    // SAFETY: the number is written.
+    unsafe { rg::rg_acknowledge_dead(window.comm.hidden, &mut dead) >= 0 }
+}
+
+/// Sends a reply. One for which there is no memory is that error.
+fn reply(window: &Window, source: c_int, tag: c_int, answer: u64, data: &[u8]) {
+    let send = |answer: u64, data: &[u8]| {
+        let bytes = [&answer.to_ne_bytes()[..], data].concat();
+        let (address, length) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: the bytes are read before the call returns.
+        unsafe { rg::rg_bsend(address, length, source, tag, window.comm.hidden) }
+    };
+    // A process that has died meanwhile needs no reply.
+    if send(answer, data) == rg::ERR_MEMORY {
+        send(ERR_NO_MEM as u64, &[]);
+    }
+}
+
+#[cold]
+pub(super) fn wrong() -> Error {
+    Error::new(ERR_INTERN, "the request is none")
+}
+
+/// A message to the service.
+struct Received {
+    source: c_int,
+    bytes: Vec<u8>,
+    /// Whether all of it could be received; else the bytes are as much of it as could be.
+    whole: Result,
+}
+
+/// Waits for the next request; the code of the engine's error if there is none.
+fn receive(window: &Window) -> std::result::Result<Received, c_int> {
     let (mut message, mut status) = (rg::MESSAGE_NULL, rg::Status::default());
     let group = window.comm.hidden;
     // SAFETY: both are written.
@@ -92,46 +130,53 @@ fn receive(window: &Window) -> std::result::Result<(c_int, Vec<u64>, Vec<u8>), c
     if code < 0 {
         return Err(code);
     }
-    let mut bytes = vec![0u8; status.length];
+    let (source, length) = (status.source, status.length);
+    // Without memory for all of it its head is received, which says where to send the reply.
+    let (mut bytes, room) = match memory(length) {
+        Ok(bytes) => (bytes, Ok(length)),
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    bytes.resize(*room.as_ref().unwrap_or(&(8 * HEAD)), 0);
+    let (address, length) = (bytes.as_mut_ptr().cast(), bytes.len());
     // SAFETY: there is so much memory.
-    let code = unsafe {
-        rg::rg_mrecv(
-            &mut message,
-            bytes.as_mut_ptr().cast(),
-            bytes.len(),
-            &mut status,
-        )
-    };
-    if code < 0 {
-        return Err(code);
-    }
-    let word = |index: usize| {
-        let bytes = bytes.get(8 * index..8 * index + 8)?;
-        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
-    };
-    let pieces = word(4).unwrap_or(0) as usize;
-    let count = (HEAD + 2 * pieces).min(bytes.len() / 8);
-    let words: Vec<u64> = (0..count).filter_map(word).collect();
-    let data = bytes[8 * count..].to_vec();
-    match count < HEAD {
-        true => Err(rg::ERR_TRUNCATED),
-        false => Ok((status.source, words, data)),
-    }
+    let code = unsafe { rg::rg_mrecv(&mut message, address, length, &mut status) };
+    let whole = room.and_then(|_| checked(code));
+    Ok(Received {
+        source,
+        bytes,
+        whole,
+    })
+}
+
+/// Returns a word of a request.
+fn word(bytes: &[u8], index: usize) -> Option<u64> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.get(index).map(|it| u64::from_ne_bytes(*it))
+}
+
+/// Reads the words of a request, and its data.
+fn read(bytes: &[u8]) -> Option<(Vec<u64>, &[u8])> {
+    let pieces = usize::try_from(word(bytes, 4)?).ok()?;
+    let count = pieces.checked_add(HEAD)?;
+    let words = (0..count).map_while(|index| word(bytes, index));
+    let front = words.collect::<Vec<u64>>();
+    (front.len() == count).then(|| (front, &bytes[8 * count..]))
 }
 
 impl Served {
-    /// Does what is asked: the first word of the reply, and its data.
+    /// Does what is asked: the first word of the reply, and its data. `tag` is that of the reply, or 0.
     fn act(
         &mut self,
         window: &Window,
         source: c_int,
-        words: &[u64],
-        data: &[u8],
+        tag: c_int,
+        request: Result<(Vec<u64>, &[u8])>,
     ) -> (u64, Vec<u8>) {
-        match self.try_act(window, source, words, data) {
+        let act = |(words, data): (Vec<u64>, _)| self.try_act(window, source, &words, data);
+        match request.and_then(act) {
             Ok(done) => done,
             Err(error) => {
-                if words[1] == 0 {
+                if tag == 0 {
                     self.errors.entry(source).or_insert(error.class());
                 }
                 (error.class() as u64, Vec::new())
@@ -159,7 +204,7 @@ impl Served {
                 locks.unlock(place, source, what == UNLOCK_ALONE);
                 Ok(0)
             }
-            _ => Err(Error::new(ERR_INTERN, "the request is none")),
+            _ => Err(wrong()),
         }
     }
 
@@ -174,67 +219,60 @@ impl Served {
             let word = self.control(window, source, words[0])?;
             return Ok((word, Vec::new()));
         }
-        let place = window.locks().place(window.comm.rank).unwrap_or(0);
-        let pieces: Vec<(u64, u64)> = words[HEAD..]
-            .chunks_exact(2)
-            .map(|it| (it[0], it[1]))
-            .collect();
-        if !pieces.iter().all(|it| window.allows(it.0, it.1)) {
-            return Err(Error::new(ERR_RMA_RANGE, "no memory of the window"));
-        }
-        let length: usize = pieces.iter().map(|it| it.1 as usize).sum();
         let mut reply = Vec::new();
-        // SAFETY: the program lets others reach memory of the window, and lengths are looked at.
-        unsafe {
-            match words[0] {
-                PUT if data.len() >= length => copy_out(&pieces, data),
-                GET => reply = copy_in(&pieces, length),
-                UPDATE | FETCH => {
-                    let update = Update::new(Op(words[3] as usize), Datatype(words[2] as usize))?;
-                    if update.op != NO_OP && data.len() < length || update.size == 0 {
-                        return Err(Error::new(ERR_INTERN, "the request has too few bytes"));
-                    }
-                    let mut old = null_mut();
-                    if words[0] == FETCH {
-                        reply = vec![0; length];
-                        old = reply.as_mut_ptr();
-                    }
-                    update.here(window, place, &pieces, data.as_ptr(), old)?;
-                }
-                SWAP if data.len() >= 2 * length && pieces.len() == 1 => {
-                    reply = vec![0; length];
-                    let (given, compared) = (data.as_ptr(), data[length..].as_ptr());
-                    let at = (pieces[0].0, length);
-                    swap_here(window, place, at, given, compared, reply.as_mut_ptr(), None)?;
-                }
-                _ => return Err(Error::new(ERR_INTERN, "the request is none")),
-            }
-        }
+        let reserve = |length: usize| {
+            reply = memory(length)?;
+            reply.resize(length, 0);
+            Ok(reply.as_mut_ptr())
+        };
+        // SAFETY: the data are there, and memory for the reply.
+        unsafe { act(window, words, (data.as_ptr(), data.len()), reserve)? };
         Ok((0, reply))
     }
 }
 
+/// Does what a request for memory asks. The data of the reply are written to where `reserve` has room for so many bytes.
+///
 /// # Safety
-/// The pieces may be written; the data has as many bytes.
-unsafe fn copy_out(pieces: &[(u64, u64)], data: &[u8]) {
-    let mut data = data;
-    for &(address, length) in pieces {
-        let (now, later) = data.split_at(length as usize);
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy(now.as_ptr(), address as *mut u8, now.len()) };
-        data = later;
+/// The data may be read.
+pub(super) unsafe fn act(
+    window: &Window,
+    words: &[u64],
+    (data, given): (*const u8, usize),
+    reserve: impl FnOnce(usize) -> Result<*mut u8>,
+) -> Result {
+    let place = window.locks().place(window.comm.rank).unwrap_or(0);
+    let [what, _, datatype, op, _, _, pieces @ ..] = words else {
+        return Err(wrong());
+    };
+    let pieces = Pieces::read(pieces, |at, length| window.allows(at, length));
+    let pieces = pieces.ok_or_else(|| Error::new(ERR_RMA_RANGE, "no memory of the window"))?;
+    let length = pieces.length();
+    // SAFETY: the program lets others reach memory of the window, and lengths are looked at.
+    unsafe {
+        match *what {
+            PUT if given >= length => pieces.scatter(data),
+            GET => pieces.gather(reserve(length)?),
+            UPDATE | FETCH => {
+                let update = Update::new(Op(*op as usize), Datatype(*datatype as usize))?;
+                let is_whole = update.size != 0 && length.is_multiple_of(update.size);
+                if update.op != NO_OP && given < length || !is_whole {
+                    return Err(wrong());
+                }
+                let old = match *what {
+                    FETCH => reserve(length)?,
+                    _ => null_mut(),
+                };
+                update.here(window, place, &pieces, data, old)?;
+            }
+            SWAP => {
+                let element = pieces.only().filter(|_| given >= 2 * length);
+                let (element, old) = (element.ok_or_else(wrong)?, reserve(length)?);
+                let compared = data.wrapping_add(length);
+                swap_here(window, place, element, data, compared, old, None)?;
+            }
+            _ => return Err(wrong()),
+        }
     }
-}
-
-/// # Safety
-/// The pieces may be read, and have so many bytes.
-unsafe fn copy_in(pieces: &[(u64, u64)], length: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(length);
-    for &(address, length) in pieces {
-        // SAFETY: the caller's promise.
-        bytes.extend_from_slice(unsafe {
-            std::slice::from_raw_parts(address as *const u8, length as usize)
-        });
-    }
-    bytes
+    Ok(())
 }

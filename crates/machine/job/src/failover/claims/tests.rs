@@ -277,7 +277,7 @@ fn an_answer_that_comes_twice_or_late_or_without_a_question_changes_nothing() {
     assert_eq!(bench.hear(ClaimInput::Nonsense(host)), []);
     assert_eq!(bench.after(AGAIN), []);
     assert_eq!(bench.owner_lost(2, &["r0"]), [Lead(2)]);
-    assert_eq!(bench.lost(1), Some(Absence::NoMore));
+    assert_eq!(bench.lost(1), Some(Absence::UnknownRun));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_host_is_lost_when_the_membership_does_not_know_this_run_of_it() {
     assert_eq!(effects, [Close(1), Close(2), Begin]);
     let silent = Absence::Gone("it has been silent".to_owned());
     assert_eq!(bench.lost(1), Some(silent));
-    assert_eq!(bench.lost(2), Some(Absence::NoMore));
+    assert_eq!(bench.lost(2), Some(Absence::UnknownRun));
     // The end of its channel is an event of the job that begins.
     assert_eq!(bench.lost(3), None);
 }

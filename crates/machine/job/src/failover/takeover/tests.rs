@@ -26,7 +26,7 @@ impl Successor for Hands {
 }
 
 fn put_together(registry: &mut Registry, handovers: Vec<Handover>) -> Takeover {
-    let launcher = ("h0", Absence::NoMore);
+    let launcher = ("h0", Absence::UnknownRun);
     Takeover::new(registry, handovers, BTreeMap::new(), launcher, b"program")
 }
 
@@ -148,7 +148,7 @@ fn a_host_of_the_registry_that_hands_nothing_over_is_lost() {
     // Of one that nobody could claim, since it is none of the succession order, nothing else is known.
     let (mut registry, handovers) = lost_launcher();
     let takeover = put_together(&mut registry, handovers);
-    assert_eq!(takeover.lost[&3], Absence::NoMore);
+    assert_eq!(takeover.lost[&3], Absence::UnknownRun);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Messages come back as they were, and no bytes make a decoder panic.
 
-use crate::bind::Share;
+use crate::tasks::bind::Share;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -325,7 +325,7 @@ fn report() -> impl Strategy<Value = Report> {
                     open_streams,
                     silent,
                 };
-                let state = State {
+                let state = AgentState {
                     hello,
                     starts,
                     handover,

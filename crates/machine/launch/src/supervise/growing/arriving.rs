@@ -3,29 +3,31 @@
 use std::net::IpAddr;
 
 use regatta_job::hosts::{Admission, Expected};
+use regatta_program::Refusal;
 
 use super::Growing;
 use super::wishes::Wish;
+use crate::channel::membership_feed::Listed;
 use crate::channel::messages::{Order, Preparation};
-use crate::fleet::PER_CHANNEL;
-use crate::membership_feed::Listed;
-use crate::refusal::Refusal;
-use crate::remote::Remote;
-use crate::rsh::Role;
-use crate::signals::Signals;
-use crate::{arrivals, gather, limits};
+use crate::channel::remote::Remote;
+use crate::hosts::arrivals;
+use crate::hosts::fleet::PER_CHANNEL;
+use crate::hosts::gather;
+use crate::hosts::rsh::Role;
+use crate::system::limits;
+use crate::system::signals::Signals;
 
 /// A host that is not of the job yet.
 pub(super) struct Arriving {
     pub(super) host: Listed,
-    pub(super) step: Step,
+    pub(super) step: ArrivalStep,
     /// The number that it was given before it came.
     pub(super) number: Option<u32>,
     /// The request for it; none: the machine named it.
     pub(super) wish: Option<Wish>,
 }
 
-pub(super) enum Step {
+pub(super) enum ArrivalStep {
     /// Others start its agent ([`crate::host_starter`]).
     Starting,
     /// It is on its way, and has this number among the channels.
@@ -35,7 +37,7 @@ pub(super) enum Step {
 /// The host that has this number among the channels.
 pub(super) fn coming(arriving: &[Arriving], id: u32) -> Option<&Arriving> {
     let mut arriving = arriving.iter();
-    arriving.find(|arriving| matches!(arriving.step, Step::Coming(of) if of == id))
+    arriving.find(|arriving| matches!(arriving.step, ArrivalStep::Coming(of) if of == id))
 }
 
 impl Growing<'_> {
@@ -58,7 +60,8 @@ impl Growing<'_> {
 
     /// Takes a host from among those that arrive.
     pub(super) fn take_coming(&mut self, id: u32) -> Option<Arriving> {
-        let is_it = |arriving: &Arriving| matches!(arriving.step, Step::Coming(of) if of == id);
+        let is_it =
+            |arriving: &Arriving| matches!(arriving.step, ArrivalStep::Coming(of) if of == id);
         let at = self.arriving.iter().position(is_it)?;
         Some(self.arriving.remove(at))
     }

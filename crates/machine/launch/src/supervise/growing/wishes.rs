@@ -14,12 +14,12 @@ use regatta_job::registry::{HostChange, Refused, Requester};
 use regatta_wire::control::{HostStarted, Why};
 
 use super::Growing;
-use super::arriving::{Arriving, Step};
+use super::arriving::{ArrivalStep, Arriving};
 use crate::channel::Link;
-use crate::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
-use crate::membership_feed::Listed;
+use crate::channel::membership_feed::Listed;
+use crate::channel::remote::Remote;
+use crate::hosts::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
 use crate::plan::Across;
-use crate::remote::Remote;
 use crate::supervise::Supervisor;
 
 /// Requests without an answer, and by whom hosts are started.
@@ -114,7 +114,7 @@ impl Supervisor<'_> {
             };
             let ours: Vec<WantedHost> = wanted.extract_if(.., is_ours).flatten().collect();
             for speed in ours.iter().filter_map(|host| host.settings.speed) {
-                self.registry.set_host_speed(self.number, speed);
+                self.registry.set_host_speed(self.peers.number(), speed);
             }
         }
         let asked = (requester.by, requester.id);
@@ -138,14 +138,13 @@ impl Supervisor<'_> {
     }
 
     fn is_ours(&self, name: &str) -> bool {
-        self.here.as_deref() == Some(name) || crate::gather::is_here(name)
+        self.peers.here() == Some(name) || crate::hosts::gather::is_here(name)
     }
 
     /// Whether the job may have this host.
     fn check_wish(&self, growing: &Growing, host: &WantedHost) -> Result<(), Refused> {
         let name = &host.name;
-        let mut remotes = self.remotes.iter();
-        let is_member = remotes.any(|remote| !remote.lost && remote.name == *name);
+        let is_member = self.peers.living().any(|remote| remote.name == *name);
         let mut arriving = growing.arriving.iter();
         let is_coming = arriving.any(|arriving| arriving.host.name == *name);
         let is_listed = || growing.listed.iter().any(|listed| listed.name == *name);
@@ -181,10 +180,10 @@ impl Supervisor<'_> {
             return Err((Why::Argument, sentence));
         }
         let is_it = |remote: &Remote| !remote.lost && remote.name == name;
-        let Some(index) = self.remotes.iter().position(is_it) else {
+        let Some(index) = self.peers.others().iter().position(is_it) else {
             return Err((Why::Host, format!("{name} is no host of the job")));
         };
-        let number = self.remotes[index].number;
+        let number = self.peers.others()[index].number;
         self.host_lost(index, "it was given back");
         Ok(number)
     }
@@ -267,19 +266,19 @@ impl Supervisor<'_> {
                     let id = growing.begin_way(name, admission, Some(host));
                     let remote = Remote::without_command(name, u32::MAX, link);
                     growing.channels.opened(id, Ok(remote));
-                    arriving.step = Step::Coming(id);
+                    arriving.step = ArrivalStep::Coming(id);
                     growing.arriving.push(arriving);
-                    self.take_along(growing, Duration::ZERO);
+                    self.advance_arrivals(growing, Duration::ZERO);
                 }
             }
             StartOutcome::Failed { host, refused } => {
                 if let Some(arriving) = growing.take_started(host) {
-                    self.output.report(&refused.1);
+                    self.streams.report(&refused.1);
                     self.fulfil(growing, arriving.wish, Err(refused));
                 }
             }
             StartOutcome::RequestFailed { hosts, sentence } => {
-                self.output.report(&sentence);
+                self.streams.report(&sentence);
                 for host in hosts {
                     if let Some((by, id)) = growing.withdraw(host) {
                         let refused = (Why::State, sentence.clone());
@@ -298,7 +297,7 @@ impl Growing<'_> {
     /// A host that the host starter has to do with.
     fn take_started(&mut self, number: u32) -> Option<Arriving> {
         let is_it = |arriving: &Arriving| {
-            matches!(arriving.step, Step::Starting) && arriving.number == Some(number)
+            matches!(arriving.step, ArrivalStep::Starting) && arriving.number == Some(number)
         };
         let at = self.arriving.iter().position(is_it)?;
         Some(self.arriving.remove(at))
@@ -315,11 +314,11 @@ impl Growing<'_> {
         let is_vain = |arriving: &mut Arriving| {
             let wish = arriving.wish.as_ref();
             let typing = wish.is_some_and(|wish| wish.asks_at.is_some() && !is_alive(wish.by));
-            typing && matches!(arriving.step, Step::Coming(_))
+            typing && matches!(arriving.step, ArrivalStep::Coming(_))
         };
         let vain: Vec<Arriving> = self.arriving.extract_if(.., is_vain).collect();
         for arriving in vain {
-            self.part(arriving.step);
+            self.dismiss(arriving.step);
             if let Some(wish) = arriving.wish {
                 self.wishes.requests.withdraw(wish.place);
             }
@@ -338,11 +337,11 @@ impl Growing<'_> {
                 let patience = self.across.connect;
                 let admission = Admission::requested(patience, asks_at.is_some());
                 let id = self.begin_way(&host.name, admission, None);
-                (Step::Coming(id), None, asks_at)
+                (ArrivalStep::Coming(id), None, asks_at)
             }
             Way::Starter => {
                 let number = self.channels.arrivals.new_number();
-                (Step::Starting, Some(number), None)
+                (ArrivalStep::Starting, Some(number), None)
             }
         };
         let started = number.map(|number| (number, host.clone()));
@@ -393,7 +392,7 @@ impl Wish {
         let quoted = |text: &String| text.replace('\'', r"'\''");
         let program = self.host.program.as_ref();
         program.map_or(String::new(), |program| {
-            format!("{}='{}'\n", crate::rsh::OWN_PROGRAM, quoted(program))
+            format!("{}='{}'\n", crate::hosts::rsh::OWN_PROGRAM, quoted(program))
         })
     }
 
@@ -414,7 +413,7 @@ impl Wish {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_starter::HostSettings;
+    use crate::hosts::host_starter::HostSettings;
 
     fn wish(change: impl FnOnce(&mut WantedHost)) -> Wish {
         let mut host = WantedHost {

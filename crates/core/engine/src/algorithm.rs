@@ -1,0 +1,290 @@
+//! Which algorithm a collective takes: a pure function of what all members know alike, so all choose the same.
+//!
+//! A caller that waits and whose members share memory takes rounds of contributions ([`round`](crate::Round)) for what is small. All else, and all
+//! that is started and completes later, goes by messages. `regatta doctor --algorithms` prints the choice as a table.
+
+use crate::operation::Kind;
+
+/// What the choice rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Bytes of the message, of one member's operands, or of the longest part.
+    pub bytes: usize,
+    /// Members of the group.
+    pub members: u32,
+    /// Hosts that they are on.
+    pub hosts: usize,
+    /// Members on the host that has most of them.
+    pub most_on_a_host: usize,
+    /// Maximum size of a member's contribution to a round, in bytes: in the group's collective buffer or, across hosts, in that of each
+    /// host. `None`: there is no collective buffer.
+    pub contribution: Option<usize>,
+    /// Whether the caller waits until it is complete.
+    pub waits: bool,
+    /// Whether operands may be combined in any order.
+    pub commutative: bool,
+    /// Whether memory is one block and parts are alike, so that it can be cut anywhere.
+    pub divisible: bool,
+}
+
+/// How a collective is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Contributions to rounds in the group's collective buffer, of so many bytes each (for each other member, if parts are exchanged).
+    Rounds(usize),
+    /// Rounds in the collective buffers of the hosts, between which the first members of the hosts exchange.
+    Crossing,
+    /// A message between two.
+    Message,
+    /// In round `k` each tells the member `2^k` on.
+    Dissemination,
+    /// To the first member of each host, between these, and back.
+    Leaders,
+    /// Along a tree: between hosts, then within each.
+    Tree,
+    /// Up a tree to rank 0 that keeps the order of the ranks, and from there to the others or to the root.
+    OrderedTree,
+    /// Both send all they have.
+    Exchange,
+    /// Of two each combines one half.
+    Halves,
+    /// Each member passes data to the next rank, round the group; a reduction passes partial results, then final ones.
+    Ring,
+    /// The members of each host share the operands; those with the same share exchange between hosts.
+    Shares,
+    /// Each hears from the one below and tells the one above.
+    Chain,
+    /// With one other member at a time, at increasing distances.
+    Pairwise,
+    /// All send at once, and each combines in the order of the ranks.
+    RankOrder,
+    /// Every message goes straight to its receiver.
+    Direct,
+}
+
+impl Algorithm {
+    /// A few words on it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Rounds(_) => "one round of contributions",
+            Algorithm::Crossing => "a round on each host, whose first members exchange",
+            Algorithm::Message => "one message",
+            Algorithm::Dissemination => "dissemination",
+            Algorithm::Leaders => "to the first member of each host, between these, and back",
+            Algorithm::Tree => "a tree",
+            Algorithm::OrderedTree => "a tree to rank 0, and from there",
+            Algorithm::Exchange => "an exchange",
+            Algorithm::Halves => "halves: of two each combines one",
+            Algorithm::Ring => "a ring",
+            Algorithm::Shares => "shares: each member of a host combines one",
+            Algorithm::Chain => "a chain",
+            Algorithm::Pairwise => "pairwise, at increasing distances",
+            Algorithm::RankOrder => "all at once, combined in rank order",
+            Algorithm::Direct => "straight to each receiver",
+        }
+    }
+}
+
+/// Maximum number of rounds of one exchange in a collective buffer; with more of them messages are faster.
+const MAX_ROUNDS: usize = 16;
+/// Bytes of operands from which members share the work of combining them, and pass parts round.
+const RING_FROM_BYTES: usize = 64 << 10;
+/// Bytes of operands from which two members on a host share the work.
+const HALVES_FROM_BYTES: usize = 16 << 10;
+
+/// The algorithm of a collective of this kind.
+pub fn choose(kind: Kind, facts: &Facts) -> Algorithm {
+    let at_once = facts
+        .waits
+        .then(|| for_waiting_caller(kind, facts))
+        .flatten();
+    at_once.unwrap_or_else(|| by_messages(kind, facts))
+}
+
+fn for_waiting_caller(kind: Kind, facts: &Facts) -> Option<Algorithm> {
+    if kind == Kind::Broadcast && facts.members == 2 {
+        return Some(Algorithm::Message);
+    }
+    let contribution = facts.contribution?;
+    if facts.hosts > 1 {
+        let crosses = match kind {
+            Kind::Barrier => true,
+            Kind::Allreduce => facts.commutative,
+            _ => false,
+        };
+        let crosses = crosses && facts.most_on_a_host > 1 && facts.bytes <= contribution;
+        return crosses.then_some(Algorithm::Crossing);
+    }
+    let each = match kind {
+        Kind::Gather | Kind::Scatter => None,
+        Kind::Alltoall if !facts.divisible => None,
+        Kind::Allgather | Kind::Alltoall => bytes_of_rounds(kind, facts, contribution),
+        _ => (facts.bytes <= contribution).then_some(facts.bytes),
+    };
+    each.map(Algorithm::Rounds)
+}
+
+/// The bytes that each member gives each other one in a round, in as few rounds as can be.
+fn bytes_of_rounds(kind: Kind, facts: &Facts, contribution: usize) -> Option<usize> {
+    // Two exchange a message each, straight from memory to memory, before they go through several rounds.
+    let (shares, rounds) = match (kind, facts.members) {
+        (_, 2) => (1, 1),
+        (Kind::Alltoall, members) => (members as usize, MAX_ROUNDS),
+        _ => (1, MAX_ROUNDS),
+    };
+    let mut each = (1..=rounds).map(|count| facts.bytes.div_ceil(count).max(1));
+    each.find(|each| each.saturating_mul(shares) <= contribution)
+}
+
+fn by_messages(kind: Kind, facts: &Facts) -> Algorithm {
+    match kind {
+        Kind::Barrier if facts.hosts > 1 => Algorithm::Leaders,
+        Kind::Barrier => Algorithm::Dissemination,
+        Kind::Broadcast => Algorithm::Tree,
+        Kind::Reduce if facts.commutative => Algorithm::Tree,
+        Kind::Reduce => Algorithm::OrderedTree,
+        Kind::Allreduce => allreduce_by_messages(facts),
+        Kind::Scan | Kind::Exscan => Algorithm::Chain,
+        Kind::ReduceScatter if facts.commutative => Algorithm::Pairwise,
+        Kind::ReduceScatter => Algorithm::RankOrder,
+        Kind::Allgather if facts.members == 2 => Algorithm::Exchange,
+        Kind::Allgather => Algorithm::Ring,
+        Kind::Gather | Kind::Scatter | Kind::Alltoall => Algorithm::Direct,
+    }
+}
+
+fn allreduce_by_messages(facts: &Facts) -> Algorithm {
+    let (is_pair, is_across) = (facts.members == 2, facts.hosts > 1);
+    match facts.bytes {
+        _ if !facts.commutative || facts.members < 2 => Algorithm::OrderedTree,
+        HALVES_FROM_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
+        ..RING_FROM_BYTES if is_pair => Algorithm::Exchange,
+        RING_FROM_BYTES.. if is_across => Algorithm::Shares,
+        RING_FROM_BYTES.. => Algorithm::Ring,
+        _ if is_across => Algorithm::Leaders,
+        _ => Algorithm::OrderedTree,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Facts of every kind: sizes around every bound, groups on one host or several, with a collective buffer or without.
+    fn all_facts() -> impl Iterator<Item = Facts> {
+        let sizes = [
+            0,
+            1,
+            63,
+            64,
+            65,
+            255,
+            1024,
+            4096,
+            4097,
+            16383,
+            16384,
+            16385,
+            65535,
+            65536,
+            1 << 20,
+        ];
+        let groups = [1u32, 2, 3, 8, 64, 65, 1024].into_iter();
+        let groups = groups.flat_map(|members| [1, 2, 3].map(|hosts| (members, hosts)));
+        let groups = groups.filter(|&(members, hosts)| hosts <= members as usize);
+        groups.flat_map(move |(members, hosts)| {
+            sizes.into_iter().flat_map(move |bytes| {
+                [None, Some(64), Some(4096), Some(16384)]
+                    .into_iter()
+                    .flat_map(move |contribution| {
+                        (0..8).map(move |bits| Facts {
+                            bytes,
+                            members,
+                            hosts,
+                            most_on_a_host: (members as usize).div_ceil(hosts),
+                            contribution,
+                            waits: bits & 1 != 0,
+                            commutative: bits & 2 != 0,
+                            divisible: bits & 4 != 0,
+                        })
+                    })
+            })
+        })
+    }
+
+    #[test]
+    fn what_is_chosen_can_be_done() {
+        for (facts, kind) in all_facts().flat_map(|facts| Kind::ALL.map(|kind| (facts, kind))) {
+            let chosen = choose(kind, &facts);
+            let pair = facts.members == 2;
+            let can_be_done = match chosen {
+                Algorithm::Rounds(each) => {
+                    let shares = match kind {
+                        Kind::Alltoall if !pair => facts.members as usize,
+                        _ => 1,
+                    };
+                    let moves_all = match kind {
+                        Kind::Allgather | Kind::Alltoall => each * MAX_ROUNDS >= facts.bytes,
+                        _ => each == facts.bytes,
+                    };
+                    let fits = facts.contribution.is_some_and(|most| each * shares <= most);
+                    facts.waits && facts.hosts == 1 && fits && moves_all
+                }
+                Algorithm::Crossing => {
+                    let is_large = facts.contribution.is_none_or(|most| facts.bytes > most);
+                    facts.waits
+                        && facts.hosts > 1
+                        && facts.commutative | (kind == Kind::Barrier)
+                        && !is_large
+                }
+                Algorithm::Message => facts.waits && pair,
+                Algorithm::Exchange => pair,
+                Algorithm::Halves => pair && facts.commutative && facts.divisible,
+                Algorithm::Leaders => {
+                    facts.hosts > 1 && facts.commutative | (kind == Kind::Barrier)
+                }
+                Algorithm::Shares => facts.hosts > 1 && facts.commutative,
+                Algorithm::Ring => facts.commutative || kind == Kind::Allgather,
+                Algorithm::Tree => facts.commutative || kind == Kind::Broadcast,
+                Algorithm::Pairwise => facts.commutative,
+                Algorithm::RankOrder => !facts.commutative,
+                _ => true,
+            };
+            assert!(can_be_done, "{kind:?} by {chosen:?}: {facts:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_started_goes_by_messages() {
+        for facts in all_facts().filter(|facts| !facts.waits) {
+            for chosen in Kind::ALL.map(|kind| choose(kind, &facts)) {
+                let needs_a_caller = matches!(
+                    chosen,
+                    Algorithm::Rounds(_) | Algorithm::Crossing | Algorithm::Message
+                );
+                assert!(!needs_a_caller, "{chosen:?}: {facts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn members_that_wait_and_share_memory_send_no_small_message() {
+        let facts = Facts {
+            bytes: 8,
+            members: 4,
+            hosts: 1,
+            most_on_a_host: 4,
+            contribution: Some(4096),
+            waits: true,
+            commutative: true,
+            divisible: true,
+        };
+        for kind in Kind::ALL {
+            let expected = match kind {
+                Kind::Gather | Kind::Scatter => Algorithm::Direct,
+                _ => Algorithm::Rounds(8),
+            };
+            assert_eq!(choose(kind, &facts), expected, "{kind:?}");
+        }
+    }
+}

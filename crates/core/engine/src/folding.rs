@@ -1,0 +1,220 @@
+//! How the contributions to a round are combined: always in rank order, so that all members have one result to the last bit.
+//!
+//! `work` is memory of the caller's in which a contribution lies until it is combined: at least an element long. What is longer than it
+//! is combined piece by piece.
+
+use regatta_memory::prefetch::prefetch_to_read;
+use regatta_memory::views::Views;
+
+use crate::engine::Engine;
+use crate::operation::Reduction;
+use crate::round::Round;
+use crate::transport::{Part, Transport};
+
+/// Maximum size that is prefetched before a function of the program goes through it, in bytes.
+const MAX_PREFETCH_BYTES: usize = 1024;
+/// Maximum size of a pair's operands, in bytes, that are copied before they are combined.
+const MAX_COPIED_BYTES: usize = 256;
+
+/// `output = output op theirs` in rank order, where `theirs` are of a higher rank.
+#[inline(always)]
+fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize) {
+    if what.operator.commutative() {
+        what.operator.apply(what.element, theirs, output, count);
+    } else {
+        what.operator.apply(what.element, output, theirs, count);
+        theirs.copy_to(output);
+    }
+}
+
+/// Calls `fold` with each piece of the elements: its first byte, how many there are, and memory for so many.
+#[inline(always)]
+fn by_pieces(what: &Reduction, work: &Views, mut fold: impl FnMut(usize, usize, &Views)) {
+    let width = what.element.size().max(1);
+    let each = (work.len() / width).max(1);
+    let mut done = 0;
+    while done < what.count {
+        let count = each.min(what.count - done);
+        fold(done * width, count, &work.part(0, count * width));
+        done += count;
+    }
+}
+
+/// Combines two contributions with a built-in operator. Returns false, having done nothing, if the operator is not built in or its memory is not one block.
+/// Both tasks take the operands in rank order: else the maximum of +0.0 and -0.0 could differ between them.
+#[inline(always)]
+fn combine_in_rank_order(
+    rank: u32,
+    theirs: &Views,
+    (input, output): (&Views, &Views),
+    what: &Reduction,
+) -> bool {
+    let operands = match rank {
+        0 => (theirs, input),
+        _ => (input, theirs),
+    };
+    what.operator
+        .combine(what.element, operands, output, what.count)
+}
+
+impl<T: Transport> Engine<T> {
+    /// Folds the contributions of ranks `0 .. upto` into `output`.
+    #[inline(always)]
+    pub(crate) fn fold(
+        &self,
+        round: &Round,
+        upto: u32,
+        output: &Views,
+        what: &Reduction,
+        work: &Views,
+    ) {
+        let total = what.bytes();
+        self.collect(round, 0, Part { offset: 0, total }, output);
+        self.fold_others(round, upto, output, what, work);
+    }
+
+    /// Folds the contributions of ranks `1 .. upto` into `output`, where the contribution of rank 0 is in `output` already.
+    #[inline(always)]
+    pub(crate) fn fold_others(
+        &self,
+        round: &Round,
+        upto: u32,
+        output: &Views,
+        what: &Reduction,
+        work: &Views,
+    ) {
+        let total = what.bytes();
+        if total > work.len() {
+            return self.fold_by_pieces(round, upto, output, what, work);
+        }
+        let theirs = work.part(0, total);
+        for rank in 1..upto {
+            self.collect(round, rank, Part { offset: 0, total }, &theirs);
+            combine_into(output, &theirs, what, what.count);
+        }
+    }
+
+    #[inline(never)]
+    fn fold_by_pieces(
+        &self,
+        round: &Round,
+        upto: u32,
+        output: &Views,
+        what: &Reduction,
+        work: &Views,
+    ) {
+        let total = what.bytes();
+        by_pieces(what, work, |offset, count, theirs| {
+            let output = output.part(offset, theirs.len());
+            for rank in 1..upto {
+                self.collect(round, rank, Part { offset, total }, theirs);
+                combine_into(&output, theirs, what, count);
+            }
+        });
+    }
+
+    /// Folds the elements from byte `first` on of the contributions of `size` members into `output`; `part` says how many, `total` the length of all.
+    pub(crate) fn fold_part(
+        &self,
+        round: &Round,
+        size: u32,
+        (first, total): (usize, usize),
+        output: &Views,
+        part: &Reduction,
+        work: &Views,
+    ) {
+        by_pieces(part, work, |from, count, theirs| {
+            let output = output.part(from, theirs.len());
+            let offset = first + from;
+            self.collect(round, 0, Part { offset, total }, &output);
+            for other in 1..size {
+                self.collect(round, other, Part { offset, total }, theirs);
+                combine_into(&output, theirs, part, count);
+            }
+        });
+    }
+
+    /// Combines all contributions of `size` members, of which this one, `rank`, has given `given`.
+    #[inline(always)]
+    pub fn fold_for_all(
+        &self,
+        round: &Round,
+        (rank, size): (u32, u32),
+        (given, output): (&Views, &Views),
+        what: &Reduction,
+        work: &Views,
+    ) {
+        match size {
+            2 if what.bytes() > MAX_COPIED_BYTES => {
+                self.fold_pair(round, rank, (given, output), what, work);
+            }
+            2 => self.fold_few_of_pair(round, rank, (given, output), what, work),
+            _ => self.fold(round, size, output, what, work),
+        }
+    }
+
+    /// Combines this task's few elements with those of the other one of a pair.
+    #[inline(always)]
+    fn fold_few_of_pair(
+        &self,
+        round: &Round,
+        rank: u32,
+        (input, output): (&Views, &Views),
+        what: &Reduction,
+        work: &Views,
+    ) {
+        let total = what.bytes();
+        let theirs = work.part(0, total);
+        self.collect(round, 1 - rank, Part { offset: 0, total }, &theirs);
+        if !combine_in_rank_order(rank, &theirs, (input, output), what) {
+            self.fold(round, 2, output, what, work);
+        }
+    }
+
+    /// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
+    #[inline(never)]
+    fn fold_pair(
+        &self,
+        round: &Round,
+        rank: u32,
+        (input, output): (&Views, &Views),
+        what: &Reduction,
+        work: &Views,
+    ) {
+        let total = what.bytes();
+        let (operator, element) = (&what.operator, what.element);
+        let in_place = input.contiguous() == output.contiguous();
+        // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
+        if let Some(theirs) = self.contribution(round, 1 - rank, total) {
+            if combine_in_rank_order(rank, &theirs, (input, output), what) {
+                return;
+            }
+            if rank == 1 {
+                if let Some(start) = theirs.contiguous().filter(|_| total <= MAX_PREFETCH_BYTES) {
+                    prefetch_to_read(start, total);
+                }
+                if !in_place {
+                    input.copy_to(output);
+                }
+                return operator.apply(element, &theirs, output, what.count);
+            }
+            if !in_place {
+                theirs.copy_to(output);
+                return operator.apply(element, input, output, what.count);
+            }
+        }
+        by_pieces(what, work, |offset, count, theirs| {
+            let result = output.part(offset, theirs.len());
+            self.collect(round, 1 - rank, Part { offset, total }, theirs);
+            if !in_place {
+                input.part(offset, theirs.len()).copy_to(&result);
+            }
+            if rank == 0 {
+                operator.apply(element, &result, theirs, count);
+                theirs.copy_to(&result);
+            } else {
+                operator.apply(element, theirs, &result, count);
+            }
+        });
+    }
+}

@@ -1,0 +1,73 @@
+//! Contexts with rules of their own: those that are closed, since their group is revoked, and those that tolerate departures.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::Error;
+use crate::numbers;
+
+/// The contexts of messages that have rules of their own. A group's second context has those of its first.
+#[derive(Default)]
+pub(crate) struct Contexts {
+    closed: FxHashSet<u32>,
+    /// Whether other threads of this task may send to the task itself, by context.
+    tolerant: FxHashMap<u32, bool>,
+}
+
+impl Contexts {
+    /// Returns whether nothing is done in this context any more. Mostly none is closed.
+    #[inline(always)]
+    pub(crate) fn is_closed(&self, context: u32) -> bool {
+        !self.closed.is_empty() && self.closed.contains(&(context & !1))
+    }
+
+    /// Returns whether no context is closed.
+    #[inline(always)]
+    pub(super) fn are_open(&self) -> bool {
+        self.closed.is_empty()
+    }
+
+    /// Fails if what has to wait cannot be begun in this context: it is closed, for all but words of agreements.
+    pub(super) fn check(&self, context: u32, tag: i32) -> Result<(), Error> {
+        match self.is_closed(context) && !numbers::is_kept(context, tag) {
+            true => Err(Error::Revoked),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn close(&mut self, context: u32) {
+        self.closed.insert(context);
+    }
+
+    /// Opens contexts that will be used again.
+    pub(super) fn reopen(&mut self, is: impl Fn(u32) -> bool) {
+        self.closed.retain(|&context| !is(context));
+    }
+
+    /// Lets requests in this context stay pending when their peer leaves. With `threads`, other threads of this task may send to the task itself.
+    pub(super) fn tolerate_departures(&mut self, context: u32, threads: bool) {
+        self.tolerant.insert(context, threads);
+    }
+
+    /// Forgets the context of a group that is freed.
+    pub(super) fn forget(&mut self, context: u32) {
+        self.tolerant.remove(&context);
+    }
+
+    /// Returns whether requests in this context stay pending when their peer leaves; those of collectives never do.
+    pub(crate) fn is_tolerant(&self, context: u32) -> bool {
+        self.tolerant.contains_key(&context)
+    }
+
+    /// Returns whether other threads of this task may send messages in this context.
+    pub(crate) fn has_threads(&self, context: u32) -> bool {
+        self.tolerant.get(&context).is_none_or(|&threads| threads)
+    }
+}
+
+/// A send that its receiver will not take.
+#[derive(Debug)]
+pub(super) struct Stranded {
+    pub(super) request: u32,
+    pub(super) context: u32,
+    pub(super) error: Error,
+}

@@ -1,0 +1,419 @@
+//! Collectives by messages: the steps of one member in each. Each function says its algorithm and its rounds.
+//!
+//! All members take theirs in the same order. Sizes are checked by the callers that know them.
+
+use regatta_memory::views::Views;
+
+use crate::algorithm::Algorithm;
+use crate::error::Result;
+use crate::group::GroupId;
+use crate::groups::Groups;
+use crate::operation::{Kind, Operation, Parts, Reduction};
+use crate::reduction::{
+    combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
+    shared_allreduce,
+};
+use crate::schedule::{Step, Steps};
+use crate::transport::Transport;
+use crate::tree::{Hosts, Tree};
+
+/// Bytes of a large broadcast that members pass on while they receive the next.
+const BROADCAST_SEGMENT_BYTES: usize = 128 << 10;
+
+/// A member's rank, and how many there are.
+type Place = (u32, u32);
+
+impl<T: Transport> Groups<T> {
+    /// Returns the steps of this member in a collective.
+    pub(crate) fn steps(
+        &mut self,
+        id: GroupId,
+        operation: &Operation,
+        algorithm: Algorithm,
+    ) -> Result<Steps> {
+        let group = self.group(id)?;
+        let place = (group.rank, group.size());
+        let (root, given, out) = (operation.root, operation.given(), operation.out());
+        let what = operation.reduction;
+        match (operation.kind, what) {
+            (Kind::Broadcast, _) => self.broadcast(id, root, out),
+            (Kind::Reduce, Some(what)) => self.reduce(id, algorithm, root, (given, out), what),
+            (Kind::Allreduce, Some(what)) => self.allreduce(id, algorithm, given, out, what),
+            (Kind::Scan, Some(what)) => Ok(scan(place, given, out, what)),
+            (Kind::Exscan, Some(what)) => Ok(exscan(place, given, out, what)),
+            (Kind::ReduceScatter, Some(what)) => {
+                Ok(reduce_scatter(place, given, out, &operation.gives, what))
+            }
+            (Kind::Gather, _) => Ok(gather(place, operation)),
+            (Kind::Scatter, _) => Ok(scatter(place, operation)),
+            (Kind::Allgather, _) => Ok(allgather(place, operation)),
+            (Kind::Alltoall, _) => Ok(alltoall(place, operation)),
+            _ => self.barrier(id),
+        }
+    }
+
+    /// Returns the steps of a dissemination: in round `k` a member tells the one `2^k` on and hears from the one `2^k` back. Across hosts their leaders do.
+    fn barrier(&mut self, id: GroupId) -> Result<Steps> {
+        let group = self.group(id)?;
+        let (rank, size) = (group.rank, group.size());
+        if let Some(hosts) = self.hosts(id, 0)? {
+            return Ok(barrier_across(&hosts, rank));
+        }
+        let mut steps = Steps::default();
+        let mut distance = 1;
+        while distance < size {
+            steps.push(Step::Receive(
+                (rank + size - distance) % size,
+                Views::none(),
+            ));
+            steps.push(Step::Send((rank + distance) % size, Views::none()));
+            steps.push(Step::Wait);
+            distance *= 2;
+        }
+        Ok(steps)
+    }
+
+    /// A tree from the root; large messages go through it in segments, so that a member passes one on while it receives the
+    /// next.
+    fn broadcast(&mut self, id: GroupId, root: u32, buffer: Views) -> Result<Steps> {
+        let size = self.group(id)?.size();
+        let Tree { parent, children } = self.tree_for(id, root, buffer.len())?;
+        let is_across = self.hosts(id, 0)?.is_some();
+        let mut steps = Steps::default();
+        // All members cut alike, so by length alone; only those that relay have to wait between
+        // segments. Strided memory has no parts: its bytes go through memory that has.
+        let total = buffer.len();
+        let cut = if size > 2 {
+            BROADCAST_SEGMENT_BYTES
+        } else {
+            usize::MAX
+        };
+        let staged = total > cut && buffer.contiguous().is_none();
+        let whole = match staged {
+            true => steps.scratch(total),
+            false => buffer.clone(),
+        };
+        if staged && parent.is_none() {
+            steps.push(Step::Copy(buffer.clone(), whole.clone()));
+        }
+        let mut from = 0;
+        loop {
+            let len = (total - from).min(cut);
+            let piece = match total > cut {
+                true => whole.part(from, len),
+                false => whole.clone(),
+            };
+            if let Some(parent) = parent {
+                steps.push(Step::Receive(parent, piece.clone()));
+                if !children.is_empty() {
+                    steps.push(Step::Wait);
+                }
+            }
+            // Deepest subtree first.
+            let to = children.iter().rev().copied();
+            match is_across && children.len() > 1 {
+                true => steps.push(Step::SendToAll(to.collect(), piece.clone())),
+                false => steps.extend(to.map(|child| Step::Send(child, piece.clone()))),
+            }
+            from += len;
+            if from >= total {
+                break;
+            }
+        }
+        if staged && parent.is_some() {
+            steps.push(Step::Wait);
+            steps.push(Step::Copy(whole, buffer));
+        }
+        Ok(steps)
+    }
+
+    /// Up a tree. An operator that is not commutative gets its operands in rank order: by the tree of one host, to rank
+    /// 0, which passes the result on where the root is another.
+    fn reduce(
+        &mut self,
+        id: GroupId,
+        algorithm: Algorithm,
+        root: u32,
+        (input, output): (Views, Views),
+        what: Reduction,
+    ) -> Result<Steps> {
+        let group = self.group(id)?;
+        let (rank, size) = (group.rank, group.size());
+        let (top, tree) = match algorithm {
+            Algorithm::OrderedTree => (0, Tree::flat(rank, size, 0)),
+            _ => (root, self.tree(id, root)?),
+        };
+        let mut steps = Steps::default();
+        let mine = match rank == root && top == root {
+            true => output.clone(),
+            false => steps.scratch(what.bytes()),
+        };
+        steps.push(Step::Copy(input, mine.clone()));
+        combine_up(&mut steps, &tree, &mine, what);
+        if top != root {
+            if rank == top {
+                steps.push(Step::Send(root, mine));
+            } else if rank == root {
+                steps.push(Step::Receive(top, output));
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Two tasks: exchange and combine, or half of the work for each; larger and commutative: a ring of partial sums, then a
+    /// ring of results (each task moves twice the data whatever their number), or across hosts a part of the work for
+    /// each member. Otherwise: reduce to rank 0, then broadcast.
+    fn allreduce(
+        &mut self,
+        id: GroupId,
+        algorithm: Algorithm,
+        input: Views,
+        output: Views,
+        what: Reduction,
+    ) -> Result<Steps> {
+        let group = self.group(id)?;
+        let (rank, size) = (group.rank, group.size());
+        let hosts = self.hosts(id, 0)?;
+        let mut steps = Steps::default();
+        match (algorithm, hosts) {
+            (Algorithm::Halves, _) => pair_allreduce(&mut steps, rank, &input, &output, what),
+            (Algorithm::Exchange, hosts) => {
+                let other = (1 - rank.min(1), hosts.is_some());
+                exchange_allreduce(&mut steps, other, input, output, what);
+            }
+            (Algorithm::Shares, Some(hosts)) => {
+                // Memory that is not one block has no parts.
+                let from = match input.contiguous() {
+                    Some(_) => input,
+                    None => {
+                        steps.push(Step::Copy(input, output.clone()));
+                        output.clone()
+                    }
+                };
+                shared_allreduce(&mut steps, &hosts, rank, &from, &output, what);
+            }
+            (Algorithm::Ring, _) => {
+                ring_allreduce(&mut steps, (rank, size), input, output, what);
+            }
+            (Algorithm::Leaders, Some(hosts)) => {
+                leaders_allreduce(&mut steps, &hosts, rank, input, &output, what);
+            }
+            _ => {
+                let tree = Tree::flat(rank, size, 0);
+                steps.push(Step::Copy(input, output.clone()));
+                combine_up(&mut steps, &tree, &output, what);
+                send_down(&mut steps, &tree, &output);
+            }
+        }
+        Ok(steps)
+    }
+}
+/// Returns the steps of a barrier across hosts: all tell their leader, the leaders each other, and each leader its host.
+fn barrier_across(hosts: &Hosts, rank: u32) -> Steps {
+    let Tree { parent, children } = hosts.star(rank);
+    let mut steps = Steps::default();
+    for &child in &children {
+        steps.push(Step::Receive(child, Views::none()));
+    }
+    steps.push(Step::Wait);
+    match parent {
+        Some(parent) => {
+            steps.push(Step::Send(parent, Views::none()));
+            steps.push(Step::Receive(parent, Views::none()));
+            steps.push(Step::Wait);
+        }
+        None => leaders_barrier(&mut steps, hosts),
+    }
+    let told = children.iter().rev();
+    steps.extend(told.map(|&child| Step::Send(child, Views::none())));
+    steps
+}
+
+/// Adds the leaders' part of it: in each round they tell the one at twice the distance, and hear from the one before.
+pub(crate) fn leaders_barrier(steps: &mut Steps, hosts: &Hosts) {
+    let (size, place) = (hosts.count(), hosts.number());
+    let mut distance = 1;
+    while distance < size {
+        let after = hosts.leader((place + distance) % size);
+        let before = hosts.leader((place + size - distance) % size);
+        steps.push(Step::Send(after, Views::none()));
+        steps.push(Step::Receive(before, Views::none()));
+        steps.push(Step::Wait);
+        distance *= 2;
+    }
+}
+
+/// A chain: each adds its own to what comes from below and passes it up.
+fn scan((rank, size): Place, input: Views, output: Views, what: Reduction) -> Steps {
+    let mut steps = Steps::default();
+    steps.push(Step::Copy(input, output.clone()));
+    if rank > 0 {
+        let below = steps.scratch(what.bytes());
+        steps.push(Step::Receive(rank - 1, below.clone()));
+        steps.push(Step::Wait);
+        steps.push(what.combine(below, output.clone()));
+    }
+    if rank + 1 < size {
+        steps.push(Step::Send(rank + 1, output));
+    }
+    steps
+}
+
+/// As a scan, of the ranks below this one: what comes from below is the result. The output of rank 0 is left alone.
+fn exscan((rank, size): Place, input: Views, output: Views, what: Reduction) -> Steps {
+    let mut steps = Steps::default();
+    let passes_on = rank + 1 < size;
+    if rank == 0 {
+        if passes_on {
+            steps.push(Step::Send(1, input));
+        }
+        return steps;
+    }
+    // Input and output may be one.
+    let mut upto = Views::none();
+    if passes_on {
+        upto = steps.scratch(what.bytes());
+        steps.push(Step::Copy(input, upto.clone()));
+    }
+    steps.push(Step::Receive(rank - 1, output.clone()));
+    if passes_on {
+        steps.push(Step::Wait);
+        steps.push(what.combine(output, upto.clone()));
+        steps.push(Step::Send(rank + 1, upto));
+    }
+    steps
+}
+
+/// Each combines its own part, which all others send it: at increasing distances, two at a time. An operator that is not
+/// commutative gets its operands in rank order. `parts` are those of the input; the output is this member's, and may be the
+/// front of the input.
+fn reduce_scatter(
+    (rank, size): Place,
+    input: Views,
+    output: Views,
+    parts: &Parts,
+    what: Reduction,
+) -> Steps {
+    let mut steps = Steps::default();
+    let (own, _) = parts.of(rank);
+    let what = what.of_bytes(own);
+    let mine = steps.scratch(own);
+    let theirs = steps.scratch(own);
+    let gives = |to: u32| match parts.of(to).0 {
+        0 => None,
+        _ => Some(Step::Send(to, parts.cut(&input, to))),
+    };
+    if what.operator.commutative() {
+        steps.push(Step::Copy(parts.cut(&input, rank), mine.clone()));
+        for distance in 1..size {
+            let from = (rank + size - distance) % size;
+            if own > 0 {
+                steps.push(Step::Receive(from, theirs.clone()));
+            }
+            steps.extend(gives((rank + distance) % size));
+            steps.push(Step::Wait);
+            if own > 0 {
+                steps.push(what.combine(theirs.clone(), mine.clone()));
+            }
+        }
+    } else {
+        // Nobody waits before it has sent, so each can take the parts in the order of the ranks.
+        steps.extend((0..size).filter(|&to| to != rank).filter_map(gives));
+        for from in (0..size).filter(|_| own > 0) {
+            let into = if from == 0 { &mine } else { &theirs };
+            if from == rank {
+                steps.push(Step::Copy(parts.cut(&input, rank), into.clone()));
+            } else {
+                let come = steps.start(Step::Receive(from, into.clone()));
+                steps.push(Step::Until(come));
+            }
+            if from > 0 {
+                steps.push(what.combine(mine.clone(), theirs.clone()));
+                steps.push(Step::Copy(theirs.clone(), mine.clone()));
+            }
+        }
+        steps.push(Step::Wait);
+    }
+    steps.push(Step::Copy(mine, output));
+    steps
+}
+
+/// Everybody sends to the root.
+fn gather((rank, size): Place, operation: &Operation) -> Steps {
+    let Operation { root, gets, .. } = operation;
+    let mut steps = Steps::default();
+    if rank != *root {
+        let input = operation.input.clone();
+        steps.push(Step::Send(*root, input.unwrap_or_else(Views::none)));
+        return steps;
+    }
+    let output = operation.out();
+    for other in (0..size).filter(|&other| other != rank) {
+        steps.push(Step::Receive(other, gets.cut(&output, other)));
+    }
+    if let Some(input) = &operation.input {
+        steps.push(Step::Copy(input.clone(), gets.cut(&output, rank)));
+    }
+    steps
+}
+
+/// The root sends to everybody.
+fn scatter((rank, size): Place, operation: &Operation) -> Steps {
+    let Operation { root, gives, .. } = operation;
+    let mut steps = Steps::default();
+    if rank != *root {
+        steps.push(Step::Receive(*root, operation.out()));
+        return steps;
+    }
+    let input = operation.given();
+    for other in (0..size).filter(|&other| other != rank) {
+        steps.push(Step::Send(other, gives.cut(&input, other)));
+    }
+    if let Some(output) = &operation.output {
+        steps.push(Step::Copy(gives.cut(&input, rank), output.clone()));
+    }
+    steps
+}
+
+/// A ring: in each of `size - 1` rounds pass on the part that came last. Two exchange theirs.
+fn allgather((rank, size): Place, operation: &Operation) -> Steps {
+    let (output, gets) = (operation.out(), &operation.gets);
+    let own = gets.cut(&output, rank);
+    let copy = operation.input.clone().map(|input| Step::Copy(input, own));
+    let mut steps = Steps::default();
+    if size == 2 {
+        let sent = operation.input.clone();
+        let sent = sent.unwrap_or_else(|| gets.cut(&output, rank));
+        steps.push(Step::Receive(1 - rank, gets.cut(&output, 1 - rank)));
+        steps.push(Step::Send(1 - rank, sent));
+        steps.extend(copy);
+        return steps;
+    }
+    steps.extend(copy);
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    for round in 0..size - 1 {
+        let given = (rank + size - round) % size;
+        let got = (rank + size - round - 1) % size;
+        steps.push(Step::Receive(left, gets.cut(&output, got)));
+        steps.push(Step::Send(right, gets.cut(&output, given)));
+        steps.push(Step::Wait);
+    }
+    steps
+}
+
+/// Everybody sends to everybody, each starting with its neighbour so that no one is swamped.
+fn alltoall((rank, size): Place, operation: &Operation) -> Steps {
+    let (input, output) = (operation.given(), operation.out());
+    let Operation { gives, gets, .. } = operation;
+    let mut steps = Steps::default();
+    for distance in 1..size {
+        let other = (rank + size - distance) % size;
+        steps.push(Step::Receive(other, gets.cut(&output, other)));
+    }
+    for distance in 1..size {
+        let other = (rank + distance) % size;
+        steps.push(Step::Send(other, gives.cut(&input, other)));
+    }
+    steps.push(Step::Copy(gives.cut(&input, rank), gets.cut(&output, rank)));
+    steps
+}

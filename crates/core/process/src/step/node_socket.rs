@@ -1,0 +1,102 @@
+//! The node socket: the abstract socket at which the tasks of one node meet, and what passes through it.
+
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use regatta_connection::local_socket::{HANDED, readable, send};
+use regatta_foreign::Step;
+use regatta_wire::guardian::Answer;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, Shutdown, SocketAddrUnix,
+    SocketFlags, SocketType,
+};
+
+/// Maximum size of an answer, in bytes: sentences are short.
+const MAX_ANSWER_BYTES: usize = 4096;
+/// Time a task that leaves waits for its guardian's nod.
+const NOD_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The node socket, as a task finds it.
+pub(super) enum NodeSocket {
+    /// There is a guardian, and this leads to it.
+    Connected(OwnedFd),
+    /// There was none: this is it, and it needs a guardian.
+    Bound(OwnedFd),
+    /// Somebody else is making it.
+    Busy,
+}
+
+/// The name of the node socket of this step, of this user, on this node.
+pub(super) fn name(step: &Step) -> Vec<u8> {
+    let user = rustix::process::geteuid().as_raw();
+    format!("regatta/{user}/{}/{}", step.id, step.node).into_bytes()
+}
+
+/// Connects to the node socket, or makes it.
+pub(super) fn open(name: &[u8]) -> io::Result<NodeSocket> {
+    let address = SocketAddrUnix::new_abstract_name(name)?;
+    let caller = socket()?;
+    match rustix::net::connect(&caller, &address) {
+        Ok(()) => return Ok(NodeSocket::Connected(caller)),
+        Err(Errno::INTR | Errno::AGAIN) => return Ok(NodeSocket::Busy),
+        Err(Errno::CONNREFUSED) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let listener = socket()?;
+    match rustix::net::bind(&listener, &address) {
+        Ok(()) => {}
+        Err(Errno::ADDRINUSE) => return Ok(NodeSocket::Busy),
+        Err(errno) => return Err(errno.into()),
+    }
+    rustix::net::listen(&listener, libc::SOMAXCONN)?;
+    Ok(NodeSocket::Bound(listener))
+}
+
+/// Messages keep their bounds, and a connection has two ends whose owners the kernel names.
+fn socket() -> rustix::io::Result<OwnedFd> {
+    rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+}
+
+/// Says one thing and waits for the answer, with the descriptors that came with it. None: there is nobody.
+pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer, Vec<OwnedFd>)> {
+    send(line, said, &[]).ok()?;
+    if !readable(line.as_fd(), until) {
+        return None;
+    }
+    let mut bytes = [0_u8; MAX_ANSWER_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(
+            line,
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+    })
+    .ok()?;
+    let descriptors = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    Some((Answer::decode(&bytes[..received.bytes])?, descriptors))
+}
+
+/// Says that this end is done, and waits a moment for the other to have taken note.
+pub(super) fn part(line: &OwnedFd) {
+    if rustix::net::shutdown(line, Shutdown::Write).is_ok() {
+        readable(line.as_fd(), Instant::now() + NOD_TIMEOUT);
+    }
+}

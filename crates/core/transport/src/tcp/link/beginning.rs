@@ -1,0 +1,95 @@
+//! How a link takes a connection, and how that begins.
+
+use std::io;
+
+use regatta_connection::channel::Channel;
+use regatta_connection::dial;
+use regatta_wire::link::{HEAD, Head, Parcel};
+
+use super::first_head::send_first;
+use super::{Link, PEER_CLOSED, Trouble};
+
+const NONSENSE: &str = "a connection begins with nonsense";
+
+impl Link {
+    /// Takes a connection whose ends know each other in the place of the one before, and says how far this side got there.
+    pub(in crate::tcp) fn adopt(
+        &mut self,
+        mut channel: Channel,
+        called: bool,
+    ) -> Result<(), Trouble> {
+        // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
+        self.read_out();
+        self.forget_connection();
+        self.bypass = None;
+        let said = send_first(&mut channel, &self.first_head());
+        self.state.adopted(channel, called);
+        Ok(said?)
+    }
+
+    /// Receives the first parcel of a connection as far as it has come, no byte further; behind it parcels flow. An error: the
+    /// connection has ended before.
+    pub(in crate::tcp) fn begin(&mut self) -> io::Result<()> {
+        let Some(first) = self.state.read_first_head()? else {
+            return Ok(());
+        };
+        let first = first.decoded();
+        if let Err(trouble) = self.begin_with(first) {
+            self.trouble(trouble);
+        }
+        Ok(())
+    }
+
+    fn begin_with(&mut self, first: Option<Head>) -> Result<(), Trouble> {
+        if self.state.is_shut_out() {
+            return Err(Trouble::Lost);
+        }
+        let first = first.ok_or(NONSENSE)?;
+        if self.stall.refuses() {
+            return Err(Trouble::Lost);
+        }
+        match first.parcel {
+            Parcel::Resume => {}
+            Parcel::Disowned => return Err(Trouble::Disowned),
+            Parcel::Shortage => {
+                self.stall.hear_refusal();
+                return Err(Trouble::Lost);
+            }
+            Parcel::Closed => return Err(PEER_CLOSED.into()),
+            _ => return Err(NONSENSE.into()),
+        }
+        if let Some(channel) = self.state.begun() {
+            let _ = dial::ask_now_and_then(channel, false);
+        }
+        self.resume(&first)?;
+        self.try_pump(1).map(drop)
+    }
+
+    /// A new connection is there, which the peer has begun with this head.
+    pub(in crate::tcp) fn resume(&mut self, head: &Head) -> Result<(), Trouble> {
+        let taken = head.word.checked_sub(head.context.into());
+        let taken = taken.ok_or("a connection begins before what was taken")?;
+        if !self.outbox.rewind(head.word, taken)? {
+            return Err(Trouble::Lost);
+        }
+        self.streams.resume();
+        self.outbox.keep_late(self.inbox.taken);
+        self.receipts.tell(self.inbox.taken);
+        self.state.resumed();
+        self.reception.expect_more();
+        Ok(())
+    }
+
+    /// The first parcel of a connection: how far this side has come, or that it will not go on. The head counts
+    /// bytes that have come but are not taken separately: the peer must not send them again, but they still fill the room that the peer may use.
+    pub(in crate::tcp) fn first_head(&self) -> [u8; HEAD] {
+        let parcel = match self.state.fault() {
+            _ if self.stall.refuses() => Parcel::Shortage,
+            _ if self.state.is_cut_for_good() => Parcel::Disowned,
+            None => Parcel::Resume,
+            Some(_) => Parcel::Closed,
+        };
+        let untaken = self.inbox.reached - self.inbox.taken;
+        Head::bare(parcel, untaken as u32, self.inbox.reached).encode()
+    }
+}

@@ -1,0 +1,207 @@
+//! The watch over what may not be acknowledged: each tick asks the kernel how far the peer's has, reports, and calls anew (see [`super`]).
+
+use std::time::{Duration, Instant};
+
+use regatta_connection::channel::Channel;
+use regatta_connection::dial;
+use regatta_connection::handshake::{End, Shake};
+use regatta_engine::{Peer, Reach};
+use rustix::event::epoll;
+
+use super::{Found, SPARE, Stall};
+use crate::tcp::Tcp;
+use crate::tcp::link::{Link, Trouble};
+
+impl Link {
+    /// As the connection shows it, if there is one.
+    fn round_trip(&self) -> Option<Duration> {
+        let channel = self.state.channel().or(self.state.resuming_channel());
+        let channel = channel.or(self.state.call().map(Shake::channel));
+        let trip = channel?.progress()?.round_trip;
+        (!trip.is_zero()).then_some(trip)
+    }
+
+    fn look_at_silence(&self) -> Found {
+        if self.state.is_shut_out() || self.state.is_gone() {
+            return Found::Quiet;
+        }
+        if let Some(channel) = self.state.channel() {
+            return match channel.progress() {
+                // Parcels that may not have come by a bypass may have to go by the connection yet.
+                Some(progress) if progress.idle && self.outbox.is_unsure() => Found::Moving,
+                Some(progress) if progress.idle => Found::Quiet,
+                Some(progress) if progress.repeated > 0 => Found::Silent(progress.acknowledged),
+                _ => Found::Moving,
+            };
+        }
+        if !self.needs_connection() {
+            return Found::Quiet;
+        }
+        // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
+        let call = self.state.call().filter(|shake| shake.has_greeted());
+        let asking = call.map(Shake::channel).or(self.state.resuming_channel());
+        let is_unconnected = self.state.is_unconnected();
+        match asking {
+            Some(channel) => found_asking(channel),
+            None if self.state.is_refused() => Found::Moving,
+            None if is_unconnected && self.stall.short.is_some() => Found::Moving,
+            None => Found::Silent(0),
+        }
+    }
+}
+
+/// On a connection on which the kernel asks now and then: it is to ask again soon what has had no answer.
+fn found_asking(channel: &Channel) -> Found {
+    match channel.progress() {
+        Some(progress) if progress.repeated == 0 => Found::Moving,
+        Some(progress) if progress.idle => {
+            let _ = dial::ask_now_and_then(channel, true);
+            Found::Unanswered
+        }
+        Some(_) => Found::Silent(0),
+        None => Found::Moving,
+    }
+}
+
+impl Tcp {
+    /// Something has been written to a peer: look now and then whether it arrives.
+    #[cold]
+    pub(in crate::tcp) fn begin_watch(&mut self, peer: Peer) {
+        self.make_progress_thread();
+        let Some(progress) = &mut self.progress else {
+            return;
+        };
+        progress.watch(true);
+        if let Some(link) = self.link(peer) {
+            link.stall.watched = true;
+        }
+    }
+
+    /// A tick of the watch.
+    #[cold]
+    pub(in crate::tcp) fn watch_over(&mut self) {
+        let now = Instant::now();
+        let mut watched = false;
+        for index in 0..self.known.len() {
+            let peer = self.known[index];
+            let lost = self.is_lost(peer);
+            let Some(link) = self.link(peer).filter(|link| link.stall.watched) else {
+                continue;
+            };
+            watched = true;
+            link.try_bypass_again();
+            let found = match lost {
+                true => Found::Quiet,
+                false => link.look_at_silence(),
+            };
+            if matches!(found, Found::Silent(_) | Found::Unanswered) {
+                link.stall.round_trip = link.round_trip().or(link.stall.round_trip);
+            }
+            let stall = &mut link.stall;
+            let silent = stall.note(&found, now);
+            if silent >= stall.silence() {
+                if stall.is_due(silent, now) {
+                    let silent = Some(silent);
+                    self.reaches.push(Reach { peer, silent });
+                }
+                if self.link(peer).is_some_and(|link| link.stall.may_call(now)) {
+                    self.call_anew(peer);
+                }
+            } else if stall.since.is_none() {
+                // The peer stays on the old connection as long as this side does.
+                stall.spare = None;
+                let ended = lost || link.state.is_cut_for_good();
+                if link.stall.told.take().is_some() && !ended {
+                    let silent = None;
+                    self.reaches.push(Reach { peer, silent });
+                }
+            }
+        }
+        if let Some(progress) = self.progress.as_mut().filter(|_| !watched) {
+            progress.watch(false);
+        }
+    }
+
+    /// Tries a fresh connection to a peer that says nothing, unless one has got through to it.
+    pub(in crate::tcp) fn call_anew(&mut self, peer: Peer) {
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        if !link.is_open() {
+            // The call under way may have been lost with the network, and the kernel repeats it late.
+            link.trouble(Trouble::Lost);
+            let _ = self.reach(peer);
+            return;
+        }
+        let under_way = |spare: &Shake| spare.has_greeted() && !spare.is_silent();
+        if link.stall.spare.as_ref().is_some_and(under_way) {
+            return;
+        }
+        link.stall.spare = None;
+        let Some(address) = self.job.address(peer) else {
+            return;
+        };
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+        let called = dial::dial(address).and_then(|socket| {
+            dial::ask_now_and_then(&socket, true)?;
+            let mut shake = Shake::caller(socket, peer).patient();
+            shake.watch(&self.epoll, SPARE | peer as u64, flags)?;
+            Ok(shake)
+        });
+        if let (Ok(shake), Some(link)) = (called, self.link(peer)) {
+            link.stall.spare = Some(shake);
+        }
+    }
+
+    /// Something has happened on a link's spare connection.
+    #[cold]
+    pub(in crate::tcp) fn stir_spare(&mut self, peer: Peer) {
+        let own = &self.own;
+        let link = self.links.get_mut(peer as usize);
+        let Some(link) = link.and_then(Option::as_deref_mut) else {
+            return;
+        };
+        let Some(shake) = &mut link.stall.spare else {
+            return;
+        };
+        match shake.advance(own) {
+            Some(End::Met(_)) => {
+                if let Some(shake) = link.stall.spare.take() {
+                    self.adopt(peer, shake.into_channel(), true);
+                }
+            }
+            Some(_) => link.stall.spare = None,
+            None if shake.has_greeted() => {
+                // A socket that takes more would be an event without end.
+                let data = epoll::EventData::new_u64(SPARE | peer as u64);
+                let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
+            }
+            None => {}
+        }
+    }
+
+    /// A peer that cannot be reached is dead for this task from now on.
+    pub(crate) fn give_up(&mut self, peer: Peer) {
+        if let Ok(link) = self.link_to(peer)
+            && !link.state.is_gone()
+        {
+            link.stall = Stall {
+                refuses: link.stall.refuses,
+                ..Stall::default()
+            };
+            link.read_out();
+            link.trouble(Trouble::Disowned);
+            self.restless = true;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_reaches(&self) -> bool {
+        !self.reaches.is_empty()
+    }
+
+    /// Peers on other hosts that have come out of reach, or back, since the last call.
+    pub(crate) fn take_reaches(&mut self) -> Vec<Reach> {
+        std::mem::take(&mut self.reaches)
+    }
+}

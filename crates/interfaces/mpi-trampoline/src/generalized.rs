@@ -1,0 +1,76 @@
+//! Generalized requests: the program's function for their status is given one of the program's form.
+
+use std::ffi::{c_int, c_void};
+
+use crate::MPI_Grequest_start;
+use crate::abi::Request;
+use crate::statuses::{Status, standard};
+
+type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
+type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+
+/// The program's functions and their argument.
+struct Program {
+    query: Query,
+    free: Free,
+    cancel: Cancel,
+    state: *mut c_void,
+}
+
+unsafe extern "C" fn query(program: *mut c_void, status: *mut standard::Status) -> c_int {
+    // SAFETY: what `MPIABI_Grequest_start` made, and MPI's status.
+    unsafe {
+        let program = &*program.cast::<Program>();
+        let mut outer = Status::outward(&*status);
+        let result = (program.query)(program.state, &mut outer);
+        *status = outer.inward();
+        result
+    }
+}
+
+unsafe extern "C" fn free(program: *mut c_void) -> c_int {
+    // SAFETY: what `MPIABI_Grequest_start` made, of which this is the end.
+    unsafe {
+        let program = Box::from_raw(program.cast::<Program>());
+        (program.free)(program.state)
+    }
+}
+
+unsafe extern "C" fn cancel(program: *mut c_void, complete: c_int) -> c_int {
+    // SAFETY: what `MPIABI_Grequest_start` made.
+    unsafe {
+        let program = &*program.cast::<Program>();
+        (program.cancel)(program.state, complete)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPIABI_Grequest_start(
+    program_query: Query,
+    program_free: Free,
+    program_cancel: Cancel,
+    state: *mut c_void,
+    request: *mut Request,
+) -> c_int {
+    let program = Box::into_raw(Box::new(Program {
+        query: program_query,
+        free: program_free,
+        cancel: program_cancel,
+        state,
+    }));
+    // SAFETY: the functions take what is given with them; the caller keeps MPI's rules.
+    unsafe {
+        let result = MPI_Grequest_start(
+            query as *const c_void,
+            free as *const c_void,
+            cancel as *const c_void,
+            program.cast(),
+            request,
+        );
+        if result != 0 {
+            drop(Box::from_raw(program));
+        }
+        result
+    }
+}

@@ -1,0 +1,111 @@
+//! A part of a file in memory, to which many short runs are written at once.
+//!
+//! Bytes that nobody names are not touched, unlike those that data sieving writes back: the page cache holds the file's only copy for mappings and for
+//! pwrite alike, on file systems of this host. The system copies ([`process_vm_readv`](libc::process_vm_readv) of this process), so that a place
+//! which cannot be written (the device is full, the file was cut) is an error here, and no SIGBUS.
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use super::view::Run;
+
+/// Bytes of a page, or a part of them: mappings begin at multiples.
+pub(super) const PAGE_BYTES: i64 = 4096;
+/// Maximum number of blocks in one call of the system.
+const MAX_BLOCKS_PER_CALL: usize = 1024;
+
+/// File systems of one host that keep mappings and pwrite in one page cache.
+const LOCAL: [u64; 6] = [
+    0xef53,      // ext2 to ext4
+    0x5846_5342, // XFS
+    0x9123_683e, // Btrfs
+    0xf2f5_2010, // F2FS
+    0x0102_1994, // tmpfs
+    0x794c_7630, // overlayfs
+];
+
+/// Returns whether the file may be written through a mapping as well as by pwrite: it is open for both directions, and local.
+pub fn is_possible(fd: c_int) -> bool {
+    // SAFETY: a struct of numbers, which is written.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        let mut about: libc::statfs = std::mem::zeroed();
+        flags & libc::O_ACCMODE == libc::O_RDWR
+            && libc::fstatfs(fd, &mut about) == 0
+            && LOCAL.contains(&(about.f_type as u64))
+    }
+}
+
+/// Bytes of a file as memory.
+pub struct Mapping {
+    base: *mut u8,
+    length: usize,
+    start: i64,
+}
+
+impl Mapping {
+    /// Maps the file's bytes `start .. end`; `None` if the system refuses.
+    pub fn new(fd: c_int, start: i64, end: i64) -> Option<Mapping> {
+        let start = start / PAGE_BYTES * PAGE_BYTES;
+        let length = usize::try_from(end - start).ok()?;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a mapping at a new place.
+        let base = unsafe { libc::mmap(null_mut(), length, access, flags, fd, start) };
+        (base != libc::MAP_FAILED).then(|| Mapping {
+            base: base.cast(),
+            length,
+            start,
+        })
+    }
+
+    /// Copies runs of `data` to their places, which lie inside, and returns how many of them, from the first on, are certainly there.
+    ///
+    /// # Safety
+    /// The runs' bytes of `data` may be read.
+    pub unsafe fn write(&self, data: *const u8, runs: &[Run]) -> usize {
+        let mut to = Vec::with_capacity(runs.len().min(MAX_BLOCKS_PER_CALL));
+        let mut from: Vec<libc::iovec> = Vec::new();
+        let mut written = 0;
+        for part in runs.chunks(MAX_BLOCKS_PER_CALL) {
+            to.clear();
+            from.clear();
+            for run in part {
+                let block = |address: *mut u8| libc::iovec {
+                    iov_base: address.cast(),
+                    iov_len: run.length,
+                };
+                let place = self.base.wrapping_add((run.offset - self.start) as usize);
+                to.push(block(place));
+                let given = block(data.wrapping_add(run.at).cast_mut());
+                // Data of runs usually follow each other.
+                match from.last_mut() {
+                    Some(last)
+                        if last.iov_base.wrapping_byte_add(last.iov_len) == given.iov_base =>
+                    {
+                        last.iov_len += given.iov_len;
+                    }
+                    _ => from.push(given),
+                }
+            }
+            let total: usize = to.iter().map(|it| it.iov_len).sum();
+            let (count, given) = (to.len() as libc::c_ulong, from.len() as libc::c_ulong);
+            // SAFETY: the caller's promise; the system checks the mapping's bytes as it writes them.
+            let moved = unsafe {
+                let own = libc::getpid();
+                libc::process_vm_readv(own, to.as_ptr(), count, from.as_ptr(), given, 0)
+            };
+            if moved != total as isize {
+                break;
+            }
+            written += part.len();
+        }
+        written
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to the mapping any more.
+        unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}

@@ -1,0 +1,253 @@
+//! Memory that several processes of a host map. It has no name in any folder: nothing is left when its processes end.
+//!
+//! Its file is sealed: it can grow and never shrinks, so no process can cut it off under another one. What a process uses of it is reserved before:
+//! too little memory is an error then, and no SIGBUS later.
+//!
+//! The kernel takes the number of a process for that of its first thread, which has no files any more when it has left (`pthread_exit`), however long
+//! others go on: then they are had by another one.
+
+use std::ffi::{CString, c_int};
+use std::io::Error as SystemError;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+
+use regatta_memory::segment::reserve;
+
+use crate::abi::ERR_NO_MEM;
+use crate::error::{Error, Result};
+
+/// A mapping.
+pub struct Segment {
+    base: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the mapping belongs to no thread.
+unsafe impl Send for Segment {}
+// SAFETY: as above; what lies in it is shared by processes anyhow.
+unsafe impl Sync for Segment {}
+
+/// A file without a name, by which other processes map a segment.
+pub struct File {
+    descriptor: OwnedFd,
+    mark: c_int,
+}
+
+/// What a process tells others of its file: the descriptor, or -1, and the low bits of the inode number. These are checked, because in another
+/// process' view of the machine (a container) the descriptor's path may lead to another file.
+pub type Address = [c_int; 2];
+/// The address of no file.
+pub const NOWHERE: Address = [-1, 0];
+
+impl File {
+    /// Makes an empty file, which can grow and never shrinks.
+    pub fn new() -> Result<File> {
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: a text that ends.
+        let file = File::of(unsafe { libc::memfd_create(c"mpi".as_ptr(), flags) })?;
+        let (descriptor, seal) = (file.descriptor.as_raw_fd(), libc::F_SEAL_SHRINK);
+        // SAFETY: it takes numbers.
+        match unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, seal) } {
+            0 => Ok(file),
+            _ => Err(no_memory(0, &SystemError::last_os_error())),
+        }
+    }
+
+    /// Takes over the descriptor that a call has returned, or its error.
+    fn of(descriptor: c_int) -> Result<File> {
+        let failed = || no_memory(0, &SystemError::last_os_error());
+        if descriptor < 0 {
+            return Err(failed());
+        }
+        // SAFETY: a descriptor that nobody else has.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        // SAFETY: numbers only, and a place for the facts.
+        let mut facts: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        if unsafe { libc::fstat(descriptor.as_raw_fd(), &mut facts) } != 0 {
+            return Err(failed());
+        }
+        let mark = facts.st_ino as c_int;
+        Ok(File { descriptor, mark })
+    }
+
+    /// Returns whether nobody can shorten it.
+    fn is_sealed(&self) -> bool {
+        // SAFETY: it takes numbers.
+        let seals = unsafe { libc::fcntl(self.descriptor.as_raw_fd(), libc::F_GET_SEALS) };
+        seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
+    }
+
+    /// Returns what others need to open it.
+    pub fn address(&self) -> Address {
+        [self.descriptor.as_raw_fd(), self.mark]
+    }
+
+    /// Maps so many bytes of it, of which these parts are there from now on.
+    pub fn memory(&self, length: usize, parts: impl Parts) -> Result<Segment> {
+        let segment = Segment::map(self.descriptor.as_raw_fd(), length)?;
+        self.reserve(parts)?;
+        Ok(segment)
+    }
+
+    fn reserve(&self, parts: impl Parts) -> Result {
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            reserve(&self.descriptor, part.start as u64, part.end)
+                .map_err(|why| no_memory(part.len(), &why))?;
+        }
+        Ok(())
+    }
+}
+
+/// Parts of a file: from which byte to which.
+pub trait Parts: IntoIterator<Item = Range<usize>> + Clone {}
+
+impl<T: IntoIterator<Item = Range<usize>> + Clone> Parts for T {}
+
+/// The numbers of the threads of a process other than the first one.
+pub fn other_threads(process: c_int) -> impl Iterator<Item = c_int> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let names = threads.into_iter().flatten().flatten();
+    let numbers = names.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    numbers.filter(move |&thread| thread != process)
+}
+
+#[cold]
+fn no_memory(length: usize, why: &SystemError) -> Error {
+    let text = format!("{length} bytes of shared memory are not to be had: {why}");
+    Error::new(ERR_NO_MEM, text)
+}
+
+impl Segment {
+    /// Maps so many bytes of the file of another process, of which these parts are there from now on. Others are there when the process says so whose
+    /// they are. `None`: it cannot be mapped.
+    pub fn open(
+        process: c_int,
+        address: Address,
+        length: usize,
+        parts: impl Parts,
+    ) -> Result<Option<Segment>> {
+        let [descriptor, mark] = address;
+        let of_thread = |thread| format!("/proc/{process}/task/{thread}/fd/{descriptor}");
+        let mut paths = std::iter::once(process)
+            .chain(other_threads(process))
+            .map(of_thread);
+        match descriptor {
+            -1 => Ok(None),
+            _ => paths
+                .find_map(|path| Segment::open_at(path, mark, length, parts.clone()))
+                .transpose(),
+        }
+    }
+
+    fn open_at(
+        path: String,
+        mark: c_int,
+        length: usize,
+        parts: impl Parts,
+    ) -> Option<Result<Segment>> {
+        let path = CString::new(path).ok()?;
+        // SAFETY: a text that ends.
+        let opened = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+        let file = File::of(opened).ok()?;
+        if file.mark != mark || !file.is_sealed() {
+            return None;
+        }
+        let segment = Segment::map(file.descriptor.as_raw_fd(), length).ok()?;
+        Some(file.reserve(parts).map(|()| segment))
+    }
+
+    /// New memory of this process alone.
+    pub fn private(length: usize) -> Result<Segment> {
+        Segment::map(-1, length)
+    }
+
+    fn map(file: c_int, length: usize) -> Result<Segment> {
+        let flags = match file {
+            -1 => libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            _ => libc::MAP_SHARED,
+        };
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at a place that the system chooses.
+        let base = unsafe { libc::mmap(null_mut(), length, access, flags, file, 0) };
+        match base {
+            libc::MAP_FAILED => Err(no_memory(length, &SystemError::last_os_error())),
+            base => Ok(Segment {
+                base: base.cast(),
+                length,
+            }),
+        }
+    }
+
+    /// Where it begins.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of this object, which nobody uses any more.
+        unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT_BYTES: usize = 1 << 20;
+
+    fn opened(address: Address) -> Option<Segment> {
+        let process = std::process::id() as c_int;
+        Segment::open(process, address, SEGMENT_BYTES, Some(0..SEGMENT_BYTES)).expect("memory")
+    }
+
+    /// Returns whether the system lets a file have this length.
+    fn cut(file: &File, length: libc::off_t) -> bool {
+        // SAFETY: it takes numbers.
+        unsafe { libc::ftruncate(file.descriptor.as_raw_fd(), length) == 0 }
+    }
+
+    #[test]
+    fn memory_that_is_mapped_is_there_and_nobody_can_cut_it_off() {
+        let file = File::new().expect("a file");
+        let _own = file.memory(SEGMENT_BYTES, [0..100, SEGMENT_BYTES / 2..SEGMENT_BYTES]);
+        assert!(opened(file.address()).is_some());
+        assert!(!cut(&file, 0));
+        // SAFETY: numbers only, and a place for the facts.
+        let mut facts: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::fstat(file.address()[0], &mut facts) }, 0);
+        assert_eq!(facts.st_size as usize, SEGMENT_BYTES);
+        assert_eq!(facts.st_blocks as usize * 512, SEGMENT_BYTES);
+    }
+
+    #[test]
+    fn a_file_that_can_be_cut_off_is_not_mapped() {
+        // SAFETY: a text that ends.
+        let unsealed = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
+        let file = File::of(unsealed).expect("a file");
+        assert!(cut(&file, SEGMENT_BYTES as libc::off_t));
+        assert!(opened(file.address()).is_none());
+    }
+
+    #[test]
+    fn too_little_memory_is_an_error() {
+        const MORE_BYTES_THAN_THERE_ARE: usize = 1 << 45;
+        let file = File::new().expect("a file");
+        let class = |made: Result<Segment>| made.err().map(|error| error.class());
+        assert_eq!(
+            class(file.memory(
+                MORE_BYTES_THAN_THERE_ARE,
+                Some(0..MORE_BYTES_THAN_THERE_ARE)
+            )),
+            Some(ERR_NO_MEM)
+        );
+        assert_eq!(
+            class(file.memory(SEGMENT_BYTES, Some(0..SEGMENT_BYTES))),
+            None
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! The other end of a [`crate::bootstrap`]: the starter of a daemon, on standard input and output.
+//!
+//! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use regatta_program::Refusal;
+use rustix::event::{PollFd, PollFlags};
+use rustix::time::Timespec;
+
+use crate::channel::Link;
+use crate::channel::messages::{Order, Report};
+use crate::channel::remote::BEAT;
+use crate::hosts::gather;
+use crate::hosts::reach::{self, Beacon};
+use crate::hosts::rsh;
+
+/// Silence after which a bootstrap counts as gone.
+const BOOTSTRAP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The starter of a daemon, and its channel to the bootstrap.
+pub struct BootstrapPeer {
+    link: Link,
+    beacon: Option<Beacon>,
+    heard: Instant,
+    spoken: Instant,
+}
+
+/// A word of the bootstrap.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Word {
+    /// This, in words of the caller's.
+    Charge(Vec<u8>),
+    /// Nothing yet; something else may have happened.
+    Nothing,
+    /// Nothing any more: the channel has ended.
+    End,
+}
+
+impl BootstrapPeer {
+    /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
+    pub fn open(temporary: bool) -> Result<BootstrapPeer, Refusal> {
+        if !rsh::is_channel() {
+            return Err(Refusal::usage(
+                "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand",
+            ));
+        }
+        if temporary {
+            rsh::remove_copy();
+        }
+        let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
+        let link = copy(std::io::stdin().as_fd())
+            .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
+            .map_err(|errno| {
+                Refusal::of_regatta(format!("the starter cannot use its channel: {errno}"))
+            })?;
+        let beacon = gather::light()?;
+        let mut peer = BootstrapPeer {
+            link,
+            beacon: None,
+            heard: Instant::now(),
+            spoken: Instant::now(),
+        };
+        let ready = format!("\n{} {}\n", rsh::READY, rsh::identity());
+        peer.link.send_raw(ready.as_bytes());
+        let hello = gather::hello(&beacon, gather::connection().as_deref());
+        peer.beacon = Some(beacon);
+        peer.send_report(&Report::Hello { hello });
+        Ok(peer)
+    }
+
+    /// Waits until the bootstrap says something, or `other` can be read.
+    pub fn next(&mut self, other: Option<BorrowedFd<'_>>) -> Word {
+        // Bytes that have been read and not been looked at wake no poll.
+        let mut said = self.link.next();
+        if matches!(said, Ok(None)) {
+            self.wait(other);
+            while self.link.read() > 0 {
+                self.heard = Instant::now();
+            }
+            self.link.flush();
+            if self.spoken.elapsed() >= BEAT {
+                self.send_report(&Report::Beat {});
+            }
+            said = self.link.next();
+        }
+        match said {
+            Ok(Some(Order::Probe { targets })) => {
+                let seen = reach::look_for(&targets);
+                self.send_report(&Report::Probed { seen });
+                Word::Nothing
+            }
+            Ok(Some(Order::Charge { bytes })) => {
+                self.beacon = None;
+                Word::Charge(bytes)
+            }
+            Ok(Some(Order::Beat {})) => Word::Nothing,
+            Ok(None) if !self.link.is_ended() && self.heard.elapsed() < BOOTSTRAP_TIMEOUT => {
+                Word::Nothing
+            }
+            _ => Word::End,
+        }
+    }
+
+    fn wait(&self, other: Option<BorrowedFd<'_>>) {
+        let mut fds: Vec<PollFd> = self.link.polls().collect();
+        fds.extend(
+            other
+                .iter()
+                .map(|other| PollFd::from_borrowed_fd(*other, PollFlags::IN)),
+        );
+        let timeout = BEAT.saturating_sub(self.spoken.elapsed());
+        let _ =
+            regatta_connection::ready::poll(&mut fds, Timespec::try_from(timeout).ok().as_ref());
+    }
+
+    /// Answers a charge.
+    pub fn answer(&mut self, bytes: Vec<u8>) {
+        self.send_report(&Report::Answer { bytes });
+    }
+
+    /// Says why it cannot be done.
+    pub fn refuse(&mut self, refusal: &Refusal) {
+        self.send_report(&Report::Refused {
+            status: u32::from(refusal.status),
+            sentence: refusal.sentence.clone(),
+        });
+    }
+
+    fn send_report(&mut self, report: &Report) {
+        self.spoken = Instant::now();
+        // Nothing that is said here comes near the longest frame.
+        let _ = self.link.send(report);
+    }
+}

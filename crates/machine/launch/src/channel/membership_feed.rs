@@ -1,0 +1,579 @@
+//! Reports of the daemon of this host about the hosts of the virtual machine, while a job runs in it.
+//!
+//! Each report has all hosts; the last one counts. A connection that ends is made anew: at once, then no more often than once in [`RECONNECT_INTERVAL`],
+//! and after longer and longer pauses (up to [`MAX_RECONNECT_INTERVAL`]) while it ends without a report or cannot be made at all: the daemon may have
+//! no thread for it at the moment. It is over only when there is no daemon any more, or the last report says so.
+//!
+//! Tasks that cannot reach each other are told to the daemon on a connection beside it. When that one ends alone, all of it is to be said
+//! again after [`RECONNECT_INTERVAL`], on a new one.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use regatta_job::failover::{HostState, MembershipView};
+use regatta_program::Refusal;
+use regatta_wire::fields::{Message, bytes_of};
+use regatta_wire::session::{FromDaemon, FromJob, MAX_REQUEST_BYTES, Membership, UnreachablePair};
+use rustix::event::PollFd;
+
+use crate::channel::session::{NoSession, Session};
+use crate::resident::place::MachinePlace;
+
+/// Minimum interval between two attempts to connect.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum interval between attempts, after many without a report: a host that is cut off has to hear of it before a verdict is long
+/// past.
+const MAX_RECONNECT_INTERVAL: Duration = Duration::from_secs(4);
+
+/// Time between the ends of two connections to a daemon that has died: the kernel ends all of them at once.
+const HANG_UP_DELAY: Duration = Duration::from_secs(1);
+/// The same for a daemon that has reported nothing, which may be a dead one: longer than it takes to connect to it twice.
+const HANG_UP_DELAY_UNHEARD: Duration = Duration::from_secs(5);
+
+/// A host that is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// The name of this host and no other.
+    pub name: String,
+    /// Another one after the host has been gone.
+    pub run: String,
+    /// Where its daemon is.
+    pub address: SocketAddr,
+}
+
+/// A report of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The hosts that are up.
+    pub hosts: Vec<Listed>,
+    /// The daemon that says this ends, so no other report follows.
+    pub ending: bool,
+    /// The runs of all hosts that are not gone. With a hindrance the list of hosts says little.
+    pub view: MembershipView,
+    /// Of runs that are gone: why.
+    pub causes: HashMap<String, String>,
+}
+
+/// The connection on which the daemon of this host reports hosts.
+#[derive(Debug)]
+pub(crate) struct MembershipFeed {
+    /// Where the daemon is; none: nothing is asked.
+    place: Option<MachinePlace>,
+    session: Option<Session>,
+    /// On which tasks that cannot reach each other are told.
+    unreachable: Option<Session>,
+    /// When that connection ended or could not be made, until all is to be said again.
+    unheard: Option<Instant>,
+    /// When it was last tried to connect, after the first time.
+    began: Option<Instant>,
+    /// The daemon has reported on this connection.
+    has_reported: bool,
+    /// How many times in a row a connection has ended without a report, or could not be made.
+    failures: u32,
+    /// The last report says that the daemon ends.
+    ends: bool,
+    /// A sentence on how it fares, until somebody has taken it.
+    remark: Option<String>,
+    /// It was connected again, and nobody has asked yet.
+    renewed: bool,
+    /// Nothing more is tried.
+    over: bool,
+}
+
+impl MembershipFeed {
+    /// Asks the daemon of a machine. One that cannot be asked now is asked again.
+    pub(crate) fn open(machine: &str) -> Self {
+        // Names of machines were looked at before.
+        MachinePlace::of(machine).map_or_else(|_| Self::closed(), Self::at)
+    }
+
+    fn at(place: MachinePlace) -> Self {
+        let mut feed = Self {
+            place: Some(place),
+            over: false,
+            ..Self::closed()
+        };
+        feed.connect();
+        feed
+    }
+
+    /// A feed that is over.
+    pub(crate) fn closed() -> Self {
+        Self {
+            place: None,
+            session: None,
+            unreachable: None,
+            unheard: None,
+            began: None,
+            has_reported: false,
+            failures: 0,
+            ends: false,
+            remark: None,
+            renewed: false,
+            over: true,
+        }
+    }
+
+    fn connect(&mut self) {
+        self.has_reported = false;
+        let Some(place) = &self.place else { return };
+        match Session::open_at(place, &FromJob::Watch {}) {
+            Ok(session) => self.session = Some(session),
+            Err(NoSession::NoDaemon(_)) => self.over = true,
+            Err(NoSession::NotNow(refusal)) => self.fail(&refusal.sentence),
+        }
+    }
+
+    /// The connection has ended without a report, or could not be made.
+    fn fail(&mut self, why: &str) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == 1 {
+            self.remark = Some(format!(
+                "the daemon of this host does not tell of the hosts of the virtual machine: {why}. Until it does, this job does not hear of hosts that are lost or added, nor whether this one is cut off; it is asked again and again"
+            ));
+        }
+    }
+
+    /// The current report, if it is a new one.
+    pub(crate) fn next(&mut self) -> Option<Report> {
+        if !self.over && self.session.is_none() && self.pause().is_zero() {
+            self.began = Some(Instant::now());
+            self.connect();
+            self.renewed |= self.session.is_some();
+        }
+        self.renewed |= self.renew_unreachable();
+        let session = self.session.as_mut()?;
+        session.flush();
+        let mut latest = None;
+        while session.read() > 0 {}
+        let trouble = loop {
+            match session.next() {
+                Ok(Some(FromDaemon::Membership { membership })) => latest = Some(membership),
+                Ok(Some(_)) => {}
+                Ok(None) if session.is_ended() => break Some("it has hung up".to_owned()),
+                Ok(None) => break None,
+                Err(Refusal { sentence, .. }) => break Some(sentence),
+            }
+        };
+        if let Some(membership) = &latest {
+            self.ends = membership.ending;
+            self.has_reported = true;
+            if std::mem::take(&mut self.failures) > 0 {
+                self.remark = Some(
+                    "the daemon of this host tells of the hosts of the virtual machine again"
+                        .to_owned(),
+                );
+            }
+        }
+        if let Some(why) = trouble {
+            (self.session, self.unreachable, self.unheard) = (None, None, None);
+            self.over |= self.ends;
+            if !self.has_reported {
+                self.fail(&why);
+            }
+        }
+        latest.map(report)
+    }
+
+    /// Until the connection is to be made anew, if it is.
+    pub(crate) fn until_renewal(&self) -> Option<Duration> {
+        if self.over {
+            return None;
+        }
+        match self.session {
+            None => Some(self.pause()),
+            Some(_) => self
+                .unheard
+                .map(|at| RECONNECT_INTERVAL.saturating_sub(at.elapsed())),
+        }
+    }
+
+    /// Looks after the connection on which unreachable tasks are told. True: it has ended some time ago, and all is to be said again.
+    fn renew_unreachable(&mut self) -> bool {
+        if let Some(session) = &mut self.unreachable {
+            // It says no more than its greeting.
+            session.flush();
+            while session.read() > 0 {}
+            if session.is_ended() {
+                (self.unreachable, self.unheard) = (None, Some(Instant::now()));
+            }
+        }
+        let is_due = |at: &mut Instant| at.elapsed() >= RECONNECT_INTERVAL;
+        self.unheard.take_if(is_due).is_some()
+    }
+
+    fn pause(&self) -> Duration {
+        let doublings = self.failures.saturating_sub(1).min(8);
+        let whole = (RECONNECT_INTERVAL * (1 << doublings)).min(MAX_RECONNECT_INTERVAL);
+        let pause = |began: Instant| whole.saturating_sub(began.elapsed());
+        self.began.map_or(Duration::ZERO, pause)
+    }
+
+    /// Whether the daemon was connected again since this was last asked: what was said to it before is forgotten.
+    pub(crate) fn take_renewed(&mut self) -> bool {
+        std::mem::take(&mut self.renewed)
+    }
+
+    /// A sentence on how the feed fares, once.
+    pub(crate) fn take_remark(&mut self) -> Option<String> {
+        self.remark.take()
+    }
+
+    /// Tells the daemon which tasks of a job cannot reach each other. False: it has not taken the last word yet, or cannot be asked now.
+    pub(crate) fn send_unreachable(&mut self, job: &str, pairs: Vec<UnreachablePair>) -> bool {
+        if self.over || self.session.is_none() || self.unheard.is_some() {
+            return self.over;
+        }
+        let said = FromJob::Unreachable {
+            job: job.to_owned(),
+            pairs: fitting(job, pairs),
+        };
+        match &mut self.unreachable {
+            Some(session) if session.unsent() > 0 => return false,
+            Some(session) => session.send(&said),
+            None => {
+                let place = self.place.as_ref();
+                let opened = place.map(|place| Session::open_at(place, &said));
+                self.unreachable = opened.and_then(Result::ok);
+                self.unheard = self.unreachable.is_none().then(Instant::now);
+            }
+        }
+        self.unreachable.is_some()
+    }
+
+    /// Will nothing more be said?
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether the daemon of this host has ended: another connection to it ended without a word so long ago. `None`: that is still to be
+    /// seen.
+    pub(crate) fn has_daemon_ended(&self, since: Duration) -> Option<bool> {
+        let tells = self.session.is_some() && self.has_reported;
+        let lives = since
+            >= if tells {
+                HANG_UP_DELAY
+            } else {
+                HANG_UP_DELAY_UNHEARD
+            };
+        (self.over || lives).then_some(self.over)
+    }
+
+    /// Nobody listens any more.
+    pub(crate) fn close(&mut self) {
+        *self = Self::closed();
+    }
+
+    /// The descriptors to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.session
+            .iter()
+            .chain(&self.unreachable)
+            .map(Session::poll)
+    }
+}
+
+/// The first of these pairs, as many as a daemon takes in one request.
+fn fitting(job: &str, mut pairs: Vec<UnreachablePair>) -> Vec<UnreachablePair> {
+    let request = FromJob::Unreachable {
+        job: job.to_owned(),
+        pairs: Vec::new(),
+    };
+    let mut empty = Vec::new();
+    request.encode(&mut empty);
+    let mut length = empty.len();
+    let fits = |pair: &&UnreachablePair| {
+        length += bytes_of(*pair).len();
+        length <= MAX_REQUEST_BYTES
+    };
+    let count = pairs.iter().take_while(fits).count();
+    pairs.truncate(count);
+    pairs
+}
+
+/// A report of the daemon, for this job.
+fn report(said: Membership) -> Report {
+    let state = |suspected: bool| match suspected {
+        true => HostState::Suspected,
+        false => HostState::Alive,
+    };
+    let left = said.hosts.iter();
+    let left = left.map(|host| (host.run.clone(), state(host.suspected)));
+    Report {
+        view: MembershipView {
+            left: left.collect(),
+            own: Some(said.own.clone()),
+            hindrance: said.hindrance.clone(),
+        },
+        ending: said.ending,
+        hosts: listed(&said),
+        causes: said.gone.into_iter().collect(),
+    }
+}
+
+/// The hosts that are up, of those that are not gone.
+fn listed(said: &Membership) -> Vec<Listed> {
+    let mut names: HashMap<&str, u32> = HashMap::new();
+    for host in &said.hosts {
+        *names.entry(&host.name).or_default() += 1;
+    }
+    // One that has not said what it is has no name yet.
+    let up = said.hosts.iter();
+    let up = up.filter(|host| host.described && !host.suspected && !host.name.is_empty());
+    let listed = up.map(|host| Listed {
+        name: match names.get(host.name.as_str()) {
+            Some(1) => host.name.clone(),
+            _ => host.address.to_string(),
+        },
+        run: host.run.clone(),
+        address: host.address,
+    });
+    listed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use regatta_wire::session::MachineHost;
+
+    use super::*;
+    use crate::channel::session::tests::{hello, pair, say};
+
+    fn host(name: &str, number: u8) -> MachineHost {
+        MachineHost {
+            name: name.to_owned(),
+            run: format!("r{number}"),
+            address: ([10, 0, 0, number], 77).into(),
+            described: true,
+            suspected: false,
+        }
+    }
+
+    fn membership(hosts: Vec<MachineHost>) -> Membership {
+        Membership {
+            own: "r1".to_owned(),
+            hosts,
+            gone: Vec::new(),
+            hindrance: None,
+            ending: false,
+        }
+    }
+
+    /// A feed of a machine that is nowhere, but for this connection.
+    fn feed() -> (MembershipFeed, UnixStream) {
+        let (session, mut daemon) = pair();
+        say(&mut daemon, &hello());
+        let feed = MembershipFeed {
+            place: Some(MachinePlace::scratch("nowhere")),
+            session: Some(session),
+            over: false,
+            ..MembershipFeed::closed()
+        };
+        (feed, daemon)
+    }
+
+    fn tell(daemon: &mut UnixStream, membership: &Membership) {
+        let membership = membership.clone();
+        say(daemon, &FromDaemon::Membership { membership });
+    }
+
+    #[test]
+    fn hosts_that_are_up_are_listed_under_names_that_mean_one() {
+        let suspected = MachineHost {
+            suspected: true,
+            ..host("gamma", 3)
+        };
+        let new = MachineHost {
+            described: false,
+            ..host("10.0.0.7:77", 7)
+        };
+        let hosts = vec![
+            host("alpha", 1),
+            host("beta", 2),
+            suspected,
+            host("twin", 4),
+            host("twin", 5),
+            new,
+        ];
+        let mut said = membership(hosts);
+        let report = super::report(said.clone());
+        let names: Vec<&str> = report.hosts.iter().map(|host| &*host.name).collect();
+        assert_eq!(names, ["alpha", "beta", "10.0.0.4:77", "10.0.0.5:77"]);
+        assert_eq!((report.view.hindrance, report.ending), (None, false));
+        said.hindrance = Some("only 1 of 3 hosts answer".to_owned());
+        let why = super::report(said).view.hindrance;
+        assert_eq!(why.as_deref(), Some("only 1 of 3 hosts answer"));
+    }
+
+    #[test]
+    fn who_lives_who_is_here_and_why_others_are_gone_is_known_by_run() {
+        let mut said = membership(vec![host("alpha", 1), host("beta", 2), host("gamma", 3)]);
+        said.hosts[2].suspected = true;
+        said.gone = vec![("r4".to_owned(), "it has been silent".to_owned())];
+        let report = super::report(said);
+        assert_eq!(report.view.own.as_deref(), Some("r1"));
+        let view = &report.view;
+        assert!(view.is_suspected("r3") && view.is_left("r2") && !view.is_suspected("r2"));
+        assert!(!view.is_left("r4"));
+        let cause = report.causes.get("r4").map(String::as_str);
+        assert_eq!(cause, Some("it has been silent"));
+    }
+
+    #[test]
+    fn of_several_reports_the_last_one_counts() {
+        let (mut feed, mut daemon) = feed();
+        tell(&mut daemon, &membership(vec![host("alpha", 1)]));
+        let both = membership(vec![host("alpha", 1), host("beta", 2)]);
+        tell(&mut daemon, &both);
+        let report = feed.next().expect("a report");
+        assert_eq!(report.hosts.len(), 2);
+        assert_eq!(feed.next(), None);
+    }
+
+    #[test]
+    fn a_daemon_that_hangs_up_is_asked_again_until_there_is_none() {
+        let (mut feed, mut daemon) = feed();
+        tell(&mut daemon, &membership(vec![host("alpha", 1)]));
+        drop(daemon);
+        assert!(feed.next().is_some());
+        assert!(!feed.is_over() && feed.until_renewal().is_some());
+        assert_eq!((feed.next(), feed.is_over()), (None, true));
+        assert_eq!(feed.take_remark(), None);
+    }
+
+    /// Waits for a report. A launcher that connects meanwhile is told this, and stays connected.
+    fn await_report(feed: &mut MembershipFeed, told: &mut UnixStream) -> Report {
+        say(told, &hello());
+        tell(told, &membership(vec![host("alpha", 1)]));
+        feed.next().expect("a report")
+    }
+
+    #[test]
+    fn a_connection_that_is_cut_is_made_anew_and_what_was_said_is_to_be_said_again() {
+        let place = MachinePlace::scratch("feed");
+        let claimed = place.claim().expect("the place");
+        let accept = || claimed.listener.accept().expect("a connection").0;
+        let mut feed = MembershipFeed::at(place);
+        let mut daemon = accept();
+        await_report(&mut feed, &mut daemon);
+        assert!(feed.send_unreachable("alpha:1", Vec::new()) && !feed.take_renewed());
+        drop((daemon, accept()));
+        assert_eq!(feed.next(), None);
+        assert!(
+            !feed.send_unreachable("alpha:1", Vec::new()),
+            "nobody hears it"
+        );
+        assert_eq!(feed.next(), None);
+        let mut daemon = accept();
+        await_report(&mut feed, &mut daemon);
+        assert!(feed.take_renewed() && feed.send_unreachable("alpha:1", Vec::new()));
+        assert_eq!(feed.take_remark(), None);
+        // It takes the next one, and ends it without a word.
+        drop(daemon);
+        feed.next();
+        assert!(!feed.is_over() && feed.until_renewal().is_some());
+    }
+
+    #[test]
+    fn unreachable_tasks_are_to_be_told_again_some_time_after_their_connection_has_ended_alone() {
+        let place = MachinePlace::scratch("unreachable");
+        let claimed = place.claim().expect("the place");
+        let accept = || claimed.listener.accept().expect("a connection").0;
+        let mut feed = MembershipFeed::at(place);
+        let mut daemon = accept();
+        await_report(&mut feed, &mut daemon);
+        assert!(feed.send_unreachable("alpha:1", Vec::new()));
+        assert_eq!(feed.until_renewal(), None);
+        drop(accept());
+        assert_eq!(feed.next(), None);
+        assert!(!feed.take_renewed() && !feed.send_unreachable("alpha:1", Vec::new()));
+        assert!(
+            feed.until_renewal()
+                .is_some_and(|pause| pause <= RECONNECT_INTERVAL)
+        );
+        feed.unheard = Instant::now().checked_sub(RECONNECT_INTERVAL);
+        assert_eq!(feed.until_renewal(), Some(Duration::ZERO));
+        assert_eq!(feed.next(), None);
+        assert!(feed.take_renewed() && feed.send_unreachable("alpha:1", Vec::new()));
+        accept();
+        assert_eq!(feed.until_renewal(), None);
+    }
+
+    #[test]
+    fn a_daemon_is_told_of_as_many_unreachable_tasks_as_it_takes() {
+        let pair = |task| UnreachablePair {
+            host: "h".repeat(1000),
+            peer: "p".repeat(1000),
+            task,
+            peer_task: 0,
+            since_ms: 0,
+            given_up: false,
+        };
+        let all: Vec<UnreachablePair> = (0..1000).map(pair).collect();
+        let length = |count: usize| {
+            let request = FromJob::Unreachable {
+                job: "alpha:1".to_owned(),
+                pairs: all[..count].to_vec(),
+            };
+            let mut bytes = Vec::new();
+            request.encode(&mut bytes);
+            bytes.len()
+        };
+        let told = fitting("alpha:1", all.clone());
+        assert_eq!(told, all[..told.len()]);
+        assert!(
+            length(told.len()) <= MAX_REQUEST_BYTES && length(told.len() + 1) > MAX_REQUEST_BYTES
+        );
+        assert_eq!(fitting("alpha:1", all[..64].to_vec()), all[..64]);
+    }
+
+    #[test]
+    fn a_daemon_that_says_nothing_is_remarked_once_and_when_it_tells_again() {
+        let (mut feed, daemon) = feed();
+        drop(daemon);
+        assert_eq!(feed.next(), None);
+        let remark = feed.take_remark().expect("a remark");
+        assert!(remark.contains("it has hung up"), "{remark}");
+        let (session, mut daemon) = pair();
+        say(&mut daemon, &hello());
+        tell(&mut daemon, &membership(Vec::new()));
+        feed.session = Some(session);
+        assert!(feed.next().is_some());
+        let remark = feed.take_remark().expect("a remark");
+        assert!(remark.ends_with("again"), "{remark}");
+    }
+
+    #[test]
+    fn a_daemon_that_has_ended_is_told_from_one_that_has_ended_one_connection() {
+        let (mut feed, mut daemon) = feed();
+        tell(&mut daemon, &membership(vec![host("alpha", 1)]));
+        assert!(feed.next().is_some());
+        assert_eq!(feed.has_daemon_ended(Duration::ZERO), None);
+        assert_eq!(feed.has_daemon_ended(HANG_UP_DELAY), Some(false));
+        drop(daemon);
+        assert_eq!(feed.next(), None);
+        assert_eq!(
+            feed.has_daemon_ended(HANG_UP_DELAY),
+            None,
+            "it is asked again"
+        );
+        assert_eq!(feed.has_daemon_ended(HANG_UP_DELAY_UNHEARD), Some(false));
+        assert_eq!(feed.next(), None);
+        assert_eq!(feed.has_daemon_ended(Duration::ZERO), Some(true));
+    }
+
+    #[test]
+    fn a_daemon_that_has_told_of_its_end_is_not_asked_again() {
+        let (mut feed, mut daemon) = feed();
+        let ending = Membership {
+            ending: true,
+            ..membership(Vec::new())
+        };
+        tell(&mut daemon, &ending);
+        drop(daemon);
+        assert!(feed.next().is_some_and(|report| report.ending));
+        assert!(feed.is_over() && feed.until_renewal().is_none());
+    }
+}

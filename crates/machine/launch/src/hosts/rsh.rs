@@ -1,0 +1,318 @@
+//! Getting a shell on another host, and an agent out of it.
+//!
+//! The command is the user's own ssh, with all its configuration, or whatever `--rsh` says; all it has to do is to run
+//! the one word `sh` there and to carry bytes. The shell's commands come as its input ([`script`]), so nothing needs
+//! quoting, and it does not matter which shell the user has there, or whether the command takes words or a line.
+//!
+//! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub(crate) use regatta_job::hosts::{READY, SEND, TROUBLE};
+use regatta_trust::SHELL;
+use rustix::fs::FileType;
+
+use crate::channel::messages;
+use crate::hosts::slurm;
+use crate::plan::Across;
+
+/// Where a daemon's shell finds the daemon's program, which is the right one more often than not.
+pub const OWN_PROGRAM: &str = "REGATTA_AGENT";
+/// Names a terminal to our own command, when ssh calls it to ask something there.
+pub const ASK_AT: &str = "REGATTA_ASK_AT";
+/// The text that two programs must have in common to be launcher and agent of one job.
+pub fn identity() -> String {
+    format!(
+        "{} (channel {}, job {}, {})",
+        env!("CARGO_PKG_VERSION"),
+        messages::VERSION,
+        regatta_segment::job::VERSION,
+        std::env::consts::ARCH
+    )
+}
+
+/// The command that runs `sh` on a host, with pipes to it.
+pub fn command(across: &Across, host: &str) -> Command {
+    let seconds = across.connect.as_secs().max(1).to_string();
+    let words = match &across.rsh {
+        Some(words) => fill(across, words, host),
+        // Where nobody can answer a question it is an error.
+        None => [
+            "ssh",
+            "-T",
+            "-x",
+            "-o",
+            match across.asks_at {
+                Some(_) => "BatchMode=no",
+                None => "BatchMode=yes",
+            },
+            "-o",
+            &format!("ConnectTimeout={seconds}"),
+            "--",
+            host,
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    };
+    // A command that the user has named is taken by the user's own path.
+    let mut command = match across.rsh {
+        Some(_) => Command::new(&words[0]),
+        None => Command::new(regatta_trust::tool(&words[0])),
+    };
+    if let Some(terminal) = &across.asks_at {
+        command
+            .env("SSH_ASKPASS", regatta_trust::own_command())
+            .env("SSH_ASKPASS_REQUIRE", "force")
+            .env(ASK_AT, terminal);
+    }
+    if slurm::is_srun(&words[0]) {
+        slurm::forget_shape(&mut command);
+    }
+    command
+        .args(&words[1..])
+        .arg("sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// The command by which a person gets to a host of a virtual machine, for a job, as its launcher does through the daemons.
+pub fn reach_command(own: &str, machine: &str, job: &str) -> Vec<String> {
+    [own, "reach", "--vm", machine, "--job", job, "{host}"]
+        .map(str::to_owned)
+        .into()
+}
+
+/// Whether standard input can come from a launcher: it is a pipe or a socket. Output says nothing: srun connects it to a
+/// pseudo terminal.
+pub(crate) fn is_channel() -> bool {
+    let kind = rustix::fs::fstat(std::io::stdin().as_fd())
+        .map(|found| FileType::from_raw_mode(found.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket))
+}
+
+/// Removes the copy that [`script`] has made of this program, and its directory. A program in another place is no copy.
+pub(crate) fn remove_copy() {
+    let Ok(path) = std::env::current_exe() else {
+        return;
+    };
+    let Some(folder) = path.parent() else { return };
+    let named_so = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("regatta-");
+    if folder.file_name().is_some_and(named_so) {
+        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
+/// The words of a command that leads to a host.
+fn fill(across: &Across, words: &[String], host: &str) -> Vec<String> {
+    let known = across.hosts.iter().find(|known| known.name == host);
+    let processors = known.and_then(|host| host.processors).unwrap_or(1);
+    words
+        .iter()
+        .map(|word| {
+            word.replace("{host}", host)
+                .replace("{cpus}", &processors.to_string())
+        })
+        .collect()
+}
+
+/// The role of the program on another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The launcher's hand there, for one job.
+    Agent,
+    /// The starter of a daemon there.
+    Starter,
+}
+
+impl Role {
+    /// The subcommand.
+    fn word(self) -> &'static str {
+        match self {
+            Role::Agent => "agent",
+            Role::Starter => "daemon",
+        }
+    }
+}
+
+/// Looks for a program that may be started: the one that the environment names, and those in the path.
+const SEARCH: &str = r#"[ -z "${REGATTA_AGENT:-}" ] || become "$REGATTA_AGENT"
+IFS=:; set -f
+for folder in $PATH; do
+    case $folder in /*) unset IFS; try "$folder/regatta" ;; esac
+done
+unset IFS; set +f
+"#;
+
+/// The script for the shell of a host. `size` is that of the program at `own`, which is asked for when the host has none
+/// that fits, or always with `send`. A daemon whose shell this is names its own program in the environment.
+///
+/// The braces make the shell read all of it before it begins: what follows on its input is not for the shell.
+pub(crate) fn script(own: &Path, size: u64, send: bool, role: Role) -> String {
+    let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let identity = quote(&identity());
+    let search = match (send, own.starts_with("/proc")) {
+        (true, _) => String::new(),
+        // The kernel's link to this program leads to another one there.
+        (false, true) => SEARCH.to_owned(),
+        (false, false) => {
+            let own = quote(&own.to_string_lossy());
+            format!("{SEARCH}try {own}\n")
+        }
+    };
+    let (kib, role) = (size.div_ceil(1024), role.word());
+    format!(
+        r#"{{
+{SHELL}passed=
+trouble() {{ printf '\n{TROUBLE} %s\n' "$1${{passed:+. Others could have put there, so it was not started:$passed}}"; exit 1; }}
+fits() {{ [ "$("$1" agent --identity </dev/null 2>/dev/null)" = {identity} ]; }}
+become() {{ if fits "$1"; then exec "$1" {role}; fi; }}
+try() {{
+    [ -f "$1" ] || return
+    if safe "$1"; then become "$1"; else passed="$passed $1"; fi
+}}
+{search}file=
+for folder in "${{XDG_RUNTIME_DIR:-}}" "${{TMPDIR:-}}" /tmp /var/tmp "${{HOME:-}}" /dev/shm; do
+    [ -n "$folder" ] || continue
+    place=$(umask 077; mktemp -d "$folder/regatta-XXXXXXXX" 2>/dev/null) || continue
+    file=$place/regatta
+    if printf '#!/bin/sh\n' >"$file" && chmod 700 "$file" && safe "$file" && "$file" </dev/null; then
+        free=$(df -Pk "$folder" | {{ read -r title; read -r name blocks used free rest; echo "$free"; }})
+        [ "${{free:-0}}" -ge {kib} ] && break
+    fi
+    rm -rf "$place"
+    file=
+done 2>/dev/null
+[ -n "$file" ] || trouble "no directory there has {kib} KiB free, lets programs run and is safe from other users (tried XDG_RUNTIME_DIR, TMPDIR, /tmp, /var/tmp, HOME, /dev/shm)"
+trap 'rm -rf "$place"' 0
+trap 'exit 1' 1 2 15
+printf '\n{SEND} %s %s\n' "$(uname -s)" "$(uname -m)"
+head -c {size} >"$file" 2>/dev/null || trouble "it could not be written to $folder there: is the disk full?"
+[ "$(wc -c <"$file")" -eq {size} ] || trouble "only a part of it arrived in $folder there"
+fits "$file" || trouble "it does not run there: $("$file" agent --identity </dev/null 2>&1 | head -n 1 | sed 's/^regatta: //')"
+exec "$file" {role} --temporary
+}}
+"#
+    )
+}
+
+fn is_ssh(across: &Across) -> bool {
+    let program = across
+        .rsh
+        .as_ref()
+        .map(|words| Path::new(&words[0]).file_name());
+    program.is_none_or(|name| name == Some("ssh".as_ref()))
+}
+
+/// Why a channel ended before the agent answered. `said` is what the command wrote to its standard error.
+pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &str) -> String {
+    let last = said
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .trim();
+    let with = |part: &str| said.contains(part);
+    // Commands of our own end with sentences that need nothing added.
+    if let Some(sentence) = last.strip_prefix("regatta: ") {
+        return sentence.to_owned();
+    }
+    let words = match () {
+        () if !is_ssh(across) => None,
+        () if with("Could not resolve hostname") => Some((
+            "is not known here",
+            "check the name, or give it an address in ~/.ssh/config or /etc/hosts",
+        )),
+        () if with("Host key verification failed") => Some((
+            "has a key that ssh does not know, or that has changed",
+            "log in once by hand (`ssh HOST`) to look at the key and accept it",
+        )),
+        () if with("Permission denied") || with("Too many authentication failures") => Some((
+            "wants a password, or refuses your key, and a job has nobody to ask",
+            "make a login without a question work: `ssh-copy-id HOST`, or start an ssh-agent",
+        )),
+        () if with("Connection refused") => Some((
+            "runs no ssh server that answers",
+            "start sshd there, or name its port in ~/.ssh/config",
+        )),
+        () if with("timed out") || with("No route to host") || with("is unreachable") => Some((
+            "cannot be reached",
+            "is it up, and does a firewall let ssh through? Try `ssh HOST true`",
+        )),
+        () => None,
+    };
+    if let Some((what, next)) = words {
+        let next = next.replace("HOST", host);
+        return format!("the host {host} {what} ({last}): {next}");
+    }
+    let command = command_words(across, host);
+    let status = status.map_or(String::new(), |status| format!(" with status {status}"));
+    let reason = if last.is_empty() {
+        "it said nothing".to_owned()
+    } else {
+        format!("it said: {last}")
+    };
+    format!(
+        "the host {host} gave no agent: `{command}` ended{status}, and {reason}. Try `{command}` by hand: it must run a shell on {host} without asking anything"
+    )
+}
+
+/// The command as the user would type it.
+pub(crate) fn command_words(across: &Across, host: &str) -> String {
+    match &across.rsh {
+        None => format!("ssh {host} sh"),
+        Some(words) => format!("{} sh", fill(across, words, host).join(" ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ssh_says_becomes_a_sentence_with_a_remedy() {
+        let across = Across::new(Vec::new());
+        for (said, part, remedy) in [
+            (
+                "ssh: Could not resolve hostname beta: Name or service not known",
+                "not known here",
+                "/etc/hosts",
+            ),
+            (
+                "me@beta: Permission denied (publickey,password).",
+                "wants a password",
+                "ssh-copy-id beta",
+            ),
+            (
+                "Host key verification failed.",
+                "key that ssh does not know",
+                "`ssh beta`",
+            ),
+            (
+                "ssh: connect to host beta port 22: Connection refused",
+                "no ssh server",
+                "sshd",
+            ),
+            (
+                "ssh: connect to host beta port 22: Connection timed out",
+                "cannot be reached",
+                "firewall",
+            ),
+            ("sh: not found", "status 127", "by hand"),
+        ] {
+            let sentence = explain(&across, "beta", Some(127), said);
+            assert!(
+                sentence.contains("beta") && sentence.contains(part),
+                "{sentence}"
+            );
+            assert!(
+                sentence.contains(remedy) && sentence.contains(said),
+                "{sentence}"
+            );
+        }
+    }
+}

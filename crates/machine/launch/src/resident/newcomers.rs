@@ -1,0 +1,93 @@
+//! Processes that ask to join where nobody of the job has started them: each waits until the launcher has given it a number.
+//!
+//! ```text
+//! caller              host                                 launcher
+//! JoinRequest       >
+//!                     JoinRequested  who, and where it  >    (all hosts enter a new task)
+//!                                    will listen
+//!                                                       <    Admit   it is this task
+//!                     SpawnStarted, as any other        >
+//!                   < JoinReply
+//! ```
+//!
+//! A launcher that comes after another hears of all again who still wait.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+
+use crate::channel::messages::Report;
+use crate::resident::join_socket::Arrival;
+use crate::tasks::Tasks;
+
+/// A process that is to become a task, and where it is to listen.
+pub(crate) struct Newcomer {
+    pub arrival: Arrival,
+    pub listener: Option<TcpListener>,
+    pub address: Option<SocketAddr>,
+}
+
+impl Newcomer {
+    /// None: it cannot be, and has been told why.
+    pub(crate) fn of(arrival: Arrival, tasks: &mut Tasks) -> Option<Newcomer> {
+        let listener = tasks.listener().map_err(|(_, sentence)| sentence);
+        let place = listener.and_then(|listener| {
+            let address = listener.as_ref().map(TcpListener::local_addr).transpose();
+            let address = address.map_err(|error| error.to_string())?;
+            Ok((listener, address))
+        });
+        match place {
+            Ok((listener, address)) => Some(Newcomer {
+                arrival,
+                listener,
+                address,
+            }),
+            Err(sentence) => {
+                arrival.refuse(sentence);
+                None
+            }
+        }
+    }
+
+    /// Its request, under this number.
+    fn request(&self, caller: u32) -> Report {
+        Report::JoinRequested {
+            caller,
+            program: self.arrival.program.clone(),
+            address: self.address,
+        }
+    }
+}
+
+/// Processes of one host that have no number as tasks yet, by numbers of this host's own.
+#[derive(Default)]
+pub(crate) struct Newcomers {
+    waiting: BTreeMap<u32, Newcomer>,
+    /// The number of the next one.
+    next: u32,
+}
+
+impl Newcomers {
+    /// One more waits. Its request.
+    pub(crate) fn add(&mut self, newcomer: Newcomer) -> Report {
+        while self.waiting.contains_key(&self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        let request = newcomer.request(number);
+        self.waiting.insert(number, newcomer);
+        request
+    }
+
+    /// The requests of all who wait, for a launcher that has not heard of them.
+    pub(crate) fn requests(&self) -> Vec<Report> {
+        let all = self.waiting.iter();
+        all.map(|(&caller, newcomer)| newcomer.request(caller))
+            .collect()
+    }
+
+    /// It waits no more.
+    pub(crate) fn take(&mut self, number: u32) -> Option<Newcomer> {
+        self.waiting.remove(&number)
+    }
+}

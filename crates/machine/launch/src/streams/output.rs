@@ -1,0 +1,243 @@
+//! The tasks' output and the launcher's own sentences, in the form that the user asked for.
+//!
+//! Without labels the tasks of this host write to our standard output and error themselves; what tasks of other hosts
+//! write is passed on as it comes.
+//!
+//! A journal is what a job that stays writes for nobody in particular. It has a limit: tasks that have gone wild do not fill the
+//! disk. Bytes beyond it are read and thrown away, so that they do not wait either.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use regatta_program::Refusal;
+use serde_json::{Value, json};
+
+use crate::plan::Form;
+use crate::streams::Heard;
+use crate::streams::lines::Lines;
+use crate::streams::nonblocking::Sink;
+use crate::sys;
+use crate::words;
+
+/// Standard output and standard error.
+const NAMES: [&str; 2] = ["stdout", "stderr"];
+
+/// Everything that reaches the user.
+#[derive(Debug)]
+pub(crate) struct Output {
+    form: Form,
+    sinks: [Sink; 2],
+    /// Lines that have begun, by rank and stream.
+    lines: HashMap<(u32, usize), Lines>,
+    /// How much a journal may still take.
+    room: usize,
+}
+
+/// The variable that limits a journal, as PVM's daemon knows it, and its bytes if nobody sets it.
+const LIMIT: &str = "PVMDLOGMAX";
+const USUAL: usize = 1_000_000;
+/// The end of a journal that has reached its limit.
+const CUT: &[u8] = b"\n*** logging truncated\n";
+
+/// How much a journal may take in all.
+fn limit() -> usize {
+    let named = std::env::var(LIMIT).ok().and_then(|text| text.parse().ok());
+    named.unwrap_or(USUAL)
+}
+
+/// The writer of a line: a task, and the host it runs on.
+#[derive(Clone, Copy, Debug)]
+struct Writer {
+    rank: u32,
+    host: u32,
+}
+
+impl Output {
+    pub(crate) fn new(form: Form) -> Result<Self, Refusal> {
+        let open = || -> rustix::io::Result<Self> {
+            Ok(Self {
+                form,
+                sinks: [
+                    Sink::new(std::io::stdout().as_fd())?,
+                    Sink::new(std::io::stderr().as_fd())?,
+                ],
+                lines: HashMap::new(),
+                room: limit(),
+            })
+        };
+        open().map_err(|errno| {
+            Refusal::of_regatta(format!("the launcher cannot open its own output: {errno}"))
+        })
+    }
+
+    /// Whether so much waits to be written by us that no more should be read.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sinks.iter().any(Sink::is_full)
+    }
+
+    /// The descriptors that must become writable before more can be written.
+    pub(crate) fn blocked(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sinks
+            .iter()
+            .filter(|sink| !sink.is_empty())
+            .map(Sink::fd)
+    }
+
+    /// Passes on what a task of this host wrote. Returns whether there is a reader for more of it.
+    pub(crate) fn pass(&mut self, heard: Heard, host: u32) -> bool {
+        let form = self.form;
+        let Output {
+            sinks, lines, room, ..
+        } = self;
+        match heard {
+            Heard::Bytes(_, which, bytes) if form == Form::Inherit => sinks[which].push(&[bytes]),
+            Heard::Bytes(rank, which, bytes) => {
+                let lines = lines.entry((rank, which)).or_default();
+                lines.push(bytes, |line| {
+                    put(form, sinks, room, Writer { rank, host }, which, line)
+                });
+            }
+            Heard::End(rank, which) => {
+                if let Some(mut lines) = lines.remove(&(rank, which)) {
+                    lines.finish(|line| put(form, sinks, room, Writer { rank, host }, which, line));
+                }
+                return false;
+            }
+        }
+        let (Heard::Bytes(_, which, _) | Heard::End(_, which)) = heard;
+        !self.sinks[if form == Form::Json { 0 } else { which }].is_closed()
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.sinks.iter_mut().for_each(Sink::flush);
+    }
+
+    /// Whether everything has been written.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.sinks.iter().all(Sink::is_empty)
+    }
+
+    /// A sentence about output that was lost, if some was. It is for standard error in every form.
+    pub(crate) fn report_loss(&mut self) -> bool {
+        let failed = |sink: &Sink| sink.failure();
+        let Some((errno, name)) = self
+            .sinks
+            .iter()
+            .zip(NAMES)
+            .find_map(|(sink, name)| Some((failed(sink)?, name)))
+        else {
+            return false;
+        };
+        let what = match (self.form, name) {
+            (Form::Json, _) => "the report of the job",
+            (_, "stderr") => "what the tasks write to standard error",
+            _ => "what the tasks write",
+        };
+        let sentence = format!(
+            "regatta: {what} could not be written ({}), so a part of it is lost: make room where it goes, or send it elsewhere\n",
+            std::io::Error::from(errno)
+        );
+        self.sinks[1].push(&[sentence.as_bytes()]);
+        self.flush();
+        true
+    }
+
+    /// A sentence of the launcher itself.
+    pub(crate) fn report(&mut self, sentence: &str) {
+        if self.form == Form::Json {
+            self.event(&json!({"event": "note", "text": sentence}));
+        } else {
+            let sentence = words::printable(sentence);
+            self.sinks[1].push(&[b"regatta: ", sentence.as_bytes(), b"\n"]);
+            self.flush();
+        }
+    }
+
+    /// Something for a program to read; silent in the other forms.
+    pub(crate) fn event(&mut self, event: &Value) {
+        if self.form == Form::Json {
+            self.sinks[0].push(&[event.to_string().as_bytes(), b"\n"]);
+            self.flush();
+        }
+    }
+}
+
+/// A line of a task's, in the form that is wanted.
+fn put(
+    form: Form,
+    sinks: &mut [Sink; 2],
+    room: &mut usize,
+    writer: Writer,
+    which: usize,
+    line: &[u8],
+) {
+    match form {
+        Form::Journal => note(sinks, room, writer, line),
+        form => show(form, sinks, writer.rank, which, line),
+    }
+}
+
+/// A line of a journal, as the log of PVM's daemon has it: who keeps the journal, when, who has written it, with PVM's numbers.
+fn note(sinks: &mut [Sink; 2], room: &mut usize, writer: Writer, line: &[u8]) {
+    if *room == 0 {
+        return;
+    }
+    let head = head(writer, sys::local_time());
+    sinks[1].push(&[head.as_bytes(), line, b"\n"]);
+    *room = room.saturating_sub(head.len() + line.len() + 1);
+    if *room == 0 {
+        sinks[1].push(&[CUT]);
+    }
+}
+
+fn head(Writer { rank, host }: Writer, [month, day, hour, minute, second]: [i32; 5]) -> String {
+    let task = (host + 1) << 18 | (rank + 1) & 0x3ffff;
+    format!("[t80040000] {month:02}/{day:02} {hour:02}:{minute:02}:{second:02} [t{task:x}] ")
+}
+
+fn show(form: Form, sinks: &mut [Sink; 2], rank: u32, which: usize, line: &[u8]) {
+    if form == Form::Json {
+        let text = String::from_utf8_lossy(line);
+        let event = json!({"event": "line", "task": rank, "stream": NAMES[which], "text": text});
+        sinks[0].push(&[event.to_string().as_bytes(), b"\n"]);
+    } else {
+        sinks[which].push(&[format!("[{rank}] ").as_bytes(), line, b"\n"]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_journal_says_who_and_when_and_ends_at_its_limit() {
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let sink = || Sink::new(writer.as_fd()).expect("its end");
+        let mut output = Output {
+            form: Form::Journal,
+            sinks: [sink(), sink()],
+            lines: HashMap::new(),
+            room: 120,
+        };
+        for _ in 0..10 {
+            assert!(output.pass(Heard::Bytes(1, 0, b"one line\n"), 0));
+        }
+        output.flush();
+        drop((output, writer));
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert!(lines[0].starts_with("[t80040000] "), "{text}");
+        assert!(lines[0].ends_with(" [t40002] one line"), "{text}");
+        assert_eq!(lines[3..], ["", "*** logging truncated"]);
+    }
+
+    #[test]
+    fn its_lines_begin_as_those_of_pvm() {
+        let writer = Writer { rank: 6, host: 1 };
+        let said = head(writer, [3, 7, 9, 0, 59]);
+        assert_eq!(said, "[t80040000] 03/07 09:00:59 [t80007] ");
+    }
+}

@@ -1,0 +1,9 @@
+//! What the kernel knows of this process and of those below it, and what it allows them.
+
+pub mod cgroup;
+pub mod inherited;
+pub mod limits;
+pub(crate) mod parallel;
+pub(crate) mod signals;
+pub(crate) mod time_asleep;
+pub mod tree;

@@ -1,0 +1,275 @@
+//! The limits of this host that a large job can meet, and how to raise each.
+
+use regatta_program::Refusal;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::system::cgroup;
+
+/// Number of tasks from which on limits are looked up before starting: for fewer, reading them costs more than it tells.
+const MIN_CHECKED_TASKS: u32 = 64;
+/// Descriptors that the launcher needs beside those of the tasks' output.
+const SPARE_FILES: u64 = 64;
+
+/// Refuses a job that this host cannot hold, before anything is started.
+pub(crate) fn check(tasks: u32) -> Result<(), Refusal> {
+    if tasks < MIN_CHECKED_TASKS {
+        return Ok(());
+    }
+    check_by(tasks, &process_limits())
+}
+
+fn check_by(tasks: u32, limits: &[Limit]) -> Result<(), Refusal> {
+    let wanted = u64::from(tasks);
+    match limits.iter().find(|limit| limit.value < wanted) {
+        None => Ok(()),
+        Some(limit) => Err(Refusal::of_regatta(format!(
+            "{tasks} tasks cannot run here: {} allows {} processes{}. Ask for fewer tasks, or raise it: {}",
+            limit.name,
+            limit.value,
+            if limit.remaining { " more" } else { "" },
+            limit.remedy
+        ))),
+    }
+}
+
+/// Why the kernel gave no process or thread for something that is no task. `what` is what cannot be done without it.
+pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
+    let limits = process_limits();
+    let nearest = limits.iter().min_by_key(|limit| limit.value);
+    let again = error.raw_os_error() == Some(Errno::AGAIN.raw_os_error());
+    Refusal::of_regatta(match nearest.filter(|_| again) {
+        Some(limit) => format!(
+            "{what}, because the kernel gives this user no more processes or threads ({error}); the nearest limit is {}, which allows {}{}. End something, or raise it: {}",
+            limit.name,
+            limit.value,
+            if limit.remaining { " more" } else { "" },
+            limit.remedy
+        ),
+        None => format!("{what}: {error}"),
+    })
+}
+
+/// A buffer of so many bytes, all zero. Under a limit on the address space there may be none: that is a sentence, and no crash.
+pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(bytes).map_err(|_| {
+        Refusal::of_regatta(format!(
+            "the launcher gets no memory for {bytes} bytes; raise the limit of its address space (ulimit -v), or end something"
+        ))
+    })?;
+    buffer.resize(bytes, 0);
+    Ok(buffer)
+}
+
+/// Why the kernel gave no process for the task after `started` others.
+pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
+    explain_by(errno, started, &process_limits())
+}
+
+fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
+    let culprit = match errno {
+        Errno::NOMEM => {
+            return Refusal::of_regatta(format!(
+                "after {started} tasks the kernel has no memory for another process; end something, or raise the memory limit (`regatta doctor` shows it)"
+            ));
+        }
+        // The strictest limit is the likely one. When it is a count of all the user's processes, not of this job's,
+        // it can be met while its number is still larger than ours.
+        Errno::AGAIN => limits.iter().min_by_key(|limit| limit.value),
+        _ => None,
+    };
+    Refusal::of_regatta(match culprit {
+        Some(limit) => format!(
+            "after {started} tasks the kernel gives no more processes ({errno}); the nearest limit is {}, which allows {}{}. Ask for fewer tasks, or raise it: {}",
+            limit.name,
+            limit.value,
+            if limit.remaining { " more" } else { "" },
+            limit.remedy
+        ),
+        None => format!("after {started} tasks the kernel gives no more processes: {errno}"),
+    })
+}
+
+/// For whom the launcher needs open files.
+#[derive(Clone, Copy)]
+pub(crate) enum Files {
+    /// So many tasks whose output it labels or turns into JSON.
+    Labelled(u32),
+    /// So many tasks.
+    Tasks(u32),
+    /// So many hosts.
+    Hosts(u32),
+}
+
+impl Files {
+    /// How many there are, who they are, and what the user can do about their number.
+    fn words(self) -> (u32, String, &'static str) {
+        let count = crate::words::count;
+        match self {
+            Files::Labelled(tasks) => (
+                tasks,
+                format!("{} with labelled output", count(tasks as usize, "task")),
+                "run without --label and --json",
+            ),
+            Files::Tasks(tasks) => (tasks, count(tasks as usize, "task"), "ask for fewer tasks"),
+            Files::Hosts(hosts) => (hosts, count(hosts as usize, "host"), "name fewer hosts"),
+        }
+    }
+}
+
+/// Makes room for so many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
+/// to be raised.
+pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refusal> {
+    let before = getrlimit(Resource::Nofile);
+    let Some(needed) = wanted(files, each, &before)? else {
+        return Ok(None);
+    };
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(needed),
+            ..before
+        },
+    )
+    .map_err(|errno| {
+        Refusal::of_regatta(format!(
+            "the limit RLIMIT_NOFILE cannot be raised to {needed}: {errno}"
+        ))
+    })?;
+    Ok(Some(before))
+}
+
+/// The limit that has to be set for so many files of ours for each task or host; none: there is room.
+fn wanted(files: Files, each: u32, before: &Rlimit) -> Result<Option<u64>, Refusal> {
+    let (number, whose, less) = files.words();
+    let needed = u64::from(each) * u64::from(number) + SPARE_FILES;
+    if before.current.is_none_or(|limit| limit >= needed) {
+        return Ok(None);
+    }
+    if before.maximum.is_some_and(|limit| limit < needed) {
+        return Err(Refusal::of_regatta(format!(
+            "{whose} need {needed} open files of the launcher, and the limit RLIMIT_NOFILE allows {}; {less}, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
+            before.maximum.unwrap_or_default()
+        )));
+    }
+    Ok(Some(needed))
+}
+
+struct Limit {
+    name: String,
+    value: u64,
+    /// Whether `value` counts what is left, rather than all processes.
+    remaining: bool,
+    remedy: String,
+}
+
+fn process_limits() -> Vec<Limit> {
+    let mut limits = Vec::new();
+    for (file, name) in [
+        ("/proc/sys/kernel/pid_max", "kernel.pid_max"),
+        ("/proc/sys/kernel/threads-max", "kernel.threads-max"),
+    ] {
+        if let Some(value) = std::fs::read_to_string(file)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+        {
+            let remedy = format!("sysctl -w {name}=NUMBER (as root)");
+            limits.push(Limit {
+                name: format!("the kernel's setting {name}"),
+                value,
+                remaining: false,
+                remedy,
+            });
+        }
+    }
+    if let Some((value, file)) = cgroup::processes_left() {
+        let remedy = format!(
+            "write a larger number into {} (containers: --pids-limit; services: TasksMax=)",
+            file.display()
+        );
+        limits.push(Limit {
+            name: "the control group's pids.max".to_owned(),
+            value,
+            remaining: true,
+            remedy,
+        });
+    }
+    // The limit per user does not bind root.
+    let per_user = getrlimit(Resource::Nproc).current;
+    if let Some(value) = per_user.filter(|_| !rustix::process::geteuid().is_root()) {
+        let remedy = "ulimit -u NUMBER, or /etc/security/limits.conf".to_owned();
+        limits.push(Limit {
+            name: "the limit RLIMIT_NPROC of this user".to_owned(),
+            value,
+            remaining: false,
+            remedy,
+        });
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(name: &str, value: u64, remaining: bool) -> Limit {
+        Limit {
+            name: name.to_owned(),
+            value,
+            remaining,
+            remedy: format!("raise {name}"),
+        }
+    }
+
+    #[test]
+    fn a_job_that_just_fits_every_limit_is_not_refused() {
+        let limits = [limit("pid_max", 100, false), limit("pids.max", 90, true)];
+        assert_eq!(check_by(90, &limits), Ok(()));
+        let refused = check_by(91, &limits).expect_err("one too many").sentence;
+        assert!(
+            refused.contains("pids.max allows 90 processes more")
+                && refused.ends_with("raise pids.max"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn the_strictest_limit_is_named_though_its_number_is_larger_than_the_jobs() {
+        let limits = [limit("pid_max", 4000, false), limit("NPROC", 3000, false)];
+        let said = explain_by(Errno::AGAIN, 7, &limits).sentence;
+        assert!(
+            said.contains("the nearest limit is NPROC, which allows 3000."),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn no_limit_of_processes_is_named_where_memory_or_something_else_is_lacking() {
+        let limits = [limit("NPROC", 1, false)];
+        for (errno, word) in [(Errno::NOMEM, "memory"), (Errno::PERM, "no more processes")] {
+            let said = explain_by(errno, 7, &limits).sentence;
+            assert!(said.contains(word) && !said.contains("NPROC"), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_only_when_it_must_be_and_as_far_as_it_may() {
+        let before = |current, maximum| Rlimit { current, maximum };
+        let needed = 3 * 100 + SPARE_FILES;
+        let wanted = |before| wanted(Files::Tasks(100), 3, &before);
+        assert_eq!(wanted(before(Some(needed), Some(needed))), Ok(None));
+        assert_eq!(wanted(before(None, None)), Ok(None));
+        assert_eq!(
+            wanted(before(Some(needed - 1), Some(needed))),
+            Ok(Some(needed))
+        );
+        assert_eq!(wanted(before(Some(64), None)), Ok(Some(needed)));
+        let refused = wanted(before(Some(64), Some(needed - 1)));
+        let refused = refused.expect_err("more than may be had").sentence;
+        assert!(
+            refused.contains(&format!("ulimit -Hn {needed}")),
+            "{refused}"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether this process ran at all.
+//!
+//! A machine that was stopped for some seconds, or a process that got no processor, has heard nobody in that time. That says
+//! nothing of the others: time that a loop was away for longer than it meant to sleep does not count against them.
+
+use std::time::{Duration, Instant};
+
+use crate::channel::remote::BEAT;
+
+/// Minimum length of a pause that is reported: a machine with much to do makes shorter ones.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+/// Time after a pause during which it is a likely cause of what is found.
+const PAUSE_RELEVANCE: Duration = Duration::from_secs(5);
+
+/// The turns of a loop that sleeps for a beat at most.
+#[derive(Debug)]
+pub(crate) struct Wakes {
+    last: Instant,
+    /// When the last long pause ended, and how long it was.
+    pause: Option<(Instant, Duration)>,
+}
+
+impl Wakes {
+    pub(crate) fn new() -> Self {
+        Self {
+            last: Instant::now(),
+            pause: None,
+        }
+    }
+
+    /// The length of a long pause that ended a moment ago, if there was one.
+    pub(crate) fn paused_lately(&self) -> Option<Duration> {
+        let pause = self
+            .pause
+            .filter(|(end, _)| end.elapsed() < PAUSE_RELEVANCE);
+        pause.map(|(_, length)| length)
+    }
+
+    /// Called once in each turn: how much longer this one took than it was meant to, leaving aside what is usual on a
+    /// machine with much to do.
+    pub(crate) fn away(&mut self) -> Duration {
+        let now = Instant::now();
+        let turn = now - std::mem::replace(&mut self.last, now);
+        let away = turn.saturating_sub(2 * BEAT);
+        if away >= MIN_PAUSE {
+            self.pause = Some((now, turn));
+        }
+        away
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_longer_than_a_beat_counts() {
+        let long = 10 * BEAT;
+        let mut wakes = Wakes::new();
+        assert_eq!(wakes.away(), Duration::ZERO);
+        assert_eq!(wakes.paused_lately(), None);
+        wakes.last = Instant::now().checked_sub(long).expect("a clock that runs");
+        assert!(wakes.away() >= long - 2 * BEAT);
+        assert_eq!(wakes.away(), Duration::ZERO);
+        assert!(wakes.paused_lately().is_some_and(|pause| pause >= long));
+    }
+}

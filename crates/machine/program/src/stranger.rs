@@ -1,0 +1,53 @@
+//! Another PVM's library, which a running task has loaded in place of ours.
+
+use std::path::{Path, PathBuf};
+
+/// Another PVM's library in the text of a process's mappings. Our library of that name brings libregatta.so.
+pub fn other_pvm(maps: &str) -> Option<PathBuf> {
+    let files = || {
+        maps.lines()
+            .filter_map(|line| Some(&line[line.find('/')?..]))
+    };
+    let named = |path: &str, name: &str| {
+        path.rsplit('/')
+            .next()
+            .is_some_and(|file| file.starts_with(name))
+    };
+    let library = files().find(|path| named(path, "libpvm3.so"))?;
+    let has_ours = files().any(|path| named(path, "libregatta.so"));
+    (!has_ours).then(|| PathBuf::from(library))
+}
+
+/// What is wrong with a task that has loaded this library, as a line of its standard error.
+pub fn sentence(library: &Path) -> String {
+    let library = library.display();
+    format!(
+        "regatta: this task has loaded the library of another PVM, {library}, so it never joins this job and its parent waits in vain; put Regatta's folder lib/regatta-pvm first in LD_LIBRARY_PATH (for R in R_LD_LIBRARY_PATH), or link the program to it with -Wl,-rpath\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOREIGN: &str = "/usr/lib/x86_64-linux-gnu/libpvm3.so.3.4.6";
+
+    fn maps(files: &[&str]) -> String {
+        let line = |file: &&str| format!("7f15-7f16 r--p 00000000 fe:00 181 {file}\n");
+        files.iter().map(line).collect()
+    }
+
+    #[test]
+    fn another_pvm_s_library_is_told_from_ours() {
+        let libc = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        let ours = "/usr/local/lib/regatta-pvm/libpvm3.so.3";
+        let regatta = "/usr/local/lib/libregatta.so.0.1.0";
+        assert_eq!(
+            other_pvm(&maps(&["[heap]", libc, FOREIGN])),
+            Some(FOREIGN.into())
+        );
+        assert_eq!(other_pvm(&maps(&[libc, ours, regatta])), None);
+        assert_eq!(other_pvm(&maps(&["[heap]", libc])), None);
+        assert_eq!(other_pvm(""), None);
+    }
+}

@@ -1,0 +1,435 @@
+//! Operations that only MPI has and that users meet outside of headlines: what is made and freed, windows, files, datatypes, many requests, loops
+//! that look, irregular collectives. The suite `cliffs` finds those that take a multiple of a peer's time.
+
+use super::{Need, Operation, Program, Room};
+use crate::suites::{CLIFFS, Suite};
+
+const SUITES: &[&Suite] = &[&CLIFFS];
+
+pub(super) static ALL: &[&Operation] = &[
+    // Communicators.
+    &made(
+        "comm-dup",
+        COMMUNICATORS,
+        "a communicator duplicated and freed",
+    ),
+    &made(
+        "comm-idup",
+        COMMUNICATORS,
+        "the same by `MPI_Comm_idup` and `MPI_Wait`",
+    ),
+    &Operation {
+        about: "so many duplicates of a communicator, and then all freed",
+        ..many("comm-dup-many", COMMUNICATORS, "communicators", &[200])
+    },
+    &made(
+        "comm-split",
+        COMMUNICATORS,
+        "tasks split into two communicators, which are freed",
+    ),
+    &made(
+        "comm-create-group",
+        COMMUNICATORS,
+        "a communicator of a group made and freed",
+    ),
+    &made(
+        "cart-create",
+        COMMUNICATORS,
+        "a ring as a Cartesian communicator made and freed",
+    ),
+    &made(
+        "dist-graph-create",
+        COMMUNICATORS,
+        "a ring as a distributed graph made and freed",
+    ),
+    &made(
+        "intercomm-create",
+        COMMUNICATORS,
+        "an intercommunicator between two halves of the tasks made and freed",
+    ),
+    &made(
+        "intercomm-merge",
+        COMMUNICATORS,
+        "an intercommunicator merged, and the result freed",
+    ),
+    &Operation {
+        about: "a sum of doubles over the other side of an intercommunicator",
+        bytes: &[8],
+        unit: 8,
+        ..made("inter-allreduce", COMMUNICATORS, "")
+    },
+    // Windows.
+    &made(
+        "win-create",
+        WINDOWS,
+        "a window of 4 KiB on the program's memory made and freed",
+    ),
+    &made(
+        "win-allocate",
+        WINDOWS,
+        "a window of 4 KiB with its memory made and freed",
+    ),
+    &Operation {
+        exactly: Some(2),
+        ..made(
+            "win-allocate-shared",
+            WINDOWS,
+            "the same of memory that both tasks see",
+        )
+    },
+    &transfer(
+        "put-created",
+        "words put into a window on the program's memory, and the flush",
+    ),
+    &transfer(
+        "put-allocated",
+        "likewise, on memory that the library gives",
+    ),
+    &transfer("get-created", "words taken from a window, and the flush"),
+    &transfer(
+        "get-allocated",
+        "likewise, on memory that the library gives",
+    ),
+    &transfer(
+        "accumulate-created",
+        "words added to those of a window, and the flush",
+    ),
+    &transfer(
+        "accumulate-allocated",
+        "likewise, on memory that the library gives",
+    ),
+    &vector(
+        "put-vector-created",
+        "every second word of an array put into a window, and the flush",
+    ),
+    &vector(
+        "put-vector-allocated",
+        "likewise, on memory that the library gives",
+    ),
+    &vector(
+        "get-vector-created",
+        "every second word taken from a window, and the flush",
+    ),
+    &vector(
+        "get-vector-allocated",
+        "likewise, on memory that the library gives",
+    ),
+    &vector(
+        "accumulate-vector-created",
+        "every second word added to those of a window, and the flush",
+    ),
+    &vector(
+        "accumulate-vector-allocated",
+        "likewise, on memory that the library gives",
+    ),
+    &pair(
+        "fetch-op-created",
+        WINDOWS,
+        "`MPI_Fetch_and_op` of one integer, and the flush",
+    ),
+    &pair(
+        "fetch-op-allocated",
+        WINDOWS,
+        "likewise, on memory that the library gives",
+    ),
+    &pair(
+        "lock-fetch-op-created",
+        WINDOWS,
+        "the same in an exclusive `MPI_Win_lock` and `MPI_Win_unlock`",
+    ),
+    &pair(
+        "lock-fetch-op-allocated",
+        WINDOWS,
+        "likewise, on memory that the library gives",
+    ),
+    &pair(
+        "lock-put-created",
+        WINDOWS,
+        "a shared `MPI_Win_lock`, a put of 8 bytes, `MPI_Win_unlock`",
+    ),
+    &pair(
+        "lock-put-allocated",
+        WINDOWS,
+        "likewise, on memory that the library gives",
+    ),
+    &made(
+        "fence-created",
+        WINDOWS,
+        "`MPI_Win_fence` without transfers",
+    ),
+    &made(
+        "fence-allocated",
+        WINDOWS,
+        "likewise, on memory that the library gives",
+    ),
+    &pair(
+        "put-fence-created",
+        WINDOWS,
+        "both tasks put 8 bytes, and `MPI_Win_fence`",
+    ),
+    &pair(
+        "put-fence-allocated",
+        WINDOWS,
+        "likewise, on memory that the library gives",
+    ),
+    // Files.
+    &made("file-open", FILES, "a file opened and closed by all tasks"),
+    &made(
+        "file-set-view",
+        FILES,
+        "a view of runs of 8 bytes, dealt to the tasks in turn",
+    ),
+    &runs(
+        "file-read-runs",
+        "1000 runs of 8 bytes read through such a view, each task by itself",
+    ),
+    &runs("file-read-runs-all", "the same by all tasks together"),
+    &runs("file-write-runs", "1000 runs written, each task by itself"),
+    &runs("file-write-runs-all", "the same by all tasks together"),
+    &record("file-write-shared", "records at the shared file pointer"),
+    &record("file-write-ordered", "the same in the order of ranks"),
+    // Datatypes, without messages.
+    &made(
+        "type-vector",
+        DATATYPES,
+        "a vector type made, committed and freed",
+    ),
+    &made(
+        "type-indexed",
+        DATATYPES,
+        "an indexed type of 2000 blocks, likewise",
+    ),
+    &made(
+        "type-struct",
+        DATATYPES,
+        "a struct of 1000 blocks, likewise",
+    ),
+    &made(
+        "type-subarray",
+        DATATYPES,
+        "a face of a cube of 64, likewise",
+    ),
+    &packing(
+        "pack-nested",
+        4096,
+        &[4096],
+        "a vector of vectors of ints packed",
+    ),
+    &packing("unpack-nested", 4096, &[4096], "unpacked"),
+    &packing(
+        "pack-external",
+        8,
+        &[8000],
+        "doubles packed as \"external32\"",
+    ),
+    &packing("unpack-external", 8, &[8000], "unpacked"),
+    // Objects with many entries.
+    &Operation {
+        about: "so many keys of an `MPI_Info` set and asked for, and the info freed",
+        ..many("info-keys", OBJECTS, "keys", &[100, 4000])
+    },
+    &Operation {
+        about: "so many attributes of a communicator set, asked for and deleted",
+        ..many("attributes", OBJECTS, "attributes", &[1000])
+    },
+    // Requests.
+    &requests(
+        "waitany",
+        "so many receives posted, messages sent to them in another order, and `MPI_Waitany` until none is left",
+    ),
+    &requests("testsome", "the same with `MPI_Testsome`"),
+    &requests(
+        "tags-reverse",
+        "so many messages received in the opposite order of their sends",
+    ),
+    &requests(
+        "persistent-make",
+        "so many requests of `MPI_Send_init` and `MPI_Recv_init` made and freed",
+    ),
+    &requests(
+        "partitioned-make",
+        "so many partitioned requests made, used once and freed",
+    ),
+    &Operation {
+        need: Need::FreedCollectives,
+        ..requests(
+            "iscan-free",
+            "so many `MPI_Iscan` whose requests are freed at once, and a barrier",
+        )
+    },
+    // Loops that look.
+    &looking(
+        "test-loop",
+        "an echo test in pairs, of which one task looks by `MPI_Test` until the message is there; half of the round trip",
+    ),
+    &looking("iprobe-loop", "the same by `MPI_Iprobe`"),
+    &Operation {
+        exactly: Some(2),
+        unit: 1,
+        bytes: &[8, 1 << 10],
+        ..made(
+            "stream-any",
+            POLLING,
+            "both tasks send by `MPI_Isend` and `MPI_Test`, and take what comes from anyone, without pause; time per message",
+        )
+    },
+    // Collectives.
+    &irregular(
+        "gatherv-irregular",
+        "3000 ints of tasks of even rank and one of the others, gathered",
+    ),
+    &irregular("scatterv-irregular", "the same scattered"),
+    &irregular("allgatherv-irregular", "the same gathered by all"),
+    &Operation {
+        unit: 4,
+        bytes: &[64],
+        room: Room::EachTask,
+        ..irregular(
+            "alltoallw",
+            "a block of each task to each other one, with types of their own",
+        )
+    },
+    &Operation {
+        unit: 1,
+        bytes: &[64, 16 << 10],
+        room: Room::Blocks(2),
+        ..irregular("neighbor-alltoall", "a block to both neighbours of a ring")
+    },
+    &Operation {
+        unit: 8,
+        bytes: &[8, 64 << 10],
+        ..irregular(
+            "iallreduce-wait",
+            "`MPI_Iallreduce` of doubles, and `MPI_Wait`",
+        )
+    },
+    &Operation {
+        unit: 8,
+        bytes: &[8, 64 << 10],
+        ..irregular(
+            "persistent-allreduce",
+            "the same as a persistent request that is started",
+        )
+    },
+];
+
+const COMMUNICATORS: &str = "mpi/communicators.c";
+const WINDOWS: &str = "mpi/windows.c";
+const FILES: &str = "mpi/files.c";
+const DATATYPES: &str = "mpi/datatypes.c";
+const OBJECTS: &str = "mpi/objects.c";
+const REQUESTS: &str = "mpi/requests.c";
+const POLLING: &str = "mpi/polling.c";
+const COLLECTIVES: &str = "mpi/collectives.c";
+
+/// An operation without a size.
+const fn made(name: &'static str, file: &'static str, about: &'static str) -> Operation {
+    Operation {
+        about,
+        suites: SUITES,
+        need: Need::Mpi,
+        unit: 0,
+        bytes: &[0],
+        ..Operation::new(name, Program::Primitive(file))
+    }
+}
+
+/// As [`made`], between two tasks.
+const fn pair(name: &'static str, file: &'static str, about: &'static str) -> Operation {
+    Operation {
+        exactly: Some(2),
+        ..made(name, file, about)
+    }
+}
+
+/// An operation whose sizes are numbers of things.
+const fn many(
+    name: &'static str,
+    file: &'static str,
+    quantity: &'static str,
+    numbers: &'static [u64],
+) -> Operation {
+    Operation {
+        quantity,
+        unit: 1,
+        bytes: numbers,
+        ..made(name, file, "")
+    }
+}
+
+/// Words side by side.
+const fn transfer(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        unit: 4,
+        bytes: &[8, 64 << 10],
+        ..pair(name, WINDOWS, about)
+    }
+}
+
+/// Words apart.
+const fn vector(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        unit: 4,
+        bytes: &[4000],
+        room: Room::Blocks(2),
+        ..pair(name, WINDOWS, about)
+    }
+}
+
+const fn runs(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        unit: 8000,
+        bytes: &[8000],
+        ..made(name, FILES, about)
+    }
+}
+
+const fn record(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        unit: 64,
+        bytes: &[64],
+        room: Room::EachTask,
+        ..made(name, FILES, about)
+    }
+}
+
+const fn packing(
+    name: &'static str,
+    unit: u64,
+    bytes: &'static [u64],
+    about: &'static str,
+) -> Operation {
+    Operation {
+        unit,
+        bytes,
+        room: Room::Blocks(8),
+        ..made(name, DATATYPES, about)
+    }
+}
+
+const fn requests(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        about,
+        exactly: Some(2),
+        ..many(name, REQUESTS, "requests", &[1000])
+    }
+}
+
+/// More tasks than processors must give these away while they look.
+const fn looking(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        about,
+        suites: SUITES,
+        need: Need::Mpi,
+        numbers: &[2, 4, 8, 16],
+        bytes: &[64],
+        ..Operation::echo_of_pairs(name, Program::Primitive(POLLING))
+    }
+}
+
+const fn irregular(name: &'static str, about: &'static str) -> Operation {
+    Operation {
+        numbers: &[2, 4],
+        ..made(name, COLLECTIVES, about)
+    }
+}

@@ -1,0 +1,12 @@
+"""The native module, which needs a Python whose stable interface has buffers."""
+
+import sys
+
+if sys.version_info < (3, 11):
+    raise ImportError(
+        "regatta_mpi's own interface needs Python 3.11 or later, and this is "
+        + sys.version.split()[0]
+        + "; programs of mpi4py run with this one, too"
+    )
+
+from .regatta_mpi_native import *  # noqa: E402, F403

@@ -1,0 +1,219 @@
+"""Tasks that come and go, hosts, and the events that tell of both."""
+
+import itertools
+import os
+import struct
+import typing
+
+from . import _native
+from .errors import SpawnError
+from .groups import Group, init
+
+# Watches have a channel of their own, and each a tag.
+_WATCHES = 0x40000000 + (1 << 29) - 1
+_tags = itertools.count()
+
+_EVENT = struct.Struct("<Iiiiiiii64s")
+_MARK = int.from_bytes(b"RGev", "little")
+_KINDS = {1: "task-exit", 2: "host-lost", 3: "host-added", 4: "task-started"}
+_HOW = {0: None, 1: "exit", 2: "signal", 3: "host", 4: "unknown"}
+
+
+class Task(typing.NamedTuple):
+    """A task of the job."""
+
+    id: int
+    parent: typing.Optional[int]
+    """The task that has started it; None: the launcher."""
+    host: int
+    pid: int
+    program: str
+
+
+class Host(typing.NamedTuple):
+    """A host of the job."""
+
+    number: int
+    name: str
+    cores: int
+    tasks: int
+    """How many run there."""
+    alive: bool
+    architecture: str
+
+
+class Event(typing.NamedTuple):
+    """What a watch tells."""
+
+    kind: str
+    """task-exit, task-started, host-lost or host-added."""
+    task: typing.Optional[int]
+    host: int
+    """The host's number."""
+    how: typing.Optional[str]
+    """Of a task's end: exit, signal, host (it was lost with it), or unknown (there never was such a task)."""
+    value: int
+    """The exit status or the signal; of a task that was started, the id of who has started it."""
+    name: str
+    """Of the host, or of the program that was started."""
+
+
+def is_event(message):
+    """Returns whether the bytes of a message are an event."""
+    return len(message) == _EVENT.size and int.from_bytes(message[:4], "little") == _MARK
+
+
+def read_event(message):
+    """Returns the event that the bytes of a message are."""
+    _, kind, task, host, how, value, _, _, name = _EVENT.unpack(message)
+    name = name.partition(b"\0")[0].decode(errors="replace")
+    return Event(_KINDS.get(kind, str(kind)), task if task >= 0 else None, host, _HOW.get(how, str(how)), value, name)
+
+
+class Watch:
+    """Events, one after the other: `wait` blocks for the next one, `await` and `async for` leave the event loop to others."""
+
+    def __init__(self, kind, what):
+        init()
+        self._group = Group(_WATCHES)
+        self._tag = next(_tags)
+        self._id = _native.notify(kind, what, self._tag, self._group)
+        self._message = bytearray(_EVENT.size)
+        self._request = None
+
+    def _begin(self):
+        if self._request is None:
+            self._request = self._group.irecv(self._message, _native.task(), self._tag)
+        return self._request
+
+    def _end(self):
+        self._request = None
+        return read_event(bytes(self._message))
+
+    def wait(self):
+        """Blocks until the next event, and returns it."""
+        self._begin().wait()
+        return self._end()
+
+    def poll(self):
+        """Returns the next event if it has come, else None."""
+        return self._end() if self._begin().test() else None
+
+    async def _next(self):
+        await self._begin()
+        return self._end()
+
+    def __await__(self):
+        return self._next().__await__()
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        return await self._next()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.wait()
+
+    def cancel(self):
+        """Ends the watch."""
+        _native.notify_cancel(self._id)
+        self._request = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.cancel()
+        except Exception:
+            # It has told its one event already.
+            pass
+
+
+def watch_task(task):
+    """Watches for the end of a task: one event, at once if it has ended already. Its death is then no failure of the job."""
+    return Watch(1, task)
+
+
+def watch_tasks():
+    """Watches all tasks of the job: an event for each that starts and for each that ends."""
+    return Watch(4, 0)
+
+
+def watch_hosts():
+    """Watches for hosts that join the virtual machine in which the job runs."""
+    return Watch(3, 0)
+
+
+def notify(kind, what, tag, group):
+    """Has events come as messages of this task to itself in a group, so that one receive waits for messages and events.
+
+    `kind` is 1 (the end of the task `what`), 2 (the loss of the host `what`), 3 (hosts that are added) or 4 (all tasks).
+    `is_event` and `read_event` of this module read them.
+    """
+    return _native.notify(kind, what, tag, group)
+
+
+def spawn(program, args=(), count=1, *, host=None, directory=None, environment=None):
+    """Starts tasks of a program, and returns their ids. They are a world of their own, and can be sent to in `job` or a channel at once.
+
+    `host` is the name of a host, "." for this one, or None: where there is room. `environment` is a mapping of variables that are added.
+    Raises SpawnError if some could not be started.
+    """
+    init()
+    variables = [f"{name}={value}" for name, value in (environment or {}).items()]
+    ids, error = _native.spawn(os.fspath(program), [os.fspath(arg) for arg in args], count, host, directory, variables)
+    if error is not None:
+        failed = SpawnError(str(error), error.code)
+        failed.tasks = [task for task in ids if task >= 0]
+        raise failed from error
+    return ids
+
+
+def signal(task, number):
+    """Sends a signal to a task."""
+    _native.signal(task, number)
+
+
+def kill(task):
+    """Ends a task by SIGKILL. It counts as asked for: no failure of the job."""
+    _native.kill(task)
+
+
+def abort(code=1):
+    """Ends the job: all its tasks, this one too. `regatta run` exits with this status. Does not return."""
+    init()
+    _native.abort(code)
+
+
+def task():
+    """Returns the id of this task."""
+    init()
+    return _native.task()
+
+
+def parent():
+    """Returns the id of the task that has started this one, or None."""
+    init()
+    return _native.parent()
+
+
+def tasks():
+    """Returns the tasks that run, by id."""
+    init()
+    return [Task(*entry) for entry in _native.tasks()]
+
+
+def hosts():
+    """Returns the hosts of the job."""
+    init()
+    return [Host(*entry) for entry in _native.hosts()]
+
+
+def time():
+    """Returns seconds since some moment in the past, the same for all tasks of a host."""
+    return _native.time()

@@ -1,0 +1,478 @@
+"""An executor whose workers are tasks on all hosts of the job, and which survives them.
+
+How it works. The executor is a thread of this task, which receives results and the news of ends in a channel of its own. A worker is a task
+that was started by `spawn`. It takes calls one after the other and sends each result at once. So that it does not wait for the next call,
+it is given a few in advance, about `_AHEAD` seconds of them; when others have nothing to do, what it has not begun is taken back. When a
+worker ends, the call that it ran is tried again or fails with WorkerDied, those that it had not begun go to others, and another worker is
+started. A result counts once: the call leaves the table with the first one.
+"""
+
+import atexit
+import collections
+import concurrent.futures
+import itertools
+import os
+import pickle
+import sys
+import threading
+import warnings
+import weakref
+
+from . import _native
+from .errors import Error, WorkerDied
+from .groups import any_channel, init, pack, unpack
+from .events import hosts, is_event, read_event
+
+# The first channel of executors, and how many each task has. The last one of all stays free: watches have it.
+_CHANNELS = 1 << 28
+_CHANNELS_OF_TASK = 4096
+_numbers = itertools.count()
+# Tags in them, one for each direction: a worker may have executors itself, and both threads receive in one process. Events come to
+# the executor, too.
+TO_WORKER, TO_EXECUTOR = 1, 2
+
+# Work that a worker has in advance, in seconds, and in calls.
+_AHEAD = 0.02
+_MOST_AHEAD = 256
+# Starts in a row that may fail until the executor gives up or, with workers that take calls, warns.
+_FAILED_STARTS = 3
+# Seconds until workers are started again after the first such failure, and at most; each failure doubles them.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+
+_START = "import sys; sys.path.append(sys.argv[1]); from regatta_mpi.worker import main; main(int(sys.argv[2]))"
+
+_all = weakref.WeakSet()
+
+
+class _Call:
+    __slots__ = ("number", "future", "pickled", "tries", "begun")
+
+    def __init__(self, number, future, pickled):
+        self.number, self.future, self.pickled = number, future, pickled
+        self.tries = 0
+        self.begun = False
+
+
+class _Worker:
+    __slots__ = ("task", "start", "held", "sends", "mean", "ready", "asked_back", "leaving")
+
+    def __init__(self, task, start):
+        # The number of the start, which may be one of several workers.
+        self.task, self.start = task, start
+        # Calls by their numbers, in the order in which it runs them.
+        self.held = {}
+        self.sends = []
+        self.mean = None
+        self.ready = self.asked_back = self.leaving = False
+
+    def ahead(self):
+        """How many calls it should have."""
+        if self.mean is None:
+            return 2
+        return 1 + min(_MOST_AHEAD, int(_AHEAD / max(self.mean, 1e-6)))
+
+
+class Executor(concurrent.futures.Executor):
+    """A concurrent.futures.Executor over tasks on all hosts of the job.
+
+    max_workers: how many; None: as many as the hosts have cores, more when hosts are added and fewer when they are lost.
+    retries: how often a call is run again whose worker has died. Then it fails with WorkerDied, which names the worker, and only it does.
+    initializer, initargs: called in each worker before its first call.
+    host: the host on which all workers run; None: where there is room.
+
+    A call may have been begun more than once if its worker died; its result is reported once. Functions and arguments are pickled; as with
+    multiprocessing, a program that makes an executor protects its main part by `if __name__ == "__main__"`. Arrays among the arguments
+    are sent from where they lie: do not change them until the call is done.
+    """
+
+    def __init__(self, max_workers=None, *, retries=2, initializer=None, initargs=(), host=None):
+        if max_workers is not None and max_workers < 1:
+            raise ValueError(f"an executor has at least one worker, and not {max_workers}")
+        init()
+        self._me = _native.task()
+        mine = self._me * _CHANNELS_OF_TASK % _CHANNELS
+        self._number = _CHANNELS + mine + next(_numbers) % (_CHANNELS_OF_TASK - 1)
+        self._channel = any_channel(self._number)
+        self._elastic = max_workers is None
+        self._wanted = _cores() if self._elastic else max_workers
+        self._retries, self._host = retries, host
+        pickled, pieces = pack((initializer, initargs))
+        self._setup = pack(("setup", _main(), pickled, [pickle.PickleBuffer(piece) for piece in pieces]))
+        self._lock = threading.RLock()
+        self._pending = collections.deque()
+        self._calls = {}
+        self._workers = {}
+        # Those that take calls and have none.
+        self._idle = set()
+        self._call_numbers = itertools.count()
+        self._starts = self._failed_start = self._failed_starts = 0
+        # Workers that have ended and were not replaced yet.
+        self._lost = 0
+        self._timer = None
+        self._broken = None
+        self._closing = False
+        self.restarts = 0
+        """How many workers have been started in place of others."""
+        if self._elastic:
+            _native.notify(3, 0, TO_EXECUTOR, self._channel)
+        error = self._start(self._wanted)
+        if error is not None:
+            if not self._workers:
+                raise error
+            self._start_failed(self._starts, str(error))
+        self._thread = threading.Thread(target=self._run, name="regatta-executor", daemon=True)
+        self._thread.start()
+        if not _all:
+            atexit.unregister(_shut_down_all)
+            atexit.register(_shut_down_all)
+        _all.add(self)
+
+    def submit(self, fn, /, *args, **kwargs):
+        """Has a worker call fn(*args, **kwargs), and returns the future of the result. Does not wait."""
+        future = concurrent.futures.Future()
+        call = _Call(next(self._call_numbers), future, pack((fn, args, kwargs)))
+        with self._lock:
+            if self._broken is not None:
+                raise concurrent.futures.BrokenExecutor(self._broken)
+            if self._closing:
+                raise RuntimeError("an executor that is shut down takes no more calls")
+            self._calls[call.number] = call
+            self._pending.append(call)
+            if self._idle:
+                self._refill(next(iter(self._idle)))
+        return future
+
+    def resize(self, max_workers):
+        """Starts more workers, or lets some go when they have done what they run."""
+        if max_workers < 1:
+            raise ValueError(f"an executor has at least one worker, and not {max_workers}")
+        with self._lock:
+            self._wanted, self._elastic = max_workers, False
+            self._fill()
+            if self._broken is not None:
+                self._tell_thread("look")
+
+    @property
+    def workers(self):
+        """The ids of the tasks that are its workers now."""
+        with self._lock:
+            return sorted(self._workers)
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        """Takes no more calls. With `wait`, blocks until all are done and the workers have ended.
+
+        With `cancel_futures`, calls are cancelled that no worker was given; the others are done.
+        """
+        with self._lock:
+            self._closing = True
+            if cancel_futures:
+                kept = collections.deque()
+                for call in self._pending:
+                    # One that was begun may have been taken back, or its worker may have died.
+                    if call.begun or not call.future.cancel():
+                        kept.append(call)
+                    else:
+                        self._calls.pop(call.number, None)
+                        # Those in concurrent.futures.wait hear of it.
+                        call.future.set_running_or_notify_cancel()
+                self._pending = kept
+        if self._thread.is_alive():
+            self._tell_thread("look")
+            if wait:
+                self._thread.join()
+
+    def _tell_thread(self, what):
+        self._channel.send_parts(*pack((what,)), self._me, TO_EXECUTOR)
+
+    # What follows runs with the lock.
+
+    def _tell(self, worker, packed):
+        worker.sends = [request for request in worker.sends if not _is_over(request)]
+        try:
+            worker.sends.append(self._channel.isend_parts(*packed, worker.task, TO_WORKER))
+        except Error:
+            # It has ended, and the news of that is on its way.
+            pass
+
+    def _start(self, count):
+        """Starts workers. Returns the error of those that could not be started, or None."""
+        arguments = ["-c", _START, os.path.dirname(os.path.dirname(os.path.abspath(__file__))), str(self._number)]
+        self._starts += 1
+        try:
+            started, error = _native.spawn(sys.executable, arguments, count, self._host, None, [])
+        except Error as refused:
+            return refused
+        for task in started:
+            if task >= 0:
+                worker = self._workers[task] = _Worker(task, self._starts)
+                self._tell(worker, self._setup)
+                _native.notify(1, task, TO_EXECUTOR, self._channel)
+        return error
+
+    def _start_failed(self, start, why):
+        """Some of a start could not be started or ended before they took a call: they are started again after a pause."""
+        is_first = start > self._failed_start
+        if is_first:
+            self._failed_start = start
+            self._failed_starts += 1
+        if self._failed_starts >= _FAILED_STARTS:
+            if all(worker.leaving for worker in self._workers.values()):
+                self._break(f"{_FAILED_STARTS} starts of workers in a row have failed: {why}")
+                return
+            ready = sum(worker.ready and not worker.leaving for worker in self._workers.values())
+            if is_first and ready and self._failed_starts == _FAILED_STARTS:
+                warnings.warn(
+                    f"{_FAILED_STARTS} starts of workers in a row have failed: {why}; "
+                    f"the executor goes on with {ready} of {self._wanted} workers, and tries again in longer and longer pauses",
+                    RuntimeWarning,
+                )
+        if self._timer is None:
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._failed_starts - 1, 16))
+            self._timer = threading.Timer(pause, self._pause_is_over)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _pause_is_over(self):
+        try:
+            self._tell_thread("fill")
+        except Error:
+            # This task has left the job.
+            pass
+
+    def _fill(self):
+        """Has as many workers as are wanted."""
+        staying = [worker for worker in self._workers.values() if not worker.leaving]
+        for worker in staying[self._wanted :]:
+            worker.leaving = True
+            self._idle.discard(worker)
+            self._ask_back(worker)
+            self._tell(worker, pack(("stop",)))
+        missing = self._wanted - len(staying)
+        self._lost = max(0, min(self._lost, missing))
+        if missing > 0 and self._broken is None and (self._calls or not self._closing):
+            before = len(self._workers)
+            error = self._start(missing)
+            replaced = min(self._lost, len(self._workers) - before)
+            self._lost -= replaced
+            self.restarts += replaced
+            if error is not None:
+                self._start_failed(self._starts, str(error))
+
+    def _ask_back(self, worker):
+        if not worker.asked_back and len(worker.held) > 1:
+            worker.asked_back = True
+            self._tell(worker, pack(("back",)))
+
+    def _dispatch(self):
+        """Gives calls to all that have too few, to those with fewest first; takes some back if there are none and somebody has nothing."""
+        if self._pending:
+            for worker in sorted(self._workers.values(), key=lambda worker: len(worker.held)):
+                self._refill(worker)
+        if self._idle and not self._pending:
+            self._ask_back(max(self._workers.values(), key=lambda worker: len(worker.held)))
+
+    def _refill(self, worker):
+        if not worker.ready or worker.leaving:
+            return
+        ahead = min(worker.ahead(), 1 + len(self._pending) // (2 * len(self._workers)))
+        # One that has more than half of it needs nothing yet.
+        if 2 * len(worker.held) <= ahead:
+            self._give(worker, ahead - len(worker.held))
+
+    def _give(self, worker, room):
+        batch = []
+        while self._pending and len(batch) < room:
+            call = self._pending.popleft()
+            if call.number not in self._calls:
+                continue
+            if not call.begun:
+                if not call.future.set_running_or_notify_cancel():
+                    self._calls.pop(call.number, None)
+                    continue
+                call.begun = True
+            worker.held[call.number] = call
+            pickled, pieces = call.pickled
+            batch.append((call.number, pickled, [pickle.PickleBuffer(piece) for piece in pieces]))
+        if batch:
+            self._idle.discard(worker)
+            self._tell(worker, pack(("calls", batch)))
+
+    def _rest(self, worker):
+        """It has nothing to do: what others have not begun is for it."""
+        if not worker.leaving:
+            self._idle.add(worker)
+            self._dispatch()
+
+    def _done(self, worker, number):
+        """The call that is done now, unless it was done before."""
+        if worker is not None:
+            worker.held.pop(number, None)
+        return self._calls.pop(number, None)
+
+    def _ended(self, event):
+        worker = self._workers.pop(event.task, None)
+        if worker is None:
+            return
+        self._idle.discard(worker)
+        held = [call for call in worker.held.values() if call.number in self._calls]
+        if held:
+            # It runs them in their order, and tells of each end.
+            running = held[0]
+            running.tries += 1
+            if running.tries > self._retries:
+                held.pop(0)
+                self._calls.pop(running.number)
+                running.future.set_exception(_died(event, running.tries))
+        self._pending.extendleft(reversed(held))
+        if self._elastic and event.how == "host":
+            self._wanted = max(1, _cores())
+        if not worker.leaving:
+            self._lost += 1
+        if worker.ready or worker.leaving:
+            self._fill()
+        elif self._broken is None:
+            self._start_failed(
+                worker.start, f"worker {event.task} on host {event.host} {_end(event)} before it took a call; its output says why"
+            )
+        self._dispatch()
+
+    def _break(self, why):
+        self._broken = why
+        calls, self._calls = self._calls, {}
+        self._pending.clear()
+        for call in calls.values():
+            if call.begun or call.future.set_running_or_notify_cancel():
+                call.future.set_exception(concurrent.futures.BrokenExecutor(why))
+        for worker in self._workers.values():
+            self._tell(worker, pack(("stop",)))
+
+    # The thread.
+
+    def _run(self):
+        try:
+            while not self._is_over():
+                message, status = self._channel.recv_parts(-1, TO_EXECUTOR)
+                if status.source == self._me and is_event(message):
+                    with self._lock:
+                        self._hear(read_event(message))
+                else:
+                    self._take(unpack(message), status.source)
+        except BaseException as error:
+            with self._lock:
+                self._break(f"the executor's thread has failed: {error!r}")
+            raise
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _is_over(self):
+        with self._lock:
+            over = self._closing and not self._calls or self._broken is not None
+            if over:
+                for worker in self._workers.values():
+                    if not worker.leaving:
+                        worker.leaving = True
+                        self._tell(worker, pack(("stop",)))
+            return over and not self._workers
+
+    def _hear(self, event):
+        if event.kind == "task-exit":
+            self._ended(event)
+        elif event.kind == "host-added" and self._elastic:
+            self._wanted = _cores()
+            self._fill()
+
+    def _take(self, message, source):
+        kind, *rest = message
+        if kind == "done":
+            number, fine, seconds, pickled, pieces = rest
+            with self._lock:
+                worker = self._workers.get(source)
+                call = self._done(worker, number)
+                if worker is not None:
+                    worker.mean = seconds if worker.mean is None else 0.8 * worker.mean + 0.2 * seconds
+                    if self._pending:
+                        self._refill(worker)
+                    if not worker.held:
+                        self._rest(worker)
+            if call is not None:
+                _settle(call.future, fine, pickled, pieces)
+        elif kind == "ready":
+            with self._lock:
+                self._failed_starts = 0
+                worker = self._workers.get(source)
+                if worker is not None:
+                    worker.ready = True
+                    self._refill(worker)
+                    if not worker.held:
+                        self._rest(worker)
+        elif kind == "back":
+            with self._lock:
+                worker = self._workers.get(source)
+                if worker is not None:
+                    worker.asked_back = False
+                    calls = [worker.held.pop(number, None) for number in rest[0]]
+                    self._pending.extendleft(reversed([call for call in calls if call and call.number in self._calls]))
+                    if not worker.held and not worker.leaving:
+                        self._idle.add(worker)
+                    self._dispatch()
+        elif kind == "fill":
+            with self._lock:
+                self._timer = None
+                self._fill()
+        elif kind == "failed":
+            with self._lock:
+                self._break(f"the initializer has failed in a worker:\n{rest[0]}")
+
+
+def _is_over(request):
+    """Whether a send is done. One to a worker that has died is, too; its end is told otherwise."""
+    try:
+        return request.test()
+    except Error:
+        return True
+
+
+def _settle(future, fine, pickled, pieces):
+    try:
+        result = pickle.loads(pickled, buffers=pieces)
+    except BaseException as error:
+        fine, result = False, error
+    if fine:
+        future.set_result(result)
+    else:
+        future.set_exception(result)
+
+
+def _end(event):
+    ends = {"exit": f"exited with status {event.value}", "signal": f"was killed by signal {event.value}"}
+    return ends.get(event.how, "was lost with its host")
+
+
+def _died(event, tries):
+    error = WorkerDied(
+        f"worker {event.task} on host {event.host} {_end(event)} while it ran this call, which has been tried {tries} times; "
+        "the executor goes on with other workers",
+        task=event.task,
+    )
+    error.host, error.how, error.value = event.host, event.how, event.value
+    return error
+
+
+def _cores():
+    return sum(host.cores for host in hosts() if host.alive) or 1
+
+
+def _main():
+    """How a worker finds the main program's functions, as multiprocessing has it."""
+    from multiprocessing import spawn
+
+    data = spawn.get_preparation_data("worker")
+    for name in ("authkey", "name", "start_method", "log_to_stderr", "log_level"):
+        data.pop(name, None)
+    return data
+
+
+def _shut_down_all():
+    for executor in list(_all):
+        executor.shutdown()

@@ -1,0 +1,239 @@
+"""Groups of tasks: their messages and collectives."""
+
+import atexit
+import sys
+
+from . import _native
+from ._native import Request, Status
+
+ANY = -1
+NONE = -2
+SUM, PRODUCT, MAX, MIN, AND, OR, XOR, BAND, BOR, BXOR = range(1, 11)
+
+# Memory of an object's that is at least so long is sent from where it lies, in bytes; shorter pieces cost less in its pickle.
+_OUT_OF_BAND = 4096
+
+
+def init():
+    """Joins the job that this process was started in by `regatta run`, or becomes a world of one. A second call does nothing.
+
+    It leaves when the program ends. If that is by an exception it does not: so the others hear that it has failed, and not that it has
+    done its work.
+    """
+    if _native.init():
+        atexit.register(_leave)
+
+
+def finalize():
+    """Leaves the job now. Messages that were sent can still be received."""
+    _native.finalize()
+
+
+def _leave():
+    failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    # A library of MPI that is there leaves by itself, in MPI_Finalize.
+    if _native.initialized() and not failed and "mpi4py.MPI" not in sys.modules:
+        try:
+            _native.finalize()
+        except Exception as error:
+            print(f"regatta_mpi: {error}", file=sys.stderr)
+
+
+def pack(obj):
+    """The pickle of an object, and the memory of its arrays."""
+    # Many programs send arrays alone, and this import takes as long as the rest.
+    import pickle
+
+    pieces = []
+
+    def keep(buffer):
+        try:
+            raw = buffer.raw()
+        except BufferError:
+            return True
+        if raw.nbytes < _OUT_OF_BAND:
+            return True
+        pieces.append(raw)
+        return False
+
+    return pickle.dumps(obj, 5, buffer_callback=keep), pieces
+
+
+def unpack(message, begin=0, end=None):
+    """The object of a message, which is this part of a block. Its arrays lie in that memory, and may be written."""
+    import pickle
+
+    places = _native.places(message, begin, len(message) if end is None else end)
+    whole = memoryview(message)
+    pickled, *pieces = [whole[begin:end] for begin, end in places]
+    return pickle.loads(pickled, buffers=pieces)
+
+
+class Group(_native.Group):
+    """Tasks that send each other messages, each known by its rank: 0, 1, and so on."""
+
+    __slots__ = ("__weakref__",)
+
+    def __repr__(self):
+        return f"<regatta_mpi.Group {self.id:#x}>"
+
+    def __eq__(self, other):
+        return isinstance(other, _native.Group) and self.id == other.id
+
+    def __hash__(self):
+        return hash(self.id)
+
+    def send_object(self, obj, to, tag=0):
+        """Sends any object that can be pickled. Blocks as `send` does. Arrays in it are sent from where they lie."""
+        self.send_parts(*pack(obj), to, tag)
+
+    def isend_object(self, obj, to, tag=0):
+        """As `send_object`, without waiting. Arrays in the object must not be changed until the request is complete."""
+        return self.isend_parts(*pack(obj), to, tag)
+
+    def recv_object(self, source=ANY, tag=ANY, *, status=False):
+        """Blocks until an object comes, and returns it; with `status` also what is told of the message."""
+        message, told = self.recv_parts(source, tag)
+        obj = unpack(message)
+        return (obj, told) if status else obj
+
+    def irecv_object(self, source=ANY, tag=ANY):
+        """Begins to receive an object; see ObjectRequest."""
+        return ObjectRequest(self, source, tag)
+
+    def bcast_object(self, obj=None, root=0):
+        """Returns the root's object to all. Blocks."""
+        is_root = self.rank == root
+        length = bytearray(8)
+        if is_root:
+            message = _native.joined(*pack(obj))
+            length[:] = len(message).to_bytes(8, "little")
+        self.bcast(length, root)
+        if not is_root:
+            message = bytearray(int.from_bytes(length, "little"))
+        self.bcast(message, root)
+        return obj if is_root else unpack(message)
+
+    def gather_object(self, obj, root=0):
+        """Returns the objects of all, by rank, to the root, and None to the others. Blocks."""
+        gathered = self.gather_parts(_native.joined(*pack(obj)), root)
+        if gathered is None:
+            return None
+        message, places = gathered
+        return [unpack(message, begin, end) for begin, end in places]
+
+    def allgather_object(self, obj):
+        """Returns the objects of all, by rank. Blocks."""
+        return self.bcast_object(self.gather_object(obj))
+
+    def scatter(self, input=None, root=0, out=None):
+        """Returns the root's `input[rank]` to each rank. Without `out` at all, a new array. Blocks."""
+        if out is None:
+            import numpy
+
+            if self.rank == root:
+                input = numpy.asarray(input, order="C")
+                if input.ndim == 0 or input.shape[0] != self.size:
+                    raise ValueError(
+                        f"the first axis of the array has to have an index for each of the {self.size} members, and its shape is {input.shape}"
+                    )
+            shape, dtype = self.bcast_object((input.shape[1:], input.dtype) if self.rank == root else None, root)
+            out = numpy.empty(shape, dtype)
+        return self.scatter_into(input, out, root)
+
+    def dup(self):
+        """Makes a group of the same members, whose messages are apart from those of this one. All members call. Blocks."""
+        return Group(_native.dup(self))
+
+    def select(self, ranks):
+        """Makes a group of some members, in this order. Those members call. Blocks."""
+        return Group(_native.select(self, list(ranks)))
+
+    def split(self, colour, key=0):
+        """Makes a group of the members that give the same colour, ordered by key and rank; with colour None, returns None. All members
+        call. Blocks."""
+        made = _native.split(self, colour, key)
+        return None if made < 0 else Group(made)
+
+    def shrink(self):
+        """Makes a group of the members that live. All of them call. Blocks."""
+        return Group(_native.shrink(self))
+
+
+class ObjectRequest:
+    """An object that is being received: `wait`, `test` and `await`, as a Request. The result is the object."""
+
+    __slots__ = ("_group", "_source", "_tag", "_result", "status", "__weakref__")
+
+    def __init__(self, group, source, tag):
+        self._group, self._source, self._tag = group, source, tag
+        self.status = None
+
+    def test(self):
+        """Returns whether it has come, without waiting."""
+        if self.status is None:
+            found = self._group.irecv_parts(self._source, self._tag)
+            if found is None:
+                return False
+            self._take(found)
+        return True
+
+    def wait(self):
+        """Blocks until it has come; returns the object."""
+        if self.status is None:
+            self._take(self._group.recv_parts(self._source, self._tag))
+        return self._result
+
+    def _take(self, found):
+        message, status = found
+        self._result = unpack(message)
+        self.status = status
+
+    def __await__(self):
+        from .loop import completion
+
+        return completion(self).__await__()
+
+
+def wait_any(requests):
+    """Blocks until one of the requests is complete, and returns its index; None, if all have been returned or waited for.
+
+    One that is given twice has the index where it stands first.
+    """
+    requests = list(requests)
+    for request in requests:
+        if isinstance(request, ObjectRequest):
+            raise TypeError(
+                "wait_any takes no request of irecv_object, whose message has no memory yet; "
+                "await several in asyncio, as with asyncio.wait, or call their test in turn"
+            )
+    once = list(dict.fromkeys(requests))
+    at = _native.wait_any(once)
+    return at if at is None or len(once) == len(requests) else requests.index(once[at])
+
+
+def wait_all(requests):
+    """Blocks until all requests are complete; returns what their `wait` returns, in their order."""
+    return [request.wait() for request in requests]
+
+
+def channel(number):
+    """Returns every task of the job, as `job`, for messages apart from those of other channels: 0 to 134217727. A rank is a task's id."""
+    if not 0 <= number < 1 << 27:
+        raise ValueError(f"a channel is a number from 0 to 134217727, and not {number}: Regatta itself has those from there on")
+    return any_channel(number)
+
+
+def any_channel(number):
+    """As `channel`, of Regatta's own too."""
+    init()
+    return Group(0x40000000 + number)
+
+
+def __getattr__(name):
+    if name == "world":
+        init()
+        return Group(0)
+    if name == "job":
+        return channel(0)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

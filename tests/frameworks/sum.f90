@@ -1,0 +1,10 @@
+program sum_of_ranks
+    use mpi_f08
+    integer :: rank, size, total
+    call MPI_Init()
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+    call MPI_Comm_size(MPI_COMM_WORLD, size)
+    call MPI_Allreduce(rank + 1, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+    if (rank == 0) print '(i0, a, i0)', total, ' of ', size
+    call MPI_Finalize()
+end program

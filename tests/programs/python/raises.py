@@ -1,0 +1,11 @@
+"""One of the tasks raises before a collective: it has failed, and the others hear that."""
+
+import regatta_mpi as rg
+
+if rg.world.rank == 1:
+    raise RuntimeError("the cause")
+try:
+    rg.world.barrier()
+except rg.TaskDied as error:
+    assert error.task == 1 and "exited with status 1 without leaving" in str(error), error
+    print("the others know")
