@@ -1,6 +1,11 @@
 //! Tasks that have no core to themselves give it up soon while they wait (`tests/programs/shared_core.c`).
 
+use std::sync::Mutex;
+
 use regatta_tests::Job;
+
+/// One test after the other: on one core each would be in the other's way.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Two tasks on one core, of which their launcher does not know.
 fn on_one_core(scenario: &str) {
@@ -13,13 +18,14 @@ fn on_one_core(scenario: &str) {
 
 #[test]
 fn tasks_on_one_core_answer_each_other_about_as_soon_as_through_pipes() {
-    // One after the other: on one core each would be in the other's way.
+    let _turn = TURN.lock();
     on_one_core("together");
     on_one_core("beside-a-program");
 }
 
 #[test]
 fn tasks_of_a_crowd_that_look_without_waiting_give_their_core_to_the_others() {
+    let _turn = TURN.lock();
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let job = Job::new(2 * cores.max(1), "shared_core", &["looks"]);
     job.option("--bind=none").run().passed();

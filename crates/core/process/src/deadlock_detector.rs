@@ -38,8 +38,11 @@ use regatta_segment::job::{ASKS, IN_RING, Job, OVER};
 use crate::in_vain::HELP_AFTER;
 use crate::state::Process;
 
-/// Interval between two checks by a blocked sender.
+/// Interval between two checks by a blocked sender, at first.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Number of times the interval doubles while nothing moves: whatever makes a sender part of a ring moves something first, and that
+/// wakes it.
+const MAX_DOUBLINGS: u32 = 3;
 /// Interval between two checks by a blocked sender that could be part of a ring.
 const CANDIDATE_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Time a ring must stand before it is reported.
@@ -59,6 +62,8 @@ pub(crate) struct DeadlockDetector {
     word: u64,
     /// The engine's moves when this task last looked.
     moves: u64,
+    /// Checks since something moved.
+    quiet_checks: u32,
     /// The answers of a receiver on another host when a look last counted.
     answers: Option<u32>,
     seen: Option<Seen>,
@@ -116,6 +121,7 @@ impl DeadlockDetector {
             recalls,
             word: 0,
             moves: 0,
+            quiet_checks: 0,
             answers: None,
             seen: None,
             leaving: None,
@@ -130,7 +136,7 @@ impl DeadlockDetector {
     /// How long to sleep until the next look.
     pub(crate) fn patience(&self) -> Duration {
         match self.word {
-            0 => CHECK_INTERVAL,
+            0 => CHECK_INTERVAL * (1 << self.quiet_checks.min(MAX_DOUBLINGS)),
             _ => CANDIDATE_CHECK_INTERVAL,
         }
     }
@@ -210,6 +216,11 @@ impl DeadlockDetector {
         let (job, me) = (process.job.clone(), process.engine.me());
         let own = self.to == me;
         let moved = std::mem::replace(&mut self.moves, process.engine.moves()) != self.moves;
+        self.quiet_checks = if moved {
+            0
+        } else {
+            self.quiet_checks.saturating_add(1)
+        };
         let single = is_single(process.engine.transport());
         if moved || !(own || process.engine.is_stuck()) || !single {
             self.moved_on(&job, me);

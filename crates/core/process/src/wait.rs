@@ -70,6 +70,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let (mut turns, mut looks) = (0u32, 0u32);
     let (mut watch, mut stay) = (Watch::default(), Stay::default());
     let mut asked = Asked::begin(start);
+    let mut slept_in_vain = false;
     loop {
         let mut held = enter()?;
         if turns == 0 {
@@ -79,7 +80,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             held.pace.begin_wait();
         }
         let manner = held.pace.manner();
-        let polls = polls(held.pace.spins() || stay.looks_on());
+        let polls = polls((held.pace.spins() || stay.looks_on()) && !slept_in_vain);
         let polled = poll_some(&mut awaited, &mut held, polls)?;
         let looks_on = stay.looked(polled.look(), &mut held.pace.linger);
         if !matches!(polled, Polled::Nothing) {
@@ -105,6 +106,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
                     check(&mut awaited, &mut *enter()?, start.elapsed())?;
                 }
                 (turns, idle_since) = (0, Instant::now());
+                slept_in_vain = false;
                 continue;
             }
             Polled::Nothing if looks_on => continue,
@@ -126,7 +128,8 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         check(&mut awaited, &mut *enter()?, start.elapsed())?;
         // Just woken, so probably needed: look a few times before sleeping again. Not if nobody rang.
-        if asleep.elapsed() < awaited.patience() {
+        slept_in_vain = asleep.elapsed() >= awaited.patience();
+        if !slept_in_vain {
             (turns, idle_since) = (0, Instant::now());
         }
     }

@@ -195,7 +195,7 @@ impl Tcp {
                 Err(Fault::Corrupt { peer: from, what })
             }
             _ => {
-                if !link.is_open() {
+                if !link.is_open() || link.is_restless() {
                     self.restless = true;
                 }
                 Ok(front)

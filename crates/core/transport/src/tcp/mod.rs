@@ -453,6 +453,9 @@ impl Tcp {
         let (mut blocked, mut waiting) = (false, false);
         for index in 0..self.known.len() {
             let peer = self.known[index];
+            if let Some(link) = self.link(peer) {
+                link.receive_held_back();
+            }
             self.handle_probes(peer);
             let mut gone = self.is_lost(peer);
             let Some(link) = self.link(peer) else {
@@ -503,10 +506,10 @@ impl Tcp {
             else {
                 continue;
             };
+            holds_back |= link.holds_back();
             let Some(channel) = link.state.channel() else {
                 continue;
             };
-            holds_back |= link.reception.expects_more() && channel.holds_back();
             if !link.state.awaits_room() && link.wants_room() {
                 let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
                 let data = epoll::EventData::new_u64(peer as u64);
@@ -514,6 +517,8 @@ impl Tcp {
                 link.state.set_awaits_room(is_asked);
             }
         }
+        // An engine whose buffer is full looks at no frames, and a word behind them may be what it waits for.
+        self.restless |= holds_back;
         if self.waiter.is_none() {
             // Without a waiter the task looks around now and then.
             self.waiter = SocketWaiter::new(&self.epoll, self.job.clone(), self.own.me).ok();

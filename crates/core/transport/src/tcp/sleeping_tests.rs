@@ -50,6 +50,39 @@ fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
 }
 
 #[test]
+fn a_task_that_looks_at_no_frames_hears_a_question_behind_them() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    sockopt::set_socket_recv_buffer_size(&listeners[1], 200_000).unwrap();
+    let [mut sender, mut receiver] = [0, 1].map(|me| task_on(me, &listeners, false));
+    let memory = Scratch::new(1000).unwrap();
+    let nothing = memory.part(0, 0);
+    assert!(sender.send(1, WORD, &nothing).unwrap());
+    until(&mut sender, "they meet", |sender| {
+        receiver.poll();
+        sender.link(1).unwrap().is_open() && receiver.front(0).unwrap().is_some()
+    });
+    for _ in 0..50 {
+        assert!(sender.send(1, WORD, &memory.part(0, 1000)).unwrap());
+    }
+    sender.inquire(1);
+    until(&mut sender, "it arrives", |sender| {
+        let channel = sender.link(1).unwrap().state.channel();
+        channel.is_some_and(|channel| channel.is_delivered())
+    });
+    receiver.poll();
+    assert!(
+        receiver.link(0).unwrap().holds_back(),
+        "it has read all at once"
+    );
+    receiver.arm();
+    receiver.poll();
+    until(&mut sender, "the answer comes", |sender| {
+        sender.poll();
+        sender.inquire(1).is_some()
+    });
+}
+
+#[test]
 fn a_caller_that_cannot_be_let_in_wakes_nobody_until_it_can() {
     let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
     let mut task = task_on(0, &listeners, false);

@@ -51,6 +51,19 @@ impl Link {
         }
     }
 
+    /// Returns whether records have come that no event of the socket will tell of.
+    pub(in crate::tcp) fn holds_back(&self) -> bool {
+        let channel = self.state.channel();
+        self.reception.expects_more() && channel.is_some_and(Channel::holds_back)
+    }
+
+    /// Receives the records of which no event of the socket will tell, as far as there is room.
+    pub(in crate::tcp) fn receive_held_back(&mut self) {
+        while self.holds_back() {
+            self.receive();
+        }
+    }
+
     pub(in crate::tcp) fn try_receive(&mut self) -> Result<bool, Trouble> {
         let reads_little = !self.reception.last_read_was_full() && self.comes_in_pieces();
         self.receive_some(if reads_little {
