@@ -92,6 +92,11 @@ const RING_FROM_BYTES: usize = 64 << 10;
 /// Bytes of operands from which two members on a host share the work.
 const HALVES_FROM_BYTES: usize = 16 << 10;
 
+/// Maximum bytes of all parts of a gathering to all that leaders pass on.
+const GATHERED_BY_LEADERS_BYTES: usize = 256 << 10;
+/// Maximum bytes that the members of a host give in a complete exchange whose parts leaders pass on.
+const EXCHANGED_BY_LEADERS_BYTES: usize = 32 << 10;
+
 /// The algorithm of a collective of this kind.
 pub fn choose(kind: Kind, facts: &Facts) -> Algorithm {
     let at_once = facts
@@ -148,9 +153,25 @@ fn by_messages(kind: Kind, facts: &Facts) -> Algorithm {
         Kind::ReduceScatter if facts.commutative => Algorithm::Pairwise,
         Kind::ReduceScatter => Algorithm::RankOrder,
         Kind::Allgather if facts.members == 2 => Algorithm::Exchange,
+        Kind::Allgather | Kind::Alltoall if leaders_carry(kind, facts) => Algorithm::Leaders,
         Kind::Allgather => Algorithm::Ring,
         Kind::Gather | Kind::Scatter | Kind::Alltoall => Algorithm::Direct,
     }
+}
+
+/// Returns whether parts are so short that leaders carry those of all members of their hosts.
+fn leaders_carry(kind: Kind, facts: &Facts) -> bool {
+    let (members, here) = (facts.members as usize, facts.most_on_a_host);
+    let carried = facts.bytes.saturating_mul(members);
+    facts.hosts > 1
+        && match kind {
+            Kind::Alltoall => {
+                facts.divisible
+                    && here > 1
+                    && carried.saturating_mul(here) <= EXCHANGED_BY_LEADERS_BYTES
+            }
+            _ => carried <= GATHERED_BY_LEADERS_BYTES,
+        }
 }
 
 fn allreduce_by_messages(facts: &Facts) -> Algorithm {
@@ -241,7 +262,9 @@ mod tests {
                 Algorithm::Exchange => pair,
                 Algorithm::Halves => pair && facts.commutative && facts.divisible,
                 Algorithm::Leaders => {
-                    facts.hosts > 1 && facts.commutative | (kind == Kind::Barrier)
+                    let combines = kind == Kind::Allreduce;
+                    let cuts = kind == Kind::Alltoall;
+                    facts.hosts > 1 && facts.commutative | !combines && facts.divisible | !cuts
                 }
                 Algorithm::Shares => facts.hosts > 1 && facts.commutative,
                 Algorithm::Ring => facts.commutative || kind == Kind::Allgather,

@@ -61,6 +61,7 @@ mod folding;
 mod group;
 mod groups;
 pub mod index;
+mod leaders;
 mod making;
 pub mod matching;
 mod numbers;

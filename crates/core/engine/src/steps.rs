@@ -2,12 +2,15 @@
 //!
 //! All members take theirs in the same order. Sizes are checked by the callers that know them.
 
+use std::sync::Arc;
+
 use regatta_memory::views::Views;
 
 use crate::algorithm::Algorithm;
 use crate::error::Result;
 use crate::group::GroupId;
 use crate::groups::Groups;
+use crate::leaders::{leaders_allgather, leaders_alltoall};
 use crate::operation::{Kind, Operation, Parts, Reduction};
 use crate::reduction::{
     combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
@@ -46,9 +49,23 @@ impl<T: Transport> Groups<T> {
             }
             (Kind::Gather, _) => Ok(gather(place, operation)),
             (Kind::Scatter, _) => Ok(scatter(place, operation)),
-            (Kind::Allgather, _) => Ok(allgather(place, operation)),
-            (Kind::Alltoall, _) => Ok(alltoall(place, operation)),
+            (Kind::Allgather, _) => match self.hosts_for(id, algorithm)? {
+                Some(hosts) => Ok(leaders_allgather(&hosts, place.0, operation)),
+                None => Ok(allgather(place, operation)),
+            },
+            (Kind::Alltoall, _) => match self.hosts_for(id, algorithm)? {
+                Some(hosts) => Ok(leaders_alltoall(&hosts, place, operation)),
+                None => Ok(alltoall(place, operation)),
+            },
             _ => self.barrier(id),
+        }
+    }
+
+    /// Returns the hosts of a group whose algorithm goes by their leaders.
+    fn hosts_for(&mut self, id: GroupId, algorithm: Algorithm) -> Result<Option<Arc<Hosts>>> {
+        match algorithm {
+            Algorithm::Leaders => self.hosts(id, 0),
+            _ => Ok(None),
         }
     }
 

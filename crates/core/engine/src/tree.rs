@@ -67,6 +67,11 @@ impl Hosts {
         self.lists[number][0]
     }
 
+    /// Returns the ranks on a host, its leader first.
+    pub(crate) fn list(&self, number: usize) -> &[u32] {
+        &self.lists[number]
+    }
+
     /// Returns the ranks on this member's host, its leader first.
     pub(crate) fn here(&self) -> &[u32] {
         &self.lists[self.number]

@@ -1,0 +1,167 @@
+//! Short parts across hosts: to the first member of each host, their leader, between the leaders, and back.
+//!
+//! A part then crosses between two hosts in one message with all others that go the same way, and a member is woken once.
+
+use regatta_memory::views::Views;
+
+use crate::operation::Operation;
+use crate::schedule::{Step, Steps};
+use crate::tree::Hosts;
+
+/// Parts that lie one after the other.
+struct Packed<'a> {
+    bytes: &'a Views,
+    /// End of the last part that was asked for.
+    end: usize,
+}
+
+impl Packed<'_> {
+    /// Returns the next `len` bytes.
+    fn next(&mut self, len: usize) -> Views {
+        self.end += len;
+        self.bytes.part(self.end - len, len)
+    }
+}
+
+/// Returns the steps of a gathering to all. The leaders exchange as in a dissemination: in each round they pass on all that they have to the one at twice the distance.
+pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation) -> Steps {
+    let (output, gets) = (operation.out(), &operation.gets);
+    let own = gets.cut(&output, rank);
+    let given = operation.input.clone().unwrap_or_else(|| own.clone());
+    let (count, number) = (hosts.count(), hosts.number());
+    // As many hosts as have been heard, from this one on: what is passed on is one stretch.
+    let lists: Vec<&[u32]> = (0..count)
+        .map(|at| hosts.list((number + at) % count))
+        .collect();
+    let bytes_of = |list: &&[u32]| list.iter().map(|&other| gets.of(other).0).sum::<usize>();
+    let ends = |heard: usize| lists[..heard].iter().map(bytes_of).sum::<usize>();
+    let mut steps = Steps::default();
+    let all = steps.scratch(ends(count));
+    let (leader, followers) = (hosts.here()[0], &hosts.here()[1..]);
+    if rank != leader {
+        steps.push(Step::Send(leader, given.clone()));
+        steps.push(Step::Receive(leader, all.clone()));
+        steps.push(Step::Wait);
+    } else {
+        let mut here = Packed {
+            bytes: &all,
+            end: 0,
+        };
+        steps.push(Step::Copy(given.clone(), here.next(given.len())));
+        for &other in followers {
+            steps.push(Step::Receive(other, here.next(gets.of(other).0)));
+        }
+        steps.push(Step::Wait);
+        let mut heard = 1;
+        while heard < count {
+            let more = heard.min(count - heard);
+            let (mine, theirs) = (ends(more), ends(heard + more) - ends(heard));
+            let before = hosts.leader((number + count - heard) % count);
+            let after = hosts.leader((number + heard) % count);
+            steps.push(Step::Send(before, all.part(0, mine)));
+            steps.push(Step::Receive(after, all.part(ends(heard), theirs)));
+            steps.push(Step::Wait);
+            heard += more;
+        }
+        steps.extend(
+            followers
+                .iter()
+                .map(|&other| Step::Send(other, all.clone())),
+        );
+    }
+    let mut packed = Packed {
+        bytes: &all,
+        end: 0,
+    };
+    for &other in lists.iter().copied().flatten() {
+        let from = packed.next(gets.of(other).0);
+        if other != rank || operation.input.is_some() {
+            steps.push(Step::Copy(from, gets.cut(&output, other)));
+        }
+    }
+    steps
+}
+
+/// Returns the steps of a complete exchange of parts that are all alike.
+pub(crate) fn leaders_alltoall(
+    hosts: &Hosts,
+    (rank, size): (u32, u32),
+    operation: &Operation,
+) -> Steps {
+    let part = operation.gets.longest();
+    let whole = part * size as usize;
+    let (given, output) = (
+        operation.given().part(0, whole),
+        operation.out().part(0, whole),
+    );
+    let here = hosts.here();
+    let (leader, followers) = (here[0], &here[1..]);
+    let mut steps = Steps::default();
+    if rank != leader {
+        steps.push(Step::Send(leader, given));
+        // The result may take the place of what is given.
+        steps.push(Step::Wait);
+        steps.push(Step::Receive(leader, output));
+        return steps;
+    }
+    let rows = steps.scratch(here.len() * whole);
+    let row = |at: usize| rows.part(at * whole, whole);
+    steps.push(Step::Copy(given, row(0)));
+    for (at, &other) in followers.iter().enumerate() {
+        steps.push(Step::Receive(other, row(at + 1)));
+    }
+    steps.push(Step::Wait);
+    let cell = |views: &Views, at: usize| views.part(at * part, part);
+    let results: Vec<Views> = here.iter().map(|_| steps.scratch(whole)).collect();
+    // Between two hosts: to each member there what each member here has for it, by receiver.
+    let (count, number) = (hosts.count(), hosts.number());
+    let mut come = vec![];
+    for distance in 1..count {
+        let (to, from) = (
+            hosts.list((number + distance) % count),
+            hosts.list((number + count - distance) % count),
+        );
+        let cells = steps.scratch(here.len() * to.len() * part);
+        let mut packed = Packed {
+            bytes: &cells,
+            end: 0,
+        };
+        for &receiver in to {
+            for at in 0..here.len() {
+                steps.push(Step::Copy(
+                    cell(&row(at), receiver as usize),
+                    packed.next(part),
+                ));
+            }
+        }
+        let theirs = steps.scratch(here.len() * from.len() * part);
+        steps.push(Step::Send(to[0], cells));
+        steps.push(Step::Receive(from[0], theirs.clone()));
+        come.push((from, theirs));
+    }
+    for (at, &receiver) in here.iter().enumerate() {
+        for (from, &sender) in here.iter().enumerate() {
+            steps.push(Step::Copy(
+                cell(&row(from), receiver as usize),
+                cell(&results[at], sender as usize),
+            ));
+        }
+    }
+    steps.push(Step::Wait);
+    for (from, theirs) in &come {
+        let mut packed = Packed {
+            bytes: theirs,
+            end: 0,
+        };
+        for result in &results {
+            for &sender in *from {
+                steps.push(Step::Copy(packed.next(part), cell(result, sender as usize)));
+            }
+        }
+    }
+    for (&other, result) in here.iter().zip(&results).skip(1) {
+        steps.push(Step::Send(other, result.clone()));
+    }
+    steps.push(Step::Copy(results[0].clone(), output));
+    steps
+}
