@@ -14,11 +14,11 @@ use std::sync::Arc;
 use contract::World;
 use hosts::Hosts;
 use net::{End, Net, Sizes};
-use regatta_engine::{CollectiveBuffers, Presence, Upkeep};
+use regatta_engine::{CollectiveBuffers, Peer, Peers, Presence, Upkeep};
 use regatta_memory::views::Views;
 use regatta_segment::job::{Cause, Job, JoinToken};
 use regatta_transport::footprint::Policy;
-use regatta_transport::paths::Paths;
+use regatta_transport::paths::{Composite, Far, Paths};
 use regatta_transport::shm::Shm;
 
 /// Two tasks of one job, each with a mapping of its own.
@@ -102,12 +102,7 @@ fn across(trusted: bool) -> World<Paths> {
     let hosts = Hosts::new(trusted, [42; 32], |address| address);
     World {
         tasks: [hosts.join(0), hosts.join(1)],
-        // The other host's launcher hears of it.
-        lose: Box::new(move |peer, how| match how {
-            Presence::Here => {}
-            Presence::Left => hosts.jobs[1 - peer as usize].leave(peer),
-            Presence::Dead => hosts.jobs[1 - peer as usize].mark_dead(peer, Cause::Exited(1)),
-        }),
+        lose: lose_on(hosts),
     }
 }
 
@@ -130,6 +125,14 @@ fn rekeyed() -> World<Paths> {
 
 /// Two tasks of one thread, on hosts of their own: the engine's simulated network, as the smallest transport.
 fn simulated() -> World<End> {
+    let net = net();
+    World {
+        tasks: [net.end(0), net.end(1)],
+        lose: Box::new(move |peer, how| net.lose(peer, how)),
+    }
+}
+
+fn net() -> Net {
     let sizes = Sizes {
         eager: 4096,
         ring: 8,
@@ -139,10 +142,37 @@ fn simulated() -> World<End> {
     };
     let net = Net::new(2, sizes);
     net.spread(2);
-    World {
-        tasks: [net.end(0), net.end(1)],
-        lose: Box::new(move |peer, how| net.lose(peer, how)),
+    net
+}
+
+/// All that a transport needs to stand in the list of a task's transports.
+impl Far for End {
+    fn end_of_look(&self) -> usize {
+        self.peers() as usize
     }
+
+    fn close(&mut self, peer: Peer) {
+        Peers::close(self, peer);
+    }
+}
+
+/// The simulated network as a third transport, behind those of a task that is not called from other hosts.
+fn third() -> World<Composite<Paths, End>> {
+    let (hosts, net) = (Hosts::new(true, [42; 32], |address| address), net());
+    let join = |rank| Composite::of(hosts.join_at(rank, None), Some(net.end(rank)));
+    World {
+        tasks: [join(0), join(1)],
+        lose: lose_on(hosts),
+    }
+}
+
+/// The other host's launcher hears of it.
+fn lose_on(hosts: Hosts) -> Box<dyn Fn(Peer, Presence)> {
+    Box::new(move |peer, how| match how {
+        Presence::Here => {}
+        Presence::Left => hosts.jobs[1 - peer as usize].leave(peer),
+        Presence::Dead => hosts.jobs[1 - peer as usize].mark_dead(peer, Cause::Exited(1)),
+    })
 }
 
 macro_rules! tests {
@@ -241,4 +271,8 @@ mod rekeyed {
 
 mod simulated {
     conforms!(simulated);
+}
+
+mod third {
+    conforms!(third);
 }

@@ -2,61 +2,61 @@
 
 use std::ptr::NonNull;
 
-use regatta_engine::{Fault, Loans, Peer, Peers};
+use regatta_engine::{Fault, Loans, Peer};
 use regatta_memory::Corrupt;
 use regatta_memory::views::Views;
 
-use super::Paths;
+use super::{Composite, Far, Near};
 
-impl Loans for Paths {
+impl<N: Near, F: Far> Loans for Composite<N, F> {
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
-        self.shm.lend(len)
+        self.near.lend(len)
     }
 
     fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {
-        self.shm.loan_came(peer, place)
+        self.near.loan_came(peer, place)
     }
 
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
-        if !self.shm.shares_memory(peer) {
+        if !self.near.shares_memory(peer) {
             return Err(Fault::Corrupt {
                 peer,
                 what: "a loan came from another host",
             });
         }
-        self.shm.borrowed(peer, place, len)
+        self.near.borrowed(peer, place, len)
     }
 
     fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
-        self.shm.loan_at(address)
+        self.near.loan_at(address)
     }
 
     fn give_back(&mut self, place: u64) {
-        self.shm.give_back(place);
+        self.near.give_back(place);
     }
 
     fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
-        let near = self.shm.shares_memory(reader);
-        near.then(|| self.shm.share_loan(place, reader))?
+        let near = self.near.shares_memory(reader);
+        near.then(|| self.near.share_loan(place, reader))?
     }
 
     fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
-        self.shm.open_loan(name, len)
+        self.near.open_loan(name, len)
     }
 
     fn close_loan(&mut self, name: u64) {
-        self.shm.close_loan(name);
+        self.near.close_loan(name);
     }
 
     fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
-        self.shm.hand_over_loan(place, to)
+        self.near.hand_over_loan(place, to)
     }
 
     fn take_back_loan(&mut self, place: u64, to: Peer) {
-        self.shm.take_back_loan(place, to);
+        self.near.take_back_loan(place, to);
     }
 
     fn let_go_of_loans(&mut self) {
-        self.shm.let_go_of_loans();
+        self.near.let_go_of_loans();
     }
 }

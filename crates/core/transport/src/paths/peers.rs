@@ -1,54 +1,52 @@
-//! The tasks of the job: told by the table, and ended by what came on their connections.
+//! The tasks of the job: told by the table, and lost when all that they sent has come.
 
 use regatta_engine::{Peer, Peers, Presence};
 
-use super::Paths;
+use super::{Composite, Far, Near};
 
-impl Peers for Paths {
+impl<N: Near, F: Far> Peers for Composite<N, F> {
     fn me(&self) -> Peer {
-        self.shm.me()
+        self.near.me()
     }
 
     fn peers(&self) -> u32 {
-        self.shm.peers()
+        self.near.peers()
     }
 
     fn world(&self) -> (Peer, u32) {
-        self.shm.world()
+        self.near.world()
     }
 
     fn presence(&self, peer: Peer) -> Presence {
-        let told = self.shm.presence(peer);
-        match &self.tcp {
-            Some(tcp) if told != Presence::Here || tcp.disowners > 0 => tcp.presence(peer, told),
-            _ => told,
-        }
+        let told = self.near.presence(peer);
+        let far = self.far.as_deref();
+        far.map_or(told, |far| far.presence(peer, told))
     }
 
     #[inline(always)]
     fn losses(&self) -> u32 {
-        self.shm.losses().wrapping_add(self.ended)
+        self.near.losses().wrapping_add(self.far_losses)
     }
 
     fn host(&self, peer: Peer) -> u32 {
-        self.shm.job().host_of(peer)
+        self.near.host(peer)
     }
 
     fn shares_memory(&self, peer: Peer) -> bool {
-        self.shm.shares_memory(peer)
+        self.near.shares_memory(peer)
     }
 
     fn close(&mut self, peer: Peer) {
-        match self.tcp_to(peer) {
-            Ok(Some(tcp)) => tcp.shut(peer),
-            _ => self.shm.close(peer),
+        match self.far_to(peer) {
+            Ok(Some(far)) => far.close(peer),
+            _ => self.near.close(peer),
         }
     }
 
     fn forget(&mut self, peer: Peer) {
-        self.shm.forget(peer);
-        if let Some(tcp) = &mut self.tcp {
-            tcp.part(peer);
+        self.near.forget(peer);
+        if let Some(far) = &mut self.far {
+            far.forget(peer);
         }
     }
 }

@@ -1,94 +1,87 @@
-//! Streams: through a pipe, or through a connection; each side of a stream knows which.
+//! Streams: by the transport that leads to the peer; each side of a stream says which that is.
 
 use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
-use super::Paths;
-use crate::shm;
-use crate::tcp::engine_streams::Wire;
+use super::{Composite, Far, Near};
 
-/// One side of a stream.
+/// One side of a stream, by the transport that carries it.
 #[derive(Debug)]
-pub struct Stream(Carrier);
-
-#[derive(Debug)]
-enum Carrier {
-    Shm(shm::Bulk),
-    Tcp(Wire),
+pub enum Stream<N, F> {
+    /// Of the near transport.
+    Near(N),
+    /// Of the far transport.
+    Far(F),
 }
 
-impl Streams for Paths {
-    type Bulk = Stream;
+impl<N: Near, F: Far> Streams for Composite<N, F> {
+    type Bulk = Stream<N::Bulk, F::Bulk>;
 
-    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Stream, Route)>, Fault> {
-        let opened = match self.tcp_to(to)? {
-            Some(tcp) => tcp
-                .open(to, message)?
-                .map(|(wire, route)| (Carrier::Tcp(wire), route)),
-            None => self
-                .shm
-                .open(to, message)?
-                .map(|(bulk, route)| (Carrier::Shm(bulk), route)),
-        };
-        Ok(opened.map(|(way, route)| (Stream(way), route)))
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Self::Bulk, Route)>, Fault> {
+        if let Some(far) = self.far_to(to)? {
+            let opened = far.open(to, message)?;
+            return Ok(opened.map(|(bulk, route)| (Stream::Far(bulk), route)));
+        }
+        let opened = self.near.open(to, message)?;
+        Ok(opened.map(|(bulk, route)| (Stream::Near(bulk), route)))
     }
 
-    fn open_for(&mut self, from: Peer) -> Result<(Stream, Route), Fault> {
-        if let Some(tcp) = self.tcp_to(from)? {
-            let (wire, route) = tcp.open_for(from)?;
-            return Ok((Stream(Carrier::Tcp(wire)), route));
+    fn open_for(&mut self, from: Peer) -> Result<(Self::Bulk, Route), Fault> {
+        if let Some(far) = self.far_to(from)? {
+            let (bulk, route) = far.open_for(from)?;
+            return Ok((Stream::Far(bulk), route));
         }
-        let (bulk, route) = self.shm.open_for(from)?;
-        Ok((Stream(Carrier::Shm(bulk)), route))
+        let (bulk, route) = self.near.open_for(from)?;
+        Ok((Stream::Near(bulk), route))
     }
 
-    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Stream, Fault> {
-        if let Some(tcp) = self.tcp_to(peer)? {
-            return Ok(Stream(Carrier::Tcp(tcp.attach(peer, route)?)));
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Self::Bulk, Fault> {
+        if let Some(far) = self.far_to(peer)? {
+            return Ok(Stream::Far(far.attach(peer, route)?));
         }
-        Ok(Stream(Carrier::Shm(self.shm.attach(peer, route)?)))
+        Ok(Stream::Near(self.near.attach(peer, route)?))
     }
 
-    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Stream, Fault> {
-        if let Some(tcp) = self.tcp_to(peer)? {
-            return Ok(Stream(Carrier::Tcp(tcp.attach_to_fill(peer, route)?)));
+    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Self::Bulk, Fault> {
+        if let Some(far) = self.far_to(peer)? {
+            return Ok(Stream::Far(far.attach_to_fill(peer, route)?));
         }
-        Ok(Stream(Carrier::Shm(self.shm.attach_to_fill(peer, route)?)))
+        Ok(Stream::Near(self.near.attach_to_fill(peer, route)?))
     }
 
     fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
-        match self.tcp_to(peer)? {
-            Some(tcp) => tcp.decline(peer, route),
-            None => self.shm.decline(peer, route),
+        match self.far_to(peer)? {
+            Some(far) => far.decline(peer, route),
+            None => self.near.decline(peer, route),
         }
     }
 
-    fn fill(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<Flow, Fault> {
-        match &mut bulk.0 {
-            Carrier::Shm(bulk) => self.shm.fill(to, bulk, message),
-            Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
-                Some(tcp) => tcp.fill(to, wire, message),
+    fn fill(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<Flow, Fault> {
+        match bulk {
+            Stream::Near(bulk) => self.near.fill(to, bulk, message),
+            Stream::Far(bulk) => match self.far.as_deref_mut() {
+                Some(far) => far.fill(to, bulk, message),
                 None => Ok(Flow::Still),
             },
         }
     }
 
-    fn sent(&self, bulk: &Stream) -> Option<Sent> {
-        match &bulk.0 {
-            Carrier::Shm(bulk) => self.shm.sent(bulk),
-            Carrier::Tcp(wire) => self
-                .tcp
+    fn sent(&self, bulk: &Self::Bulk) -> Option<Sent> {
+        match bulk {
+            Stream::Near(bulk) => self.near.sent(bulk),
+            Stream::Far(bulk) => self
+                .far
                 .as_ref()
-                .map_or(Some(Sent::default()), |tcp| tcp.sent(wire)),
+                .map_or(Some(Sent::default()), |far| far.sent(bulk)),
         }
     }
 
-    fn move_to(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<bool, Fault> {
-        match &mut bulk.0 {
-            Carrier::Shm(bulk) => self.shm.move_to(to, bulk, message),
-            Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
-                Some(tcp) => tcp.move_to(to, wire, message),
+    fn move_to(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<bool, Fault> {
+        match bulk {
+            Stream::Near(bulk) => self.near.move_to(to, bulk, message),
+            Stream::Far(bulk) => match self.far.as_deref_mut() {
+                Some(far) => far.move_to(to, bulk, message),
                 None => Ok(true),
             },
         }
@@ -97,39 +90,39 @@ impl Streams for Paths {
     fn drain(
         &mut self,
         from: Peer,
-        bulk: &mut Stream,
+        bulk: &mut Self::Bulk,
         into: &Views,
         total: u64,
     ) -> Result<Flow, Fault> {
-        match &mut bulk.0 {
-            Carrier::Shm(bulk) => self.shm.drain(from, bulk, into, total),
-            Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
-                Some(tcp) => tcp.drain(from, wire, into, total),
+        match bulk {
+            Stream::Near(bulk) => self.near.drain(from, bulk, into, total),
+            Stream::Far(bulk) => match self.far.as_deref_mut() {
+                Some(far) => far.drain(from, bulk, into, total),
                 None => Ok(Flow::Still),
             },
         }
     }
 
-    fn abandon(&mut self, bulk: Stream) {
-        match (bulk.0, self.tcp.as_deref_mut()) {
-            (Carrier::Shm(bulk), _) => self.shm.abandon(bulk),
-            (Carrier::Tcp(wire), Some(tcp)) => tcp.abandon(wire),
-            (Carrier::Tcp(_), None) => {}
+    fn abandon(&mut self, bulk: Self::Bulk) {
+        match (bulk, self.far.as_deref_mut()) {
+            (Stream::Near(bulk), _) => self.near.abandon(bulk),
+            (Stream::Far(bulk), Some(far)) => far.abandon(bulk),
+            (Stream::Far(_), None) => {}
         }
     }
 
-    fn reclaim(&mut self, bulk: Stream) {
-        match (bulk.0, self.tcp.as_deref_mut()) {
-            (Carrier::Shm(bulk), _) => self.shm.reclaim(bulk),
-            (Carrier::Tcp(wire), Some(tcp)) => tcp.reclaim(wire),
-            (Carrier::Tcp(_), None) => {}
+    fn reclaim(&mut self, bulk: Self::Bulk) {
+        match (bulk, self.far.as_deref_mut()) {
+            (Stream::Near(bulk), _) => self.near.reclaim(bulk),
+            (Stream::Far(bulk), Some(far)) => far.reclaim(bulk),
+            (Stream::Far(_), None) => {}
         }
     }
 
     fn retract(&mut self, to: Peer, route: &Route) {
-        match self.tcp_to(to) {
-            Ok(Some(tcp)) => tcp.retract(to, route),
-            _ => self.shm.retract(to, route),
+        match self.far_to(to) {
+            Ok(Some(far)) => far.retract(to, route),
+            _ => self.near.retract(to, route),
         }
     }
 }

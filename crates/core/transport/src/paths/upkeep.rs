@@ -1,97 +1,106 @@
-//! Upkeep: of connections; of the own host, what depends on how crowded it is.
+//! Upkeep: of both transports. What depends on how crowded the own host is concerns the near one alone.
 
 use regatta_engine::{Peer, Reach, Shortage, Upkeep, WaitState};
 
-use super::{Paths, SOCKETS};
+use super::{Composite, Far, Near, POLL_INTERVAL};
 
-impl Upkeep for Paths {
+impl<N: Near, F: Far> Upkeep for Composite<N, F> {
     fn go_on(&mut self) {
-        if let Some(tcp) = &mut self.tcp {
-            tcp.poll();
+        self.near.go_on();
+        if let Some(far) = &mut self.far {
+            far.go_on();
         }
     }
 
     fn look_around(&mut self) {
-        self.shm.look_around();
+        self.near.look_around();
     }
 
     fn path(&mut self, peer: Peer) -> String {
-        match self.tcp_to(peer) {
-            Ok(Some(tcp)) => tcp.path(peer),
-            Ok(None) => self.shm.path(peer),
+        match self.far_to(peer) {
+            Ok(Some(far)) => far.path(peer),
+            Ok(None) => self.near.path(peer),
             Err(_) => "none: this task listens nowhere".into(),
         }
     }
 
     fn look_everywhere(&mut self) {
-        self.looks = SOCKETS - 1;
+        self.near.look_everywhere();
+        self.looks = POLL_INTERVAL - 1;
     }
 
     fn note_crossing(&mut self, to: Peer) {
-        self.shm.note_crossing(to);
+        self.near.note_crossing(to);
     }
 
     fn arm(&mut self) {
-        if let Some(tcp) = &mut self.tcp
-            && self.shm.job().is_scattered()
-        {
-            tcp.arm();
+        self.near.arm();
+        if let Some(far) = &mut self.far {
+            far.arm();
         }
     }
 
     fn deliver(&mut self, leaves: bool) -> bool {
-        self.tcp.as_mut().is_none_or(|tcp| tcp.deliver(leaves))
+        let far = self.far.as_mut();
+        far.is_none_or(|far| far.deliver(leaves)) & self.near.deliver(leaves)
     }
 
     fn inquire(&mut self, peer: Peer) -> Option<WaitState> {
-        self.tcp_to(peer).ok()??.inquire(peer)
+        match self.far_to(peer).ok()? {
+            Some(far) => far.inquire(peer),
+            None => self.near.inquire(peer),
+        }
     }
 
     fn send_state(&mut self, peer: Peer) {
-        if let Ok(Some(tcp)) = self.tcp_to(peer) {
-            tcp.send_state(peer, 0);
+        match self.far_to(peer) {
+            Ok(Some(far)) => far.send_state(peer),
+            _ => self.near.send_state(peer),
         }
     }
 
     fn send_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
-        match self.tcp_to(peer) {
-            Ok(Some(tcp)) => tcp.send_circle(peer, word, members),
-            _ => false,
+        match self.far_to(peer) {
+            Ok(Some(far)) => far.send_circle(peer, word, members),
+            _ => self.near.send_circle(peer, word, members),
         }
     }
 
     fn is_disowned_by(&self, peer: Peer) -> bool {
-        let tcp = self.tcp.as_ref();
-        tcp.is_some_and(|tcp| tcp.is_disowned_by(peer))
+        let far = self.far.as_deref();
+        self.near.is_disowned_by(peer) || far.is_some_and(|far| far.is_disowned_by(peer))
     }
 
     #[inline]
     fn has_shortages(&self) -> bool {
-        self.tcp.as_ref().is_some_and(|tcp| tcp.has_shortages())
+        self.near.has_shortages() || self.far.as_deref().is_some_and(Upkeep::has_shortages)
     }
 
     fn take_shortages(&mut self) -> Vec<Shortage> {
-        let tcp = self.tcp.as_mut();
-        tcp.map_or_else(Vec::new, |tcp| tcp.take_shortages())
+        let mut taken = self.near.take_shortages();
+        taken.extend(self.far.iter_mut().flat_map(|far| far.take_shortages()));
+        taken
     }
 
     #[inline]
     fn has_reaches(&self) -> bool {
-        self.tcp.as_ref().is_some_and(|tcp| tcp.has_reaches())
+        self.near.has_reaches() || self.far.as_deref().is_some_and(Upkeep::has_reaches)
     }
 
     fn take_reaches(&mut self) -> Vec<Reach> {
-        let tcp = self.tcp.as_mut();
-        tcp.map_or_else(Vec::new, |tcp| tcp.take_reaches())
+        let mut taken = self.near.take_reaches();
+        taken.extend(self.far.iter_mut().flat_map(|far| far.take_reaches()));
+        taken
     }
 
     fn give_up(&mut self, peer: Peer) {
-        if let Ok(Some(tcp)) = self.tcp_to(peer) {
-            tcp.give_up(peer);
+        match self.far_to(peer) {
+            Ok(Some(far)) => far.give_up(peer),
+            _ => self.near.give_up(peer),
         }
     }
 
     fn threads(&self) -> usize {
-        self.tcp.as_ref().map_or(0, |tcp| tcp.threads())
+        self.near.threads() + self.far.as_deref().map_or(0, Upkeep::threads)
     }
 }

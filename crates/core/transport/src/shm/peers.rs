@@ -33,6 +33,10 @@ impl Peers for Shm {
         unsafe { self.losses.as_ref() }.count()
     }
 
+    fn host(&self, peer: Peer) -> u32 {
+        self.job.host_of(peer)
+    }
+
     fn shares_memory(&self, peer: Peer) -> bool {
         self.job.is_here(peer)
     }

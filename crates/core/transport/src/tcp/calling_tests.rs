@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_engine::Frames;
+use regatta_engine::{Frames, Upkeep};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 

@@ -29,7 +29,7 @@ impl Tcp {
     }
 
     /// Tell a peer how it is with this task, as the answer to a question or to none. False: not now.
-    pub(crate) fn send_state(&mut self, peer: Peer, number: u32) -> bool {
+    pub(super) fn answer_probe(&mut self, peer: Peer, number: u32) -> bool {
         let me = self.own.me;
         let state = DeadlockProbe::State {
             number,
@@ -54,7 +54,7 @@ impl Tcp {
         for probe in link.probes.take() {
             match probe {
                 DeadlockProbe::Ask(number) => {
-                    if !self.send_state(peer, number)
+                    if !self.answer_probe(peer, number)
                         && let Some(link) = self.link(peer).filter(|link| link.is_open())
                     {
                         link.probes.keep(probe);

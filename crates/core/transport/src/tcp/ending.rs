@@ -85,19 +85,13 @@ impl Tcp {
     }
 
     /// Whether a peer whose end the table may have told of is gone for this task: not before all that it sent is here.
-    pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
+    pub(super) fn presence_at_end(&self, peer: Peer, told: Presence) -> Presence {
         match self.links.get(peer as usize) {
             Some(Some(link)) if !link.state.is_gone() => Presence::Here,
             // It stays so, whatever becomes of that task.
             Some(Some(link)) if link.state.is_disowned() => Presence::Dead,
             _ => told,
         }
-    }
-
-    /// Does that peer live, and hold this task for dead?
-    pub(crate) fn is_disowned_by(&self, peer: Peer) -> bool {
-        let link = self.links.get(peer as usize).and_then(Option::as_deref);
-        link.is_some_and(|link| link.state.is_disowned())
     }
 
     /// The engine is done with a peer that is gone.

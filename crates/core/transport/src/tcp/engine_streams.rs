@@ -15,7 +15,7 @@ const MARK: u8 = 0x54;
 
 /// One side of a stream.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub struct Wire {
     peer: Peer,
     id: u32,
     sends: bool,

@@ -75,11 +75,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use regatta_engine::{Flow, Frames, Presence, Streams};
+    use regatta_engine::{Flow, Frames, Presence, Streams, Upkeep};
     use regatta_memory::views::Views;
     use regatta_wire::{Frame, Kind};
 
     use super::*;
+    use crate::paths::Far;
     use crate::tcp::engine_streams::route;
     use regatta_segment::job::{Cause, Job, MAX_TASKS};
     use regatta_segment::place::{Key, Places};

@@ -19,7 +19,7 @@ mod cut_tests;
 mod deadlock_probe;
 mod early;
 mod ending;
-pub(crate) mod engine_streams;
+mod engine_streams;
 mod frames;
 mod freeing;
 #[cfg(test)]
@@ -38,11 +38,12 @@ mod stall;
 mod stream;
 mod stream_limit;
 mod together;
+mod upkeep;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use regatta_connection::channel::Channel;
 use regatta_connection::dial;
@@ -60,15 +61,13 @@ use regatta_segment::job::{Job, TaskState};
 use socket_waiter::SocketWaiter;
 use stall::SPARE;
 
-/// A sleeper looks after deadlines this often.
-const TICK: Duration = Duration::from_millis(5);
 /// Tokens: peers have their numbers; then come guests, and last the socket of bypasses and the one that listens.
 const LISTENER: u64 = u64::MAX;
 const BYPASSES: u64 = LISTENER - 1;
 
 /// The transport to tasks on other hosts.
 #[derive(Debug)]
-pub(crate) struct Tcp {
+pub struct Tcp {
     job: Arc<Job>,
     own: Own,
     epoll: Arc<OwnedFd>,
@@ -92,9 +91,9 @@ pub(crate) struct Tcp {
     /// The function of the progress thread, from when on there may be one.
     pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
-    pub(crate) ended: u32,
+    ended: u32,
     /// So many of them live, and hold this task for dead.
-    pub(crate) disowners: u32,
+    disowners: u32,
     /// Peers that have come out of reach, or back, of which nobody has been told.
     reaches: Vec<Reach>,
     /// Peers to be given up because a host lacks something for a connection.
@@ -144,12 +143,6 @@ impl Tcp {
         self.own.records = records;
     }
 
-    /// Has this task ever had to do with a peer on another host?
-    #[inline]
-    pub(crate) fn has_links(&self) -> bool {
-        !self.known.is_empty()
-    }
-
     #[inline]
     fn link(&mut self, peer: Peer) -> Option<&mut Link> {
         self.links.get_mut(peer as usize)?.as_deref_mut()
@@ -186,15 +179,6 @@ impl Tcp {
     fn make_progress_thread(&mut self) {
         if self.progress.is_none() {
             self.progress = self.go_on.and_then(|go_on| ProgressThread::new(go_on).ok());
-        }
-    }
-
-    /// Nothing more is sent to this peer or read from it.
-    pub(crate) fn shut(&mut self, peer: Peer) {
-        let _whole = Uncancelled::begin();
-        self.condemn(peer, "this task has closed the connection");
-        if let Some(link) = self.link(peer) {
-            link.state.close();
         }
     }
 
@@ -494,106 +478,11 @@ impl Tcp {
             progress.owe(blocked || waiting);
         }
     }
+}
 
-    /// The task is about to sleep: what happens on a socket is to wake it.
-    pub(crate) fn arm(&mut self) {
-        let mut holds_back = false;
-        for &peer in &self.known {
-            let Some(link) = self
-                .links
-                .get_mut(peer as usize)
-                .and_then(Option::as_deref_mut)
-            else {
-                continue;
-            };
-            holds_back |= link.holds_back();
-            let Some(channel) = link.state.channel() else {
-                continue;
-            };
-            if !link.state.awaits_room() && link.wants_room() {
-                let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
-                let data = epoll::EventData::new_u64(peer as u64);
-                let is_asked = epoll::modify(&self.epoll, channel, data, flags).is_ok();
-                link.state.set_awaits_room(is_asked);
-            }
-        }
-        // An engine whose buffer is full looks at no frames, and a word behind them may be what it waits for.
-        self.restless |= holds_back;
-        if self.waiter.is_none() {
-            // Without a waiter the task looks around now and then.
-            self.waiter = SocketWaiter::new(&self.epoll, self.job.clone(), self.own.me).ok();
-        }
-        if let Some(waiter) = &self.waiter {
-            let limit = self.timed.then_some(TICK);
-            // Records that have come already are on no socket that would tell of them.
-            waiter.arm(match holds_back {
-                true => Some(Duration::ZERO),
-                false => limit,
-            });
-        }
-    }
-
-    /// How many threads of its own it has in this process.
-    pub(crate) fn threads(&self) -> usize {
-        usize::from(self.waiter.is_some()) + usize::from(self.progress.is_some())
-    }
-
-    /// The path messages to a peer take; for people.
-    pub(crate) fn path(&self, peer: Peer) -> String {
-        let secrecy = match self.own.encrypted {
-            true => "encrypted",
-            false => "not encrypted, the network is trusted",
-        };
-        let state = match self.links.get(peer as usize).and_then(Option::as_deref) {
-            None => "not used yet",
-            Some(link) if link.is_open() => "connected",
-            Some(link) if link.state.is_idle() => "not connected",
-            Some(_) => "being connected",
-        };
-        match self.job.address(peer) {
-            Some(address) => format!(
-                "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}{}",
-                Tcp::EAGER,
-                self.bypass_in_words(peer)
-            ),
-            None => "none: the job's table does not say where that task listens".into(),
-        }
-    }
-
-    /// Sees to it that what this task has sent arrives; `leaves`: it sends nothing more. True when it has, or cannot.
-    pub(crate) fn deliver(&mut self, leaves: bool) -> bool {
-        let _whole = Uncancelled::begin();
-        self.poll();
-        let mut done = true;
-        for index in 0..self.known.len() {
-            let peer = self.known[index];
-            let gone = self.is_lost(peer);
-            let Some(link) = self.link(peer) else {
-                continue;
-            };
-            if gone || link.state.is_shut_out() {
-                continue;
-            }
-            link.repeat_by_connection();
-            if leaves {
-                link.send_bye();
-            }
-            link.receive();
-            if leaves && link.state.is_mute() {
-                // Nobody will ask for anything else that may have come.
-                link.trouble(Trouble::Lost);
-            }
-            done &= match link.state.channel() {
-                Some(channel) => link.outbox.is_written() && channel.is_delivered(),
-                None => !link.needs_connection(),
-            };
-            self.restless = true;
-        }
-        done
-    }
-
-    /// End all connections in good order.
-    pub(crate) fn close(&mut self) {
+impl Drop for Tcp {
+    /// Ends all connections in good order.
+    fn drop(&mut self) {
         let _whole = Uncancelled::begin();
         for link in self.links.iter_mut().flatten() {
             if let Some(channel) = link.state.channel() {

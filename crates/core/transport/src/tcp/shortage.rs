@@ -90,14 +90,4 @@ impl Tcp {
             self.shortages.push(Shortage { peer, sentence });
         }
     }
-
-    #[inline]
-    pub(crate) fn has_shortages(&self) -> bool {
-        !self.shortages.is_empty()
-    }
-
-    /// Peers that are to be given up for a shortage, since the last call.
-    pub(crate) fn take_shortages(&mut self) -> Vec<Shortage> {
-        std::mem::take(&mut self.shortages)
-    }
 }

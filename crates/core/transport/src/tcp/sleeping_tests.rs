@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Instant;
 
-use regatta_engine::{Frames, Streams};
+use regatta_engine::{Frames, Streams, Upkeep};
 use regatta_memory::views::Scratch;
 use rustix::event::epoll;
 use rustix::net::sockopt;

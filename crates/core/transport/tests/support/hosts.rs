@@ -43,13 +43,17 @@ impl Hosts {
         Hosts { jobs, listeners }
     }
 
-    /// The transport of a task.
+    /// Returns the transport of a task.
     pub fn join(&self, rank: u32) -> Paths {
-        let at = rank as usize;
-        let fd = self.jobs[at].fd().try_clone_to_owned().unwrap();
+        let listener = self.listeners[rank as usize].try_clone().unwrap();
+        self.join_at(rank, Some(OwnedFd::from(listener)))
+    }
+
+    /// Returns the transport of a task that tasks of other hosts call at `listener`.
+    pub fn join_at(&self, rank: u32, listener: Option<OwnedFd>) -> Paths {
+        let fd = self.jobs[rank as usize].fd().try_clone_to_owned().unwrap();
         let token = JoinToken::handed(rank, 2);
         let job = Arc::new(Job::join(fd, token).unwrap());
-        let listener = OwnedFd::from(self.listeners[at].try_clone().unwrap());
-        Paths::new(job, rank, Some(listener)).unwrap()
+        Paths::new(job, rank, listener).unwrap()
     }
 }

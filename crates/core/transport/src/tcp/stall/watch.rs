@@ -194,14 +194,4 @@ impl Tcp {
             self.restless = true;
         }
     }
-
-    #[inline]
-    pub(crate) fn has_reaches(&self) -> bool {
-        !self.reaches.is_empty()
-    }
-
-    /// Peers on other hosts that have come out of reach, or back, since the last call.
-    pub(crate) fn take_reaches(&mut self) -> Vec<Reach> {
-        std::mem::take(&mut self.reaches)
-    }
 }
