@@ -5,7 +5,7 @@ use regatta_wire::bypass::{Offer as BypassOffer, Word, split};
 use regatta_wire::control::{Ask, Tell};
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::fields::Message;
-use regatta_wire::frames::Frames;
+use regatta_wire::framing::FrameReader;
 use regatta_wire::hello::{Hello, Welcome};
 use regatta_wire::link::Head;
 use regatta_wire::session::{self, ChannelMessage, FromDaemon, FromJob};
@@ -58,7 +58,7 @@ pub fn decoders(bytes: &[u8]) {
 
 /// Messages between tasks and launchers: refused, or read and written again as the same bytes.
 pub fn control(bytes: &[u8]) {
-    let mut frames = Frames::default();
+    let mut frames = FrameReader::default();
     frames.push(bytes);
     while let Ok(Some(body)) = frames.next_bytes() {
         let mut again = Vec::new();
@@ -86,7 +86,7 @@ pub fn session(bytes: &[u8]) {
         assert_eq!(again, body);
         true
     }
-    let mut frames = Frames::default();
+    let mut frames = FrameReader::default();
     frames.push(bytes);
     let (mut passed, mut closes) = (0, false);
     while let Ok(Some(body)) = frames.next_bytes_within(session::MAX_MESSAGE_BYTES) {

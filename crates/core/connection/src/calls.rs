@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::channel::Channel;
 use crate::dial::{ask_now_and_then, be_patient, dial};
-use crate::handshake::{End, Own, Shake};
+use crate::handshake::{Handshake, Identity, Outcome};
 use crate::listener::Listener;
 use regatta_secure::Key;
 
@@ -23,16 +23,16 @@ const LISTENER: u32 = 1;
 /// The key, ready to be used for either end.
 #[derive(Debug)]
 pub struct Keys {
-    caller: Own,
-    listener: Own,
+    caller: Identity,
+    listener: Identity,
 }
 
 impl Keys {
     /// A key that serves nothing else.
     pub fn new(key: &Key) -> Keys {
         Keys {
-            caller: Own::new(key, CALLER, (2, 2), true),
-            listener: Own::new(key, LISTENER, (2, 2), true),
+            caller: Identity::new(key, CALLER, (2, 2), true),
+            listener: Identity::new(key, LISTENER, (2, 2), true),
         }
     }
 
@@ -43,35 +43,35 @@ impl Keys {
     }
 }
 
-/// How far a greeting has come.
+/// The state of a greeting.
 #[derive(Debug)]
 pub enum Greeting<T> {
     /// Not to its end: wait until there is more to read, or, at first, until it can be written.
-    Under(T),
+    Pending(T),
     /// Both know the key.
-    Met(Conversation),
+    Authenticated(Conversation),
     /// The other end knows the key and speaks another version.
-    Version,
-    /// It came to nothing: no connection, no answer in time, or not the key.
-    Nothing,
+    OtherVersion,
+    /// There is no conversation: no connection, no answer in time, or not the key.
+    Failed,
 }
 
 /// A call to a listener.
 #[derive(Debug)]
-pub struct Call(Shake);
+pub struct Call(Handshake);
 
 impl Call {
     /// Begins to connect.
     pub fn to(address: SocketAddr) -> io::Result<Call> {
-        Ok(Call(Shake::caller(dial(address)?, LISTENER)))
+        Ok(Call(Handshake::caller(dial(address)?, LISTENER)))
     }
 
-    /// When it comes to nothing.
+    /// Returns the time limit of its greeting.
     pub fn until(&self) -> Instant {
         self.0.until
     }
 
-    /// The call comes to nothing at this time, and not after the usual limit of a greeting.
+    /// Sets the time limit of its greeting.
     pub fn limited_to(mut self, until: Instant) -> Call {
         self.0.until = until;
         self
@@ -80,10 +80,12 @@ impl Call {
     /// Goes on as far as possible.
     pub fn advance(mut self, keys: &Keys) -> Greeting<Call> {
         match self.0.advance(&keys.caller) {
-            None => Greeting::Under(self),
-            Some(End::Met(_)) => Greeting::Met(Conversation(self.0.into_channel())),
-            Some(End::Version(_)) => Greeting::Version,
-            Some(End::Nothing) => Greeting::Nothing,
+            None => Greeting::Pending(self),
+            Some(Outcome::Authenticated(_)) => {
+                Greeting::Authenticated(Conversation(self.0.into_channel()))
+            }
+            Some(Outcome::OtherVersion(_)) => Greeting::OtherVersion,
+            Some(Outcome::Failed) => Greeting::Failed,
         }
     }
 }
@@ -137,7 +139,7 @@ impl CallListener {
             let Some(end) = listener.advance(guest, &keys.listener) else {
                 return true;
             };
-            if let End::Met(_) = end
+            if let Outcome::Authenticated(_) = end
                 && let Some(channel) = listener.admit(guest)
             {
                 met.push(Conversation(channel));

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-/// Longest time between two attempts of the kernel to get out what nobody acknowledges. Left alone it doubles up to two
-/// minutes, and a network that was away for ten seconds is used again up to ten seconds after it has come back.
-const RETRY: Duration = Duration::from_secs(1);
+/// Maximum time between two retransmissions by the kernel. Left alone it doubles up to two minutes, so a network that was away for
+/// ten seconds would be used again up to ten seconds after it has come back.
+const MAX_RETRANSMISSION_INTERVAL: Duration = Duration::from_secs(1);
 /// The kernel's name for that, from Linux 6.15 on.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
 /// `TCP_USER_TIMEOUT`, so long that the kernel never gives up an unacknowledged connection: who is gone is known from elsewhere.
@@ -58,7 +58,7 @@ pub fn shortage(error: &io::Error) -> Option<&'static str> {
 pub fn set_up(socket: impl AsFd) -> io::Result<()> {
     let socket = socket.as_fd();
     sockopt::set_tcp_nodelay(socket, true)?;
-    let retry = RETRY.as_millis() as libc::c_int;
+    let retry = MAX_RETRANSMISSION_INTERVAL.as_millis() as libc::c_int;
     let size = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option is one int, which lives across the call.
     let set = unsafe {
@@ -89,8 +89,8 @@ pub fn be_patient(socket: impl AsFd) -> io::Result<()> {
 pub fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
     let socket = socket.as_fd();
     if ask {
-        sockopt::set_tcp_keepidle(socket, RETRY)?;
-        sockopt::set_tcp_keepintvl(socket, RETRY)?;
+        sockopt::set_tcp_keepidle(socket, MAX_RETRANSMISSION_INTERVAL)?;
+        sockopt::set_tcp_keepintvl(socket, MAX_RETRANSMISSION_INTERVAL)?;
     }
     Ok(sockopt::set_socket_keepalive(socket, ask)?)
 }

@@ -39,7 +39,7 @@ struct Keys {
 
 /// A task's knowledge of itself and its job. Its knowledge of the key is in no core dump.
 #[derive(Debug)]
-pub struct Own {
+pub struct Identity {
     keys: Undumped<Keys>,
     /// This end's number among those that know the key.
     pub me: u32,
@@ -54,14 +54,14 @@ pub struct Own {
     pub records: u64,
 }
 
-impl Own {
-    /// End `me` of a job that began with `tasks` tasks and may have `most`.
-    pub fn new(key: &Key, me: u32, (tasks, most): (u32, u32), encrypted: bool) -> Own {
+impl Identity {
+    /// The end `me` of a job that began with `tasks` tasks and may have `most`.
+    pub fn new(key: &Key, me: u32, (tasks, most): (u32, u32), encrypted: bool) -> Identity {
         let proofs = hmac::Key::new(hmac::HMAC_SHA256, key);
         let channel = [0; WORD];
         let mut keys = Undumped::new(Keys { proofs, channel });
         keys.channel = proof(&keys.proofs, "regatta channel", &[]);
-        Own {
+        Identity {
             keys,
             me,
             tasks,
@@ -104,10 +104,11 @@ fn proof(key: &hmac::Key, label: &str, said: &[u8]) -> [u8; WORD] {
     proof
 }
 
-/// Where a handshake stands: what is awaited.
+/// What a handshake awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    Connected,
+    /// The socket's connection.
+    Connecting,
     Hello,
     /// The Noise message behind the hello.
     First,
@@ -127,18 +128,18 @@ enum Noise {
 
 /// How a handshake ended.
 #[derive(Debug)]
-pub enum End {
-    /// Both have proved that they belong to the job.
-    Met(u32),
-    /// The peer belongs to the job, but speaks another version.
-    Version(u32),
-    /// It came to nothing.
-    Nothing,
+pub enum Outcome {
+    /// Both have proved that they belong to the job; the peer's number.
+    Authenticated(u32),
+    /// The peer belongs to the job, but speaks another version; its number.
+    OtherVersion(u32),
+    /// There is no connection.
+    Failed,
 }
 
 /// A handshake under way.
 #[derive(Debug)]
-pub struct Shake {
+pub struct Handshake {
     channel: Channel,
     stage: Stage,
     /// The peer that this task calls, or that says it calls.
@@ -156,19 +157,19 @@ pub struct Shake {
     pub until: Instant,
 }
 
-impl Shake {
+impl Handshake {
     /// This task calls `peer`; the socket is being connected.
-    pub fn caller(socket: OwnedFd, peer: u32) -> Shake {
-        Shake::new(socket, peer, Stage::Connected)
+    pub fn caller(socket: OwnedFd, peer: u32) -> Handshake {
+        Handshake::new(socket, peer, Stage::Connecting)
     }
 
     /// Somebody calls.
-    pub fn listener(socket: OwnedFd) -> Shake {
-        Shake::new(socket, u32::MAX, Stage::Hello)
+    pub fn listener(socket: OwnedFd) -> Handshake {
+        Handshake::new(socket, u32::MAX, Stage::Hello)
     }
 
-    fn new(socket: OwnedFd, peer: u32, stage: Stage) -> Shake {
-        Shake {
+    fn new(socket: OwnedFd, peer: u32, stage: Stage) -> Handshake {
+        Handshake {
             channel: Channel::plain(socket),
             stage,
             peer,
@@ -184,14 +185,14 @@ impl Shake {
 
     /// The caller waits as long as it takes, once it has said hello: its call is in the listener's queue, and a listener that
     /// computes, or is stopped, gets to it later. Another call would only be one more in the queue.
-    pub fn patient(mut self) -> Shake {
+    pub fn patient(mut self) -> Handshake {
         self.patient = true;
         self
     }
 
     /// Whether it takes longer than it may.
     pub fn is_overdue(&self, now: Instant) -> bool {
-        now > self.until && !(self.patient && self.has_greeted())
+        now > self.until && !(self.patient && self.has_sent_hello())
     }
 
     /// Whether the other side's kernel leaves this one without an answer.
@@ -214,9 +215,9 @@ impl Shake {
         self.channel.watch(epoll, token, flags)
     }
 
-    /// This task has called, and said hello: now it listens.
-    pub fn has_greeted(&self) -> bool {
-        self.stage != Stage::Connected
+    /// Returns whether the caller is connected and has sent its hello.
+    pub fn has_sent_hello(&self) -> bool {
+        self.stage != Stage::Connecting
     }
 
     /// The other host has answered that nobody listens there.
@@ -224,8 +225,8 @@ impl Shake {
         self.refused
     }
 
-    /// Has the caller's greeting been answered, for its proof held?
-    pub fn is_welcomed(&self) -> bool {
+    /// Returns whether the callee has found the hello's proof right and has sent its welcome.
+    pub fn has_sent_welcome(&self) -> bool {
         self.stage == Stage::Proof
     }
 
@@ -235,18 +236,18 @@ impl Shake {
     }
 
     /// Go on as far as possible; `None`: not at the end yet.
-    pub fn advance(&mut self, own: &Own) -> Option<End> {
+    pub fn advance(&mut self, own: &Identity) -> Option<Outcome> {
         match self.step(own) {
-            Ok(None) if self.is_overdue(Instant::now()) => Some(End::Nothing),
+            Ok(None) if self.is_overdue(Instant::now()) => Some(Outcome::Failed),
             Ok(end) => end,
-            Err(_) => Some(End::Nothing),
+            Err(_) => Some(Outcome::Failed),
         }
     }
 
     /// Bytes of the message that is awaited.
-    fn awaited(&self, own: &Own) -> usize {
+    fn awaited(&self, own: &Identity) -> usize {
         match self.stage {
-            Stage::Connected => 0,
+            Stage::Connecting => 0,
             Stage::Hello => HELLO + WORD,
             Stage::First => FIRST,
             Stage::Welcome => WELCOME + WORD,
@@ -256,8 +257,8 @@ impl Shake {
         }
     }
 
-    fn step(&mut self, own: &Own) -> io::Result<Option<End>> {
-        if self.stage == Stage::Connected && !self.connected(own)? {
+    fn step(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
+        if self.stage == Stage::Connecting && !self.send_hello_if_connected(own)? {
             return Ok(None);
         }
         loop {
@@ -270,17 +271,17 @@ impl Shake {
                 }
                 let greets = matches!(self.stage, Stage::Hello | Stage::Welcome);
                 if greets && !is_greeting(&self.buffer[..self.have]) {
-                    return Ok(Some(End::Nothing));
+                    return Ok(Some(Outcome::Failed));
                 }
             }
             self.have = 0;
             let end = match self.stage {
-                Stage::Connected => return Ok(None),
-                Stage::Hello => self.heard_hello(own)?,
-                Stage::First => self.heard_first(own)?,
-                Stage::Welcome => self.heard_welcome(own)?,
-                Stage::Second => self.heard_second(own)?,
-                Stage::Proof => self.heard_proof(own)?,
+                Stage::Connecting => return Ok(None),
+                Stage::Hello => self.handle_hello(own)?,
+                Stage::First => self.handle_first(own)?,
+                Stage::Welcome => self.handle_welcome(own)?,
+                Stage::Second => self.handle_second(own)?,
+                Stage::Proof => self.handle_proof(own)?,
             };
             if let Some(end) = end {
                 return Ok(Some(end));
@@ -288,8 +289,8 @@ impl Shake {
         }
     }
 
-    /// The connection may stand now: say hello.
-    fn connected(&mut self, own: &Own) -> io::Result<bool> {
+    /// Sends the hello if the socket is connected by now. Returns whether it is.
+    fn send_hello_if_connected(&mut self, own: &Identity) -> io::Result<bool> {
         let error = rustix::net::sockopt::socket_error(&self.channel)?;
         self.refused = error == Err(rustix::io::Errno::CONNREFUSED);
         error?;
@@ -316,7 +317,7 @@ impl Shake {
     }
 
     /// Something, and its proof behind it.
-    fn proved(&mut self, own: &Own, label: &str, bytes: &[u8]) -> Vec<u8> {
+    fn proved(&mut self, own: &Identity, label: &str, bytes: &[u8]) -> Vec<u8> {
         self.said.extend_from_slice(bytes);
         let proof = own.proof(label, &self.said);
         self.said.extend_from_slice(&proof);
@@ -332,7 +333,7 @@ impl Shake {
     }
 
     /// Does the proof hold that has come behind so many bytes?
-    fn holds(&mut self, own: &Own, label: &str, size: usize) -> bool {
+    fn holds(&mut self, own: &Identity, label: &str, size: usize) -> bool {
         let (bytes, proof) = self.buffer[..size + WORD].split_at(size);
         self.said.extend_from_slice(bytes);
         let holds = own.holds(label, &self.said, proof);
@@ -340,21 +341,21 @@ impl Shake {
         holds
     }
 
-    fn heard_hello(&mut self, own: &Own) -> io::Result<Option<End>> {
+    fn handle_hello(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
         let holds = self.holds(own, "regatta hello", HELLO);
         let hello = self.buffer.first_chunk().map(Hello::decode);
         let (true, Some(Ok(hello))) = (holds, hello) else {
-            return Ok(Some(End::Nothing));
+            return Ok(Some(Outcome::Failed));
         };
         let same = (hello.tasks, hello.to, hello.encrypted) == (own.tasks, own.me, own.encrypted);
         if !same || hello.from >= own.most || hello.from == own.me {
-            return Ok(Some(End::Nothing));
+            return Ok(Some(Outcome::Failed));
         }
         self.peer = hello.from;
         if hello.version != own.version {
             // Other versions may have other words behind a hello. The welcome says why they are not read.
             self.welcome(own, &[])?;
-            return Ok(Some(End::Version(self.peer)));
+            return Ok(Some(Outcome::OtherVersion(self.peer)));
         }
         if own.encrypted {
             self.stage = Stage::First;
@@ -364,11 +365,11 @@ impl Shake {
         Ok(None)
     }
 
-    fn heard_first(&mut self, own: &Own) -> io::Result<Option<End>> {
+    fn handle_first(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
         let answer = self.buffer.first_chunk();
         let answer = answer.map(|first| Callee::answer(&own.keys.channel, &self.said, first));
         let Some(Ok((callee, second))) = answer else {
-            return Ok(Some(End::Nothing));
+            return Ok(Some(Outcome::Failed));
         };
         self.noise = Noise::Callee(callee);
         self.welcome(own, &second)?;
@@ -376,7 +377,7 @@ impl Shake {
     }
 
     /// Answers a hello.
-    fn welcome(&mut self, own: &Own, behind: &[u8]) -> io::Result<()> {
+    fn welcome(&mut self, own: &Identity, behind: &[u8]) -> io::Result<()> {
         let welcome = Welcome {
             version: own.version,
             nonce: nonce()?,
@@ -387,14 +388,14 @@ impl Shake {
         self.say(&words)
     }
 
-    fn heard_welcome(&mut self, own: &Own) -> io::Result<Option<End>> {
+    fn handle_welcome(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
         let holds = self.holds(own, "regatta welcome", WELCOME);
         let welcome = self.buffer.first_chunk().map(Welcome::decode);
         let (true, Some(Ok(welcome))) = (holds, welcome) else {
-            return Ok(Some(End::Nothing));
+            return Ok(Some(Outcome::Failed));
         };
         if welcome.version != own.version {
-            return Ok(Some(End::Version(self.peer)));
+            return Ok(Some(Outcome::OtherVersion(self.peer)));
         }
         if own.encrypted {
             self.stage = Stage::Second;
@@ -402,33 +403,33 @@ impl Shake {
         }
         let words = self.proved(own, "regatta proof", &[]);
         self.say(&words)?;
-        Ok(Some(End::Met(self.peer)))
+        Ok(Some(Outcome::Authenticated(self.peer)))
     }
 
-    fn heard_second(&mut self, own: &Own) -> io::Result<Option<End>> {
+    fn handle_second(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
         let (Noise::Caller(caller), Some(second)) = (self.take_noise(), self.buffer.first_chunk())
         else {
-            return Ok(Some(End::Nothing));
+            return Ok(Some(Outcome::Failed));
         };
         let (session, third) = caller.finish(second, Bounds::CONNECTION, own.records)?;
         self.say(&third)?;
         self.channel.secure(session);
-        Ok(Some(End::Met(self.peer)))
+        Ok(Some(Outcome::Authenticated(self.peer)))
     }
 
-    fn heard_proof(&mut self, own: &Own) -> io::Result<Option<End>> {
+    fn handle_proof(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
         let holds = match (own.encrypted, self.take_noise()) {
-            (true, Noise::Callee(callee)) => self.heard_third(own, callee)?,
+            (true, Noise::Callee(callee)) => self.handle_third(own, callee)?,
             (false, Noise::None) => self.holds(own, "regatta proof", 0),
             _ => false,
         };
         Ok(Some(match holds {
-            true => End::Met(self.peer),
-            false => End::Nothing,
+            true => Outcome::Authenticated(self.peer),
+            false => Outcome::Failed,
         }))
     }
 
-    fn heard_third(&mut self, own: &Own, callee: Callee) -> io::Result<bool> {
+    fn handle_third(&mut self, own: &Identity, callee: Callee) -> io::Result<bool> {
         let Some(third) = self.buffer.first_chunk() else {
             return Ok(false);
         };

@@ -10,14 +10,14 @@ use regatta_secure::{FIRST, SECOND, THIRD};
 use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 
 use crate::channel::Channel;
-use crate::handshake::{End, Own, Shake, VERSION};
+use crate::handshake::{Handshake, Identity, Outcome, VERSION};
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const KEY: [u8; 32] = [3; 32];
 
 /// The first of two tasks, which calls, or the second.
-fn own(me: u32, encrypted: bool) -> Own {
-    Own::new(&KEY, me, (2, 2), encrypted)
+fn own(me: u32, encrypted: bool) -> Identity {
+    Identity::new(&KEY, me, (2, 2), encrypted)
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn what_is_known_of_the_key_is_in_no_core_dump() {
     assert_eq!(regatta_memory::undumped::is_undumped(place), Some(true));
 }
 
-fn other_version(me: u32, encrypted: bool) -> Own {
+fn other_version(me: u32, encrypted: bool) -> Identity {
     let mut own = own(me, encrypted);
     own.version = VERSION + 1;
     own
@@ -45,11 +45,11 @@ fn sockets() -> [TcpStream; 2] {
 }
 
 /// How a greeting ends for caller and listener, and their channels.
-fn greet(owns: [&Own; 2]) -> [(End, Option<Channel>); 2] {
+fn greet(owns: [&Identity; 2]) -> [(Outcome, Option<Channel>); 2] {
     let [caller, listener] = sockets().map(OwnedFd::from);
     let mut shakes = [
-        Some(Shake::caller(caller, 1)),
-        Some(Shake::listener(listener)),
+        Some(Handshake::caller(caller, 1)),
+        Some(Handshake::listener(listener)),
     ];
     let mut ends = [None, None];
     let start = Instant::now();
@@ -63,8 +63,8 @@ fn greet(owns: [&Own; 2]) -> [(End, Option<Channel>); 2] {
             };
             // A greeting that comes to nothing is hung up on.
             let shake = shakes[side].take();
-            let channel = shake.filter(|_| matches!(end, End::Met(_)));
-            ends[side] = Some((end, channel.map(Shake::into_channel)));
+            let channel = shake.filter(|_| matches!(end, Outcome::Authenticated(_)));
+            ends[side] = Some((end, channel.map(Handshake::into_channel)));
         }
         assert!(start.elapsed() < AWAIT_TIMEOUT, "{ends:?}");
     }
@@ -85,8 +85,8 @@ fn tasks_of_a_job_meet() {
     for encrypted in [true, false] {
         let ends = greet([&own(0, encrypted), &own(1, encrypted)]);
         let [
-            (End::Met(1), Some(mut ours)),
-            (End::Met(0), Some(mut theirs)),
+            (Outcome::Authenticated(1), Some(mut ours)),
+            (Outcome::Authenticated(0), Some(mut theirs)),
         ] = ends
         else {
             panic!("{ends:?}");
@@ -104,13 +104,25 @@ fn tasks_of_another_version_are_told_apart_from_strangers() {
         let (ours, other) = (own(0, encrypted), other_version(1, encrypted));
         let ends = greet([&ours, &other]);
         assert!(
-            matches!(ends, [(End::Version(1), None), (End::Version(0), None)]),
+            matches!(
+                ends,
+                [
+                    (Outcome::OtherVersion(1), None),
+                    (Outcome::OtherVersion(0), None)
+                ]
+            ),
             "{ends:?}"
         );
         let (other, ours) = (other_version(0, encrypted), own(1, encrypted));
         let ends = greet([&other, &ours]);
         assert!(
-            matches!(ends, [(End::Version(1), None), (End::Version(0), None)]),
+            matches!(
+                ends,
+                [
+                    (Outcome::OtherVersion(1), None),
+                    (Outcome::OtherVersion(0), None)
+                ]
+            ),
             "{ends:?}"
         );
     }
@@ -121,7 +133,7 @@ fn tasks_of_another_version_are_told_apart_from_strangers() {
 fn a_version_without_noise_is_told_apart_too() {
     let [mut caller, listener] = sockets();
     let older = other_version(0, true);
-    let mut shake = Shake::listener(OwnedFd::from(listener));
+    let mut shake = Handshake::listener(OwnedFd::from(listener));
     let hello = Hello {
         version: VERSION - 1,
         tasks: 2,
@@ -134,7 +146,7 @@ fn a_version_without_noise_is_told_apart_too() {
     said.extend(older.proof("regatta hello", &said));
     caller.write_all(&said).unwrap();
     let end = shake.advance(&own(1, true));
-    assert!(matches!(end, Some(End::Version(0))), "{end:?}");
+    assert!(matches!(end, Some(Outcome::OtherVersion(0))), "{end:?}");
     let mut heard = [0; WELCOME + WORD];
     caller.read_exact(&mut heard).unwrap();
     let welcome = Welcome::decode(heard.first_chunk().unwrap()).unwrap();
@@ -148,15 +160,15 @@ fn a_version_without_noise_is_told_apart_too() {
 fn strangers_of_any_version_hear_nothing() {
     for encrypted in [true, false] {
         for version in [VERSION, VERSION + 1] {
-            let mut stranger = Own::new(&[4; 32], 0, (2, 2), encrypted);
+            let mut stranger = Identity::new(&[4; 32], 0, (2, 2), encrypted);
             stranger.version = version;
             let [caller, listener] = sockets();
             let mut ear = caller.try_clone().unwrap();
-            let mut shake = Shake::caller(OwnedFd::from(caller), 1);
+            let mut shake = Handshake::caller(OwnedFd::from(caller), 1);
             assert!(shake.advance(&stranger).is_none());
-            let mut listens = Shake::listener(OwnedFd::from(listener));
+            let mut listens = Handshake::listener(OwnedFd::from(listener));
             let end = listens.advance(&own(1, encrypted));
-            assert!(matches!(end, Some(End::Nothing)), "{end:?}");
+            assert!(matches!(end, Some(Outcome::Failed)), "{end:?}");
             drop(listens);
             // It has left words unread behind, so the end may be a reset.
             let heard = ear.read(&mut [0; 1]);
@@ -173,14 +185,14 @@ fn strangers_of_any_version_hear_nothing() {
 fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
     let ours = own(1, true);
     for other in [
-        Own::new(&KEY, 0, (3, 3), true),
-        Own::new(&KEY, 0, (2, 2), false),
-        Own::new(&KEY, 1, (2, 2), true),
-        Own::new(&KEY, 7, (2, 8), true),
+        Identity::new(&KEY, 0, (3, 3), true),
+        Identity::new(&KEY, 0, (2, 2), false),
+        Identity::new(&KEY, 1, (2, 2), true),
+        Identity::new(&KEY, 7, (2, 8), true),
     ] {
         let ends = greet([&other, &ours]);
         assert!(
-            matches!(ends, [(End::Nothing, None), (End::Nothing, None)]),
+            matches!(ends, [(Outcome::Failed, None), (Outcome::Failed, None)]),
             "{ends:?}"
         );
     }
@@ -211,14 +223,14 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
         });
         let owns = [own(0, true), own(1, true)];
         let mut shakes = [
-            Some(Shake::caller(OwnedFd::from(caller), 1)),
-            Some(Shake::listener(OwnedFd::from(listener))),
+            Some(Handshake::caller(OwnedFd::from(caller), 1)),
+            Some(Handshake::listener(OwnedFd::from(listener))),
         ];
         let (mut passed, mut met, mut moves) = ([0; 2], [false; 2], true);
         while moves {
             for (side, shake) in shakes.iter_mut().enumerate() {
                 let end = shake.as_mut().and_then(|shake| shake.advance(&owns[side]));
-                met[side] |= matches!(end, Some(End::Met(_)));
+                met[side] |= matches!(end, Some(Outcome::Authenticated(_)));
                 // Nobody hangs up: both are to see only what is said.
                 if end.is_some() {
                     std::mem::forget(shake.take());

@@ -19,11 +19,11 @@ use rustix::net::{SocketFlags, accept_with};
 
 use crate::channel::Channel;
 use crate::dial::set_up;
-use crate::handshake::{End, Own, Shake};
+use crate::handshake::{Handshake, Identity, Outcome};
 use crate::ready::poll;
 
-/// Tokens of guests come after this number.
-pub const GUESTS: u64 = 1 << 32;
+/// The first token of a guest.
+pub const FIRST_GUEST_TOKEN: u64 = 1 << 32;
 /// Maximum number of guests whose greeting held, and of the others.
 const MAX_GUESTS: usize = 64;
 /// Number of connections accepted at a time.
@@ -38,7 +38,7 @@ pub const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Listener {
     socket: OwnedFd,
     /// Oldest first.
-    guests: Vec<(u64, Shake)>,
+    guests: Vec<(u64, Handshake)>,
     next: u64,
     paused: Option<Instant>,
     /// A descriptor for hard times, where one is kept.
@@ -57,7 +57,7 @@ impl Listener {
         Ok(Listener {
             socket,
             guests: Vec::new(),
-            next: GUESTS,
+            next: FIRST_GUEST_TOKEN,
             paused: None,
             reserve: None,
             keeps_reserve: false,
@@ -184,7 +184,7 @@ impl Listener {
                 self.make_room(false);
             }
             self.next += 1;
-            self.guests.push((self.next, Shake::listener(socket)));
+            self.guests.push((self.next, Handshake::listener(socket)));
             tokens.push(self.next);
             if by_reserve {
                 self.by_reserve = Some(self.next);
@@ -195,14 +195,14 @@ impl Listener {
 
     /// How many guests owe their proof alone: their greetings held.
     pub fn welcomed(&self) -> usize {
-        let welcomed = self.guests.iter().filter(|(_, one)| one.is_welcomed());
+        let welcomed = self.guests.iter().filter(|(_, one)| one.has_sent_welcome());
         welcomed.count()
     }
 
     /// The oldest guest goes of those that have, or have not, been welcomed.
     fn make_room(&mut self, welcomed: bool) {
         let mut guests = self.guests.iter();
-        if let Some(at) = guests.position(|(_, one)| one.is_welcomed() == welcomed) {
+        if let Some(at) = guests.position(|(_, one)| one.has_sent_welcome() == welcomed) {
             self.guests.remove(at);
         }
     }
@@ -226,7 +226,7 @@ impl Listener {
     }
 
     /// Hear what a guest has to say.
-    pub fn advance(&mut self, token: u64, own: &Own) -> Option<End> {
+    pub fn advance(&mut self, token: u64, own: &Identity) -> Option<Outcome> {
         let at = self.find(token)?;
         let end = self.guests[at].1.advance(own);
         if self.welcomed() > MAX_GUESTS {

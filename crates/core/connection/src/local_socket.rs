@@ -13,8 +13,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::ready;
 
-/// The most descriptors that [`send`] passes on with a message.
-pub const HANDED: usize = 2;
+/// Maximum number of descriptors that [`send`] passes on with a message.
+pub const MAX_PASSED_DESCRIPTORS: usize = 2;
 
 /// Process and user at the other end; the process is 0 when it has no number here.
 pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
@@ -155,13 +155,13 @@ pub fn readable(socket: BorrowedFd, until: Instant) -> bool {
     }
 }
 
-/// Sends a message with descriptors, [`HANDED`] at most. Waits while the other end's queue is full.
+/// Sends a message with descriptors, [`MAX_PASSED_DESCRIPTORS`] at most. Waits while the other end's queue is full.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
     // The space below is rounded up, and has room for more than the receiver awaits.
-    if descriptors.len() > HANDED {
+    if descriptors.len() > MAX_PASSED_DESCRIPTORS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -288,11 +288,11 @@ mod tests {
     #[test]
     fn more_descriptors_than_fit_are_refused_and_nothing_is_sent() {
         let (here, there) = UnixStream::pair().expect("a pair");
-        let many = [here.as_fd(); HANDED + 1];
+        let many = [here.as_fd(); MAX_PASSED_DESCRIPTORS + 1];
         let refused = send(&there, b"x", &many).expect_err("too many");
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
         assert!(!readable(here.as_fd(), Instant::now()));
-        send(&there, b"x", &many[..HANDED]).expect("they fit");
+        send(&there, b"x", &many[..MAX_PASSED_DESCRIPTORS]).expect("they fit");
         assert!(readable(here.as_fd(), Instant::now()));
     }
 }

@@ -12,17 +12,19 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use regatta_wire::bypass::{ETHERNET, MAX_RECEIVERS, MIN_MTU, Mac, RECEIVERS, TYPE, group_address};
+use regatta_wire::bypass::{
+    ETHER_TYPE, ETHERNET_HEAD_BYTES, MAX_RECEIVERS, MIN_MTU, Mac, RECEIVERS_AT, group_address,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::net::SendFlags;
 
-/// Frames that wait in the ring.
-pub const FRAMES: usize = 256;
-/// Bytes for each, with the kernel's head before it.
-const PLACE: usize = 2048;
-/// The kernel takes the ring's memory in blocks of this size.
-const BLOCK: usize = 4096;
-const RING: usize = FRAMES * PLACE;
+/// Number of frames that fit into the ring.
+pub const RING_FRAMES: usize = 256;
+/// Size of a frame's slot in the ring, in bytes, with the kernel's head before it.
+const SLOT_BYTES: usize = 2048;
+/// Size of the blocks in which the kernel takes the ring's memory, in bytes.
+const BLOCK_BYTES: usize = 4096;
+const RING_BYTES: usize = RING_FRAMES * SLOT_BYTES;
 /// Maximum size of a packet that is received, in bytes: with the kernel's head and an Ethernet head it fits into a place.
 pub const MAX_PACKET_BYTES: usize = 1500;
 
@@ -110,13 +112,13 @@ fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
     let jump = |from: usize, to: usize| to - from - 1;
     let mut steps = vec![
         step(load | libc::BPF_H, 0, 0, 12),
-        step(equal, 0, jump(1, drop), TYPE.into()),
-        step(load | libc::BPF_W, 0, 0, ETHERNET as u32),
+        step(equal, 0, jump(1, drop), ETHER_TYPE.into()),
+        step(load | libc::BPF_W, 0, 0, ETHERNET_HEAD_BYTES as u32),
         step(equal, jump(3, pass), 0, tag),
         step(equal, 0, jump(4, drop), group),
     ];
     for receiver in 0..MAX_RECEIVERS {
-        let place = RECEIVERS + 4 * receiver;
+        let place = RECEIVERS_AT + 4 * receiver;
         steps.push(step(load | libc::BPF_W, 0, 0, place as u32));
         steps.push(step(equal, jump(steps.len(), pass), 0, tag));
     }
@@ -134,15 +136,24 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
     let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
     set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
     let request = libc::tpacket_req {
-        tp_block_size: BLOCK as u32,
-        tp_block_nr: (RING / BLOCK) as u32,
-        tp_frame_size: PLACE as u32,
-        tp_frame_nr: FRAMES as u32,
+        tp_block_size: BLOCK_BYTES as u32,
+        tp_block_nr: (RING_BYTES / BLOCK_BYTES) as u32,
+        tp_frame_size: SLOT_BYTES as u32,
+        tp_frame_nr: RING_FRAMES as u32,
     };
     set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_raw_fd());
     // SAFETY: a new mapping, at a place that the kernel chooses.
-    let ring = unsafe { libc::mmap(std::ptr::null_mut(), RING, access, libc::MAP_SHARED, fd, 0) };
+    let ring = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            RING_BYTES,
+            access,
+            libc::MAP_SHARED,
+            fd,
+            0,
+        )
+    };
     match ring {
         libc::MAP_FAILED => Err(io::Error::last_os_error()),
         ring => NonNull::new(ring.cast()).ok_or(io::ErrorKind::OutOfMemory.into()),
@@ -205,7 +216,7 @@ impl PacketSocket {
         // SAFETY: all zeros is a valid address.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = TYPE.to_be();
+        address.sll_protocol = ETHER_TYPE.to_be();
         address.sll_ifindex = self.interface.index;
         let size = size_of_val(&address) as libc::socklen_t;
         // SAFETY: the address lives across the call, which reads so many bytes of it.
@@ -251,7 +262,7 @@ impl PacketSocket {
     #[inline]
     fn status(&self) -> &AtomicU32 {
         // SAFETY: the place lies in the ring, aligned, and begins with a word that the kernel writes at the same time.
-        unsafe { AtomicU32::from_ptr(self.ring.as_ptr().add(self.at * PLACE).cast()) }
+        unsafe { AtomicU32::from_ptr(self.ring.as_ptr().add(self.at * SLOT_BYTES).cast()) }
     }
 
     /// Has a frame come?
@@ -270,17 +281,17 @@ impl PacketSocket {
         let head = unsafe {
             self.ring
                 .as_ptr()
-                .add(self.at * PLACE)
+                .add(self.at * SLOT_BYTES)
                 .cast::<libc::tpacket2_hdr>()
                 .read()
         };
         let (begin, length) = (head.tp_mac as usize, head.tp_snaplen as usize);
-        if head.tp_len != head.tp_snaplen || begin + length > PLACE {
+        if head.tp_len != head.tp_snaplen || begin + length > SLOT_BYTES {
             return Some(&[]);
         }
         // SAFETY: inside the place, which stays as it is until it is given back, as this borrow is over then.
         Some(unsafe {
-            std::slice::from_raw_parts(self.ring.as_ptr().add(self.at * PLACE + begin), length)
+            std::slice::from_raw_parts(self.ring.as_ptr().add(self.at * SLOT_BYTES + begin), length)
         })
     }
 
@@ -289,7 +300,7 @@ impl PacketSocket {
     pub fn release(&mut self) {
         self.status()
             .store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.at = (self.at + 1) % FRAMES;
+        self.at = (self.at + 1) % RING_FRAMES;
     }
 }
 
@@ -302,7 +313,7 @@ impl AsFd for PacketSocket {
 impl Drop for PacketSocket {
     fn drop(&mut self) {
         // SAFETY: the ring's own mapping, which nobody refers to any more.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), RING) };
+        unsafe { libc::munmap(self.ring.as_ptr().cast(), RING_BYTES) };
     }
 }
 

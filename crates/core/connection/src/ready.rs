@@ -22,8 +22,8 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::R
     }
 }
 
-/// How often there is a look whether somebody has hung up whose words nobody waits for: `select` does not tell the two apart.
-const SLICE: Duration = Duration::from_millis(100);
+/// Time between two looks whether somebody has hung up whose words nobody waits for: `select` does not tell the two apart.
+const HANG_UP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cold]
 fn poll_by_select(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::Result<usize> {
@@ -34,7 +34,7 @@ fn poll_by_select(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix:
     let sliced = raw(fds).iter().any(|fd| !asks_to_move(asked(fd)));
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let slice = sliced.then_some(SLICE);
+        let slice = sliced.then_some(HANG_UP_CHECK_INTERVAL);
         let wait = left.into_iter().chain(slice).min();
         let ready = select_once(fds, wait)?;
         if ready > 0 || until.is_some_and(|until| Instant::now() >= until) {

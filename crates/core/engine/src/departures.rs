@@ -44,7 +44,7 @@ impl<T: Transport> Engine<T> {
             return false;
         };
         // A look for a later one may have ended it otherwise.
-        self.groups.p2p.end_pending(id, error);
+        self.groups.p2p.fail_pending(id, error);
         true
     }
 
@@ -54,13 +54,13 @@ impl<T: Transport> Engine<T> {
         handle: Handle,
         is_alone: &mut impl FnMut(&Self) -> bool,
     ) -> Option<(u32, Error)> {
-        let pending = self.pending(handle)?;
+        let pending = self.find_pending(handle)?;
         let (id, Some(select)) = pending else {
             return Some((pending.0, self.stranded(pending.0)?.clone()));
         };
         let error = self.check_hope(&select, is_alone).err()?;
         // The look may have found the message among the last ones of those that left.
-        (self.pending(handle) == Some(pending)).then_some((id, error))
+        (self.find_pending(handle) == Some(pending)).then_some((id, error))
     }
 
     /// Fails if no message can come any more that such a receive would take.

@@ -5,7 +5,7 @@
 //! | [`Inbox`] | inbox.rs | receives without message and messages without receive; body.rs, matched.rs: what these are |
 //! | [`Outbox`] | outbox.rs | frames that have found no room |
 //! | [`Transfers`] | bulk/transfers.rs | large messages on their way |
-//! | [`Losses`] | lost.rs | tasks that are gone, or break the protocol |
+//! | [`KnownLosses`] | known_losses.rs | tasks that are gone, or break the protocol |
 //! | [`Contexts`] | contexts.rs | contexts with rules of their own: closed, or tolerant of departures |
 //! | [`Requests`] | `request.rs` beside this file | operations that are not complete |
 //!
@@ -24,8 +24,8 @@ mod contexts;
 pub(crate) mod credits;
 mod debts;
 mod inbox;
+mod known_losses;
 mod losses;
-mod lost;
 pub(crate) mod matched;
 mod outbox;
 mod receive;
@@ -48,7 +48,7 @@ use bulk::transfers::Transfers;
 use contexts::{Contexts, Stranded};
 use credits::ReceiptCredits;
 use inbox::Inbox;
-use lost::Losses;
+use known_losses::KnownLosses;
 use outbox::Outbox;
 
 /// Limits that a user may set.
@@ -76,7 +76,7 @@ pub struct PointToPoint<T: Transport> {
     outbox: Outbox,
     bulk: Transfers<T>,
     requests: Requests,
-    losses: Losses,
+    losses: KnownLosses,
     contexts: Contexts,
     stranded: Vec<Stranded>,
     /// Words about groups that the layers above have not taken.
@@ -95,7 +95,7 @@ impl<T: Transport> PointToPoint<T> {
             outbox: Outbox::default(),
             bulk: Transfers::default(),
             requests: Requests::new(),
-            losses: Losses::default(),
+            losses: KnownLosses::default(),
             contexts: Contexts::default(),
             stranded: Vec::new(),
             words: Vec::new(),
@@ -213,7 +213,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Returns the request of a pending receive with what it selects, or of a message under way, either way, with `None`.
-    pub(crate) fn pending(&self, handle: Handle) -> Option<(u32, Option<Select>)> {
+    pub(crate) fn find_pending(&self, handle: Handle) -> Option<(u32, Option<Select>)> {
         let id = self.find(handle).ok()?;
         match self.requests.get(id).stage {
             Stage::Posted(number) => Some((id, Some(self.inbox.posted.select(number)?))),
@@ -223,7 +223,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Ends a pending receive or a stranded send with this error, if it is still pending.
-    pub(crate) fn end_pending(&mut self, request: u32, error: Error) {
+    pub(crate) fn fail_pending(&mut self, request: u32, error: Error) {
         match self.requests.get(request).stage {
             Stage::Posted(number) => self.fail_receive(number, error),
             _ => {
@@ -271,7 +271,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Returns whether others could wait for this task in vain: it has no room for what they send, or has not answered an offer of a large message.
-    pub fn is_stuck(&self) -> bool {
+    pub fn may_block_senders(&self) -> bool {
         let is_offered = || self.inbox.all().any(|(_, it)| it.body.offer().is_some());
         self.inbox.is_full() || is_offered()
     }

@@ -159,7 +159,7 @@ impl Soon {
         self.patience = if process.engine.is_offered_by(self.to) {
             process.engine.transport_mut().note_crossing(self.to);
             STALL_BEFORE_COPY_WHEN_CROSSED
-        } else if process.engine.is_stuck() {
+        } else if process.engine.may_block_senders() {
             STALL_BEFORE_COPY_WHEN_OFFERED
         } else {
             STALL_BEFORE_COPY

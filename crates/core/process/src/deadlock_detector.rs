@@ -222,7 +222,7 @@ impl DeadlockDetector {
             self.quiet_checks.saturating_add(1)
         };
         let single = is_single(process.engine.transport());
-        if moved || !(own || process.engine.is_stuck()) || !single {
+        if moved || !(own || process.engine.may_block_senders()) || !single {
             self.moved_on(&job, me);
             return Ok(());
         }
@@ -345,7 +345,7 @@ impl DeadlockDetector {
 
     /// Awake again, perhaps because something has moved.
     pub(crate) fn awake(&mut self, process: &mut Process) {
-        if !process.engine.is_stuck() {
+        if !process.engine.may_block_senders() {
             self.stop(process);
         }
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use regatta_connection::signal_mask::Blocked;
 use regatta_engine::{Error, Result};
 use regatta_wire::control::{Ask, Tell};
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
@@ -29,7 +29,7 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) struct Control {
     socket: OwnedFd,
-    frames: Frames,
+    frames: FrameReader,
     unsent: Vec<u8>,
     last_id: u32,
     answers: FxHashMap<u32, Tell>,
@@ -49,7 +49,7 @@ impl Control {
         abort::has_launcher(socket.as_raw_fd());
         Control {
             socket,
-            frames: Frames::default(),
+            frames: FrameReader::default(),
             unsent: Vec::new(),
             last_id: 0,
             answers: FxHashMap::default(),
@@ -114,12 +114,12 @@ impl Control {
     /// Puts a short message behind what is to be written.
     pub(crate) fn put(&mut self, ask: &Ask) {
         // It fits every frame.
-        let _ = frames::put(ask, &mut self.unsent);
+        let _ = framing::put(ask, &mut self.unsent);
     }
 
     /// Puts a message behind what is to be written. Returns false if no frame holds it.
     pub(crate) fn put_bytes(&mut self, request: &[u8]) -> bool {
-        frames::put_bytes(request, &mut self.unsent).is_ok()
+        framing::put_bytes(request, &mut self.unsent).is_ok()
     }
 
     /// Takes the answer to a question, if it has come.
@@ -199,7 +199,7 @@ mod tests {
         let (launcher, ours) = UnixStream::pair().unwrap();
         let mut control = Control::new(OwnedFd::from(ours));
         let mut words = Vec::new();
-        frames::put_bytes(b"last words", &mut words).unwrap();
+        framing::put_bytes(b"last words", &mut words).unwrap();
         rustix::io::write(&launcher, &words).unwrap();
         drop(launcher);
         control.unsent.extend_from_slice(&words);

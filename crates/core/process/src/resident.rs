@@ -11,7 +11,7 @@ use regatta_connection::private_directory::{self, PrivateDirectory};
 use regatta_engine::{Error, Result};
 use regatta_memory::uncancelled::Uncancelled;
 use regatta_segment::job::{Job, JoinToken, VERSION};
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SocketFlags};
 
@@ -133,7 +133,7 @@ fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Resul
         ticket,
     };
     let mut bytes = Vec::new();
-    frames::put(&request, &mut bytes)
+    framing::put(&request, &mut bytes)
         .map_err(|_| failed(name, "the program's name is too long"))?;
     let io = |error: io::Error| failed(name, error);
     stream.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(io)?;
@@ -174,7 +174,7 @@ fn is_end(error: &io::Error) -> bool {
 
 /// The launcher's answer, and the descriptors that came with it.
 fn answer(stream: &UnixStream) -> io::Result<(JoinReply, Vec<OwnedFd>)> {
-    let mut frames = Frames::default();
+    let mut frames = FrameReader::default();
     let mut handed = Vec::new();
     loop {
         let mut piece = [0; 4096];

@@ -14,8 +14,8 @@ use crate::cipher::{Cipher, Split, of_bypass};
 use crate::record::TAG;
 use crate::record::broken;
 
-/// No number comes so far.
-const END: u64 = 1 << 62;
+/// The numbers of frames are below this.
+const END_OF_NUMBERS: u64 = 1 << 62;
 
 /// One end of a bypass: the ciphers of both directions.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Bypass {
     #[inline]
     pub fn seal(&mut self, content: &[u8], out: &mut [u8]) -> bool {
         let number = self.sends.number();
-        if number - self.sends_since >= self.bounds.most || number >= END {
+        if number - self.sends_since >= self.bounds.most || number >= END_OF_NUMBERS {
             return false;
         }
         self.sends.seal(content, out);
@@ -95,7 +95,7 @@ impl Bypass {
     /// Opens a record of this number into `place`, which is shorter by the tag; whether it is that record, and a new one.
     #[inline]
     pub fn open(&mut self, number: u64, sealed: &[u8], place: &mut [u8]) -> bool {
-        if number < self.receives.number() || number >= END {
+        if number < self.receives.number() || number >= END_OF_NUMBERS {
             return false;
         }
         if number - self.receives_since >= self.bounds.most {
@@ -114,7 +114,7 @@ impl Bypass {
     /// The other end says that its records from `number` on are under the next key.
     pub fn change_receives(&mut self, number: u64) -> io::Result<()> {
         let since = number.checked_sub(self.receives_since);
-        if since.is_none_or(|records| records < self.bounds.least) || number >= END {
+        if since.is_none_or(|records| records < self.bounds.least) || number >= END_OF_NUMBERS {
             return Err(broken("a key of a bypass is changed too early"));
         }
         self.receives.change();

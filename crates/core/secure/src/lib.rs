@@ -81,5 +81,5 @@ mod tests;
 pub use bounds::Bounds;
 pub use bypass::Bypass;
 pub use handshake::{Callee, Caller, FIRST, Key, SECOND, THIRD};
-pub use record::{CONTENT, HEAD, TAG};
+pub use record::{HEAD, MAX_CONTENT_BYTES, TAG};
 pub use session::Session;

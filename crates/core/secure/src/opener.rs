@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
-use crate::record::{CONTENT, HEAD, MAX_BODY_BYTES, TAG, broken, length};
+use crate::record::{HEAD, MAX_BODY_BYTES, MAX_CONTENT_BYTES, TAG, broken, length};
 
 /// Bytes of the buffer for one receive: four of the longest records.
 const RECEIVE_BUFFER_BYTES: usize = 4 * (HEAD + MAX_BODY_BYTES);
@@ -54,7 +54,7 @@ impl Opener {
             bytes: vec![0; RECEIVE_BUFFER_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
-            aside: vec![0; CONTENT].into_boxed_slice(),
+            aside: vec![0; MAX_CONTENT_BYTES].into_boxed_slice(),
             plain: 0..0,
             more: false,
             failed: false,

@@ -8,10 +8,10 @@ pub const HEAD: usize = 2;
 pub const TAG: usize = 16;
 /// Maximum size of what follows a head, in bytes: its length has 16 bits.
 pub(crate) const MAX_BODY_BYTES: usize = 65_535;
-/// Most bytes of content.
-pub const CONTENT: usize = MAX_BODY_BYTES - TAG;
-/// A whole record that changes the key.
-pub(crate) const CHANGE: usize = HEAD + TAG;
+/// Maximum size of the content of a record, in bytes.
+pub const MAX_CONTENT_BYTES: usize = MAX_BODY_BYTES - TAG;
+/// Size of a whole record that changes the key, in bytes.
+pub(crate) const KEY_CHANGE_BYTES: usize = HEAD + TAG;
 
 /// The length of what follows a head.
 #[inline]

@@ -9,11 +9,11 @@ use std::io::{self, IoSlice};
 
 use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
-use crate::record::{CHANGE, CONTENT, HEAD, MAX_BODY_BYTES, TAG, broken};
+use crate::record::{HEAD, KEY_CHANGE_BYTES, MAX_BODY_BYTES, MAX_CONTENT_BYTES, TAG, broken};
 
-/// Sealed at a time: the longest record, with a change of the key and a short record before it, such as a head that goes before
-/// its body. The first part is on its way while the next is sealed.
-const BATCH: usize = 128 + CHANGE + HEAD + MAX_BODY_BYTES;
+/// Maximum number of bytes sealed at a time: the longest record, with a change of the key and a short record before it, such as a head
+/// that goes before its body. The first part is on its way while the next is sealed.
+const MAX_BATCH_BYTES: usize = 128 + KEY_CHANGE_BYTES + HEAD + MAX_BODY_BYTES;
 
 #[derive(Debug)]
 pub(crate) struct Sealer {
@@ -31,7 +31,7 @@ pub(crate) struct Sealer {
 /// The pieces of a send, each the content of a record: those of a part are of one size.
 fn pieces<'a>(from: &'a [IoSlice<'_>]) -> impl Iterator<Item = &'a [u8]> {
     from.iter().flat_map(|part| {
-        let records = part.len().div_ceil(CONTENT).max(1);
+        let records = part.len().div_ceil(MAX_CONTENT_BYTES).max(1);
         part.chunks(part.len().div_ceil(records).max(1))
     })
 }
@@ -44,7 +44,7 @@ impl Sealer {
             used: Use::after(cipher.number()),
             cipher,
             limit: limit.min(bounds.most).max(bounds.least + 1),
-            out: vec![0; BATCH].into_boxed_slice(),
+            out: vec![0; MAX_BATCH_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
             failed: false,
@@ -93,7 +93,7 @@ impl Sealer {
 
     /// Whether the batch has room for a record, and a change of the key before it.
     fn has_room(&self, content: &[u8]) -> bool {
-        self.end + CHANGE + HEAD + content.len() + TAG <= BATCH
+        self.end + KEY_CHANGE_BYTES + HEAD + content.len() + TAG <= MAX_BATCH_BYTES
     }
 
     /// One record, after a change of the key if that is due.
@@ -159,13 +159,14 @@ mod tests {
 
     #[test]
     fn pieces_of_a_part_are_of_one_size_and_end_with_it() {
-        let parts = [24, 0, CONTENT, CONTENT + 1, 1 << 18].map(|length| vec![1; length]);
+        let parts = [24, 0, MAX_CONTENT_BYTES, MAX_CONTENT_BYTES + 1, 1 << 18]
+            .map(|length| vec![1; length]);
         let slices = parts.each_ref().map(|part| IoSlice::new(part));
         let lengths: Vec<usize> = pieces(&slices).map(<[u8]>::len).collect();
         let fifth = (1 << 18) / 5 + 1;
         let expected = [
             24,
-            CONTENT,
+            MAX_CONTENT_BYTES,
             32_760,
             32_760,
             fifth,

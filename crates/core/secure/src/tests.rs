@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::cipher::Cipher;
 use crate::opener::Opener;
 use crate::record::MAX_BODY_BYTES;
-use crate::{Bounds, CONTENT, Callee, Caller, HEAD, Session, TAG};
+use crate::{Bounds, Callee, Caller, HEAD, MAX_CONTENT_BYTES, Session, TAG};
 
 /// Keys change all the time.
 const SMALL: Bounds = Bounds {
@@ -133,7 +133,7 @@ fn a_key_is_changed_when_it_is_told_to_and_within_the_bounds() {
 #[test]
 fn no_key_seals_more_bytes_than_it_may() {
     let [mut ours, mut theirs] = pair([SMALL; 2], u64::MAX);
-    let text = vec![3; 100 * CONTENT];
+    let text = vec![3; 100 * MAX_CONTENT_BYTES];
     let all = sealed(&mut ours, &[&text]).unwrap();
     assert!(opened(&mut theirs, &all, usize::MAX, 1 << 18).unwrap() == text);
     let sealed = |run: &[Vec<u8>]| run.iter().map(|one| (one.len() - HEAD) as u64).sum::<u64>();
@@ -186,7 +186,7 @@ fn a_key_that_is_not_changed_in_time_opens_no_more() {
         ..SMALL
     };
     let [mut ours, mut theirs] = pair([longer, SMALL], u64::MAX);
-    let text = vec![3; 6 * CONTENT];
+    let text = vec![3; 6 * MAX_CONTENT_BYTES];
     let all = sealed(&mut ours, &[&text]).unwrap();
     assert!(records(&all).iter().all(|record| !is_change(record)));
     assert!(opened(&mut theirs, &all, usize::MAX, 1 << 20).is_err());
@@ -445,7 +445,7 @@ proptest! {
         let at = at.index(all.len());
         all[at] ^= 1 << bit;
         // More comes behind, so nothing that is waited for stays away.
-        let more = sealed(&mut ours, &[&vec![9; 2 * CONTENT]]).unwrap();
+        let more = sealed(&mut ours, &[&vec![9; 2 * MAX_CONTENT_BYTES]]).unwrap();
         let (mut got, mut before, mut place) = (vec![], 0, 0);
         let ended = open_into(&mut theirs, &[&all[..], &more].concat(), 1000, 2000, &mut got).is_err();
         all[at] ^= 1 << bit;

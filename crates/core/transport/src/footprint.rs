@@ -11,7 +11,7 @@
 //!
 //! *Measure.* The sender times its own copies, and the receiver those that the sender asks it to time ([`Learner::read`]): stores past the caches cost the sender little and the
 //! receiver more, which then reads from memory. The sum of both counts. A member of a pair times its own stores alone, and takes the other's part as a share of them.
-//! *Cost.* A trial is [`SAMPLES`] timed copies each way, and [`WARM_UP_ROUNDS`] times the wide footprint before they count, because memory is
+//! *Cost.* A trial is [`COPIES_PER_FOOTPRINT`] timed copies each way, and [`WARM_UP_ROUNDS`] times the wide footprint before they count, because memory is
 //! slow the first time, and because each footprint leaves the caches in another state: the one before must not be what the next one is judged by. Trials come after [`FIRST_TRIAL_BYTES`] bytes, then less and less often. Between trials the price is one
 //! subtraction for each copy.
 //! *Watchful.* Between trials a few copies are timed now and then ([`MIN_CHECK_INTERVAL_BYTES`]). If they cost much more or less than at the trial, a second look follows [`MIN_CHECK_INTERVAL_BYTES`] bytes later: after a pause the caches are those of another program, and copies cost more until they have been
@@ -63,7 +63,7 @@ impl Footprint {
     }
 }
 
-/// How many footprints there are.
+/// Number of footprints.
 const FOOTPRINTS: usize = 3;
 
 /// Traffic before the first trial, in bytes: less is not worth one.
@@ -79,16 +79,16 @@ const MAX_TRIAL_INTERVAL_BYTES: u64 = 16 << 30;
 const MIN_CHECK_INTERVAL_BYTES: u64 = 8 << 20;
 /// Number of copies timed in a check.
 const COPIES_PER_CHECK: usize = 7;
-/// A cost outside of these is not the one of the trial any more, in percent of it.
-const ALIKE: std::ops::RangeInclusive<u64> = 70..=140;
+/// Cost of a copy that is still that of the trial, in percent of it.
+const UNCHANGED_PERCENT: std::ops::RangeInclusive<u64> = 70..=140;
 /// Bytes that flow before a footprint is timed, in multiples of the wide one.
 const WARM_UP_ROUNDS: u64 = 2;
-/// Copies that a trial times with each footprint.
-const SAMPLES: usize = 31;
-/// Another footprint must take at most so much of the time of the one in use, in percent.
-const WORTHWHILE: u64 = 92;
-/// Times of the receiver's that a trial needs for each footprint, beside the first, which may be an older one.
-const READS: usize = 5;
+/// Number of copies that a trial times with each footprint.
+const COPIES_PER_FOOTPRINT: usize = 31;
+/// Maximum time of another footprint that is worth a change, in percent of the time of the one in use.
+const MAX_WORTHWHILE_PERCENT: u64 = 92;
+/// Number of the receiver's times that a trial needs for each footprint, beside the first, which may be an older one.
+const READS_PER_FOOTPRINT: usize = 5;
 /// Maximum size of the short messages of a ring and contributions to a collective, in bytes: a few lines of memory serve these best
 /// where cores are close.
 pub(crate) const MAX_SHORT_BYTES: usize = 6 << 10;
@@ -241,7 +241,7 @@ impl Learner {
     /// They took so many ticks.
     pub(crate) fn timed(&mut self, bytes: usize, ticks: u64) {
         let wanted = match self.stage {
-            Stage::Timing => SAMPLES,
+            Stage::Timing => COPIES_PER_FOOTPRINT,
             Stage::Watching => COPIES_PER_CHECK,
             _ => return,
         };
@@ -251,7 +251,7 @@ impl Learner {
         if self.samples.len() < wanted {
             self.samples.push(cost_of_kib(bytes, ticks));
         }
-        let heard = self.stage == Stage::Watching || self.reads.len() > READS;
+        let heard = self.stage == Stage::Watching || self.reads.len() > READS_PER_FOOTPRINT;
         if self.samples.len() == wanted && heard {
             self.next_stage();
         }
@@ -259,7 +259,7 @@ impl Learner {
 
     /// The receiver says how many ticks a KiB of those that were sent last took it.
     pub(crate) fn read(&mut self, cost: u64) {
-        if self.stage == Stage::Timing && self.reads.len() < SAMPLES {
+        if self.stage == Stage::Timing && self.reads.len() < COPIES_PER_FOOTPRINT {
             // It is read from shared memory, and may be anything.
             self.reads.push(cost.min(u32::MAX as u64));
         }
@@ -306,7 +306,8 @@ impl Learner {
 
     fn compare(&mut self) {
         let before = self.stores[self.now as usize];
-        let is_alike = |(now, before): (u64, u64)| ALIKE.contains(&(now * 100 / before.max(1)));
+        let is_alike =
+            |(now, before): (u64, u64)| UNCHANGED_PERCENT.contains(&(now * 100 / before.max(1)));
         let enough = self.samples.len() == COPIES_PER_CHECK;
         if !enough || median(&mut self.samples).zip(before).is_none_or(is_alike) {
             self.doubted = false;
@@ -327,10 +328,10 @@ impl Learner {
     /// With too few copies that were long enough, or that went this way, the cost is not known.
     fn keep_cost(&mut self) {
         let (mut stores, mut reads) = (None, None);
-        if self.samples.len() >= SAMPLES / 4 {
+        if self.samples.len() >= COPIES_PER_FOOTPRINT / 4 {
             stores = median(&mut self.samples);
         }
-        if self.reads.len() > READS {
+        if self.reads.len() > READS_PER_FOOTPRINT {
             reads = median(&mut self.reads[1..]);
         }
         self.stores[self.now as usize] = stores;
@@ -353,7 +354,9 @@ impl Learner {
         }
         self.guessed = false;
         let worthwhile = match cost(self.kept) {
-            Some(kept) => cost(best).is_some_and(|best| best * 100 <= kept * WORTHWHILE),
+            Some(kept) => {
+                cost(best).is_some_and(|best| best * 100 <= kept * MAX_WORTHWHILE_PERCENT)
+            }
             // If no message went the way that is kept, they go another one.
             None => self.stores[self.kept as usize].is_none(),
         };

@@ -152,8 +152,8 @@ impl Shm {
     }
 }
 
-/// So many pipes a task is taken to fill in turn with short messages, when all are to be warm; long ones are few at a time. With too few of them, the wide footprint of eager senders was measured on memory that
-/// nobody had touched yet.
+/// Number of pipes that a task fills in turn with short messages; long ones are few at a time. All are to be warm when a wide footprint is
+/// timed: with fewer, the wide footprint of eager senders was timed on memory that nobody had touched yet.
 const PIPES_AT_ONCE: u64 = 8;
 
 /// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones, whose own memory does not stay in a core's cache.

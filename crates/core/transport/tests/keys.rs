@@ -255,8 +255,8 @@ fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
     loop {
         if let Some(call) = calling.take() {
             match call.advance(&keys) {
-                Greeting::Under(call) => calling = Some(call),
-                Greeting::Met(conversation) => ours = Some(conversation),
+                Greeting::Pending(call) => calling = Some(call),
+                Greeting::Authenticated(conversation) => ours = Some(conversation),
                 other => panic!("{other:?}"),
             }
         }

@@ -23,23 +23,23 @@ use crate::Malformed;
 use crate::fields::{joined, whole};
 
 /// Type of the Ethernet frames: the first of those that are free for local use.
-pub const TYPE: u16 = 0x88b5;
-/// Bytes of an Ethernet head.
-pub const ETHERNET: usize = 14;
-/// Bytes before what is sealed.
-pub const FRONT: usize = ETHERNET + 16;
+pub const ETHER_TYPE: u16 = 0x88b5;
+/// Size of an Ethernet head, in bytes.
+pub const ETHERNET_HEAD_BYTES: usize = 14;
+/// Size of what precedes the sealed part, in bytes.
+pub const FRONT_BYTES: usize = ETHERNET_HEAD_BYTES + 16;
 /// Maximum number of receivers of a frame for several tasks.
 pub const MAX_RECEIVERS: usize = 8;
-/// Place of the receivers' tags in such a frame.
-pub const RECEIVERS: usize = ETHERNET + 4;
-/// Bytes before the entries of such a frame.
-pub const GROUP_FRONT: usize = RECEIVERS + 4 * MAX_RECEIVERS;
-/// Bytes of an entry before what is sealed.
-pub const ENTRY: usize = 12;
-/// Bytes of a [`Word`].
-pub const WORD: usize = 40;
-/// Bytes of an [`Offer`].
-pub const OFFER: usize = 16;
+/// Offset of the receivers' tags in such a frame, in bytes.
+pub const RECEIVERS_AT: usize = ETHERNET_HEAD_BYTES + 4;
+/// Size of what precedes the entries of such a frame, in bytes.
+pub const GROUP_FRONT_BYTES: usize = RECEIVERS_AT + 4 * MAX_RECEIVERS;
+/// Size of what precedes the sealed part of an entry, in bytes.
+pub const ENTRY_FRONT_BYTES: usize = 12;
+/// Size of a [`Word`], in bytes.
+pub const WORD_BYTES: usize = 40;
+/// Size of an [`Offer`], in bytes.
+pub const OFFER_BYTES: usize = 16;
 
 /// Minimum packet size, in bytes, that a bypass is worth while for.
 pub const MIN_MTU: u16 = 256;
@@ -62,7 +62,7 @@ pub struct Offer {
 
 impl Offer {
     /// As bytes.
-    pub fn encode(&self) -> [u8; OFFER] {
+    pub fn encode(&self) -> [u8; OFFER_BYTES] {
         let (mtu, tag) = (self.mtu.to_le_bytes(), self.tag.to_le_bytes());
         joined(&[&self.mac, &mtu, &tag, &[self.slot, 0, 0, 0]])
     }
@@ -83,24 +83,25 @@ impl Offer {
     }
 
     /// The front of frames from an interface to who has made this offer; their number comes into it when they are sealed.
-    pub fn front(&self, from: &Mac) -> [u8; FRONT] {
-        let (kind, tag) = (TYPE.to_be_bytes(), self.tag.to_be_bytes());
+    pub fn front(&self, from: &Mac) -> [u8; FRONT_BYTES] {
+        let (kind, tag) = (ETHER_TYPE.to_be_bytes(), self.tag.to_be_bytes());
         joined(&[&self.mac, from, &kind, &tag, &[self.slot, 0, 0, 0], &[0; 8]])
     }
 }
 
 /// Writes a frame's number into its front.
 #[inline]
-pub fn set_number(front: &mut [u8; FRONT], number: u64) {
-    front[ETHERNET + 8..].copy_from_slice(&number.to_le_bytes());
+pub fn set_number(front: &mut [u8; FRONT_BYTES], number: u64) {
+    front[ETHERNET_HEAD_BYTES + 8..].copy_from_slice(&number.to_le_bytes());
 }
 
 /// The bypass, the number and the sealed part of a frame, if this can be one; what it is taken for is for the cipher to say.
 #[inline]
 pub fn split(frame: &[u8]) -> Option<(u8, u64, &[u8])> {
-    let (front, sealed) = frame.split_first_chunk::<FRONT>()?;
-    let number = *front[ETHERNET + 8..].first_chunk()?;
-    let sound = front[12..ETHERNET] == TYPE.to_be_bytes() && front[19..22] == [0; 3];
+    let (front, sealed) = frame.split_first_chunk::<FRONT_BYTES>()?;
+    let number = *front[ETHERNET_HEAD_BYTES + 8..].first_chunk()?;
+    let sound =
+        front[12..ETHERNET_HEAD_BYTES] == ETHER_TYPE.to_be_bytes() && front[19..22] == [0; 3];
     sound.then_some((front[18], u64::from_le_bytes(number), sealed))
 }
 
@@ -112,22 +113,22 @@ pub fn group_address(tag: u32) -> Mac {
 
 /// The front of frames from an interface to a group, without receivers yet.
 #[inline]
-pub fn group_front(tag: u32, from: &Mac) -> [u8; GROUP_FRONT] {
-    let (group, kind) = (group_address(tag), TYPE.to_be_bytes());
+pub fn group_front(tag: u32, from: &Mac) -> [u8; GROUP_FRONT_BYTES] {
+    let (group, kind) = (group_address(tag), ETHER_TYPE.to_be_bytes());
     let none = [0; 4 * MAX_RECEIVERS];
     joined(&[&group, from, &kind, &tag.to_be_bytes(), &none])
 }
 
 /// Writes the tag of a receiver into the front of a frame to a group; its entry is the one at this place.
 #[inline]
-pub fn set_receiver(front: &mut [u8; GROUP_FRONT], place: usize, tag: u32) {
-    let (tags, _) = front[RECEIVERS..].as_chunks_mut::<4>();
+pub fn set_receiver(front: &mut [u8; GROUP_FRONT_BYTES], place: usize, tag: u32) {
+    let (tags, _) = front[RECEIVERS_AT..].as_chunks_mut::<4>();
     tags[place] = tag.to_be_bytes();
 }
 
 /// The head of an entry: frame `number` of this bypass of the receiver's, with `length` bytes that are sealed.
 #[inline]
-pub fn entry(slot: u8, length: u16, number: u64) -> [u8; ENTRY] {
+pub fn entry(slot: u8, length: u16, number: u64) -> [u8; ENTRY_FRONT_BYTES] {
     joined(&[&[slot, 0], &length.to_le_bytes(), &number.to_le_bytes()])
 }
 
@@ -135,15 +136,15 @@ pub fn entry(slot: u8, length: u16, number: u64) -> [u8; ENTRY] {
 /// an entry for it; as [`split`] of a frame for one.
 #[inline]
 pub fn entry_for(frame: &[u8], group: u32, receiver: u32) -> Option<(u8, u64, &[u8])> {
-    let (front, mut entries) = frame.split_first_chunk::<GROUP_FRONT>()?;
-    if front[12..ETHERNET] != TYPE.to_be_bytes()
-        || front[ETHERNET..RECEIVERS] != group.to_be_bytes()
+    let (front, mut entries) = frame.split_first_chunk::<GROUP_FRONT_BYTES>()?;
+    if front[12..ETHERNET_HEAD_BYTES] != ETHER_TYPE.to_be_bytes()
+        || front[ETHERNET_HEAD_BYTES..RECEIVERS_AT] != group.to_be_bytes()
     {
         return None;
     }
-    let (tags, _) = front[RECEIVERS..].as_chunks::<4>();
+    let (tags, _) = front[RECEIVERS_AT..].as_chunks::<4>();
     for tag in tags {
-        let (head, rest) = entries.split_first_chunk::<ENTRY>()?;
+        let (head, rest) = entries.split_first_chunk::<ENTRY_FRONT_BYTES>()?;
         let [slot, _, low, high, number @ ..] = *head;
         let (sealed, others) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
         if u32::from_be_bytes(*tag) == receiver {
@@ -171,15 +172,15 @@ pub struct Word {
     pub asks: bool,
 }
 
-/// Numbers of frames are below this: one bit of the place is another word's.
-pub const NUMBERS: u64 = 1 << 62;
+/// The numbers of frames are below this: one bit of the place is another word's.
+pub const END_OF_NUMBERS: u64 = 1 << 62;
 
 impl Word {
     /// As bytes.
     #[inline]
-    pub fn encode(&self) -> [u8; WORD] {
+    pub fn encode(&self) -> [u8; WORD_BYTES] {
         let last = self.got << 1 | u64::from(self.asks);
-        let mut bytes = [0; WORD];
+        let mut bytes = [0; WORD_BYTES];
         let (words, _) = bytes.as_chunks_mut::<8>();
         for (place, word) in
             words
@@ -194,7 +195,7 @@ impl Word {
     /// From what a frame was opened to: the word, and the parcel behind it.
     #[inline]
     pub fn decode(content: &[u8]) -> Result<(Word, &[u8]), Malformed> {
-        let (bytes, parcel) = content.split_first_chunk::<WORD>().ok_or(Malformed)?;
+        let (bytes, parcel) = content.split_first_chunk::<WORD_BYTES>().ok_or(Malformed)?;
         let (words, _) = bytes.as_chunks::<8>();
         let [position, after, reached, heard, last] =
             [0, 1, 2, 3, 4].map(|at: usize| u64::from_le_bytes(words[at]));
@@ -206,7 +207,7 @@ impl Word {
             got: last >> 1,
             asks: last & 1 == 1,
         };
-        let sound = word.got <= NUMBERS;
+        let sound = word.got <= END_OF_NUMBERS;
         sound.then_some((word, parcel)).ok_or(Malformed)
     }
 }
@@ -218,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 4], got in 0..=NUMBERS, asks: bool) {
+        fn offers_and_words_round_trip(mac: Mac, mtu: u16, tag: u32, slot: u8, words: [u64; 4], got in 0..=END_OF_NUMBERS, asks: bool) {
             let offer = Offer { mac, mtu, tag, slot };
             let sound = mac[0] & 1 == 0 && mac != [0; 6] && mtu >= MIN_MTU;
             prop_assert_eq!(Offer::decode(&offer.encode()), sound.then_some(offer).ok_or(Malformed));
@@ -240,15 +241,15 @@ mod tests {
 
         #[test]
         fn any_bytes_are_a_frame_or_none(mut bytes in prop::collection::vec(any::<u8>(), 0..60), like: bool) {
-            if like && bytes.len() > FRONT {
-                bytes[12..ETHERNET].copy_from_slice(&TYPE.to_be_bytes());
+            if like && bytes.len() > FRONT_BYTES {
+                bytes[12..ETHERNET_HEAD_BYTES].copy_from_slice(&ETHER_TYPE.to_be_bytes());
                 bytes[19..22].fill(0);
             }
             if let Some((slot, number, sealed)) = split(&bytes) {
-                prop_assert!(sealed.len() == bytes.len() - FRONT && slot == bytes[18]);
+                prop_assert!(sealed.len() == bytes.len() - FRONT_BYTES && slot == bytes[18]);
                 prop_assert_eq!(&number.to_le_bytes()[..], &bytes[22..30]);
             } else {
-                prop_assert!(!like || bytes.len() <= FRONT);
+                prop_assert!(!like || bytes.len() <= FRONT_BYTES);
             }
         }
     }
@@ -274,14 +275,14 @@ mod tests {
 
         #[test]
         fn any_bytes_have_an_entry_or_none(mut bytes in prop::collection::vec(any::<u8>(), 0..120), like: bool, receiver in 0u32..3) {
-            if like && bytes.len() > GROUP_FRONT + ENTRY {
+            if like && bytes.len() > GROUP_FRONT_BYTES + ENTRY_FRONT_BYTES {
                 let mut front = group_front(7, &[2; 6]);
                 set_receiver(&mut front, 0, 1);
-                bytes[..GROUP_FRONT].copy_from_slice(&front);
-                bytes[GROUP_FRONT + 3] = 0;
+                bytes[..GROUP_FRONT_BYTES].copy_from_slice(&front);
+                bytes[GROUP_FRONT_BYTES + 3] = 0;
             }
             if let Some((.., sealed)) = entry_for(&bytes, 7, receiver) {
-                prop_assert!(sealed.len() + GROUP_FRONT + ENTRY <= bytes.len());
+                prop_assert!(sealed.len() + GROUP_FRONT_BYTES + ENTRY_FRONT_BYTES <= bytes.len());
             }
         }
     }
@@ -320,6 +321,9 @@ mod tests {
         let frame = [&front[..], b"sealed"].concat();
         assert_eq!(split(&frame), Some((5, 77, &b"sealed"[..])));
         assert_eq!(frame[..6], [1; 6]);
-        assert_eq!(frame[ETHERNET..ETHERNET + 4], [1, 2, 3, 4]);
+        assert_eq!(
+            frame[ETHERNET_HEAD_BYTES..ETHERNET_HEAD_BYTES + 4],
+            [1, 2, 3, 4]
+        );
     }
 }

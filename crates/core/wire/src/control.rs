@@ -1,7 +1,7 @@
 //! The messages between a task and its launcher: starting, ending and watching tasks, names and groups.
 //!
 //! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
-//! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
+//! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::framing`]) on a socket that the task inherits.
 
 use std::net::SocketAddr;
 
@@ -185,7 +185,7 @@ pub fn abort_frame(status: u32) -> [u8; 13] {
 
 /// The longest request of a task, and the longest message to one, in bytes: both also have to fit a frame between launcher and agent, with the
 /// task's number.
-pub const MAX_REQUEST_BYTES: usize = crate::frames::MAX_FRAME_BYTES - 64;
+pub const MAX_REQUEST_BYTES: usize = crate::framing::MAX_FRAME_BYTES - 64;
 
 impl Ask {
     /// The number of the question; none: it is not answered.

@@ -1,6 +1,6 @@
 //! Requests to join a job that stays: a process that nobody of the job has started asks to become a task of it.
 //!
-//! Requests and replies travel as frames ([`crate::frames`]) on a socket whose two ends belong to one user. With a task's
+//! Requests and replies travel as frames ([`crate::framing`]) on a socket whose two ends belong to one user. With a task's
 //! number come descriptors: the segment, the socket to the launcher and, in a job of several hosts, a listening socket.
 
 use crate::messages;

@@ -10,7 +10,7 @@ pub mod bypass;
 pub mod control;
 pub mod deadlock_probe;
 pub mod fields;
-pub mod frames;
+pub mod framing;
 pub mod guardian;
 pub mod hello;
 pub mod join_request;

@@ -19,8 +19,8 @@ use crate::{Frame, Kind, Malformed};
 
 /// Bytes of a head.
 pub const HEAD: usize = 24;
-/// Most bytes of one chunk.
-pub const CHUNK: usize = 1 << 20;
+/// Maximum size of a chunk, in bytes.
+pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// The kind of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Parcel {
     fn allows(self, length: u32) -> bool {
         match self {
             Parcel::Frame(_) => true,
-            Parcel::Chunk => length as usize <= CHUNK,
+            Parcel::Chunk => length as usize <= MAX_CHUNK_BYTES,
             Parcel::Credit => length == 8,
             Parcel::Bypass => length as usize == bypass::OFFER,
             Parcel::DeadlockProbe => {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_chunk_has_its_limit() {
         let mut head = Head::bare(Parcel::Chunk, 2, 0);
-        head.length = CHUNK as u32;
+        head.length = MAX_CHUNK_BYTES as u32;
         assert_eq!(Head::decode(&head.encode()), Ok(head));
         head.length += 1;
         assert_eq!(Head::decode(&head.encode()), Err(Malformed));

@@ -1,7 +1,7 @@
 //! The messages between the processes of a job and the daemons of its virtual machine.
 //!
 //! A process connects to the local socket of its host's daemon, which takes commands of people there, too: these begin with `{`, a process of
-//! a job with [`PREAMBLE`]. Then messages follow as frames ([`crate::frames`]). The first message each way is `Hello`, with the protocol and the
+//! a job with [`PREAMBLE`]. Then messages follow as frames ([`crate::framing`]). The first message each way is `Hello`, with the protocol and the
 //! identity of the program; where they differ both sides know both. One request comes next, and says what the connection is for:
 //!
 //! ```text
@@ -37,10 +37,10 @@ use crate::{fields, frames, messages};
 pub const PROTOCOL: u32 = 2;
 /// The first bytes of a process of a job.
 pub const PREAMBLE: [u8; 8] = *b"\0regatta";
-/// Longest piece of a stream in one message of a channel.
-pub const PIECE: usize = 64 << 10;
+/// Maximum size of the piece of a stream in one message of a channel, in bytes.
+pub const MAX_PIECE_BYTES: usize = 64 << 10;
 /// Maximum size of a channel's message, in bytes.
-pub const MAX_MESSAGE_BYTES: usize = PIECE + 64;
+pub const MAX_MESSAGE_BYTES: usize = MAX_PIECE_BYTES + 64;
 /// The first byte of [`ChannelMessage::Closed`].
 const CLOSED: u8 = 6;
 /// Maximum size of a request, in bytes.
@@ -87,7 +87,7 @@ messages! {
 messages! {
     /// On a channel to a shell on another host, in either direction.
     pub ChannelMessage {
-        /// For the shell's input, or from its output; at most [`PIECE`] bytes.
+        /// For the shell's input, or from its output; at most [`MAX_PIECE_BYTES`] bytes.
         1 Data { bytes: Vec<u8> }
         /// From its standard error.
         2 Errors { bytes: Vec<u8> }
@@ -199,9 +199,9 @@ pub enum Stream {
     Errors = 2,
 }
 
-/// Puts a piece of a stream behind what is there, as a frame, without a copy of it in between. At most [`PIECE`] bytes are taken; how many.
+/// Puts a piece of a stream behind what is there, as a frame, without a copy of it in between. At most [`MAX_PIECE_BYTES`] bytes are taken; how many.
 pub fn put_piece(stream: Stream, bytes: &[u8], to: &mut Vec<u8>) -> usize {
-    let bytes = &bytes[..bytes.len().min(PIECE)];
+    let bytes = &bytes[..bytes.len().min(MAX_PIECE_BYTES)];
     let length = bytes.len() as u32;
     to.extend_from_slice(&(length + 5).to_le_bytes());
     to.push(stream as u8);
@@ -212,7 +212,7 @@ pub fn put_piece(stream: Stream, bytes: &[u8], to: &mut Vec<u8>) -> usize {
 
 /// Puts a message of a channel behind what is there, as a frame. Sentences of a daemon fit.
 pub fn put(message: &ChannelMessage, to: &mut Vec<u8>) {
-    let _ = frames::put(message, to);
+    let _ = framing::put(message, to);
 }
 
 /// The whole frames at the beginning of bytes of a channel.
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::Malformed;
     use crate::fields::Message;
-    use crate::frames::Frames;
+    use crate::framing::FrameReader;
 
     fn returns<M: Message + PartialEq + std::fmt::Debug>(message: M) {
         let mut bytes = Vec::new();
@@ -368,15 +368,15 @@ mod tests {
 
     #[test]
     fn pieces_are_messages_and_none_is_longer_than_one_may_be() {
-        let bytes = vec![7; PIECE + 1];
+        let bytes = vec![7; MAX_PIECE_BYTES + 1];
         let mut frame = Vec::new();
-        assert_eq!(put_piece(Stream::Data, &bytes, &mut frame), PIECE);
+        assert_eq!(put_piece(Stream::Data, &bytes, &mut frame), MAX_PIECE_BYTES);
         assert_eq!(whole_frames(&frame), counted(frame.len()));
         assert_eq!(put_piece(Stream::Errors, b"oh", &mut frame), 2);
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         frames.push(&frame);
         let piece = ChannelMessage::Data {
-            bytes: bytes[..PIECE].to_vec(),
+            bytes: bytes[..MAX_PIECE_BYTES].to_vec(),
         };
         assert_eq!(frames.next_message(), Ok(Some(piece)));
         let bytes = b"oh".to_vec();

@@ -100,12 +100,12 @@ impl Calling {
     /// Goes on with a greeting, which stays at the stage `under` as long as it is under way; none: it came to nothing.
     fn greet(&mut self, call: Call, under: fn(Call) -> Stage) -> Option<Called> {
         match call.advance(&self.keys) {
-            Greeting::Under(call) => {
+            Greeting::Pending(call) => {
                 self.stage = under(call);
                 Some(Called::Under)
             }
-            Greeting::Met(conversation) => Some(Called::Met(conversation)),
-            Greeting::Version | Greeting::Nothing => None,
+            Greeting::Authenticated(conversation) => Some(Called::Met(conversation)),
+            Greeting::OtherVersion | Greeting::Failed => None,
         }
     }
 

@@ -147,18 +147,18 @@ fn number(code: c_int) -> c_int {
     }
 }
 
-/// The end of a call by its plain name: what it returns, or the end of the program.
+/// Returns the value of a call by its plain name, or ends the program.
 #[inline(always)]
-pub fn or_end(name: &str, answer: Answer) -> c_long {
+pub fn value_or_exit(name: &str, answer: Answer) -> c_long {
     match answer {
         Ok(value) => value,
         Err(fault) => end(name, fault),
     }
 }
 
-/// The end of a call by its name with an underscore.
+/// Returns the value of a call by its name with an underscore, or -1 with `errno`.
 #[inline(always)]
-pub fn or_errno(answer: Answer) -> c_long {
+pub fn value_or_errno(answer: Answer) -> c_long {
     match answer {
         Ok(value) => value,
         Err(fault) => set_errno(fault.code),
@@ -194,7 +194,7 @@ pub fn end(name: &str, fault: Fault) -> ! {
     unsafe { libc::exit(1) }
 }
 
-/// The words for a value of `errno`, and its name if it is one of NX's.
+/// Returns the words for a value of `errno`, and its name if it is one of NX's.
 pub fn words(code: c_int) -> String {
     let (name, meaning) = meaning(code);
     match code < EQDRVERR {

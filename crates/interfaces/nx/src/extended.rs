@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_long};
 
-use crate::error::{Answer, EQPARAM, Fault, or_end, or_errno};
+use crate::error::{Answer, EQPARAM, Fault, value_or_errno, value_or_exit};
 use crate::forms::c_forms;
 
 /// `esize_t`: 32 bits in each half, whatever `long` could hold.
@@ -41,11 +41,11 @@ pub const fn wide(number: c_long) -> i64 {
 pub const FAILED: Extended = Extended::new(-1);
 
 /// The end of a call that returns such a number, by its plain name.
-pub fn extended_or_end(name: &str, answer: Result<i64, Fault>) -> Extended {
+pub fn extended_or_exit(name: &str, answer: Result<i64, Fault>) -> Extended {
     match answer {
         Ok(value) => Extended::new(value),
         Err(fault) => {
-            or_end(name, Err(fault));
+            value_or_exit(name, Err(fault));
             FAILED
         }
     }
@@ -56,7 +56,7 @@ pub fn extended_or_errno(answer: Result<i64, Fault>) -> Extended {
     match answer {
         Ok(value) => Extended::new(value),
         Err(fault) => {
-            or_errno(Err(fault));
+            value_or_errno(Err(fault));
             FAILED
         }
     }
@@ -68,7 +68,7 @@ macro_rules! extended {
         $(
             #[unsafe(no_mangle)]
             extern "C" fn $plain($($name: $type),*) -> Extended {
-                extended_or_end(stringify!($plain), $value)
+                extended_or_exit(stringify!($plain), $value)
             }
 
             #[unsafe(no_mangle)]
@@ -149,7 +149,7 @@ unsafe fn from_text(text: *const c_char) -> Result<i64, Fault> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stoe(text: *const c_char) -> Extended {
     // SAFETY: the C contract: a text, or NULL.
-    extended_or_end("stoe", unsafe { from_text(text) })
+    extended_or_exit("stoe", unsafe { from_text(text) })
 }
 
 #[unsafe(no_mangle)]

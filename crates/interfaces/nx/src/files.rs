@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 
 use crate::error::{Answer, EMIXIO, ENFPS, EQPARAM, ERDEOF, Fault, check, system};
-use crate::extended::{Extended, extended_or_end, extended_or_errno, wide};
+use crate::extended::{Extended, extended_or_errno, extended_or_exit, wide};
 use crate::forms::c_forms;
 use crate::handlers::around;
 use crate::iomodes::{Mode, Part, part_of, record_of};
@@ -494,7 +494,7 @@ unsafe fn restrict(_: c_int, _: c_int, _: *const c_int) -> Answer {
 
 #[unsafe(no_mangle)]
 extern "C" fn eseek(fd: c_int, offset: Extended, whence: c_int) -> Extended {
-    extended_or_end("eseek", around(|| seek(fd, offset.value(), whence)))
+    extended_or_exit("eseek", around(|| seek(fd, offset.value(), whence)))
 }
 
 #[unsafe(no_mangle)]
@@ -504,7 +504,7 @@ extern "C" fn _eseek(fd: c_int, offset: Extended, whence: c_int) -> Extended {
 
 #[unsafe(no_mangle)]
 extern "C" fn esize(fd: c_int, offset: Extended, whence: c_int) -> Extended {
-    extended_or_end("esize", around(|| resize(fd, offset.value(), whence)))
+    extended_or_exit("esize", around(|| resize(fd, offset.value(), whence)))
 }
 
 #[unsafe(no_mangle)]

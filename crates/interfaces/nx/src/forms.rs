@@ -64,14 +64,14 @@ macro_rules! c_forms {
             unsafe extern "C" fn $plain($($name: $type),*) -> std::ffi::c_long {
                 // SAFETY: the C contract: memory is as long as its argument says.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
-                $crate::error::or_end(stringify!($plain), answer)
+                $crate::error::value_or_exit(stringify!($plain), answer)
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $underscored($($name: $type),*) -> std::ffi::c_long {
                 // SAFETY: as above.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
-                $crate::error::or_errno(answer)
+                $crate::error::value_or_errno(answer)
             }
         )*
     };
@@ -90,7 +90,7 @@ macro_rules! fortran_forms {
                     $body($(<$type as $crate::forms::Argument>::take($name)),*)
                 });
                 let name = stringify!($plain).trim_end_matches('_');
-                $crate::forms::to_fortran($crate::error::or_end(name, answer))
+                $crate::forms::to_fortran($crate::error::value_or_exit(name, answer))
             }
 
             #[unsafe(no_mangle)]
@@ -101,7 +101,7 @@ macro_rules! fortran_forms {
                 let answer = $crate::handlers::around(|| unsafe {
                     $body($(<$type as $crate::forms::Argument>::take($name)),*)
                 });
-                $crate::forms::to_fortran($crate::error::or_errno(answer))
+                $crate::forms::to_fortran($crate::error::value_or_errno(answer))
             }
         )*
     };
@@ -117,14 +117,14 @@ macro_rules! fortran_raw_forms {
                 // SAFETY: Fortran's contract: texts as long as is said, numbers and places by reference.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
                 let name = stringify!($plain).trim_end_matches('_');
-                $crate::forms::to_fortran($crate::error::or_end(name, answer))
+                $crate::forms::to_fortran($crate::error::value_or_exit(name, answer))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $underscored($($name: $type),*) -> std::ffi::c_int {
                 // SAFETY: as above.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
-                $crate::forms::to_fortran($crate::error::or_errno(answer))
+                $crate::forms::to_fortran($crate::error::value_or_errno(answer))
             }
         )*
     };
@@ -139,7 +139,7 @@ macro_rules! value_forms {
             unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 // SAFETY: the program's contract: texts and lists are as long as is said.
                 let answer = $crate::handlers::around(|| unsafe { $body($($argument),*) });
-                $made($crate::error::or_errno(answer))
+                $made($crate::error::value_or_errno(answer))
             }
         )*
     };

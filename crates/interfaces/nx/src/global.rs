@@ -2,7 +2,7 @@
 
 use std::ffi::{c_double, c_int, c_long, c_void};
 
-use crate::error::{Answer, check, or_end, or_errno};
+use crate::error::{Answer, check, value_or_errno, value_or_exit};
 use crate::forms::{Argument, c_forms, fortran_forms, to_fortran};
 use crate::handlers::around;
 use crate::rg;
@@ -36,27 +36,27 @@ macro_rules! reductions {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $plain(vector: *mut $c, count: c_long, _: *mut $c) -> c_long {
                 // SAFETY: the C contract: a vector of so many elements.
-                or_end(stringify!($plain), around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
+                value_or_exit(stringify!($plain), around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $underscored(vector: *mut $c, count: c_long, _: *mut $c) -> c_long {
                 // SAFETY: as above.
-                or_errno(around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
+                value_or_errno(around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $f_plain(vector: *mut $fortran, count: *const c_int, _: *mut $fortran) -> c_int {
                 // SAFETY: Fortran's contract: as above, with the number by reference.
                 let answer = around(|| unsafe { reduce(vector.cast(), c_long::take(count), $fortran_kind, $op) });
-                to_fortran(or_end(stringify!($plain), answer))
+                to_fortran(value_or_exit(stringify!($plain), answer))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $f_underscored(vector: *mut $fortran, count: *const c_int, _: *mut $fortran) -> c_int {
                 // SAFETY: as above.
                 let answer = around(|| unsafe { reduce(vector.cast(), c_long::take(count), $fortran_kind, $op) });
-                to_fortran(or_errno(answer))
+                to_fortran(value_or_errno(answer))
             }
         )*
     };

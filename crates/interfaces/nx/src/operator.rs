@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use crate::error::{Answer, EQHND, EQLEN, Fault, check, or_end, or_errno};
+use crate::error::{Answer, EQHND, EQLEN, Fault, check, value_or_errno, value_or_exit};
 use crate::forms::{Argument, to_fortran};
 use crate::handlers::around;
 use crate::rg;
@@ -60,7 +60,7 @@ unsafe extern "C" fn gopf(
     function: Option<Function>,
 ) -> c_long {
     // SAFETY: the C contract: so many bytes, and a function that combines as many.
-    or_end(
+    value_or_exit(
         "gopf",
         around(|| unsafe { reduce(memory, count, function) }),
     )
@@ -74,7 +74,7 @@ unsafe extern "C" fn _gopf(
     function: Option<Function>,
 ) -> c_long {
     // SAFETY: as above.
-    or_errno(around(|| unsafe { reduce(memory, count, function) }))
+    value_or_errno(around(|| unsafe { reduce(memory, count, function) }))
 }
 
 /// NX has this name in C as well, for functions that are written in Fortran: it is that of Fortran's own call.
@@ -87,7 +87,7 @@ unsafe extern "C" fn gopf_(
 ) -> c_int {
     // SAFETY: Fortran's contract: as above, with the number by reference.
     let answer = around(|| unsafe { reduce(memory, c_long::take(count), function) });
-    to_fortran(or_end("gopf", answer))
+    to_fortran(value_or_exit("gopf", answer))
 }
 
 #[unsafe(no_mangle)]
@@ -99,5 +99,5 @@ unsafe extern "C" fn _gopf_(
 ) -> c_int {
     // SAFETY: as above.
     let answer = around(|| unsafe { reduce(memory, c_long::take(count), function) });
-    to_fortran(or_errno(answer))
+    to_fortran(value_or_errno(answer))
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long};
 
-use crate::error::{Answer, EQPARAM, EQPID, EQSET, Fault, or_end, or_errno};
+use crate::error::{Answer, EQPARAM, EQPID, EQSET, Fault, value_or_errno, value_or_exit};
 use crate::forms::{c_forms, fortran_forms};
 use crate::life::enrolled;
 
@@ -121,13 +121,13 @@ unsafe fn fortran_part(rows: *mut c_int, columns: *mut c_int) -> Answer {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mypart_(rows: *mut c_int, columns: *mut c_int) -> c_int {
     // SAFETY: Fortran's contract.
-    or_end("mypart", unsafe { fortran_part(rows, columns) }) as c_int
+    value_or_exit("mypart", unsafe { fortran_part(rows, columns) }) as c_int
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _mypart_(rows: *mut c_int, columns: *mut c_int) -> c_int {
     // SAFETY: as above.
-    or_errno(unsafe { fortran_part(rows, columns) }) as c_int
+    value_or_errno(unsafe { fortran_part(rows, columns) }) as c_int
 }
 
 #[cfg(test)]

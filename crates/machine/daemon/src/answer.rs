@@ -191,7 +191,7 @@ fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
         }
         state.unanswered()
     };
-    daemon.notify(Input::GoOn);
+    daemon.notify(Input::Vouch);
     if absent.is_empty() {
         return Ok(Reply::Done);
     }

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use regatta_launch::Refusal;
-use regatta_wire::frames::Frames;
+use regatta_wire::framing::FrameReader;
 use regatta_wire::session::{self, ChannelEnd, ChannelMessage, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -15,7 +15,7 @@ const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
 
 /// Carries the shell on `host` until its end, and returns its status.
 pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
-    let mut arrived = Frames::default();
+    let mut arrived = FrameReader::default();
     arrived.push(&bytes);
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let mut out = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refu
 /// Writes what has come, and returns the status if the shell has ended.
 fn deliver(
     host: &str,
-    arrived: &mut Frames,
+    arrived: &mut FrameReader,
     output: BorrowedFd<'_>,
     errors: BorrowedFd<'_>,
 ) -> Result<Option<u8>, Refusal> {

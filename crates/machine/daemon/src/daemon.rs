@@ -185,7 +185,7 @@ impl Daemon {
 
     /// Begins a machine of this host alone.
     pub(crate) fn found(self: &Arc<Self>) {
-        self.notify(Input::Found);
+        self.notify(Input::CreateMachine);
     }
 
     /// Goes to another address, which only a host that is alone can.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use regatta_launch::hand;
-use regatta_wire::frames;
+use regatta_wire::framing;
 use regatta_wire::session::FromDaemon;
 use rustix::event::EventfdFlags;
 
@@ -155,7 +155,7 @@ impl DetachedSession {
     pub(crate) fn give_up(&self, run: &str) {
         let run = run.to_owned();
         let mut bytes = Vec::new();
-        if frames::put(&FromDaemon::GivenUp { run }, &mut bytes).is_ok()
+        if framing::put(&FromDaemon::GivenUp { run }, &mut bytes).is_ok()
             && let Some(agent) = &self.lock().agent
             && let Some(mut listens) = agent.listens.as_ref()
         {
@@ -261,7 +261,7 @@ mod tests {
         let mut agent = know(&session);
         assert!(session.claim().is_some());
         session.give_up("r1");
-        let mut frames = frames::Frames::default();
+        let mut frames = framing::FrameReader::default();
         let mut piece = [0; 64];
         let count = std::io::Read::read(&mut agent, &mut piece).expect("a word");
         frames.push(&piece[..count]);

@@ -19,7 +19,7 @@ const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
 /// Maximum number of bytes read from a connection that has ended: more than kernels keep of one.
 const MAX_DRAIN_BYTES: usize = 16 << 20;
 /// Size of one read, in bytes.
-const PIECE: usize = 32 << 10;
+const READ_BYTES: usize = 32 << 10;
 /// Time the other daemon may take nothing of what is left, or may take to hang up after the last word.
 const DRAIN_STALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time limit for learning why a live daemon has hung up: it may have declared this host dead.
@@ -173,9 +173,9 @@ impl Way {
     /// Takes all that has come on a connection that is over, although the launcher has not read what came before. All channels together
     /// keep so much of it and no more.
     fn pull_rest(&mut self, from: &mut Wire) {
-        while self.waiting.len() < MAX_DRAIN_BYTES && self.rest.grow(PIECE) {
+        while self.waiting.len() < MAX_DRAIN_BYTES && self.rest.grow(READ_BYTES) {
             let count = self.pull_some(from);
-            self.rest.shrink(PIECE - count);
+            self.rest.shrink(READ_BYTES - count);
             if count == 0 {
                 break;
             }
@@ -184,9 +184,9 @@ impl Way {
         let _ = self.count_whole();
     }
 
-    /// Takes what has come, up to [`PIECE`] bytes; how many.
+    /// Takes what has come, up to [`READ_BYTES`] bytes; how many.
     fn pull_some(&mut self, from: &mut Wire) -> usize {
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         if self.ended {
             return 0;
         }
@@ -236,7 +236,7 @@ impl Way {
 
     /// Passes on what a launcher had said before it hung up, as long as the other side takes some of it.
     fn pass_rest(&mut self, from: &mut Wire, to: &mut Wire) {
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         loop {
             self.pull(from);
             let before = self.waiting.len();
@@ -261,7 +261,7 @@ impl Way {
         session::put(&ChannelMessage::EndOfInput {}, &mut self.waiting);
         self.whole = self.waiting.len();
         let until = Instant::now() + DRAIN_STALL_TIMEOUT;
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         while Instant::now() < until {
             if self.push(to).is_err() {
                 return;
@@ -294,7 +294,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    use regatta_wire::frames::Frames;
+    use regatta_wire::framing::FrameReader;
     use regatta_wire::session::Stream;
 
     use super::*;
@@ -313,7 +313,7 @@ mod tests {
     /// Frames with so many bytes of data.
     fn frames(count: usize) -> Vec<u8> {
         let mut frames = Vec::new();
-        for piece in vec![7; count].chunks(session::PIECE) {
+        for piece in vec![7; count].chunks(session::MAX_PIECE_BYTES) {
             session::put_piece(Stream::Data, piece, &mut frames);
         }
         frames
@@ -324,7 +324,7 @@ mod tests {
 
     /// Hears a channel to its last message, if there is one: how many bytes of data came before it.
     fn hear(mut from: UnixStream) -> (usize, Option<ChannelMessage>) {
-        let (mut frames, mut piece, mut all) = (Frames::default(), [0; 32 << 10], 0);
+        let (mut frames, mut piece, mut all) = (FrameReader::default(), [0; 32 << 10], 0);
         while let Ok(count @ 1..) = from.read(&mut piece) {
             frames.push(&piece[..count]);
             while let Some(message) = frames.next_message().expect("messages") {
@@ -417,7 +417,7 @@ mod tests {
     fn all_that_a_launcher_said_before_it_hung_up_is_passed_on() {
         let ((near, mut launcher), (far, shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
-        let said = frames(session::PIECE);
+        let said = frames(session::MAX_PIECE_BYTES);
         launcher.write_all(&said).expect("room");
         drop(launcher);
         let shell = std::thread::spawn(|| hear(shell));
@@ -429,7 +429,7 @@ mod tests {
             &cut,
         );
         let heard = shell.join().expect("a shell");
-        let all = OVERFLOWING_BYTES + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::MAX_PIECE_BYTES;
         assert_eq!(heard, (all, Some(ChannelMessage::EndOfInput {})));
     }
 
@@ -462,7 +462,7 @@ mod tests {
     ) -> (usize, Option<ChannelMessage>) {
         let ((near, mut launcher), (far, mut shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
-        let mut said = frames(session::PIECE);
+        let mut said = frames(session::MAX_PIECE_BYTES);
         let closed = last.map(|end| ChannelMessage::Closed { end });
         closed.iter().for_each(|end| session::put(end, &mut said));
         shell.write_all(&said).expect("room");
@@ -488,7 +488,7 @@ mod tests {
         let heard = hear_after_hang_up(None, say);
         let sentence = "the host beta has hung up: its daemon has ended".to_owned();
         let end = ChannelEnd::HostGone { sentence };
-        let all = OVERFLOWING_BYTES + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::MAX_PIECE_BYTES;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
@@ -499,7 +499,7 @@ mod tests {
         };
         let end = ChannelEnd::ShellEnded { status: 3 };
         let heard = hear_after_hang_up(Some(end.clone()), say);
-        let all = OVERFLOWING_BYTES + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::MAX_PIECE_BYTES;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
@@ -508,19 +508,19 @@ mod tests {
         let cause = "it has been silent".to_owned();
         let end = ChannelEnd::HostLost { cause };
         let heard = hear_after_hang_up(None, |_, cut| cut.cut(&end));
-        let all = OVERFLOWING_BYTES + session::PIECE;
+        let all = OVERFLOWING_BYTES + session::MAX_PIECE_BYTES;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));
     }
 
     #[test]
     fn what_channels_keep_of_connections_that_are_over_is_bounded_for_all_together() {
-        static SMALL: Budget = Budget::new(3 * PIECE);
+        static SMALL: Budget = Budget::new(3 * READ_BYTES);
         let mut launchers = Vec::new();
         let mut last_words = Vec::new();
         let mut kept = 0;
         for _ in 0..3 {
             let ((near, launcher), (mut far, mut shell)) = (wire(), wire());
-            shell.write_all(&frames(2 * PIECE)).expect("room");
+            shell.write_all(&frames(2 * READ_BYTES)).expect("room");
             drop(shell);
             let mut down = Way::new(Vec::new(), &SMALL);
             down.pull_rest(&mut far);
@@ -529,15 +529,15 @@ mod tests {
             last_words.push(down.conclude(near, end));
             launchers.push(launcher);
         }
-        assert!(kept <= 3 * PIECE, "{kept}");
-        assert!(kept > PIECE && SMALL.left() < PIECE);
+        assert!(kept <= 3 * READ_BYTES, "{kept}");
+        assert!(kept > READ_BYTES && SMALL.left() < READ_BYTES);
         // Each launcher is told in any case, and what it has taken counts no more.
         for (last, launcher) in last_words.into_iter().zip(launchers) {
             last.deliver();
             let (_, heard) = hear(launcher);
             assert!(matches!(heard, Some(ChannelMessage::Closed { .. })));
         }
-        assert_eq!(SMALL.left(), 3 * PIECE);
+        assert_eq!(SMALL.left(), 3 * READ_BYTES);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal, SESSION};
-use regatta_wire::frames::Frames;
+use regatta_wire::framing::FrameReader;
 use regatta_wire::session::{self, ChannelEnd, ChannelMessage, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
@@ -28,7 +28,7 @@ const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
 /// Time a shell whose channel has ended has to end what it started, before it is killed.
 const SHELL_END_TIMEOUT: Duration = Duration::from_secs(8);
 /// Size of one read, in bytes.
-const PIECE: usize = 32 << 10;
+const READ_BYTES: usize = 32 << 10;
 /// Maximum number of bytes read from a connection that has ended: more than kernels keep of one.
 const MAX_DRAIN_BYTES: usize = 16 << 20;
 /// Time a shell may read nothing of its remaining input before the rest is dropped.
@@ -223,7 +223,7 @@ impl Shell {
 
     /// Reads what there is of the shell's output, which is for nobody.
     fn discard(&mut self) {
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         for stream in &mut self.output {
             while let Some(fd) = &stream {
                 match rustix::io::read(fd, &mut piece) {
@@ -291,7 +291,7 @@ enum Parting {
 /// A launcher that has claimed the session, and has not said whether it leads.
 struct Claim {
     wire: Wire,
-    arrived: Frames,
+    arrived: FrameReader,
 }
 
 /// The next thing that it says.
@@ -305,7 +305,7 @@ enum Word {
 
 impl Claim {
     fn new((wire, bytes): Way) -> Claim {
-        let mut arrived = Frames::default();
+        let mut arrived = FrameReader::default();
         arrived.push(&bytes);
         Claim { wire, arrived }
     }
@@ -344,7 +344,7 @@ impl Claim {
 struct Pump {
     wire: Wire,
     /// From the wire, not looked at; for the shell; for the wire.
-    arrived: Frames,
+    arrived: FrameReader,
     input: Vec<u8>,
     out: Vec<u8>,
     /// Room for what has come of a connection that is over.
@@ -357,7 +357,7 @@ struct Pump {
 
 impl Pump {
     fn new(wire: Wire, bytes: Vec<u8>) -> Pump {
-        let mut arrived = Frames::default();
+        let mut arrived = FrameReader::default();
         arrived.push(&bytes);
         Pump {
             wire,
@@ -387,12 +387,12 @@ impl Pump {
 
     /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
     fn has_said_end(&mut self) -> bool {
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         while self.input.len() < MAX_DRAIN_BYTES
-            && self.rest.grow(PIECE)
+            && self.rest.grow(READ_BYTES)
             && let Ok(Some(count)) = self.wire.recv(&mut piece)
         {
-            self.rest.shrink(PIECE - count);
+            self.rest.shrink(READ_BYTES - count);
             self.arrived.push(&piece[..count]);
             if self.unpack().is_err() {
                 return true;
@@ -429,7 +429,7 @@ impl Pump {
 
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.
     fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         while self.has_room() {
             match self.wire.recv(&mut piece) {
                 Ok(Some(count)) => self.arrived.push(&piece[..count]),
@@ -559,7 +559,7 @@ impl Pump {
     /// connection alone does not.
     fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>, watch: &mut DeathWatch) {
         self.wire.ask_now_and_then();
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         loop {
             session.iter().for_each(|session| session.hush());
             // Also when it is cut already: what the kernel takes at once may still arrive.

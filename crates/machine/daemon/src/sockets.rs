@@ -7,8 +7,8 @@ use std::sync::Arc;
 use regatta_connection::calls::CallListener;
 use regatta_launch::Refusal;
 
-/// Free ports are tried until one is free for both.
-const ATTEMPTS: usize = 64;
+/// Maximum number of free ports that are tried until one is free for both.
+const MAX_PORT_ATTEMPTS: usize = 64;
 
 /// The sockets of a daemon for datagrams and for connections, at one address and port.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Sockets {
     /// At a port that nobody uses.
     pub(crate) fn open(address: IpAddr) -> Result<Sockets, Refusal> {
         let mut last = None;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_PORT_ATTEMPTS {
             match Sockets::try_open(address) {
                 Ok(sockets) => return Ok(sockets),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = Some(error),

@@ -15,8 +15,8 @@ use crate::answer;
 use crate::daemon::Daemon;
 use crate::talk::Wire;
 
-/// So many may wait to be told.
-const PLACES: usize = 64;
+/// Maximum number of callers that wait to be told.
+const MAX_WAITING: usize = 64;
 
 /// Somebody who has connected; a process of the user's, or a daemon.
 type Caller = (Wire, Option<Pid>);
@@ -26,7 +26,7 @@ pub(crate) struct Spare(SyncSender<(Caller, io::Error)>);
 
 impl Spare {
     pub(crate) fn start(daemon: &Arc<Daemon>) -> io::Result<Spare> {
-        let (unserved, told) = mpsc::sync_channel(PLACES);
+        let (unserved, told) = mpsc::sync_channel(MAX_WAITING);
         let daemon = daemon.clone();
         Builder::new().spawn(move || tell_all(&daemon, &told))?;
         Ok(Spare(unserved))

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use regatta_connection::calls::{Call, Conversation, Greeting, Keys};
 use regatta_launch::Refusal;
 use regatta_wire::fields::Message;
-use regatta_wire::frames;
+use regatta_wire::framing;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 use serde::Serialize;
@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(1800);
 /// time, because one of the two hosts is busy, so the call is made again.
 const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// Size of one read, in bytes.
-const PIECE: usize = 16 << 10;
+const READ_BYTES: usize = 16 << 10;
 /// Bytes of a message's length, before the message.
 const HEAD: usize = 4;
 
@@ -209,13 +209,15 @@ impl Talk {
                 return Err(errno.into());
             }
             call = match call.advance(keys) {
-                Greeting::Under(call) => call,
-                Greeting::Met(conversation) => return Ok(Wire::Far(Box::new(conversation))),
-                Greeting::Version => return Err(ErrorKind::Unsupported.into()),
-                Greeting::Nothing if Instant::now() >= until => {
+                Greeting::Pending(call) => call,
+                Greeting::Authenticated(conversation) => {
+                    return Ok(Wire::Far(Box::new(conversation)));
+                }
+                Greeting::OtherVersion => return Err(ErrorKind::Unsupported.into()),
+                Greeting::Failed if Instant::now() >= until => {
                     return Err(ErrorKind::TimedOut.into());
                 }
-                Greeting::Nothing => return Err(ErrorKind::ConnectionRefused.into()),
+                Greeting::Failed => return Err(ErrorKind::ConnectionRefused.into()),
             };
             // Once connected it can always be written: from here on only what is read counts.
             if rustix::net::getpeername(&call).is_ok() {
@@ -237,7 +239,7 @@ impl Talk {
     /// Says something to a process of a job, or as one.
     pub(crate) fn send_message(&mut self, message: &impl Message) -> io::Result<()> {
         let mut bytes = Vec::new();
-        frames::put(message, &mut bytes).map_err(|_| ErrorKind::InvalidInput)?;
+        framing::put(message, &mut bytes).map_err(|_| ErrorKind::InvalidInput)?;
         self.send(&bytes)
     }
 
@@ -334,7 +336,7 @@ impl Talk {
         other: Option<BorrowedFd<'_>>,
         mut count: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<Vec<u8>> {
-        let mut piece = [0; PIECE];
+        let mut piece = [0; READ_BYTES];
         loop {
             if let Some(count) = count(&self.arrived)? {
                 let rest = self.arrived.split_off(count);
@@ -474,7 +476,7 @@ mod tests {
         let (mut talk, mut other) = pair();
         let watch = FromJob::Watch {};
         let mut bytes = Vec::new();
-        frames::put(&watch, &mut bytes).expect("a message");
+        framing::put(&watch, &mut bytes).expect("a message");
         other.write_all(&bytes[..3]).expect("room");
         assert_eq!(talk.first_byte().expect("a byte"), bytes[0]);
         other.write_all(&bytes[3..]).expect("room");
@@ -493,7 +495,7 @@ mod tests {
             pairs: Vec::new(),
         };
         let mut bytes = Vec::new();
-        frames::put(&said, &mut bytes).expect("a message");
+        framing::put(&said, &mut bytes).expect("a message");
         let (head, rest) = bytes.split_at(HEAD + 3);
         other.write_all(head).expect("room");
         let late = talk.receive_message::<FromJob>(100);

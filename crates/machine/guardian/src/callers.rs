@@ -23,8 +23,8 @@ use rustix::time::Timespec;
 
 /// Maximum number of bytes held of all callers together that have not proved anything yet.
 const MAX_UNPROVED_BYTES: usize = 32 << 20;
-/// Read at once from one caller.
-const PIECE: usize = 64 << 10;
+/// Size of one read from a caller, in bytes.
+const READ_BYTES: usize = 64 << 10;
 /// Number of threads that check proofs.
 const CHECKER_THREADS: usize = 4;
 /// Pause before the next accept after no descriptor was to be had.
@@ -242,11 +242,11 @@ fn read_caller(
     claims: &SyncSender<Claim>,
     held: &AtomicUsize,
 ) -> bool {
-    let mut piece = [0; PIECE];
+    let mut piece = [0; READ_BYTES];
     let Some(more) = need(&caller.said) else {
         return false;
     };
-    match caller.stream.read(&mut piece[..more.min(PIECE)]) {
+    match caller.stream.read(&mut piece[..more.min(READ_BYTES)]) {
         Ok(0) => return false,
         Ok(count) => caller.said.extend_from_slice(&piece[..count]),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -374,7 +374,7 @@ mod tests {
             if PROOF.starts_with(said) || said == PROOF {
                 return five(said);
             }
-            Some(PIECE)
+            Some(READ_BYTES)
         }
         let bounds = Bounds {
             places: 8,
@@ -382,10 +382,10 @@ mod tests {
         };
         let (callers, address) = at_a_socket(bounds, endless);
         let mut stream = call(address, b"x");
-        let piece = vec![b'x'; PIECE];
+        let piece = vec![b'x'; READ_BYTES];
         let mut sent = 0;
         while stream.write_all(&piece).is_ok() {
-            sent += PIECE;
+            sent += READ_BYTES;
             assert!(sent < 4 * MAX_UNPROVED_BYTES, "all of it is kept");
         }
         let _known = call(address, PROOF);

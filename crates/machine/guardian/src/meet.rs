@@ -18,7 +18,7 @@ use ring::digest;
 
 use crate::callers::Callers;
 use crate::exchange::{self, LETTER_TIMEOUT, bounds, connect, no_socket, secret};
-use crate::mesh::{BEAT, Mesh, Other};
+use crate::mesh::{BEAT_INTERVAL, Mesh, Other};
 use crate::{OURS, Refusal, node};
 
 /// Calls that may wait at a guardian's socket: as many nodes as may have been told where it is before it listens there.
@@ -220,7 +220,7 @@ fn join_mesh(step: &Step, table: Table, sockets: Sockets, until: Instant) -> Res
     }
     let until = until.max(Instant::now() + LETTER_TIMEOUT);
     while let Some(&next) = expected.nodes.first() {
-        match expected.calls.heard.recv_timeout(BEAT) {
+        match expected.calls.heard.recv_timeout(BEAT_INTERVAL) {
             Ok(other) => expected.take_in(other, &mut mesh),
             Err(RecvTimeoutError::Timeout) if Instant::now() < until => expected.beat(&mut mesh),
             Err(_) => return Err(unreached(step, next)),

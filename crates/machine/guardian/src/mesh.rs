@@ -26,15 +26,15 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::callers::{self, Bounds, Callers, Claim};
 
-/// How often each says that it is there.
-pub(crate) const BEAT: Duration = Duration::from_millis(500);
+/// Time between two beats of a guardian.
+pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Silence after which a node's guardian counts as lost: ten missed beats.
 const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for delivering the last words before connections are closed.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
-const PROOF: usize = 32;
-const WHOLE: usize = RECORD + PROOF;
+const PROOF_BYTES: usize = 32;
+const PROVED_RECORD_BYTES: usize = RECORD + PROOF_BYTES;
 
 /// News of other nodes.
 pub(crate) enum News {
@@ -92,7 +92,7 @@ impl Proofs {
         [&bytes, proof.as_ref()].concat()
     }
 
-    fn open(&mut self, whole: &[u8; WHOLE]) -> Option<Record> {
+    fn open(&mut self, whole: &[u8; PROVED_RECORD_BYTES]) -> Option<Record> {
         let (bytes, proof) = whole.split_first_chunk::<RECORD>()?;
         let counted = self.counted(bytes);
         hmac::verify(&self.key, &counted, proof).ok()?;
@@ -155,7 +155,7 @@ impl Other {
 
     /// The guardian that has called here, if it is one.
     fn called(key: &Secret, me: u32, claim: Claim) -> Option<Self> {
-        let whole: [u8; WHOLE] = claim.said.try_into().ok()?;
+        let whole: [u8; PROVED_RECORD_BYTES] = claim.said.try_into().ok()?;
         // Which key it must have follows from what it says; that it has it is then proved.
         let (bytes, _) = whole.split_first_chunk::<RECORD>()?;
         let Some(Record::Node(node)) = Record::decode(bytes) else {
@@ -179,7 +179,7 @@ impl Other {
     }
 
     fn receive(&mut self, news: &mut Vec<News>) {
-        let mut bytes = [0; 16 * WHOLE];
+        let mut bytes = [0; 16 * PROVED_RECORD_BYTES];
         while !self.lost {
             match self.stream.read(&mut bytes) {
                 Ok(0) => self.lost = true,
@@ -197,12 +197,12 @@ impl Other {
     }
 
     fn take(&mut self, news: &mut Vec<News>) {
-        while let Some(whole) = self.buffer.first_chunk::<WHOLE>() {
+        while let Some(whole) = self.buffer.first_chunk::<PROVED_RECORD_BYTES>() {
             let Some(record) = self.theirs.open(whole) else {
                 self.lost = true;
                 return;
             };
-            self.buffer.drain(..WHOLE);
+            self.buffer.drain(..PROVED_RECORD_BYTES);
             news.push(News::Told(self.node, record));
         }
     }
@@ -210,7 +210,7 @@ impl Other {
 
 /// How many bytes a guardian that calls, and has said this, still has to say.
 fn rest_of_call(said: &[u8]) -> Option<usize> {
-    WHOLE.checked_sub(said.len())
+    PROVED_RECORD_BYTES.checked_sub(said.len())
 }
 
 /// Tells a caller the nonce of its connection. The socket's buffer is empty and takes it.
@@ -221,13 +221,15 @@ fn tell_nonce(mut stream: &TcpStream) -> Option<Secret> {
     (told == nonce.len()).then_some(nonce)
 }
 
-/// The nonce of a connection, from the guardian that was called; `beat` is called each [`BEAT`] until it is there.
+/// The nonce of a connection, from the guardian that was called; `beat` is called each [`BEAT_INTERVAL`] until it is there.
 fn read_nonce(mut stream: &TcpStream, until: Instant, mut beat: impl FnMut()) -> Option<Secret> {
     let (mut nonce, mut have) = (Secret::default(), 0);
     while have < nonce.len() {
         let left = until.saturating_duration_since(Instant::now());
         // No time at all is refused.
-        stream.set_read_timeout(Some(left.min(BEAT))).ok()?;
+        stream
+            .set_read_timeout(Some(left.min(BEAT_INTERVAL)))
+            .ok()?;
         match stream.read(&mut nonce[have..]) {
             Ok(0) => return None,
             Ok(count) => have += count,
@@ -262,7 +264,10 @@ impl Mesh {
 
     /// Says that we are there, when it is time.
     pub(crate) fn beat(&mut self) {
-        if self.spoken.is_none_or(|spoken| spoken.elapsed() >= BEAT) {
+        if self
+            .spoken
+            .is_none_or(|spoken| spoken.elapsed() >= BEAT_INTERVAL)
+        {
             self.spoken = Some(Instant::now());
             self.send_to_all(Record::Beat);
         }
@@ -310,7 +315,7 @@ mod tests {
         (proofs(), proofs())
     }
 
-    fn whole(bytes: Vec<u8>) -> [u8; WHOLE] {
+    fn whole(bytes: Vec<u8>) -> [u8; PROVED_RECORD_BYTES] {
         bytes.try_into().expect("a whole record")
     }
 
@@ -399,7 +404,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         let caller = TcpStream::connect(address).expect("a listener");
-        let until = Instant::now() + BEAT / 2;
+        let until = Instant::now() + BEAT_INTERVAL / 2;
         assert_eq!(read_nonce(&caller, until, || {}), None);
     }
 

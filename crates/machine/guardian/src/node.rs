@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SocketFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-use crate::mesh::{BEAT, Mesh, News};
+use crate::mesh::{BEAT_INTERVAL, Mesh, News};
 use crate::{OURS, Refusal, meet};
 
 /// A task that has said hello.
@@ -332,7 +332,7 @@ fn cores(tasks: &[Task]) -> u32 {
 /// Stays until the last task has left or ended.
 fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
     while !tasks.is_empty() {
-        let timeout = (!mesh.is_empty()).then_some(BEAT);
+        let timeout = (!mesh.is_empty()).then_some(BEAT_INTERVAL);
         let fds = tasks
             .iter()
             .map(|task| task.process.as_fd())

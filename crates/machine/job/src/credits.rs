@@ -21,8 +21,8 @@ mod receivers;
 
 pub use receivers::ReceiverWindows;
 
-/// So many bytes of output may be on their way from one host to the launcher.
-pub const HOST_WINDOW: u32 = 1 << 20;
+/// Maximum number of bytes of output on their way from one host to the launcher.
+pub const HOST_WINDOW_BYTES: u32 = 1 << 20;
 
 /// A window of bytes of one sender. It is shut until it is opened.
 #[derive(Debug, Clone, Copy, Default)]
@@ -85,7 +85,7 @@ pub struct Credits {
 
 impl Default for Credits {
     fn default() -> Self {
-        Self::new(HOST_WINDOW)
+        Self::new(HOST_WINDOW_BYTES)
     }
 }
 

@@ -59,7 +59,7 @@ pub use local::{LocalRecord, Received};
 pub use membership::{HostState, MembershipView};
 pub use order::{Candidate, SuccessionOrder};
 pub use plan::FailoverPlan;
-pub use replica::{PIECE, Replica, latest};
+pub use replica::{PIECE_BYTES, Replica, latest};
 pub use replication::Replication;
 pub use takeover::{Handover, Successor, Takeover, living_tasks, take_over};
 

@@ -25,7 +25,7 @@
 //!
 //! # Hosts, clocks, barriers, reachability
 //!
-//! [`HostRequests`] answers tasks that request hosts, [`Clocks`] those that ask a host what time it is. [`Barriers`] knows the shared barriers that are lent to named groups, and which of them
+//! [`HostRequests`] answers tasks that request hosts, [`TimeRequests`] those that ask a host what time it is. [`Barriers`] knows the shared barriers that are lent to named groups, and which of them
 //! a request shuts. [`Reachability`] knows the pairs of tasks that cannot reach each other: what the user reads of them, and when they are
 //! given up.
 //!
@@ -58,7 +58,6 @@
 #![forbid(unsafe_code)]
 
 pub mod barriers;
-mod clocks;
 pub mod credits;
 mod end;
 pub mod failover;
@@ -68,10 +67,10 @@ pub mod lifecycle;
 pub mod reachability;
 pub mod registry;
 pub mod spawn;
+mod time_requests;
 pub mod words;
 
 pub use barriers::Barriers;
-pub use clocks::Clocks;
 pub use credits::Credits;
 pub use end::{End, Ended, Failure};
 pub use hosting::HostRequests;
@@ -79,3 +78,4 @@ pub use lifecycle::{Action, Lifecycle, OnFailure, Policy};
 pub use reachability::{Reachability, ReachabilityEffect};
 pub use registry::{Change, Effect, HostRecord, Registry, ReplicatedRegistry};
 pub use spawn::{SpawnEffect, SpawnedBy, Spawns};
+pub use time_requests::TimeRequests;

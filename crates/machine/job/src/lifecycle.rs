@@ -38,20 +38,20 @@ pub use policy::{OnFailure, Policy};
 use regatta_wire::life::{Cause, TaskState};
 pub use sentence::EndReason;
 
-/// From the request to end (SIGTERM) to the end (SIGKILL).
-const TERMINATION: Duration = Duration::from_secs(2);
-/// How long processes that the tasks left behind may take to end by themselves.
-const SETTLING: Duration = Duration::from_millis(100);
-/// From the beginning of an end with tasks still at work to the sentence that says what is waited for.
-const NOTICE: Duration = Duration::from_secs(1);
-/// Between two kills of processes that are still there.
-const KILL_AGAIN: Duration = Duration::from_millis(100);
-/// From the first kill to the admission that something cannot be killed.
-const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// Two interrupts closer than this are one: a terminal's and a launcher's copy of the same key.
-const ONE_KEY: Duration = Duration::from_millis(50);
-/// Failures that are reported one by one; the rest is counted.
-const REPORTED: usize = 4;
+/// Time from the request to end (SIGTERM) to the end (SIGKILL).
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time in which processes that the tasks left behind may end by themselves.
+const SETTLING_TIME: Duration = Duration::from_millis(100);
+/// Time from the beginning of an end with tasks still at work to the sentence that says what is waited for.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
+/// Time between two kills of processes that are still there.
+const KILL_INTERVAL: Duration = Duration::from_millis(100);
+/// Time from the first kill to the admission that something cannot be killed.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time within which two interrupts are one: a terminal's and a launcher's copy of the same key.
+const SAME_INTERRUPT_TIME: Duration = Duration::from_millis(50);
+/// Maximum number of failures that are reported one by one; the rest is counted.
+const MAX_REPORTED_FAILURES: usize = 4;
 /// The status when the job ran longer than it may, as that of `timeout`.
 const STATUS_TIMEOUT: u8 = 124;
 
@@ -303,7 +303,7 @@ impl Lifecycle {
         let requested = matches!(failure.end, End::Signalled { signal, .. } if self.forwarded.contains(&signal));
         if !requested {
             self.failures += 1;
-            if self.failures <= REPORTED {
+            if self.failures <= MAX_REPORTED_FAILURES {
                 let sentence = sentence::failure(&failure, self.host(failure.rank));
                 actions.push(Action::Report(sentence));
             }
@@ -325,7 +325,7 @@ impl Lifecycle {
             let text = format!(
                 "{{}}; they are ended {seconds} s after the failure (--on-failure=continue lets them go on)"
             );
-            self.notice = (grace > NOTICE).then(|| (now + NOTICE, text));
+            self.notice = (grace > NOTICE_DELAY).then(|| (now + NOTICE_DELAY, text));
         }
     }
 
@@ -393,17 +393,17 @@ impl Lifecycle {
         self.phase = Phase::Grace(now + grace);
         let (signal, seconds) = (words::signal(signal), grace.as_secs_f32());
         let text = format!("{{}} after {signal}; they are ended {seconds} s after it (--grace)");
-        self.notice = (grace > NOTICE).then(|| (now + NOTICE, text));
+        self.notice = (grace > NOTICE_DELAY).then(|| (now + NOTICE_DELAY, text));
     }
 
     fn is_second_interrupt(&mut self, now: Duration) -> bool {
         let first = *self.interrupted.get_or_insert(now);
-        if now > first + ONE_KEY {
+        if now > first + SAME_INTERRUPT_TIME {
             return true;
         }
         if self.notice.is_none() {
             let text = "{} after the interrupt; a second Ctrl-C ends them at once".to_owned();
-            self.notice = Some((now + NOTICE, text));
+            self.notice = Some((now + NOTICE_DELAY, text));
         }
         false
     }
@@ -437,7 +437,7 @@ impl Lifecycle {
     /// Time has passed: to be called at [`Self::deadline`], and after every other input.
     pub fn tick(&mut self, now: Duration, actions: &mut Vec<Action>) {
         if self.is_over() && matches!(self.phase, Phase::Running | Phase::Grace(_)) {
-            self.phase = Phase::Settling(now + SETTLING);
+            self.phase = Phase::Settling(now + SETTLING_TIME);
             self.notice = None;
         }
         let timeout = self.policy.timeout.filter(|_| !self.is_ending());
@@ -471,7 +471,7 @@ impl Lifecycle {
             }
             Phase::Killing(again, until) if now >= again => {
                 actions.push(Action::Signal(libc::SIGKILL));
-                self.phase = Phase::Killing(now + KILL_AGAIN, until);
+                self.phase = Phase::Killing(now + KILL_INTERVAL, until);
             }
             _ => {}
         }
@@ -489,13 +489,13 @@ impl Lifecycle {
         actions.push(Action::Signal(libc::SIGTERM));
         // A stopped process handles it when it is continued.
         actions.push(Action::Signal(libc::SIGCONT));
-        self.phase = Phase::Terminating(now + TERMINATION);
+        self.phase = Phase::Terminating(now + TERMINATION_TIMEOUT);
     }
 
     fn kill(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.end(actions);
         actions.push(Action::Signal(libc::SIGKILL));
-        self.phase = Phase::Killing(now + KILL_AGAIN, now + KILL_LIMIT);
+        self.phase = Phase::Killing(now + KILL_INTERVAL, now + KILL_TIMEOUT);
     }
 
     /// Nothing is started any more, and nothing keeps the job alive.
@@ -567,7 +567,7 @@ impl Lifecycle {
 
     /// A sentence on the failures that were not reported, for the end of the job.
     pub fn unreported(&self) -> Option<String> {
-        let unreported = self.failures.checked_sub(REPORTED)?;
+        let unreported = self.failures.checked_sub(MAX_REPORTED_FAILURES)?;
         (unreported > 0).then(|| format!("{} failed", words::count(unreported, "more task")))
     }
 }

@@ -8,8 +8,8 @@
 //! neither that the silence lasts nor that it is over.
 //!
 //! *What is reported.* One line for all pairs of tasks on the same two hosts, and one when the last of them is reached again; of two
-//! hosts that are cut off from each other again and again, no more than that in [`QUIET`]. Of very many pairs of hosts only
-//! the first [`NAMED`] are named, the others counted.
+//! hosts that are cut off from each other again and again, no more than that in [`REPEAT_INTERVAL`]. Of very many pairs of hosts only
+//! the first [`MAX_NAMED_PAIRS`] are named, the others counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,14 +20,14 @@ use crate::{Lifecycle, Registry};
 #[cfg(test)]
 mod tests;
 
-/// Two hosts of which nothing more is to be said are not named again before this time is over.
-const QUIET: Duration = Duration::from_secs(10);
-/// So many pairs of hosts are named at a time.
-const NAMED: usize = 8;
-/// Pairs of hosts that are not named are counted for so long before the number is said.
-const COUNTING: Duration = Duration::from_secs(1);
-/// The daemon is told of so many pairs of hosts.
-const LISTED: usize = 64;
+/// Time before two hosts of which nothing more is to be said are named again.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum number of pairs of hosts that are named at a time.
+const MAX_NAMED_PAIRS: usize = 8;
+/// Time for which pairs of hosts that are not named are counted before the number is said.
+const COUNTING_TIME: Duration = Duration::from_secs(1);
+/// Maximum number of pairs of hosts of which the daemon is told.
+const MAX_LISTED_PAIRS: usize = 64;
 
 /// Two numbers, the lower one first: of tasks, or of hosts.
 type Two = (u32, u32);
@@ -264,7 +264,7 @@ impl Reachability {
                 .retain(|pair, _| pair.0 != task && pair.1 != task);
             let emptied = between.pairs.is_empty() && before > 0;
             if emptied && std::mem::take(&mut between.told) != Told::Nothing {
-                between.quiet = Some(now + QUIET);
+                between.quiet = Some(now + REPEAT_INTERVAL);
                 self.changed = true;
             }
         }
@@ -292,13 +292,13 @@ impl Reachability {
                 named -= usize::from(told == Told::Named);
             }
             if between.waits() && !between.is_quiet(now) {
-                let is_named = named < NAMED;
+                let is_named = named < MAX_NAMED_PAIRS;
                 if between.report_cut(now, (lifecycle, patience), is_named, is_sure, &mut effects) {
                     self.changed = true;
                     named += usize::from(is_named);
                     if !is_named {
                         self.counted += 1;
-                        self.count_due.get_or_insert(now + COUNTING);
+                        self.count_due.get_or_insert(now + COUNTING_TIME);
                     }
                 }
             }
@@ -351,7 +351,7 @@ impl Reachability {
                 given_up: between.pairs.values().all(|pair| pair.given_up),
             })
         };
-        told.filter_map(first).take(LISTED).collect()
+        told.filter_map(first).take(MAX_LISTED_PAIRS).collect()
     }
 
     /// The daemon has not been told, or whoever was to tell it has ended: all is said again.
@@ -386,7 +386,7 @@ impl Between {
         if told == Told::Nothing {
             return;
         }
-        self.quiet = Some(now + QUIET);
+        self.quiet = Some(now + REPEAT_INTERVAL);
         effects.push(event(ReachabilityEvent::Reachable, tasks, lasted));
         if told == Told::Named {
             let (one, other) = (named(tasks.0, lifecycle), named(tasks.1, lifecycle));

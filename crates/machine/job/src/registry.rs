@@ -332,13 +332,13 @@ impl Registry {
     }
 }
 
-/// The longest sentence for a task, in bytes.
-const LONGEST_SENTENCE: usize = 4096;
+/// Maximum size of a sentence for a task, in bytes.
+const MAX_SENTENCE_BYTES: usize = 4096;
 
 /// A refusal with a sentence that fits every message: names in it can be of any length.
 pub fn shortened((why, mut sentence): Refused) -> Refused {
-    if sentence.len() > LONGEST_SENTENCE {
-        sentence.truncate(sentence.floor_char_boundary(LONGEST_SENTENCE));
+    if sentence.len() > MAX_SENTENCE_BYTES {
+        sentence.truncate(sentence.floor_char_boundary(MAX_SENTENCE_BYTES));
         sentence.push_str(" ...");
     }
     (why, sentence)

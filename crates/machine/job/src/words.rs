@@ -79,7 +79,7 @@ pub fn tasks(ranks: &[u32]) -> String {
 
 /// "3", "0-2, 5"; after a few ranges "and so on". `numbers` ascend.
 pub fn numbers(numbers: &[usize]) -> String {
-    const RANGES: usize = 6;
+    const MAX_RANGES: usize = 6;
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {
         match ranges.last_mut() {
@@ -89,7 +89,7 @@ pub fn numbers(numbers: &[usize]) -> String {
     }
     let shown: Vec<String> = ranges
         .iter()
-        .take(RANGES)
+        .take(MAX_RANGES)
         .map(|&(first, last)| {
             if first == last {
                 first.to_string()
@@ -98,7 +98,7 @@ pub fn numbers(numbers: &[usize]) -> String {
             }
         })
         .collect();
-    let more = if ranges.len() > RANGES {
+    let more = if ranges.len() > MAX_RANGES {
         " and so on"
     } else {
         ""

@@ -26,7 +26,7 @@ use rustix::time::Timespec;
 
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
-use crate::channel::remote::BEAT;
+use crate::channel::remote::BEAT_INTERVAL;
 use crate::front_process;
 use crate::hosts::environment;
 use crate::hosts::gather;
@@ -59,7 +59,7 @@ mod reports;
 pub use called::serve_caller;
 
 /// Silence allowed to the launcher before it has said how long it may be silent.
-const FIRST_SILENCE: Duration = Duration::from_secs(60);
+const FIRST_SILENCE_LIMIT: Duration = Duration::from_secs(60);
 /// Time limit for ending what the job has left.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -185,7 +185,7 @@ impl Agent {
             told_strays: false,
             settled: false,
             called: false,
-            silence: FIRST_SILENCE,
+            silence: FIRST_SILENCE_LIMIT,
             heard: Instant::now(),
             spoken: Instant::now(),
             wakes: Wakes::new(),
@@ -224,7 +224,7 @@ impl Agent {
             self.pass_on_reports();
             self.pump();
             self.settle();
-            if self.spoken.elapsed() >= BEAT {
+            if self.spoken.elapsed() >= BEAT_INTERVAL {
                 self.send_report(&Report::Beat {});
             }
         }

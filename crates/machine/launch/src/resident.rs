@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use regatta_job::credits::HOST_WINDOW;
+use regatta_job::credits::HOST_WINDOW_BYTES;
 use regatta_program::{Refusal, Variable};
 use regatta_segment::job::{Job, MAX_TASKS};
 use rustix::fs::OFlags;
@@ -316,7 +316,7 @@ fn ground(
         directory: HOME.as_bytes().to_vec(),
         bind: Bind::Free,
         share: Share::default(),
-        window: HOST_WINDOW,
+        window: HOST_WINDOW_BYTES,
         most: MAX_TASKS,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),

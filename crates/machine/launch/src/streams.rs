@@ -18,9 +18,9 @@ use rustix::pipe::PipeFlags;
 
 use crate::system::limits;
 
-const EVENTS: usize = 64;
-/// Read at once.
-pub(crate) const PIECE: usize = 64 * 1024;
+const MAX_EVENTS: usize = 64;
+/// Size of one read, in bytes.
+pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// Where one task's output (0), or its errors (1), come from.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Streams {
         Ok(Self {
             streams: Vec::new(),
             epoll,
-            buffer: limits::buffer(PIECE)?,
+            buffer: limits::buffer(READ_BYTES)?,
         })
     }
 
@@ -98,7 +98,7 @@ impl Streams {
                 flags: epoll::EventFlags::empty(),
                 data: epoll::EventData::new_u64(0),
             }
-        }; EVENTS];
+        }; MAX_EVENTS];
         let now = rustix::time::Timespec::default();
         let ready = epoll::wait(&self.epoll, &mut events[..], Some(&now)).unwrap_or(0);
         for event in &events[..ready] {
@@ -253,14 +253,14 @@ mod tests {
     fn the_last_words_are_read_though_a_stray_keeps_the_pipe_open() {
         let mut streams = Streams::new().expect("streams");
         let [mut output, _stray] = task(&mut streams, 3);
-        rustix::pipe::fcntl_setpipe_size(&output, 2 * PIECE).expect("a large pipe");
-        output.write_all(&[b'x'; PIECE + 1]).expect("room");
+        rustix::pipe::fcntl_setpipe_size(&output, 2 * READ_BYTES).expect("a large pipe");
+        output.write_all(&[b'x'; READ_BYTES + 1]).expect("room");
         let mut record = Record::new();
         assert!(streams.drain(|| true, &mut note(&mut record)));
         let (ends, pieces): (Record, Record) =
             record.into_iter().partition(|(.., bytes)| bytes.is_none());
         let read = pieces.iter().filter_map(|(.., bytes)| bytes.as_ref());
-        assert_eq!(read.map(Vec::len).sum::<usize>(), PIECE + 1);
+        assert_eq!(read.map(Vec::len).sum::<usize>(), READ_BYTES + 1);
         assert_eq!(ends, [(3, 0, None), (3, 1, None)]);
     }
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use regatta_job::{
-    Action, Barriers, Clocks, End, Ended, Lifecycle, Reachability, Registry, ReplicatedRegistry,
-    Spawns,
+    Action, Barriers, End, Ended, Lifecycle, Reachability, Registry, ReplicatedRegistry, Spawns,
+    TimeRequests,
 };
 use regatta_program::{Refusal, STATUS_REFUSED};
 use rustix::event::PollFd;
@@ -130,7 +130,7 @@ struct Supervisor<'p> {
     barriers: Barriers,
     /// Tasks that are being started for others.
     spawns: Spawns,
-    clocks: Clocks,
+    time_requests: TimeRequests,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -160,7 +160,7 @@ impl<'p> Parts<'p> {
             starters: Starters::default(),
             barriers: Barriers::default(),
             spawns: Spawns::new(self.plan.most_tasks),
-            clocks: Clocks::default(),
+            time_requests: TimeRequests::default(),
             started: Instant::now(),
             childless: false,
             plan: self.plan,

@@ -26,7 +26,7 @@ use crate::system::inherited;
 use regatta_job::hosts::Interface;
 
 /// Room for the child between `clone` and `execve`: its deepest call chain is a handful of system calls.
-const CHILD_STACK: usize = 64 * 1024;
+const CHILD_STACK_BYTES: usize = 64 * 1024;
 
 /// A set of blocked signals.
 #[derive(Clone, Copy)]
@@ -182,7 +182,7 @@ pub fn user_namespace_allowed() -> rustix::io::Result<()> {
     extern "C" fn leave(_: *mut libc::c_void) -> libc::c_int {
         0
     }
-    let mut stack = vec![0_u8; CHILD_STACK];
+    let mut stack = vec![0_u8; CHILD_STACK_BYTES];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_NEWUSER | libc::SIGCHLD;
     // SAFETY: `leave` touches no memory but its own frame, and the stack outlives the child, because CLONE_VFORK
     // suspends us until the child has ended.
@@ -363,7 +363,7 @@ impl Image {
             environment: Strings::new(environment),
             directory: None,
             process,
-            stack: vec![0; CHILD_STACK],
+            stack: vec![0; CHILD_STACK_BYTES],
         }
     }
 

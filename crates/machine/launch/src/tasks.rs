@@ -40,8 +40,8 @@ use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
 
-/// So many tasks are started before the loop looks at what else happened.
-const BATCH: u32 = 16;
+/// Maximum number of tasks that are started before the loop looks at what else happened.
+const MAX_BATCH: u32 = 16;
 /// The descriptors of the segment, the listening socket and the socket to the launcher in the tasks. Shells and scripts use the small numbers; at
 /// 64 the kernel would have to enlarge every task's table.
 const SEGMENT_FD: i32 = 60;
@@ -323,7 +323,7 @@ impl Tasks {
         mask: &Mask,
         mut started: impl FnMut(Started),
     ) -> Result<(), Refusal> {
-        for _ in 0..BATCH {
+        for _ in 0..MAX_BATCH {
             if !self.are_to_start() {
                 return Ok(());
             }

@@ -13,8 +13,8 @@ use crate::lineage::Lineage;
 use crate::membership::Membership;
 use crate::roll::{Change, Roll};
 
-/// So many pages are sent at one question.
-const WINDOW: usize = 8;
+/// Number of pages sent at one question.
+const PAGES_PER_QUESTION: usize = 8;
 
 /// Number of unanswered questions after which somebody else is asked.
 const MAX_UNANSWERED_QUESTIONS: u32 = 8;
@@ -69,7 +69,7 @@ impl Membership {
 
     pub(crate) fn send_pages(&mut self, by: HostId, page: u32) {
         let mut first = page as usize;
-        for _ in 0..WINDOW {
+        for _ in 0..PAGES_PER_QUESTION {
             if first < self.roll.len() {
                 first += self.send_page(by, first);
             }
@@ -200,7 +200,7 @@ impl Membership {
         }
         let (complete, ask) = (
             loading.hosts.len() as u32 >= loading.total,
-            loading.since_asked >= WINDOW,
+            loading.since_asked >= PAGES_PER_QUESTION,
         );
         for (host, facts) in described {
             self.book.lock().put(host, facts);

@@ -12,8 +12,8 @@ use crate::lineage::Lineage;
 use crate::membership::{Membership, Voting};
 use crate::roll::Change;
 
-/// Changes kept for those who are a little behind.
-const HISTORY: usize = 64;
+/// Maximum number of changes kept for hosts that are a little behind.
+const MAX_HISTORY: usize = 64;
 
 /// Periods after which an undecided vote is called again under a higher ballot.
 const VOTE_TIMEOUT_PERIODS: u32 = 12;
@@ -299,7 +299,7 @@ impl Membership {
             .copied()
             .collect();
         self.part_from(&lost);
-        if self.history.len() > HISTORY {
+        if self.history.len() > MAX_HISTORY {
             self.history.pop_front();
         }
         self.view.follow(change, &own);

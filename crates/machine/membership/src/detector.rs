@@ -34,8 +34,8 @@ pub(crate) const LEFT: u16 = u16::MAX;
 /// The incarnation of one whose daemon is gone while its host answers.
 pub(crate) const GONE: u16 = u16::MAX - 1;
 
-/// Where in foca's bytes the kind of message stands.
-pub(crate) const KIND: usize = 2 * HostId::BYTES + 2;
+/// Offset of the kind of message in foca's bytes.
+pub(crate) const KIND_AT: usize = 2 * HostId::BYTES + 2;
 
 /// Number of other members from which on random probes tell a cut-off host; with fewer, suspecting one after the other is soon done.
 const MIN_MEMBERS_TO_SAMPLE: usize = 4;

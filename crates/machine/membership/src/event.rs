@@ -16,8 +16,8 @@ pub enum Input<'a> {
     },
     /// The deadline has passed.
     Timer,
-    /// Begin a machine, of this host alone.
-    Found,
+    /// Create a machine, of this host alone.
+    CreateMachine,
     /// Join the machine that the daemon at this address belongs to. May be given several times; the addresses are called until one answers.
     Join {
         /// Where that daemon listens.
@@ -31,7 +31,7 @@ pub enum Input<'a> {
         host: HostId,
     },
     /// The operator vouches that all hosts which do not answer are dead, so this side of a split goes on without a majority.
-    GoOn,
+    Vouch,
 }
 
 /// An output: something that the daemon must do.

@@ -3,7 +3,7 @@
 use regatta_wire::fields::Rest;
 
 use crate::datagram::Body;
-use crate::detector::{GONE, KIND, LEFT};
+use crate::detector::{GONE, KIND_AT, LEFT};
 use crate::event::{Cause, Event, Renewal};
 use crate::foca_output::Note;
 use crate::host::HostId;
@@ -23,7 +23,7 @@ impl Membership {
             notes.into_iter().for_each(|note| self.take_note(note));
         }
         for (to, bytes) in std::mem::take(&mut self.detector.sink.sends) {
-            if bytes.get(KIND) == Some(&TOLD_DEAD) {
+            if bytes.get(KIND_AT) == Some(&TOLD_DEAD) {
                 self.send_name_is_taken(to);
             }
             self.send(to, &Body::Swim(Rest(bytes)));

@@ -33,7 +33,7 @@
 //!
 //! Two things go on without a quorum. Hosts whose death is certain (their daemon's port refuses connections, or a later run is there) need not be
 //! outvoted if all others of the roll are here. Without this, the second of two hosts could never go on after a crash of the first
-//! daemon. And when a majority is gone for good, [`Input::GoOn`] lets the operator decide.
+//! daemon. And when a majority is gone for good, [`Input::Vouch`] lets the operator decide.
 //!
 //! Both may be wrong: the dead may have decided something that others hold who live, and the operator may err. So each begins a new
 //! [`Lineage`], whose rolls are numbered apart. Hosts of different lineages believe nothing of each other; when they meet, the one whose lineage comes first goes on if

@@ -151,7 +151,7 @@ impl Membership {
                     self.tick();
                 }
             }
-            Input::Found => self.found(),
+            Input::CreateMachine => self.create_machine(),
             Input::Join { address } => {
                 if self.contacts.is_empty() {
                     self.describe_itself();
@@ -165,7 +165,7 @@ impl Membership {
                 self.detector.condemn(now, host, GONE)
             }
             Input::DaemonGone { .. } => {}
-            Input::GoOn => self.go_on(),
+            Input::Vouch => self.vouch(),
         }
         self.settle();
     }
@@ -287,7 +287,7 @@ impl Membership {
         self.detector.suspect(self.now, suspects);
     }
 
-    fn found(&mut self) {
+    fn create_machine(&mut self) {
         if self.roll.epoch() == 0 {
             let lineage = Lineage::founded(&mut self.rng);
             self.roll = Arc::new(Roll::begun(lineage, self.own()));

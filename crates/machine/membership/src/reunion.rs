@@ -207,7 +207,7 @@ impl Membership {
     }
 
     /// The operator says that whoever does not answer is dead.
-    pub(crate) fn go_on(&mut self) {
+    pub(crate) fn vouch(&mut self) {
         let silent: Vec<HostId> = self
             .hosts()
             .filter(|(_, suspected)| *suspected)

@@ -23,8 +23,8 @@ pub struct Roll {
     oldest: Vec<HostId>,
 }
 
-/// So many of the longest-serving hosts are kept at hand to find who leads.
-const ELDERS: usize = 16;
+/// Number of the longest-serving hosts that are kept at hand to find who leads.
+const MAX_ELDERS: usize = 16;
 
 /// The change that one epoch makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -213,9 +213,9 @@ impl Roll {
     fn find_oldest(&mut self) {
         let mut order: Vec<(u32, HostId)> =
             self.hosts.iter().map(|(host, at)| (*at, *host)).collect();
-        if order.len() > ELDERS {
-            order.select_nth_unstable(ELDERS);
-            order.truncate(ELDERS);
+        if order.len() > MAX_ELDERS {
+            order.select_nth_unstable(MAX_ELDERS);
+            order.truncate(MAX_ELDERS);
         }
         order.sort_unstable();
         self.oldest = order.into_iter().map(|(_, host)| host).collect();

@@ -127,7 +127,7 @@ proptest! {
     fn a_host_survives_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), body in body()) {
         let own = numbered(1);
         let mut member = Membership::new(own, Facts::default(), Settings::default(), 1, Duration::ZERO);
-        member.handle(Duration::ZERO, Input::Found);
+        member.handle(Duration::ZERO, Input::CreateMachine);
         let swim = Body::Swim(Rest(bytes.clone()));
         for bytes in [&bytes, &encode(head(0, 9), &swim), &encode(head(0, 1), &body)] {
             let from = numbered(2).address();
@@ -209,7 +209,7 @@ fn a_host_is_described_only_while_it_is_there() {
             })
             .collect::<Vec<_>>()
     };
-    member.handle(Duration::ZERO, Input::Found);
+    member.handle(Duration::ZERO, Input::CreateMachine);
     assert_eq!(take(&mut member, Body::Facts(other, facts())), []);
     let joined = Change {
         removed: Vec::new(),

@@ -12,8 +12,8 @@ use crate::host::HostId;
 use crate::membership::{MAX_SINGLE_DEATHS, Membership};
 use crate::roll::Change;
 
-/// All hosts together remind a suspect about so many times in a period.
-const REMINDERS: f64 = 8.0;
+/// Number of times that all hosts together remind a suspect in a period.
+const REMINDERS_PER_PERIOD: f64 = 8.0;
 
 impl Membership {
     pub(crate) fn tick(&mut self) {
@@ -88,7 +88,7 @@ impl Membership {
     /// Tells suspects that they are suspected, so that one lost datagram does not kill. Hosts that will pass the verdict always do;
     /// of the others a few, so that a suspect among ten thousand hosts is not flooded.
     fn remind_suspects(&mut self) {
-        let share = (REMINDERS / self.roll.len().max(1) as f64).min(1.0);
+        let share = (REMINDERS_PER_PERIOD / self.roll.len().max(1) as f64).min(1.0);
         let suspects: Vec<(HostId, u16)> = self
             .view
             .suspects

@@ -81,7 +81,7 @@ fn happen(world: &mut World, mishap: &Mishap) {
             // Where a majority answers, a daemon hands no vouch on.
             let host = running[host % running.len()];
             if world.standing(host) != Standing::Majority {
-                world.input(host, Input::GoOn);
+                world.input(host, Input::Vouch);
             }
         }
         Mishap::Start(host) => {
@@ -162,7 +162,7 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
         return Ok(());
     }
     if world.stands_still_rightly() {
-        world.input(world.living()[0], Input::GoOn);
+        world.input(world.living()[0], Input::Vouch);
         world.run(seconds(10.0));
     }
     prop_assert_eq!(world.is_whole(), Ok(()));

@@ -168,7 +168,7 @@ fn the_operator_can_tell_a_minority_to_go_on() {
     world.crash(1);
     world.run(seconds(4.0));
     assert_eq!(world.standing(2), Standing::Minority);
-    world.input(2, Input::GoOn);
+    world.input(2, Input::Vouch);
     world.run(seconds(1.0));
     world.is_whole().unwrap();
     world.start(0);
@@ -188,7 +188,7 @@ fn a_wrong_vouch_stops_nobody_but_the_host_it_was_given_on() {
         let lasting = [0.3, 3.0, 700.0][seed as usize % 3];
         world.run(seconds(2.5));
         assert_eq!(world.standing(cut_off), Standing::Minority);
-        world.input(cut_off, Input::GoOn);
+        world.input(cut_off, Input::Vouch);
         assert_eq!(world.standing(cut_off), Standing::Majority);
         world.run(seconds(lasting));
         world.log.clear();
@@ -227,7 +227,7 @@ fn a_wrong_vouch_in_a_short_split_stops_nobody_else() {
         world.split(&[&[0, 1, 3], &[2]], true);
         let most = seconds(5.0);
         assert!(world.run_until(most, |world| world.standing(2) == Standing::Minority));
-        world.input(2, Input::GoOn);
+        world.input(2, Input::Vouch);
         world.heal();
         world.log.clear();
         world.run(seconds(10.0));
@@ -249,7 +249,7 @@ fn hosts_that_are_cut_off_together_keep_their_names_when_one_is_vouched_for() {
     world.crash(2);
     world.run(seconds(5.0));
     assert!(world.majorities().is_empty());
-    world.input(4, Input::GoOn);
+    world.input(4, Input::Vouch);
     world.log.clear();
     world.run(seconds(5.0));
     world.is_whole().unwrap();
@@ -266,8 +266,8 @@ fn of_two_sides_that_were_both_vouched_for_the_one_with_the_eldest_host_goes_on(
         world.split(&[&[0, 1], &[2, 3], &[4, 5]], true);
         world.run(seconds(4.0));
         assert!(world.majorities().is_empty());
-        world.input(5, Input::GoOn);
-        world.input(1, Input::GoOn);
+        world.input(5, Input::Vouch);
+        world.input(1, Input::Vouch);
         world.run(seconds(5.0));
         assert_eq!(world.majorities(), [0, 2].into());
         world.log.clear();
@@ -340,7 +340,7 @@ fn sides_of_which_none_may_go_on_say_so_until_one_is_vouched_for() {
         let mut world = World::joined(seed, 6);
         world.split(&[&[0, 1, 2], &[3, 4, 5]], true);
         world.run(seconds(4.0));
-        world.input(3, Input::GoOn);
+        world.input(3, Input::Vouch);
         world.run(seconds(4.0));
         assert_eq!(world.majorities(), [0, 1].into());
         // Of either side most die at once, so that none has a majority of its roll.
@@ -359,7 +359,7 @@ fn sides_of_which_none_may_go_on_say_so_until_one_is_vouched_for() {
             };
             assert!(world.log.iter().filter(told).count() >= 1, "seed {seed}");
         }
-        world.input(if seed % 2 == 0 { 2 } else { 5 }, Input::GoOn);
+        world.input(if seed % 2 == 0 { 2 } else { 5 }, Input::Vouch);
         world.run(seconds(10.0));
         world.is_whole().unwrap();
     }

@@ -9,8 +9,8 @@ use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::resident::Machine;
 use regatta_launch::{Across, Choice, Growth, Refusal, reach_command, slurm};
 
-/// How long a host may take to answer, unless the user says otherwise.
-pub const CONNECT: Duration = Duration::from_secs(10);
+/// Time limit for the answer of a host, unless the user sets another.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options of commands that concern several hosts.
 #[derive(Args)]
@@ -117,7 +117,7 @@ impl Hosts {
             let mut across = self.reached_by_shell(hosts);
             if across.rsh.is_none() {
                 across.rsh = Some(given.rsh);
-                across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT);
+                across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT_TIMEOUT);
             }
             across
         });
@@ -178,7 +178,7 @@ impl Hosts {
             directory: self.directory.clone(),
             trusted: self.trusted_network,
             send: self.send_agent,
-            connect: self.connect_timeout.unwrap_or(CONNECT),
+            connect: self.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
             silence: self.host_timeout,
             unreachable: self.unreachable.0,
             verbose: self.verbose,

@@ -71,7 +71,7 @@ impl Reaching {
             rsh: rsh.filter(|words| !words.is_empty()),
             interface: self.interface.clone(),
             send: self.send_agent,
-            connect: self.connect_timeout.unwrap_or(hosts::CONNECT),
+            connect: self.connect_timeout.unwrap_or(hosts::CONNECT_TIMEOUT),
             ..Across::new(hosts)
         }
     }
@@ -81,7 +81,7 @@ impl Reaching {
         let mut across = self.across(nodes.others.clone());
         if across.rsh.is_none() {
             across.rsh = Some(nodes.rsh.clone());
-            across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT);
+            across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT_TIMEOUT);
         }
         across
     }

@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 use regatta_wire::session::{FromDaemon, FromJob, PREAMBLE, PROTOCOL};
 use serde_json::Value;
 use support::lan::{Lan, state_of};
@@ -167,7 +167,7 @@ fn answer(socket: &str, said: &[u8]) -> Option<FromDaemon> {
     let mut bytes = Vec::new();
     // Bytes that it has not read when it hangs up make that an error.
     let _ = stream.read_to_end(&mut bytes);
-    let mut frames = Frames::default();
+    let mut frames = FrameReader::default();
     frames.push(&bytes);
     let next = || frames.next_message().expect("a message");
     std::iter::from_fn(next).last()
@@ -189,8 +189,8 @@ fn a_daemon_says_why_to_a_process_of_another_version_and_nothing_to_nonsense() {
         let identity = identity.to_owned();
         let mut bytes = PREAMBLE.to_vec();
         let hello = FromJob::Hello { protocol, identity };
-        frames::put(&hello, &mut bytes).expect("a short message");
-        frames::put(request, &mut bytes).expect("a short message");
+        framing::put(&hello, &mut bytes).expect("a short message");
+        framing::put(request, &mut bytes).expect("a short message");
         bytes
     };
     let refused = |said: &[u8]| match answer(&socket, said) {

@@ -57,8 +57,8 @@ fn now() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Added to the duration of a job: clocks of other hosts run a little faster or slower.
-const SLACK: Duration = Duration::from_secs(1);
+/// Time added to the duration of a job: clocks of other hosts run a little faster or slower.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
 /// A profile that was shown, or why there is none.
 pub struct Shown {
@@ -110,7 +110,7 @@ impl Session {
             tasks,
             status,
             folder: self.folder.path().to_owned(),
-            longest: (now().saturating_sub(self.began) + SLACK).as_nanos() as u64,
+            longest: (now().saturating_sub(self.began) + CLOCK_SLACK).as_nanos() as u64,
         };
         let profile = Profile::of(records, &began, problems);
         self.show(profile)

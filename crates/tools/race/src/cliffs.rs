@@ -1,6 +1,6 @@
 //! The suite `cliffs`: which operations of Regatta's MPI take a multiple of the time of the better peer.
 //!
-//! A cliff is a point at which the whole interval of the ratio lies above [`MOST`]; until it lies on one side of it, the race goes on with that
+//! A cliff is a point at which the whole interval of the ratio lies above [`CLIFF_RATIO`]; until it lies on one side of it, the race goes on with that
 //! point as long as it has time.
 
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use crate::results::{Ratio, Results, Row};
 use crate::suites::CLIFFS;
 use crate::table::{align, best_peer, is_peer, quantity, size_of, times};
 
-/// Ratio of the times above which a point is a cliff.
-pub const MOST: f64 = 2.0;
+/// Ratio of two times above which a point is a cliff.
+pub const CLIFF_RATIO: f64 = 2.0;
 
 /// One point, held against the better peer.
 pub struct Check<'a> {
@@ -43,7 +43,7 @@ pub fn checks<'a>(results: &'a Results) -> Vec<Check<'a>> {
             peer,
             ratio: results.ratio(row, peer),
             ci95,
-            kept: judge(ci95, MOST),
+            kept: judge(ci95, CLIFF_RATIO),
         })
     };
     let mut checks: Vec<Check<'_>> = ours.filter_map(check).collect();
@@ -76,7 +76,7 @@ pub fn verdict(kept: Kept) -> &'static str {
 /// Is it still open whether this is a cliff? None: the ratio is of another suite.
 pub fn is_open(ratio: &Ratio) -> Option<bool> {
     let held = ratio.suite == CLIFFS.name && is_peer(&ratio.against);
-    held.then(|| judge(ratio.ci95, MOST) == Kept::Open)
+    held.then(|| judge(ratio.ci95, CLIFF_RATIO) == Kept::Open)
 }
 
 /// The table in a terminal; empty for races of other suites.
@@ -113,7 +113,7 @@ pub fn render(results: &Results) -> String {
     }
     let [cliffs, none, open] = count(&checks);
     let mut text = format!(
-        "\nCliffs: {} by the better peer; a cliff is a ratio above {MOST:.1} with its whole interval\n\n",
+        "\nCliffs: {} by the better peer; a cliff is a ratio above {CLIFF_RATIO:.1} with its whole interval\n\n",
         results.ours()
     );
     text.push_str(&align(&cells));

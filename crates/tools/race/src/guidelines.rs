@@ -3,7 +3,7 @@
 //!
 //! No operation takes longer than its expression by others, no message longer than one of more bytes, no collective longer than one of more
 //! tasks, and no call of Regatta's own longer than the same by an interface over it. A guideline is broken where the whole interval of the ratio
-//! lies above [`MOST`].
+//! lies above [`MAX_GUIDELINE_RATIO`].
 //!
 //! Both sides of most are measured in one job. There the ratio is that of turns of the same launch ([`Paired`]), and where environments do not
 //! take turns that of two rows.
@@ -18,7 +18,7 @@ use crate::suites::GUIDELINES;
 use crate::table::{align, size_of, times};
 
 /// The largest ratio that breaks no guideline.
-pub const MOST: f64 = 1.1;
+pub const MAX_GUIDELINE_RATIO: f64 = 1.1;
 
 /// The kinds of guidelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,19 +167,20 @@ fn check<'a>(results: &Results, rule: Rule, row: &'a Row, by: &'a Row) -> Check<
         by,
         ratio,
         ci95,
-        kept: judge(ci95, MOST),
+        kept: judge(ci95, MAX_GUIDELINE_RATIO),
     }
 }
 
 /// Is a ratio within one environment still open?
 pub fn is_paired_open(paired: &Paired) -> bool {
-    judge(paired.ci95, MOST) == Kept::Open
+    judge(paired.ci95, MAX_GUIDELINE_RATIO) == Kept::Open
 }
 
 /// Is it still open whether our own interface keeps its guideline against one over it? None: the ratio is of another suite.
 pub fn is_open(ratio: &Ratio) -> Option<bool> {
     let held = ratio.environment == OURS && is_interface(&ratio.against);
-    (ratio.suite == GUIDELINES.name).then(|| held && judge(ratio.ci95, MOST) == Kept::Open)
+    (ratio.suite == GUIDELINES.name)
+        .then(|| held && judge(ratio.ci95, MAX_GUIDELINE_RATIO) == Kept::Open)
 }
 
 /// Counts of one environment: broken, kept, not decided.
@@ -221,7 +222,7 @@ pub fn render(results: &Results) -> String {
         return String::new();
     }
     let mut text = format!(
-        "\nGuidelines: no operation takes more than {MOST:.1} times as long as its expression by others; broken is one with its whole interval\n\n"
+        "\nGuidelines: no operation takes more than {MAX_GUIDELINE_RATIO:.1} times as long as its expression by others; broken is one with its whole interval\n\n"
     );
     let head = ["environment", "broken", "kept", "not decided"];
     let mut cells = vec![head.map(str::to_owned).to_vec()];

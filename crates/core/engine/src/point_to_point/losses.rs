@@ -12,7 +12,7 @@
 use crate::error::Error;
 use crate::matching::Select;
 use crate::point_to_point::PointToPoint;
-use crate::point_to_point::lost::Losses;
+use crate::point_to_point::known_losses::KnownLosses;
 use crate::point_to_point::outbox::Content;
 use crate::transport::{Fault, Peer, Presence, Transport};
 
@@ -33,7 +33,7 @@ impl<T: Transport> PointToPoint<T> {
 
     /// Returns the tasks that are known to be gone.
     #[inline(always)]
-    pub(crate) fn losses(&self) -> &Losses {
+    pub(crate) fn losses(&self) -> &KnownLosses {
         &self.losses
     }
 

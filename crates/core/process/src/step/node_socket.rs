@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use regatta_connection::local_socket::{HANDED, readable, send};
+use regatta_connection::local_socket::{MAX_PASSED_DESCRIPTORS, readable, send};
 use regatta_foreign::Step;
 use regatta_wire::guardian::Answer;
 use rustix::io::Errno;
@@ -72,7 +72,7 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
         return None;
     }
     let mut bytes = [0_u8; MAX_ANSWER_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = rustix::io::retry_on_intr(|| {
         rustix::net::recvmsg(

@@ -19,8 +19,8 @@ const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usi
 /// Minimum size of a contribution whose stores are timed, in bytes: what smaller ones cost is not seen, since a core need not wait for
 /// so few stores.
 const MIN_LEARNED_BYTES: usize = 3 << 10;
-/// Stores past the caches cost the other member so many percent of what they cost this one, when it reads them from memory.
-const READ_OF_NON_TEMPORAL: u64 = 150;
+/// Cost for the member that reads stores past the caches from memory, in percent of the writer's.
+const NON_TEMPORAL_READ_PERCENT: u64 = 150;
 
 /// Maximum number of wide areas of 2 MiB that a task makes, as many as it has wide rings at most: groups that are quicker by them must
 /// not take the memory that others need.
@@ -85,7 +85,7 @@ impl MemberBuffer {
         if timed {
             let took = ticks().wrapping_sub(start);
             let reads = if non_temporal {
-                READ_OF_NON_TEMPORAL
+                NON_TEMPORAL_READ_PERCENT
             } else {
                 0
             };

@@ -18,8 +18,8 @@ pub(super) enum Pull {
     No,
 }
 
-/// Bytes of a message that are stored in the ordinary way, to see what that costs, while others are stored past the caches.
-const PROBE: usize = 4 << 10;
+/// Bytes of a message that are stored in the ordinary way while others are stored past the caches, to time them.
+const ORDINARY_PROBE_BYTES: usize = 4 << 10;
 
 /// Index in a message's route of its pipe's size; the address is in front of it, and [`both_ways`] has two bytes between.
 const SIZE_AT: usize = 10;
@@ -140,7 +140,7 @@ impl Streams for Shm {
         let probes = timed && learner.probes() && bulk.footprint == Footprint::NonTemporal;
         let non_temporal = bulk.footprint == Footprint::NonTemporal && !probes;
         let chunk = match probes {
-            true => PROBE,
+            true => ORDINARY_PROBE_BYTES,
             false => self.chunk(message.len() as u64),
         };
         let Some(pipe) = bulk.pipe.as_mut() else {

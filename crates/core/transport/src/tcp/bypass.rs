@@ -11,13 +11,13 @@
 //! then it waits ([`Early`]). A sender does not use the bypass while a stream of its own is open. So the link sees the parcels in the order in which
 //! it would see them without a bypass, and nothing else in it knows of one.
 //!
-//! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`AHEAD`](super::early::AHEAD) bytes at most: what waits at
+//! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`MAX_AHEAD_BYTES`](super::early::MAX_AHEAD_BYTES) bytes at most: what waits at
 //! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
 //! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
 //! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
 //! short and something long in turn. So after a run of fewer than [`MIN_RUN_FRAMES`] frames by the bypass the next [`HOLD_BACK_FRAMES`] that go by the connection come before any goes ahead.
 //!
-//! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW`] frames have had no answer; the oldest that is
+//! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW_FRAMES`] frames have had no answer; the oldest that is
 //! not confirmed was so at a tick of the progress thread [`REPEAT_AFTER`] ago, so it went 15 to 30 ms ago; the bypass refuses a frame; the task leaves. After a
 //! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
 //! never answers, so it is not used, and costs four frames a second. Tasks that are away hardly use it.
@@ -44,16 +44,18 @@ use std::time::{Duration, Instant};
 use regatta_connection::channel::Channel;
 use regatta_connection::packet_socket::Sender;
 use regatta_memory::ticks::{ticks, ticks_of};
-use regatta_wire::bypass::{ENTRY, FRONT, Mac, Offer, WORD, Word, entry, set_number};
+use regatta_wire::bypass::{
+    ENTRY_FRONT_BYTES, FRONT_BYTES, Mac, Offer, WORD_BYTES, Word, entry, set_number,
+};
 
 use super::early::Early;
 use super::inbox::Inbox;
 use group_use::GroupUse;
 
 /// Maximum number of frames without an answer.
-pub(super) const WINDOW: u64 = 16;
+pub(super) const WINDOW_FRAMES: u64 = 16;
 /// Maximum number of words without an answer, beside the frames.
-pub(super) const WORDS: u64 = 4;
+pub(super) const WINDOW_WORDS: u64 = 4;
 /// Number of frames taken after which they are confirmed, if nothing else goes back.
 const FRAMES_PER_CONFIRMATION: u32 = 8;
 /// Number of polls, while frames come by the bypass, of which one includes the connection.
@@ -66,8 +68,8 @@ const MAX_READS_PER_CONFIRMATION: u32 = 64;
 pub(super) const REPEAT_AFTER: Duration = Duration::from_millis(15);
 /// Maximum number of questions without an answer, a tick apart.
 const MAX_UNANSWERED_QUESTIONS: u32 = 3;
-/// Number of frames that do not go by the bypass after one that had to be repeated without being lost, because one of the tasks was
-/// away or slept: it saves such tasks nothing.
+/// Number of frames that go by the connection after one that was repeated without being lost: its sender or receiver was away or
+/// slept, and a bypass saves such tasks nothing.
 const REST_FRAMES: u32 = 32;
 /// A new key has not been told of yet.
 const UNTOLD: u64 = u64::MAX;
@@ -195,11 +197,11 @@ impl Bypass {
     fn meet(&mut self, offer: &Offer) {
         let packet = usize::from(offer.mtu.min(self.mtu));
         (self.packet, self.receiver) = (packet, (offer.tag, offer.slot));
-        let around = FRONT - regatta_wire::bypass::ETHERNET + WORD + TAG;
+        let around = FRONT_BYTES - regatta_wire::bypass::ETHERNET_HEAD_BYTES + WORD_BYTES + TAG;
         self.most = packet
             .min(BUFFER_BYTES / 2 + BUFFER_BYTES / 4)
             .saturating_sub(around);
-        self.out[..FRONT].copy_from_slice(&offer.front(&self.mac));
+        self.out[..FRONT_BYTES].copy_from_slice(&offer.front(&self.mac));
         self.met = true;
     }
 
@@ -219,7 +221,7 @@ impl Bypass {
         (self.heard == sent || size <= ahead)
             && self.heard >= self.told
             && self.peer_got >= self.need
-            && self.unanswered() < WINDOW
+            && self.unanswered() < WINDOW_FRAMES
             && size <= self.most
             && !self.keys.is_worn()
     }
@@ -232,7 +234,7 @@ impl Bypass {
 
     /// Have frames been lost, as far as is known?
     fn is_in_doubt(&self) -> bool {
-        self.met && (self.peer_got < self.need || self.unanswered() >= WINDOW)
+        self.met && (self.peer_got < self.need || self.unanswered() >= WINDOW_FRAMES)
     }
 
     /// Are frames used one after the other?
@@ -247,8 +249,8 @@ impl Bypass {
             return false;
         }
         let number = self.keys.next();
-        let end = FRONT + WORD + parcel.len() + TAG;
-        let sealed = &mut self.out[FRONT..end];
+        let end = FRONT_BYTES + WORD_BYTES + parcel.len() + TAG;
+        let sealed = &mut self.out[FRONT_BYTES..end];
         if !seal(&mut self.keys, &mut self.plain, word, parcel, sealed) {
             return false;
         }
@@ -268,7 +270,7 @@ impl Bypass {
     /// does not open, and counts as lost.
     pub(super) fn seal_entry(&mut self, word: &Word, parcel: &[u8], room: &mut [u8]) -> u32 {
         let ((tag, slot), number) = (self.receiver, self.keys.next());
-        let (head, sealed) = room.split_at_mut(ENTRY);
+        let (head, sealed) = room.split_at_mut(ENTRY_FRONT_BYTES);
         head.copy_from_slice(&entry(slot, sealed.len() as u16, number));
         seal(&mut self.keys, &mut self.plain, word, parcel, sealed);
         (self.owed, self.run) = (0, self.run.saturating_add(1));
@@ -336,8 +338,8 @@ fn seal(
     parcel: &[u8],
     sealed: &mut [u8],
 ) -> bool {
-    let length = WORD + parcel.len();
-    plain[..WORD].copy_from_slice(&word.encode());
-    plain[WORD..length].copy_from_slice(parcel);
+    let length = WORD_BYTES + parcel.len();
+    plain[..WORD_BYTES].copy_from_slice(&word.encode());
+    plain[WORD_BYTES..length].copy_from_slice(parcel);
     keys.seal(&plain[..length], sealed)
 }

@@ -11,12 +11,12 @@ use regatta_connection::channel::Channel;
 use regatta_connection::packet_socket::Sender;
 use regatta_memory::ticks::{ticks, ticks_of};
 use regatta_memory::views::Views;
-use regatta_wire::bypass::{FRONT, Offer, WORD, Word, split};
+use regatta_wire::bypass::{FRONT_BYTES, Offer, WORD_BYTES, Word, split};
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
-use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, REPEAT_AFTER, WINDOW};
-use super::early::AHEAD;
+use super::bypass::{CONNECTION_CHECK_INTERVAL_MICROSECONDS, REPEAT_AFTER, WINDOW_FRAMES};
+use super::early::MAX_AHEAD_BYTES;
 use super::front_tests::sessions;
 use super::link::{Link, Trouble};
 use super::outbox::Outbox;
@@ -542,17 +542,20 @@ fn so_many_bytes_go_ahead_of_the_connection_at_most() {
         context: 9,
         tag: -1,
     };
-    for _ in 0..WINDOW {
+    for _ in 0..WINDOW_FRAMES {
         // SAFETY: the bytes live across the call, which copies them.
         let payload = unsafe { Views::block(body.as_mut_ptr(), body.len()) };
         pair.links[0].send(frame, &payload);
-        assert!(pair.links[0].outbox.unsure() <= AHEAD);
+        assert!(pair.links[0].outbox.unsure() <= MAX_AHEAD_BYTES);
     }
     pair.ways[0].collect();
-    assert_eq!(pair.ways[0].frames.len(), AHEAD / (HEAD + body.len()));
+    assert_eq!(
+        pair.ways[0].frames.len(),
+        MAX_AHEAD_BYTES / (HEAD + body.len())
+    );
     pair.bring_all();
     assert!(pair.links[1].inbox.front().is_none());
-    for number in -1..WINDOW as i32 {
+    for number in -1..WINDOW_FRAMES as i32 {
         pair.links[1].receive();
         let head = pair.links[1].front().unwrap();
         assert!((number == -1) == (head.tag >= 0));
@@ -634,7 +637,7 @@ fn nothing_of_a_message_can_be_read_on_the_way() {
     assert!(!has(&0x1234_5678_u32.to_le_bytes()) && !has(&0x0bad_cafe_u32.to_le_bytes()));
     assert_eq!(
         seen[0].len(),
-        FRONT + WORD + HEAD + text.len() + regatta_secure::TAG
+        FRONT_BYTES + WORD_BYTES + HEAD + text.len() + regatta_secure::TAG
     );
 }
 
@@ -693,7 +696,7 @@ fn frames_without_an_answer_are_bounded_and_the_connection_takes_over() {
     let before = pair.ways[0].seen.len();
     (0..1000).for_each(|_| pair.say(0));
     pair.ways[0].collect();
-    assert!(pair.ways[0].seen.len() - before <= WINDOW as usize);
+    assert!(pair.ways[0].seen.len() - before <= WINDOW_FRAMES as usize);
     for _ in 0..100 {
         (0..2).for_each(|at| pair.look(at));
     }

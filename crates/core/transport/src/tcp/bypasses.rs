@@ -8,17 +8,17 @@ use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use regatta_connection::packet_socket::{FRAMES, MAX_PACKET_BYTES, PacketSocket};
+use regatta_connection::packet_socket::{MAX_PACKET_BYTES, PacketSocket, RING_FRAMES};
 use regatta_engine::Peer;
-use regatta_wire::bypass::{ETHERNET, Offer, entry_for, split};
+use regatta_wire::bypass::{ETHERNET_HEAD_BYTES, Offer, entry_for, split};
 use rustix::event::epoll;
 
-use super::bypass::{WINDOW, WORDS};
+use super::bypass::{WINDOW_FRAMES, WINDOW_WORDS};
 use super::link::Link;
-use super::{BYPASSES, Tcp};
+use super::{BYPASSES_TOKEN, Tcp};
 
 /// Maximum number of bypasses at a time.
-const MAX_BYPASSES: usize = FRAMES / (WINDOW + WORDS) as usize;
+const MAX_BYPASSES: usize = RING_FRAMES / (WINDOW_FRAMES + WINDOW_WORDS) as usize;
 /// Maximum number of tasks for each core of a host that has bypasses: every frame passes the filters of all of them.
 const MAX_TASKS_PER_CORE: u32 = 8;
 /// Maximum number of frames taken in one poll.
@@ -50,7 +50,7 @@ impl Bypasses {
             peers: [None; MAX_BYPASSES],
             ticks: false,
             stirred: false,
-            out: vec![0; ETHERNET + MAX_PACKET_BYTES].into_boxed_slice(),
+            out: vec![0; ETHERNET_HEAD_BYTES + MAX_PACKET_BYTES].into_boxed_slice(),
         }
     }
 
@@ -115,7 +115,7 @@ impl Tcp {
     /// All frames that are in the ring: something is about to end.
     #[cold]
     pub(super) fn take_all_frames(&mut self) {
-        for _ in 0..FRAMES.div_ceil(FRAMES_PER_POLL) {
+        for _ in 0..RING_FRAMES.div_ceil(FRAMES_PER_POLL) {
             self.look_at_bypasses();
         }
     }
@@ -234,7 +234,10 @@ impl Tcp {
         let opened = PacketSocket::open(local, remote, self.own.group_tag());
         self.bypasses.refused = opened.as_ref().err().map(std::io::Error::kind);
         let socket = opened.ok()?;
-        let (data, flags) = (epoll::EventData::new_u64(BYPASSES), epoll::EventFlags::IN);
+        let (data, flags) = (
+            epoll::EventData::new_u64(BYPASSES_TOKEN),
+            epoll::EventFlags::IN,
+        );
         epoll::add(&self.epoll, &socket, data, flags).ok()?;
         self.bypasses.socket = Some(socket);
         Some(())

@@ -11,7 +11,7 @@ use regatta_wire::{Frame, Kind};
 
 use super::Tcp;
 use regatta_connection::dial;
-use regatta_connection::handshake::Shake;
+use regatta_connection::handshake::Handshake;
 use regatta_segment::job::{Job, MAX_TASKS};
 use regatta_segment::place::{Key, Places, listen_at};
 
@@ -52,9 +52,9 @@ pub(super) fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) 
     }
 }
 
-fn has_greeted(task: &mut Tcp) -> bool {
+fn has_sent_hello(task: &mut Tcp) -> bool {
     let call = task.link(1).unwrap().state.call();
-    call.is_some_and(Shake::has_greeted)
+    call.is_some_and(Handshake::has_sent_hello)
 }
 
 /// Makes the limit of a greeting lie in the past, as if that time had passed, and lets the task settle that.
@@ -81,10 +81,10 @@ fn a_task_that_computes_is_called_once_however_long_that_takes() {
     let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
     let mut caller = task(0, &listeners);
     assert!(caller.send(1, WORD, &Views::none()).unwrap());
-    until(&mut caller, "the other host has the call", has_greeted);
+    until(&mut caller, "the other host has the call", has_sent_hello);
     for _ in 0..200 {
         let_time_pass(&mut caller);
-        assert!(has_greeted(&mut caller), "the call waits");
+        assert!(has_sent_hello(&mut caller), "the call waits");
         caller.watch_over();
     }
     assert!(!caller.has_reaches(), "its host answers");
@@ -127,7 +127,7 @@ fn a_call_that_the_other_host_has_not_taken_comes_to_nothing() {
     let _queue: Vec<_> = (0..4).map(|_| dial::dial(address).unwrap()).collect();
     let mut caller = task(0, &listeners);
     assert!(caller.send(1, WORD, &Views::none()).unwrap());
-    assert!(!has_greeted(&mut caller));
+    assert!(!has_sent_hello(&mut caller));
     let_time_pass(&mut caller);
     let state = &caller.link(1).unwrap().state;
     assert!(state.is_unconnected() && !state.is_idle(), "it rests");
@@ -150,7 +150,7 @@ fn strangers_do_not_drive_out_a_guest_that_only_owes_its_proof() {
     let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
     let [mut caller, mut listener] = [0, 1].map(|me| task(me, &listeners));
     assert!(caller.send(1, WORD, &Views::none()).unwrap());
-    until(&mut caller, "it greets", has_greeted);
+    until(&mut caller, "it greets", has_sent_hello);
     until(&mut listener, "it is welcomed", |listener| {
         listener.listener.welcomed() == 1
     });

@@ -6,14 +6,14 @@
 use regatta_wire::bypass::{WORD, Word};
 use regatta_wire::link::{HEAD, Head};
 
-/// Bytes of parcels that a sender has ahead of its connection.
-pub(super) const AHEAD: usize = 4 << 10;
-/// So many, each with its word: no parcel is shorter than its head.
-const ROOM: usize = AHEAD + AHEAD.div_ceil(HEAD) * WORD;
+/// Maximum number of bytes of parcels that a sender has ahead of its connection.
+pub(super) const MAX_AHEAD_BYTES: usize = 4 << 10;
+/// Size of the buffer, in bytes, for that many with a word each: no parcel is shorter than its head.
+const BUFFER_BYTES: usize = MAX_AHEAD_BYTES + MAX_AHEAD_BYTES.div_ceil(HEAD) * WORD;
 
 /// Frames that have come too early.
 pub(super) struct Early {
-    bytes: Box<[u8; ROOM]>,
+    bytes: Box<[u8; BUFFER_BYTES]>,
     start: usize,
     end: usize,
 }
@@ -21,7 +21,7 @@ pub(super) struct Early {
 impl Early {
     pub(super) fn new() -> Early {
         Early {
-            bytes: Box::new([0; ROOM]),
+            bytes: Box::new([0; BUFFER_BYTES]),
             start: 0,
             end: 0,
         }
@@ -34,7 +34,7 @@ impl Early {
 
     /// Keeps a frame, a word and a sound parcel behind it, if there is room.
     pub(super) fn keep(&mut self, content: &[u8]) {
-        if self.end + content.len() > ROOM {
+        if self.end + content.len() > BUFFER_BYTES {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
@@ -95,7 +95,7 @@ mod tests {
                 let content = content(number as u64, length);
                 early.keep(&content);
                 let kept: usize = model.iter().map(Vec::len).sum();
-                if kept + content.len() <= ROOM {
+                if kept + content.len() <= BUFFER_BYTES {
                     model.push_back(content);
                 }
                 for _ in 0..passes {
@@ -112,8 +112,8 @@ mod tests {
     #[test]
     fn all_that_a_sender_may_have_ahead_finds_room() {
         let mut early = Early::new();
-        (0..AHEAD / HEAD).for_each(|number| early.keep(&content(number as u64, 0)));
-        for number in 0..AHEAD / HEAD {
+        (0..MAX_AHEAD_BYTES / HEAD).for_each(|number| early.keep(&content(number as u64, 0)));
+        for number in 0..MAX_AHEAD_BYTES / HEAD {
             let (word, head, _) = early.front().unwrap();
             assert_eq!(word.position, number as u64);
             early.pass(head.size());

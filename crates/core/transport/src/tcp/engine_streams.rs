@@ -8,10 +8,10 @@ use super::Tcp;
 use super::link::{Link, Trouble};
 use super::stream::OutStream;
 
-/// Chunks written in a turn of one stream.
-const TURN: usize = 2;
+/// Number of chunks written in a turn of one stream.
+const CHUNKS_PER_TURN: usize = 2;
 /// First byte of a route.
-const MARK: u8 = 0x54;
+const ROUTE_MARK: u8 = 0x54;
 
 /// One side of a stream.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Wire {
 
 pub(super) fn route(id: u32) -> Route {
     let mut route = Route::default();
-    route[0] = MARK;
+    route[0] = ROUTE_MARK;
     route[4..8].copy_from_slice(&id.to_le_bytes());
     route
 }
@@ -90,7 +90,7 @@ impl Streams for Tcp {
         }
         let is_complete =
             |link: &mut Link| link.streams.out(wire.id).is_some_and(|one| one.complete);
-        let moved = attempt(link, |link| link.try_pump(TURN));
+        let moved = attempt(link, |link| link.try_pump(CHUNKS_PER_TURN));
         let watched = link.stall.is_watched() || !moved;
         if !moved && !is_complete(link) {
             // Credit, or the word that all has come, may be there.

@@ -9,7 +9,7 @@ use regatta_secure::{Bounds, Callee, Caller, Session};
 use regatta_wire::{Frame, Kind};
 
 use super::link::Link;
-use super::stream::FIRST_WINDOW;
+use super::stream::FIRST_WINDOW_BYTES;
 
 const OFFER: Frame = Frame {
     kind: Kind::Offer,
@@ -71,14 +71,14 @@ fn the_front_of_a_message_goes_with_its_offer() {
 fn what_comes_encrypted_goes_straight_to_its_place() {
     let mut links = links(true);
     let (mut bytes, mut place) = (
-        vec![7; FIRST_WINDOW as usize],
-        vec![0; FIRST_WINDOW as usize],
+        vec![7; FIRST_WINDOW_BYTES as usize],
+        vec![0; FIRST_WINDOW_BYTES as usize],
     );
     let (message, into) = (views(&mut bytes), views(&mut place));
     let id = offer(&mut links, &message);
     assert_eq!(links[1].streams.in_stream(id).unwrap().received, 0);
     links[1].attach_in(id).unwrap();
-    while links[1].streams.in_stream(id).unwrap().received < FIRST_WINDOW {
+    while links[1].streams.in_stream(id).unwrap().received < FIRST_WINDOW_BYTES {
         assert!(links[1].pull(id, &into).unwrap());
         let stream = links[1].streams.in_stream(id).unwrap();
         assert!(stream.is_empty(), "nothing is held");
@@ -92,8 +92,8 @@ fn a_sender_is_told_to_go_on_only_where_it_would_stop() {
     let id = offer(&mut links, &views(&mut bytes));
     links[1].attach_in(id).unwrap();
     let [mut short, mut long] = [2, 4].map(super::stream::InStream::new);
-    short.extend(FIRST_WINDOW);
-    long.extend(FIRST_WINDOW + 1);
+    short.extend(FIRST_WINDOW_BYTES);
+    long.extend(FIRST_WINDOW_BYTES + 1);
     assert_eq!([short.announce, long.announce], [false, true]);
     assert!(!links[1].streams.in_stream(id).unwrap().announce);
 }

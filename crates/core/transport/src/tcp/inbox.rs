@@ -10,10 +10,10 @@
 
 use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::outbox::{RETAIN_BYTES, SPARE};
+use super::outbox::{RETAIN_BYTES, SPARE_BYTES};
 
 /// Maximum number of bytes that an honest peer keeps and that have not been taken.
-const MAX_UNTAKEN_BYTES: usize = RETAIN_BYTES + SPARE;
+const MAX_UNTAKEN_BYTES: usize = RETAIN_BYTES + SPARE_BYTES;
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
 /// Kind of a head that stands for a hole.

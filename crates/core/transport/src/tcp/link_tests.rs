@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
 use regatta_memory::views::Views;
-use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
+use regatta_wire::link::{HEAD, Head, MAX_CHUNK_BYTES, Parcel};
 use regatta_wire::{Frame, Kind};
 
 use super::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
@@ -118,7 +118,7 @@ fn what_breaks_the_protocol_is_a_fault() {
         ),
         (bare(Parcel::Resume).to_vec(), "begins twice"),
         (chunk(2, 1, 1), "has a gap"),
-        (chunk(2, 0, CHUNK), "further than it may"),
+        (chunk(2, 0, MAX_CHUNK_BYTES), "further than it may"),
         (chunk(2, u64::MAX, 1), "further than it may"),
         (chunk(1 << 20, 0, 1), "more streams than it may"),
     ];

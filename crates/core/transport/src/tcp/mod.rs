@@ -47,8 +47,8 @@ use std::time::Instant;
 
 use regatta_connection::channel::Channel;
 use regatta_connection::dial;
-use regatta_connection::handshake::{End, Own, Shake};
-use regatta_connection::listener::{GUESTS, Listener};
+use regatta_connection::handshake::{Handshake, Identity, Outcome};
+use regatta_connection::listener::{FIRST_GUEST_TOKEN, Listener};
 use regatta_engine::{Fault, Peer, Reach, Shortage};
 use regatta_memory::uncancelled::Uncancelled;
 use rustc_hash::FxHashSet;
@@ -59,21 +59,21 @@ use link::{Link, Trouble};
 use progress_thread::ProgressThread;
 use regatta_segment::job::{Job, TaskState};
 use socket_waiter::SocketWaiter;
-use stall::SPARE;
+use stall::FIRST_SPARE_TOKEN;
 
-/// Tokens: peers have their numbers; then come guests, and last the socket of bypasses and the one that listens.
-const LISTENER: u64 = u64::MAX;
-const BYPASSES: u64 = LISTENER - 1;
+/// Tokens of epoll: peers have their numbers; then come guests, and last the socket of bypasses and the listener.
+const LISTENER_TOKEN: u64 = u64::MAX;
+const BYPASSES_TOKEN: u64 = LISTENER_TOKEN - 1;
 
 /// The transport to tasks on other hosts.
 #[derive(Debug)]
 pub struct Tcp {
     job: Arc<Job>,
-    own: Own,
+    own: Identity,
     epoll: Arc<OwnedFd>,
     listener: Listener,
-    /// Nobody is told of callers: they cannot be let in now.
-    deaf: bool,
+    /// Callers are no events, because they cannot be let in now.
+    listener_paused: bool,
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
@@ -110,14 +110,14 @@ impl Tcp {
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let mut listener = Listener::new(listener)?;
         listener.keep_reserve();
-        let data = epoll::EventData::new_u64(LISTENER);
+        let data = epoll::EventData::new_u64(LISTENER_TOKEN);
         epoll::add(&epoll, listener.fd(), data, epoll::EventFlags::IN)?;
         let tasks = job.first();
         Ok(Tcp {
-            own: Own::new(&key, me, (tasks, job.capacity()), !trusted),
+            own: Identity::new(&key, me, (tasks, job.capacity()), !trusted),
             epoll,
             listener,
-            deaf: false,
+            listener_paused: false,
             links: Vec::new(),
             known: Vec::new(),
             parted: Vec::new(),
@@ -206,10 +206,10 @@ impl Tcp {
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
-                LISTENER => self.accept_guests(),
-                BYPASSES => self.stir_bypasses(),
-                token @ GUESTS.. => self.handle_guest(token),
-                token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
+                LISTENER_TOKEN => self.accept_guests(),
+                BYPASSES_TOKEN => self.stir_bypasses(),
+                token @ FIRST_GUEST_TOKEN.. => self.handle_guest(token),
+                token @ FIRST_SPARE_TOKEN.. => self.stir_spare((token - FIRST_SPARE_TOKEN) as Peer),
                 peer => self.stir(peer as Peer),
             }
         }
@@ -253,22 +253,24 @@ impl Tcp {
     /// A caller that waits while nobody can be let in would be an event without end.
     fn watch_listener(&mut self) {
         let paused = self.listener.is_paused();
-        if std::mem::replace(&mut self.deaf, paused) == paused {
+        if std::mem::replace(&mut self.listener_paused, paused) == paused {
             return;
         }
         let flags = match paused {
             true => epoll::EventFlags::empty(),
             false => epoll::EventFlags::IN,
         };
-        let data = epoll::EventData::new_u64(LISTENER);
+        let data = epoll::EventData::new_u64(LISTENER_TOKEN);
         let _ = epoll::modify(&self.epoll, self.listener.fd(), data, flags);
     }
 
     /// A guest has said something.
     fn handle_guest(&mut self, token: u64) {
         match self.listener.advance(token, &self.own) {
-            Some(End::Met(peer)) if peer >= self.job.tasks() => self.listener.dismiss(token),
-            Some(End::Met(peer)) => {
+            Some(Outcome::Authenticated(peer)) if peer >= self.job.tasks() => {
+                self.listener.dismiss(token)
+            }
+            Some(Outcome::Authenticated(peer)) => {
                 if let Err(errno) = self.listener.return_reserve(token) {
                     self.refuse(peer, errno);
                 }
@@ -276,11 +278,11 @@ impl Tcp {
                     self.adopt(peer, channel, false);
                 }
             }
-            Some(End::Version(peer)) => {
+            Some(Outcome::OtherVersion(peer)) => {
                 self.listener.dismiss(token);
                 self.condemn(peer, "it speaks another version of Regatta");
             }
-            Some(End::Nothing) => self.listener.dismiss(token),
+            Some(Outcome::Failed) => self.listener.dismiss(token),
             None => {}
         }
     }
@@ -321,16 +323,16 @@ impl Tcp {
             self.resume(peer);
         } else if let Some(shake) = link.state.call_mut() {
             match shake.advance(own) {
-                Some(End::Met(_)) => {
+                Some(Outcome::Authenticated(_)) => {
                     if let Some(channel) = link.state.met() {
                         self.adopt(peer, channel, true);
                     }
                 }
-                Some(End::Version(_)) => {
+                Some(Outcome::OtherVersion(_)) => {
                     link.trouble(Trouble::Corrupt("it speaks another version of Regatta"));
                 }
-                Some(End::Nothing) => self.retreat(peer),
-                None if shake.has_greeted() => {
+                Some(Outcome::Failed) => self.retreat(peer),
+                None if shake.has_sent_hello() => {
                     // A socket that takes more would be an event without end.
                     let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
                 }
@@ -343,7 +345,7 @@ impl Tcp {
     fn retreat(&mut self, peer: Peer) {
         self.restless = true;
         if let Some(link) = self.link(peer) {
-            let is_refused = link.state.call().is_some_and(Shake::was_refused);
+            let is_refused = link.state.call().is_some_and(Handshake::was_refused);
             link.trouble(Trouble::Lost);
             link.state.retreated(Instant::now(), is_refused);
         }
@@ -408,7 +410,7 @@ impl Tcp {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
             dial::ask_now_and_then(&socket, true)?;
-            let mut shake = Shake::caller(socket, peer).patient();
+            let mut shake = Handshake::caller(socket, peer).patient();
             shake.watch(&self.epoll, peer as u64, flags)?;
             Ok(shake)
         });
@@ -456,7 +458,7 @@ impl Tcp {
             } else if let Some(shake) = link.state.call() {
                 waiting |= needs;
                 // If the other host has the call, what happens next is an event on the socket, however late.
-                if !shake.has_greeted() {
+                if !shake.has_sent_hello() {
                     if shake.is_overdue(now) {
                         self.retreat(peer);
                     }

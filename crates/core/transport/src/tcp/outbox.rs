@@ -10,31 +10,31 @@
 //! by the bypass alone, and may not have come. Before anything is written on the connection again, the outbox says there with which
 //! byte it goes on ([`Parcel::Place`]), and these bytes follow, before everything else. So the connection alone carries all in its order.
 //!
-//! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN_BYTES`] for frames and [`SPARE`] beyond it for bare
+//! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN_BYTES`] for frames and [`SPARE_BYTES`] beyond it for bare
 //! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
-//! so there are none beyond [`URGENT`] bytes: the link makes the next ones, of the state as it is then, when those are written.
+//! so there are none beyond [`MAX_URGENT_BYTES`] bytes: the link makes the next ones, of the state as it is then, when those are written.
 //! Bare parcels that find no room are late: no more than streams can end that the peer may have open (see `stream_limit`).
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use regatta_memory::views::Views;
-use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
+use regatta_wire::link::{HEAD, Head, MAX_CHUNK_BYTES, Parcel};
 
 use super::stream::OutStream;
 use regatta_connection::channel::Channel;
 
 /// Bytes that may wait for an acknowledgement.
 pub(crate) const RETAIN_BYTES: usize = 256 << 10;
-/// Beyond that, for parcels that are only a head and do not wait for room among the frames.
-pub(crate) const SPARE: usize = 64 << 10;
-/// No urgent parcels are added to so many bytes of them.
-const URGENT: usize = 1 << 10;
-/// Bytes of a message that is not one block are collected here before they are sent.
-const STAGE: usize = 64 << 10;
-/// Bytes of a chunk: a frame that comes up meanwhile goes after it.
-const PIECE: usize = 256 << 10;
-const _: () = assert!(PIECE <= CHUNK);
+/// Bytes beyond [`RETAIN_BYTES`] for parcels that are only a head and do not wait for room among the frames.
+pub(crate) const SPARE_BYTES: usize = 64 << 10;
+/// Number of bytes of urgent parcels from which on no more are added.
+const MAX_URGENT_BYTES: usize = 1 << 10;
+/// Size of the buffer, in bytes, in which a message that is not one block is collected before it is sent.
+const STAGING_BYTES: usize = 64 << 10;
+/// Size of a chunk, in bytes: a frame that comes up meanwhile goes after it.
+const CHUNK_BYTES: usize = 256 << 10;
+const _: () = assert!(CHUNK_BYTES <= MAX_CHUNK_BYTES);
 
 /// A parcel that has been written in part, and must be finished before anything else is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ unsafe impl Send for Outbox {}
 impl Outbox {
     pub(crate) fn new() -> Outbox {
         Outbox {
-            kept: vec![0; 2 * RETAIN_BYTES + SPARE].into_boxed_slice(),
+            kept: vec![0; 2 * RETAIN_BYTES + SPARE_BYTES].into_boxed_slice(),
             start: 0,
             sent: 0,
             end: 0,
@@ -125,13 +125,13 @@ impl Outbox {
 
     /// Is there room for a bare parcel?
     fn has_spare(&self) -> bool {
-        self.end - self.start + HEAD <= RETAIN_BYTES + SPARE
+        self.end - self.start + HEAD <= RETAIN_BYTES + SPARE_BYTES
     }
 
     /// Does the peer acknowledge enough of what it is sent? If not, it should give cause to fewer bare parcels.
     #[inline]
     pub(crate) fn is_acknowledged(&self) -> bool {
-        self.end - self.start <= RETAIN_BYTES + SPARE / 2
+        self.end - self.start <= RETAIN_BYTES + SPARE_BYTES / 2
     }
 
     /// Is everything numbered acknowledged?
@@ -194,7 +194,7 @@ impl Outbox {
 
     /// Whether an urgent parcel may be added.
     pub(crate) fn has_room_to_urge(&self) -> bool {
-        self.urgent.len() < URGENT
+        self.urgent.len() < MAX_URGENT_BYTES
     }
 
     /// Bytes of urgent parcels that wait.
@@ -499,11 +499,14 @@ impl Outbox {
             };
             let offset = stream.sent as usize;
             let (payload, length) = match message.contiguous() {
-                Some(base) => (base.wrapping_add(offset).cast_const(), left.min(PIECE)),
+                Some(base) => (
+                    base.wrapping_add(offset).cast_const(),
+                    left.min(CHUNK_BYTES),
+                ),
                 None => {
-                    let length = left.min(STAGE);
+                    let length = left.min(STAGING_BYTES);
                     self.stage.clear();
-                    self.stage.reserve(STAGE);
+                    self.stage.reserve(STAGING_BYTES);
                     // SAFETY: the room was just made, and the cut lies inside the message.
                     unsafe {
                         message.gather(offset, self.stage.as_mut_ptr(), length);

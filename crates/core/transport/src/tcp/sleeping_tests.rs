@@ -103,7 +103,7 @@ fn a_caller_that_cannot_be_let_in_wakes_nobody_until_it_can() {
     task.accept_guests();
     assert_eq!(events(&task, 0), 0);
     until(&mut task, "the pause is over", |task| {
-        task.listener.guest(super::GUESTS + 1).is_some()
+        task.listener.guest(super::FIRST_GUEST_TOKEN + 1).is_some()
     });
     drop(caller);
 }

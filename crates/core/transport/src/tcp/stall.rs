@@ -22,7 +22,7 @@ mod watch;
 
 use std::time::{Duration, Instant};
 
-use regatta_connection::handshake::Shake;
+use regatta_connection::handshake::Handshake;
 
 /// Time without acknowledgement after which a peer is out of reach: three ticks after the first that finds it so, or four where the
 /// kernel need not have repeated anything; the last may seem a little early, because the first was late.
@@ -42,7 +42,7 @@ const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_millis(700);
 /// by then, and a launcher gives nobody up without a report that is new.
 const REPORT_INTERVAL: Duration = Duration::from_millis(900);
 /// Tokens of spare connections: this and the peer's number.
-pub(super) const SPARE: u64 = 1 << 31;
+pub(super) const FIRST_SPARE_TOKEN: u64 = 1 << 31;
 
 /// The silence of a link, as far as it is known.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub(crate) struct Stall {
     refuses: bool,
     refused: bool,
     /// A second connection, under way while the first one says nothing.
-    spare: Option<Shake>,
+    spare: Option<Handshake>,
 }
 
 impl Stall {
@@ -78,7 +78,7 @@ impl Stall {
 
     /// Whether a call on a second connection has got through to the peer's host.
     pub(super) fn has_called_anew(&self) -> bool {
-        self.spare.as_ref().is_some_and(Shake::has_greeted)
+        self.spare.as_ref().is_some_and(Handshake::has_sent_hello)
     }
 
     /// Returns since when this host lacks something for a connection to the peer: since now, if it did not before.
@@ -111,7 +111,7 @@ impl Stall {
     }
 
     #[cfg(test)]
-    pub(super) fn spare_mut(&mut self) -> Option<&mut Shake> {
+    pub(super) fn spare_mut(&mut self) -> Option<&mut Handshake> {
         self.spare.as_mut()
     }
 
@@ -123,7 +123,7 @@ impl Stall {
     }
 
     /// Takes note of the state in which a tick finds the link; how long it has been silent.
-    fn note(&mut self, found: &Found, now: Instant) -> Duration {
+    fn note(&mut self, found: &Liveness, now: Instant) -> Duration {
         // A process that was stopped has tried nothing meanwhile, and its kernel may have tried last long ago. It reports only what
         // it finds after attempts of its own.
         let away = self
@@ -133,16 +133,16 @@ impl Stall {
         if away && self.told.is_some() {
             self.told = Some(now);
         }
-        self.watched = !matches!(found, Found::Quiet);
+        self.watched = !matches!(found, Liveness::Quiet);
         match *found {
-            Found::Silent(position) if self.acknowledged == position => {
+            Liveness::Silent(position) if self.acknowledged == position => {
                 now - *self.since.get_or_insert(now)
             }
-            Found::Unanswered => {
+            Liveness::Unanswered => {
                 let began = now.checked_sub(MIN_UNANSWERED_TIME).unwrap_or(now);
                 now - *self.since.get_or_insert(began)
             }
-            Found::Silent(position) => {
+            Liveness::Silent(position) => {
                 self.acknowledged = position;
                 // A call that has had no answer yet need not have been repeated.
                 let before = if position == 0 {
@@ -154,7 +154,7 @@ impl Stall {
                 self.since = Some(began);
                 now - began
             }
-            Found::Quiet | Found::Moving => {
+            Liveness::Quiet | Liveness::Moving => {
                 self.since = None;
                 Duration::ZERO
             }
@@ -191,7 +191,7 @@ impl Stall {
 }
 
 /// The state in which a tick finds a link.
-enum Found {
+enum Liveness {
     /// All is acknowledged, or nothing has to be said.
     Quiet,
     /// The peer's kernel answers.
@@ -214,7 +214,7 @@ mod tests {
         let mut now = Instant::now();
         let mut tick = |after: Duration| {
             now += after;
-            let silent = stall.note(&Found::Silent(7), now);
+            let silent = stall.note(&Liveness::Silent(7), now);
             stall.is_due(silent, now)
         };
         // The first tick sees the position, the others that nothing is acknowledged beyond it.
@@ -236,12 +236,14 @@ mod tests {
             let silent = stall.note(&found, now);
             stall.is_due(silent, now)
         };
-        assert!(!tick(Found::Unanswered) && !tick(Found::Unanswered));
+        assert!(!tick(Liveness::Unanswered) && !tick(Liveness::Unanswered));
         // An answer has come: the silence begins anew.
-        assert!(!tick(Found::Moving) && !tick(Found::Unanswered) && !tick(Found::Unanswered));
-        assert!(tick(Found::Unanswered));
+        assert!(
+            !tick(Liveness::Moving) && !tick(Liveness::Unanswered) && !tick(Liveness::Unanswered)
+        );
+        assert!(tick(Liveness::Unanswered));
         // The call is given up for another, which nobody takes: it is the same silence.
-        let said: Vec<bool> = (0..4).map(|_| tick(Found::Silent(0))).collect();
+        let said: Vec<bool> = (0..4).map(|_| tick(Liveness::Silent(0))).collect();
         assert_eq!(said, [false, false, false, true]);
     }
 
@@ -254,9 +256,9 @@ mod tests {
             stall.is_due(silent, now)
         };
         // Something was once repeated on the connection, and acknowledged.
-        assert!(!tick(Found::Silent(4096)) && !tick(Found::Moving));
+        assert!(!tick(Liveness::Silent(4096)) && !tick(Liveness::Moving));
         // The kernel repeats the call after a second.
-        let said: Vec<bool> = (0..5).map(|_| tick(Found::Silent(0))).collect();
+        let said: Vec<bool> = (0..5).map(|_| tick(Liveness::Silent(0))).collect();
         assert_eq!(said, [false, false, false, false, true]);
     }
 
@@ -276,7 +278,7 @@ mod tests {
         let said: Vec<bool> = (0..6)
             .map(|at| {
                 let now = begun + TICK * at;
-                let silent = stall.note(&Found::Unanswered, now);
+                let silent = stall.note(&Liveness::Unanswered, now);
                 stall.is_due(silent, now)
             })
             .collect();

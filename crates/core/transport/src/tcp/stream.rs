@@ -8,16 +8,16 @@ use regatta_engine::Sent;
 use regatta_memory::views::Views;
 use regatta_wire::fields::whole;
 
-/// A sender may go so far before it has heard from the receiver.
-pub(crate) const FIRST_WINDOW: u64 = 64 << 10;
-/// And so far ahead of a receiver that drains.
-pub(crate) const WINDOW: u64 = 4 << 20;
+/// Bytes that a sender may send before it has heard from the receiver.
+pub(crate) const FIRST_WINDOW_BYTES: u64 = 64 << 10;
+/// Bytes that a sender may be ahead of a receiver that drains.
+pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
 /// The first limit of a stream's sender. A receiver that opens one is attached to it, and a word of
 /// credit could overtake the frame that tells the sender of the stream.
 fn first_window(id: u32) -> u64 {
     match id.is_multiple_of(2) {
-        true => FIRST_WINDOW,
-        false => WINDOW,
+        true => FIRST_WINDOW_BYTES,
+        false => WINDOW_BYTES,
     }
 }
 
@@ -156,9 +156,9 @@ impl InStream {
 
     /// Let the sender of a message of `total` bytes go on, well before it has to stop. One that may send all of it needs no word.
     pub(crate) fn extend(&mut self, total: u64) {
-        let may_stop = self.limit < total.min(self.drained + WINDOW / 2);
+        let may_stop = self.limit < total.min(self.drained + WINDOW_BYTES / 2);
         if self.total.is_none() && may_stop {
-            self.limit = self.drained + WINDOW;
+            self.limit = self.drained + WINDOW_BYTES;
             self.announce = true;
         }
     }
@@ -196,7 +196,7 @@ impl InStream {
         self.drained += n as u64;
         self.read = 0;
         self.held.clear();
-        if self.held.capacity() > FIRST_WINDOW as usize {
+        if self.held.capacity() > FIRST_WINDOW_BYTES as usize {
             self.held = Vec::new();
         }
         n

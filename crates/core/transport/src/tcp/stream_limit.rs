@@ -17,8 +17,8 @@
 
 /// Maximum number of a sender's streams that its receiver holds.
 pub(crate) const MAX_HELD_STREAMS: u64 = 64;
-/// Released streams of which the sender need not be told yet.
-const UNTOLD: u64 = MAX_HELD_STREAMS / 4;
+/// Maximum number of released streams of which the sender has not been told.
+const MAX_UNTOLD_RELEASES: u64 = MAX_HELD_STREAMS / 4;
 
 /// The streams that this task has opened to a peer.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Noticed {
     /// Whether the peer should be told now.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.again || self.released - self.told >= UNTOLD
+        self.again || self.released - self.told >= MAX_UNTOLD_RELEASES
     }
 
     /// The count to tell; it counts as told from now on.
@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(theirs.notice(), Ok(()));
         }
         assert!(theirs.notice().is_err());
-        (0..UNTOLD - 1).for_each(|_| theirs.release());
+        (0..MAX_UNTOLD_RELEASES - 1).for_each(|_| theirs.release());
         assert!(!theirs.is_due());
         theirs.release();
         assert!(theirs.is_due());

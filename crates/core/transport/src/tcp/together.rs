@@ -14,7 +14,8 @@ use regatta_engine::Peer;
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
 use regatta_wire::bypass::{
-    ENTRY, ETHERNET, GROUP_FRONT, MAX_RECEIVERS, WORD, group_front, set_receiver,
+    ENTRY_FRONT_BYTES, ETHERNET_HEAD_BYTES, GROUP_FRONT_BYTES, MAX_RECEIVERS, WORD, group_front,
+    set_receiver,
 };
 use regatta_wire::link::{HEAD, Head};
 
@@ -74,21 +75,21 @@ impl Tcp {
         let Some(socket) = &bypasses.socket else {
             return 0;
         };
-        let size = ENTRY + WORD + HEAD + payload.len() + TAG;
+        let size = ENTRY_FRONT_BYTES + WORD + HEAD + payload.len() + TAG;
         let (mut sharers, mut longest) = (0u64, bypasses.out.len());
         for (place, &peer) in to.iter().take(MAX_RECEIVERS).enumerate() {
             let link = links.get_mut(peer as usize).and_then(Option::as_deref_mut);
             if let Some(packet) = link.and_then(Link::shares_frames) {
                 sharers |= 1 << place;
-                longest = longest.min(ETHERNET + packet);
+                longest = longest.min(ETHERNET_HEAD_BYTES + packet);
             }
         }
         // For one receiver it would be no gain.
-        if sharers.count_ones() < 2 || GROUP_FRONT + 2 * size > longest {
+        if sharers.count_ones() < 2 || GROUP_FRONT_BYTES + 2 * size > longest {
             return 0;
         }
         let mut front = group_front(socket.group(), &socket.interface().mac);
-        let (mut end, mut receivers, mut gone) = (GROUP_FRONT, 0, 0u64);
+        let (mut end, mut receivers, mut gone) = (GROUP_FRONT_BYTES, 0, 0u64);
         for place in places(sharers) {
             let link = links[to[place] as usize].as_deref_mut();
             let room = bypasses.out[..longest].get_mut(end..end + size);
@@ -103,7 +104,7 @@ impl Tcp {
         if gone == 0 {
             return 0;
         }
-        bypasses.out[..GROUP_FRONT].copy_from_slice(&front);
+        bypasses.out[..GROUP_FRONT_BYTES].copy_from_slice(&front);
         let sent = socket.send(&bypasses.out[..end]).is_ok();
         self.tick_bypasses();
         for peer in places(gone).map(|place| to[place]) {

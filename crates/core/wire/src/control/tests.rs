@@ -271,7 +271,7 @@ fn tell() -> impl Strategy<Value = Tell> {
 fn the_frame_of_an_abort_is_that_of_its_message() {
     let (id, status) = (0, 0x0102_0304);
     let mut frame = Vec::new();
-    crate::frames::put(&Ask::Abort { id, status }, &mut frame).unwrap();
+    crate::framing::put(&Ask::Abort { id, status }, &mut frame).unwrap();
     assert_eq!(abort_frame(status)[..], frame);
 }
 

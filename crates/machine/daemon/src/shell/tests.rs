@@ -53,7 +53,7 @@ fn unwatched() -> DeathWatch {
 /// Frames with so many bytes of data.
 fn frames(count: usize) -> Vec<u8> {
     let mut frames = Vec::new();
-    for piece in vec![7; count].chunks(session::PIECE) {
+    for piece in vec![7; count].chunks(session::MAX_PIECE_BYTES) {
         session::put_piece(Stream::Data, piece, &mut frames);
     }
     frames
@@ -125,7 +125,9 @@ fn a_launcher_is_told_why_its_shell_is_cut() {
 fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
     let (wire, mut launcher) = wire();
     let cut = Cut::new().expect("a cut");
-    launcher.write_all(&frames(session::PIECE)).expect("room");
+    launcher
+        .write_all(&frames(session::MAX_PIECE_BYTES))
+        .expect("room");
     drop(launcher);
     let mut shell = reader("wc");
     let mut count = shell.child.stdout.take().expect("its output");
@@ -139,13 +141,13 @@ fn a_shell_gets_all_that_its_launcher_said_before_it_hung_up() {
     let mut counted = String::new();
     count.read_to_string(&mut counted).expect("a count");
     let bytes = counted.split_whitespace().last();
-    let all = (OVERFLOWING_BYTES + session::PIECE).to_string();
+    let all = (OVERFLOWING_BYTES + session::MAX_PIECE_BYTES).to_string();
     assert_eq!(bytes, Some(all.as_str()));
 }
 
 #[test]
 fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has_ended() {
-    const BUFFERED_BYTES: usize = 3 * session::PIECE;
+    const BUFFERED_BYTES: usize = 3 * session::MAX_PIECE_BYTES;
     let (ours, mut theirs) = far_wire();
     // So that the kernel takes all of it at once.
     sockopt::set_socket_send_buffer_size(ours.as_fd(), 2 * BUFFERED_BYTES).expect("a buffer");

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// So many bytes of one host may be on their way to one task.
-const WINDOW: usize = 256 << 10;
-/// So many more, if their writers have ended.
-const LAST_OUTPUT: usize = 4 << 20;
+/// Maximum number of bytes on their way from one host to one task.
+const WINDOW_BYTES: usize = 256 << 10;
+/// Maximum number of further bytes whose writers have ended.
+const MAX_LAST_OUTPUT_BYTES: usize = 4 << 20;
 
 /// The bytes on their way to one task, and the sources that wait until they are fewer.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct ReceiverWindows {
 
 impl Default for ReceiverWindows {
     fn default() -> Self {
-        Self::new(WINDOW, LAST_OUTPUT)
+        Self::new(WINDOW_BYTES, MAX_LAST_OUTPUT_BYTES)
     }
 }
 

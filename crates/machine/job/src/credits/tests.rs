@@ -102,7 +102,7 @@ fn all_windows_are_whole_when_another_launcher_begins() {
 #[test]
 fn a_host_is_repaid_in_large_pieces_and_not_while_the_output_is_full() {
     let mut credits = Credits::default();
-    let quarter = HOST_WINDOW / 4;
+    let quarter = HOST_WINDOW_BYTES / 4;
     credits.host_sent(1, quarter as usize - 1);
     assert_eq!(credits.repay_host(1, false), None);
     credits.host_sent(1, 1);
@@ -124,7 +124,7 @@ fn a_host_that_has_sent_more_than_a_message_can_repay_is_repaid_in_several() {
 #[test]
 fn nothing_is_owed_to_a_lost_host() {
     let mut credits = Credits::default();
-    credits.host_sent(1, HOST_WINDOW as usize);
+    credits.host_sent(1, HOST_WINDOW_BYTES as usize);
     credits.host_lost(1);
     assert_eq!((credits.repay_host(1, false), credits.owed(1)), (None, 0));
 }

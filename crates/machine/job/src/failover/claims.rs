@@ -35,10 +35,10 @@ use crate::Registry;
 
 /// Time after which an open claim of an agent, or an answer that has not come, is given up.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(15);
-/// A host that may not lead goes on for so long with the claims that are open, to say so to those agents, too: they may wait for it.
-const WITHDRAWAL: Duration = Duration::from_secs(3);
-/// From the end of a channel to the next claim for it.
-const AGAIN: Duration = Duration::from_millis(100);
+/// Time for which a host that may not lead goes on with its open claims, to say so to those agents, too: they may wait for it.
+const WITHDRAWAL_TIME: Duration = Duration::from_secs(3);
+/// Time from the end of a channel to the next claim for it.
+const CLAIM_INTERVAL: Duration = Duration::from_millis(100);
 
 /// An event. Hosts are given by their numbers in the job, and are others than the one that claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl Claims {
             ClaimInput::DaemonEnded => return self.leave(Obstacle::DaemonEnded),
             ClaimInput::Closed(host) => {
                 if let Some(host) = self.find(host).filter(|host| !host.is_done()) {
-                    host.step = Step::Closed(now + AGAIN);
+                    host.step = Step::Closed(now + CLAIM_INTERVAL);
                 }
             }
             ClaimInput::OwnerLost(host, successors) => self.owner_lost(now, host, &successors),
@@ -225,7 +225,7 @@ impl Claims {
             Step::Closed(at) => Some(at),
             _ => None,
         });
-        let withdrawal = self.unnamed.map(|(_, since)| since + WITHDRAWAL);
+        let withdrawal = self.unnamed.map(|(_, since)| since + WITHDRAWAL_TIME);
         let late = self.began + CLAIM_TIMEOUT;
         claims.chain(withdrawal).chain([late]).min()
     }
@@ -282,7 +282,7 @@ impl Claims {
         self.lose_hosts(now);
         let is_open = self.hosts.iter().any(Host::is_open);
         if let Some((host, since)) = self.unnamed
-            && (!is_open || now >= since + WITHDRAWAL)
+            && (!is_open || now >= since + WITHDRAWAL_TIME)
         {
             self.give_up_claimed();
             return self.leave(Obstacle::GivenUp(host));

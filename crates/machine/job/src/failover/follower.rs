@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::{FailoverPlan, LocalRecord, MembershipView, Replica, SuccessionOrder};
 
-/// How long a host whose leader is lost waits for the candidate whose turn it is: that host's daemon may have to wait for a verdict, too.
-const TURN: Duration = Duration::from_secs(30);
-/// A launcher whose host is alive may be silent for so many times the silence that is otherwise allowed.
-const STANDSTILL: u32 = 3;
+/// Time for which a host whose leader is lost waits for the candidate whose turn it is: that host's daemon may have to wait for a verdict, too.
+const CANDIDATE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Silence allowed to a launcher whose host is alive, as a multiple of the silence otherwise allowed.
+const SILENCE_FACTOR_WHILE_ALIVE: u32 = 3;
 /// A host says of so many candidates that they may take it over. Only the first few get replicas ([`Replication::count`]).
 ///
 /// [`Replication::count`]: super::Replication::count
@@ -171,9 +171,9 @@ impl Follower {
             return false;
         };
         match &self.owner_lost {
-            Some(lost) => now.saturating_sub(lost.since) < TURN,
+            Some(lost) => now.saturating_sub(lost.since) < CANDIDATE_TIMEOUT,
             None if view.is_suspected(&order.launcher) => true,
-            None => view.is_left(&order.launcher) && silent < STANDSTILL * limit,
+            None => view.is_left(&order.launcher) && silent < SILENCE_FACTOR_WHILE_ALIVE * limit,
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_silent_leader_has_longer_on_a_host_that_is_alive() {
         let mut host = follower();
-        let (twice, thrice) = (2 * LIMIT, STANDSTILL * LIMIT);
+        let (twice, thrice) = (2 * LIMIT, SILENCE_FACTOR_WHILE_ALIVE * LIMIT);
         assert!(!host.is_patient(NOW, twice, LIMIT), "nobody has reported");
         host.handle_membership(NOW, view(&[0, 1, 2, 3]));
         assert!(host.is_patient(NOW, twice, LIMIT) && !host.is_patient(NOW, thrice, LIMIT));
@@ -339,7 +339,7 @@ mod tests {
         let mut host = follower();
         host.handle_membership(NOW, view(&[1, 3]));
         assert!(host.has_lost_owner(NOW) && host.is_patient(NOW, LONG, LIMIT));
-        let later = NOW + TURN;
+        let later = NOW + CANDIDATE_TIMEOUT;
         host.handle_membership(later, view(&[1, 3]));
         assert!(!host.is_patient(later, LONG, LIMIT));
         host.handle_membership(later, view(&[3]));

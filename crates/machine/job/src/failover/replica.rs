@@ -5,8 +5,8 @@ use regatta_wire::fields::Message;
 
 use crate::{Change, Registry};
 
-/// Bytes of a snapshot or a change that are sent in one message.
-pub const PIECE: usize = 1 << 20;
+/// Size of the part of a snapshot or a change that is sent in one message, in bytes.
+pub const PIECE_BYTES: usize = 1 << 20;
 
 /// A snapshot of the registry, and the changes since then.
 #[derive(Debug, Default)]

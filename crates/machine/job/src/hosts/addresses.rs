@@ -11,8 +11,8 @@ use regatta_wire::fields;
 use super::departure::Departure;
 use super::message::Hello;
 
-/// How many other hosts try to reach each host: all in a job of few, and enough to find a firewall in one of many.
-const WITNESSES: usize = 4;
+/// Maximum number of other hosts that try to reach each host: all in a job of few, and enough to find a firewall in one of many.
+const MAX_WITNESSES: usize = 4;
 
 /// An address of an interface that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl Search {
     /// The hosts that try to reach the one at this place: those that follow it, in a ring.
     fn witnesses(&self, at: usize) -> impl Iterator<Item = u32> {
         let count = self.hosts.len();
-        (1..count.min(WITNESSES + 1)).map(move |next| self.hosts[(at + next) % count].0.host)
+        (1..count.min(MAX_WITNESSES + 1)).map(move |next| self.hosts[(at + next) % count].0.host)
     }
 
     /// A host has seen these.

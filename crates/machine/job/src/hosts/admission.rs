@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use super::addresses::AddressRule;
 
-/// A host that the membership has just taken in may not know us yet, and then gives no shell: for so long it is asked again.
-const ACQUAINTANCE: Duration = Duration::from_secs(3);
-/// And so often.
-pub(super) const AGAIN: Duration = Duration::from_millis(100);
-/// A person who is asked for a password has so much time.
-const TYPING: Duration = Duration::from_secs(300);
+/// Time for which a host that the membership has just taken in is asked again: it may not know this one yet, and then gives no shell.
+const NEWCOMER_RETRY_TIME: Duration = Duration::from_secs(3);
+/// Time between two such questions.
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// Time limit for a person who is asked for a password.
+const PASSWORD_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The way of a host into a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Admission {
     pub fn told(patience: Duration, address: IpAddr) -> Self {
         Self {
             together: false,
-            retries: ACQUAINTANCE,
+            retries: NEWCOMER_RETRY_TIME,
             address: AddressRule::Told(address),
             ..Self::begin(patience)
         }
@@ -68,7 +68,7 @@ impl Admission {
     pub fn requested(patience: Duration, is_typed: bool) -> Self {
         Self {
             together: false,
-            patience: if is_typed { TYPING } else { patience },
+            patience: if is_typed { PASSWORD_TIMEOUT } else { patience },
             address: AddressRule::Named,
             ..Self::begin(patience)
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::admission::{AGAIN, Admission};
+use super::admission::{Admission, RETRY_INTERVAL};
 use super::departure::Departure;
 use super::message::{Answer, Hello, Input, Question, READY, SEND, TROUBLE};
 
@@ -162,7 +162,7 @@ impl Host {
                 return Err(Departure::Refused(status, sentence));
             }
             (Input::Closed(_), HostState::Shell | HostState::Agent) if now < self.retries_until => {
-                self.state = HostState::Wanted(now + AGAIN);
+                self.state = HostState::Wanted(now + RETRY_INTERVAL);
                 return Ok(Next::Again);
             }
             (Input::Closed(_), _) if self.expected.is_called => return Err(Departure::HungUp),

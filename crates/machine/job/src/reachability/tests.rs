@@ -115,7 +115,7 @@ fn of_many_pairs_of_hosts_the_first_are_named_and_the_others_counted() {
     for host in 1..12 {
         world.report(2.0, host, 0, Some(1.5));
     }
-    assert_eq!(world.said(2.0).len(), NAMED);
+    assert_eq!(world.said(2.0).len(), MAX_NAMED_PAIRS);
     assert_eq!(world.reachability.deadline(at(2.0)), Some(at(3.0)));
     let counted =
         "3 more pairs of hosts have tasks that cannot reach each other (--json names one of each)";

@@ -8,8 +8,8 @@ use regatta_wire::{Malformed, fields};
 
 use super::Refused;
 
-/// The longest name of a group, in bytes.
-const LONGEST_NAME: usize = 4096;
+/// Maximum size of the name of a group, in bytes.
+const MAX_NAME_BYTES: usize = 4096;
 
 /// One named group.
 #[derive(Debug, Default)]
@@ -67,8 +67,8 @@ impl Groups {
         if name.is_empty() {
             return Err((Why::Argument, "the name of a group is empty".to_owned()));
         }
-        if name.len() > LONGEST_NAME {
-            let sentence = format!("the name of a group has more than {LONGEST_NAME} bytes");
+        if name.len() > MAX_NAME_BYTES {
+            let sentence = format!("the name of a group has more than {MAX_NAME_BYTES} bytes");
             return Err((Why::Argument, sentence));
         }
         let group = self.all.entry(name.clone()).or_default();

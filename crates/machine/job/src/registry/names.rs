@@ -11,7 +11,7 @@ use super::Refused;
 /// Limit on the size of all entries together, in bytes.
 const MAX_ENTRIES_BYTES: usize = 256 << 20;
 /// Bytes counted for an entry besides those of its name and value.
-const OVERHEAD: usize = 128;
+const ENTRY_OVERHEAD_BYTES: usize = 128;
 
 /// One entry under a name.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Field for Names {
 
 /// The bytes that an entry counts for.
 fn size(name: &str, value: &[u8]) -> usize {
-    name.len() + value.len() + OVERHEAD
+    name.len() + value.len() + ENTRY_OVERHEAD_BYTES
 }
 
 /// An entry's index and value, or why there is none.

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use regatta_wire::fields::Message;
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 
 use super::{Down, Life, Sim, Up, What};
 
@@ -23,7 +23,7 @@ struct Stream {
     /// It was cut: no more bytes than these arrive.
     limit: Option<usize>,
     /// Bytes that have arrived.
-    frames: Frames,
+    frames: FrameReader,
     /// Messages whose last byte has not arrived: these must come, in this order, and no others.
     expected: VecDeque<Vec<u8>>,
 }
@@ -123,7 +123,7 @@ impl Sim {
         };
         let (number, slow) = (channel.number, channel.slow);
         let (mut bytes, mut body) = (Vec::new(), Vec::new());
-        frames::put(message, &mut bytes).expect("a frame");
+        framing::put(message, &mut bytes).expect("a frame");
         message.encode(&mut body);
         // Most messages come in one piece.
         let cut = match self.random(4) {

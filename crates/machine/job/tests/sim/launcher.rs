@@ -10,8 +10,8 @@ use regatta_job::failover::{
 use regatta_job::hosts::Arrivals;
 use regatta_job::registry::{Piece, Refused};
 use regatta_job::{
-    Clocks, Credits, Effect, End, Ended, Lifecycle, OnFailure, Policy, Registry,
-    ReplicatedRegistry, Spawns,
+    Credits, Effect, End, Ended, Lifecycle, OnFailure, Policy, Registry, ReplicatedRegistry,
+    Spawns, TimeRequests,
 };
 use regatta_wire::fields::Message;
 use regatta_wire::life::{Cause, TaskState};
@@ -21,7 +21,7 @@ use super::channels::Ends;
 use super::claims::Rejoin;
 use super::growing::{Coming, arrivals, record_of};
 use super::messages::{outcome, prepared};
-use super::outputs::HOST_WINDOW;
+use super::outputs::HOST_WINDOW_BYTES;
 use super::{Down, Life, Owner, Sim, Up, What, name_of, run_of};
 
 /// So many tasks may a job have had in all.
@@ -51,7 +51,7 @@ pub struct Launcher {
     pub remotes: BTreeMap<u32, Remote>,
     pub spawns: Spawns,
     pub credits: Credits,
-    pub clocks: Clocks,
+    pub time_requests: TimeRequests,
     pub lifecycle: Lifecycle,
     /// The hosts that arrive, with what is known of each by its number there, and when something is due as far as an event was put in.
     pub arrivals: Arrivals,
@@ -128,8 +128,8 @@ impl Launcher {
             confirmed: 0,
             remotes: BTreeMap::new(),
             spawns: Spawns::new(MOST_TASKS),
-            credits: Credits::new(HOST_WINDOW),
-            clocks: Clocks::default(),
+            credits: Credits::new(HOST_WINDOW_BYTES),
+            time_requests: TimeRequests::default(),
             lifecycle: Lifecycle::new(POLICY, 0),
             asleep: Duration::ZERO,
             rejoin: None,
@@ -314,7 +314,7 @@ impl Sim {
         if host == leader.host {
             return leader.registry.reply(by, id, Ok(time));
         }
-        leader.clocks.ask(host, by, id);
+        leader.time_requests.ask(host, by, id);
         self.send_down(launcher, host, Down::Clock { by, id });
     }
 
@@ -382,7 +382,7 @@ impl Sim {
         }
         let leader = &mut self.launchers[launcher];
         leader.registry.host_lost(host);
-        leader.clocks.host_lost(&mut leader.registry, host);
+        leader.time_requests.host_lost(&mut leader.registry, host);
         leader.credits.host_lost(host);
         self.launchers[launcher].spawns.host_lost(host, &unstarted);
         self.advance_spawns(launcher);
@@ -467,7 +467,9 @@ impl Sim {
             }
             Up::Clock { by, id, time } => {
                 let answer = (host, by, id);
-                leader.clocks.answered(&mut leader.registry, answer, time);
+                leader
+                    .time_requests
+                    .answered(&mut leader.registry, answer, time);
                 self.speak(launcher);
             }
             Up::Entered { first } => {

@@ -12,9 +12,9 @@ use super::{Down, Life, Owner, Sim, Up, What};
 const WINDOW: usize = 40;
 const LAST_OUTPUT: usize = 20;
 /// So many bytes of a host may be on their way to the job's output.
-pub const HOST_WINDOW: u32 = 80;
+pub const HOST_WINDOW_BYTES: u32 = 80;
 /// Read at once.
-const PIECE: usize = 16;
+const PIECE_BYTES: usize = 16;
 
 /// A stream of a task, as its host reads it.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Default for Outputs {
 }
 
 pub fn open_window() -> SendWindow {
-    SendWindow::open(HOST_WINDOW as usize)
+    SendWindow::open(HOST_WINDOW_BYTES as usize)
 }
 
 fn key(task: u32, stream: u32) -> u64 {
@@ -93,7 +93,7 @@ impl Outputs {
     /// Reads from a source, if there is room. `last` is for a task that has ended: that is read in any case.
     fn read(&mut self, key: u64, is_here: bool, last: bool) -> Option<Piece> {
         let source = self.sources.get_mut(&key)?;
-        let count = source.unread.min(PIECE);
+        let count = source.unread.min(PIECE_BYTES);
         if count == 0 || source.waits && !last {
             return None;
         }
@@ -125,12 +125,12 @@ impl Outputs {
 
     /// Whether more is on its way than may be, after this piece was read. The last output of a task may overrun the host's own window.
     fn is_too_much(&self, piece: &Piece, is_exempt: bool) -> bool {
-        let most_of_host = HOST_WINDOW as usize + PIECE;
+        let most_of_host = HOST_WINDOW_BYTES as usize + PIECE_BYTES;
         if piece.route.is_none() && !is_exempt && self.window.on_their_way() >= most_of_host {
             return true;
         }
         let mut routes = self.sources.values().filter_map(|source| source.route);
-        let most = WINDOW + LAST_OUTPUT + PIECE;
+        let most = WINDOW + LAST_OUTPUT + PIECE_BYTES;
         routes.any(|route| self.receivers.on_their_way(route.to) > most)
     }
 }

@@ -10,7 +10,7 @@ use regatta_program::Refusal;
 use super::Agent;
 use crate::channel::Link;
 use crate::channel::messages::{AgentState, Report};
-use crate::channel::remote::BEAT;
+use crate::channel::remote::BEAT_INTERVAL;
 use crate::succession;
 use crate::succession::following::{Following, Word};
 use crate::succession::lead::AgentResources;
@@ -54,7 +54,7 @@ impl Agent {
 
     /// Until something is due although nothing arrives. A descriptor that is not handled makes nothing due: it would stay so.
     pub(super) fn until_turn(&self) -> Duration {
-        let beat = BEAT.saturating_sub(self.spoken.elapsed());
+        let beat = BEAT_INTERVAL.saturating_sub(self.spoken.elapsed());
         let worker = Some(&self.worker).filter(|_| self.has_begun_for_owner());
         let due = worker.and_then(Worker::until_due);
         due.map_or(beat, |due| due.min(beat))

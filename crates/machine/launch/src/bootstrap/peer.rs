@@ -11,7 +11,7 @@ use rustix::time::Timespec;
 
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report};
-use crate::channel::remote::BEAT;
+use crate::channel::remote::BEAT_INTERVAL;
 use crate::hosts::gather;
 use crate::hosts::reach::{self, Beacon};
 use crate::hosts::rsh;
@@ -80,7 +80,7 @@ impl BootstrapPeer {
                 self.heard = Instant::now();
             }
             self.link.flush();
-            if self.spoken.elapsed() >= BEAT {
+            if self.spoken.elapsed() >= BEAT_INTERVAL {
                 self.send_report(&Report::Beat {});
             }
             said = self.link.next();
@@ -110,7 +110,7 @@ impl BootstrapPeer {
                 .iter()
                 .map(|other| PollFd::from_borrowed_fd(*other, PollFlags::IN)),
         );
-        let timeout = BEAT.saturating_sub(self.spoken.elapsed());
+        let timeout = BEAT_INTERVAL.saturating_sub(self.spoken.elapsed());
         let _ =
             regatta_connection::ready::poll(&mut fds, Timespec::try_from(timeout).ok().as_ref());
     }

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use regatta_program::Refusal;
 use regatta_wire::session::{
-    ChannelEnd as Closed, ChannelMessage, FromDaemon, FromJob, MAX_MESSAGE_BYTES, PIECE, Stream,
-    put_piece,
+    ChannelEnd as Closed, ChannelMessage, FromDaemon, FromJob, MAX_MESSAGE_BYTES, MAX_PIECE_BYTES,
+    Stream, put_piece,
 };
 
 use super::end::ChannelEnd;
@@ -119,11 +119,11 @@ impl DaemonChannel {
     /// How many bytes have been taken; none: they never will be.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Option<usize> {
         let session = self.session.as_mut().filter(|_| !self.closed)?;
-        if session.unsent() >= PIECE {
+        if session.unsent() >= MAX_PIECE_BYTES {
             if !session.flush() {
                 return None;
             }
-            if session.unsent() >= PIECE {
+            if session.unsent() >= MAX_PIECE_BYTES {
                 return Some(0);
             }
         }
@@ -307,7 +307,7 @@ pub(crate) mod tests {
             channel
                 .session
                 .as_ref()
-                .is_some_and(|it| it.unsent() < 3 * PIECE)
+                .is_some_and(|it| it.unsent() < 3 * MAX_PIECE_BYTES)
         );
         let mut read = vec![0; 1 << 20];
         let mut came = daemon.read(&mut read).expect("bytes");

@@ -24,10 +24,10 @@ use daemon_channel::DaemonChannel;
 use messages::Message;
 use regatta_connection::calls::Conversation;
 use regatta_wire::Malformed;
-use regatta_wire::frames::{self, Frames, MAX_FRAME_BYTES};
+use regatta_wire::framing::{self, FrameReader, MAX_FRAME_BYTES};
 
 /// Size of one read, in bytes.
-const PIECE: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 /// Maximum size of the text before the greeting, in bytes: what a shell says when it starts.
 const MAX_NOISE_BYTES: usize = 256 << 10;
 
@@ -36,7 +36,7 @@ const MAX_NOISE_BYTES: usize = 256 << 10;
 pub(crate) struct Link {
     way: Carrier,
     buffer: Vec<u8>,
-    arrived: Frames,
+    arrived: FrameReader,
     waiting: Vec<u8>,
     /// How much of `waiting` has been written.
     written: usize,
@@ -75,8 +75,8 @@ impl Link {
     fn over(way: Carrier) -> Self {
         Self {
             way,
-            buffer: vec![0; PIECE],
-            arrived: Frames::default(),
+            buffer: vec![0; READ_BYTES],
+            arrived: FrameReader::default(),
             waiting: Vec::new(),
             written: 0,
             ended: false,
@@ -123,7 +123,7 @@ impl Link {
     /// Sends a message, or as much of it as the other side takes now. Returns how many bytes it has.
     pub(crate) fn send<M: Message>(&mut self, message: &M) -> Result<usize, Malformed> {
         let before = self.waiting.len();
-        frames::put(message, &mut self.waiting)?;
+        framing::put(message, &mut self.waiting)?;
         let length = self.waiting.len() - before;
         self.flush();
         Ok(length)
@@ -165,7 +165,7 @@ impl Link {
 
     /// Forgets what has come and what was to be sent: who was at the other end is gone, in the middle of whatever he said.
     pub(crate) fn forget(&mut self) {
-        self.arrived = Frames::default();
+        self.arrived = FrameReader::default();
         self.waiting.clear();
         self.written = 0;
     }

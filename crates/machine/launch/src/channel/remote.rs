@@ -24,8 +24,8 @@ use crate::plan::Across;
 use crate::sys;
 use crate::system::signals::Signals;
 
-/// How often either side of a channel says that it is there.
-pub(crate) const BEAT: Duration = Duration::from_millis(500);
+/// Time between two beats of either side of a channel.
+pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Time the commands that carried the channels have to end.
 const COMMAND_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time the command of a channel that has ended has to end, and to say why.
@@ -243,7 +243,7 @@ impl Remote {
 
     /// Says that we are there, if we have said nothing for a while.
     pub(crate) fn beat(&mut self) {
-        if !self.lost && self.spoken.elapsed() >= BEAT {
+        if !self.lost && self.spoken.elapsed() >= BEAT_INTERVAL {
             // A beat fits every frame.
             let _ = self.send(&Order::Beat {});
         }
@@ -258,7 +258,7 @@ impl Remote {
 
     /// Until the next beat.
     pub(crate) fn until_beat(&self) -> Duration {
-        BEAT.saturating_sub(self.spoken.elapsed())
+        BEAT_INTERVAL.saturating_sub(self.spoken.elapsed())
     }
 
     /// Reads what has arrived. Returns whether there may be more.

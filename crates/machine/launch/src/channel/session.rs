@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use regatta_program::Refusal;
 use regatta_wire::fields::Message;
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 use regatta_wire::session::{FromDaemon, FromJob, PREAMBLE, PROTOCOL};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ use crate::resident::place::{DEFAULT, MachinePlace};
 /// Where a shell of a daemon finds the number of its session.
 pub const SESSION: &str = "REGATTA_SESSION";
 /// Read at once.
-const PIECE: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 
 /// A daemon that cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl NoSession {
 pub(crate) struct Session {
     stream: UnixStream,
     buffer: Vec<u8>,
-    arrived: Frames,
+    arrived: FrameReader,
     unsent: Vec<u8>,
     /// The daemon's first message has come.
     greeted: bool,
@@ -80,8 +80,8 @@ impl Session {
     fn over(stream: UnixStream) -> Session {
         Session {
             stream,
-            buffer: vec![0; PIECE],
-            arrived: Frames::default(),
+            buffer: vec![0; READ_BYTES],
+            arrived: FrameReader::default(),
             unsent: PREAMBLE.to_vec(),
             greeted: false,
             handed: None,
@@ -91,7 +91,7 @@ impl Session {
 
     /// Sends a message, now or when there is room. One that is too long is not sent.
     pub(crate) fn send<M: Message>(&mut self, message: &M) {
-        let _ = frames::put(message, &mut self.unsent);
+        let _ = framing::put(message, &mut self.unsent);
         self.flush();
     }
 
@@ -227,7 +227,7 @@ fn other_version(protocol: u32, identity: &str) -> Refusal {
 /// Sends a message with a descriptor, whole or not at all.
 pub fn hand(to: &UnixStream, message: &FromDaemon, descriptor: BorrowedFd) -> bool {
     let mut bytes = Vec::new();
-    if frames::put(message, &mut bytes).is_err() {
+    if framing::put(message, &mut bytes).is_err() {
         return false;
     }
     let handed = [descriptor];
@@ -267,7 +267,7 @@ pub(crate) mod tests {
     /// The daemon says this.
     pub(crate) fn say(daemon: &mut UnixStream, message: &impl Message) {
         let mut bytes = Vec::new();
-        frames::put(message, &mut bytes).expect("a short message");
+        framing::put(message, &mut bytes).expect("a short message");
         std::io::Write::write_all(daemon, &bytes).expect("room");
     }
 

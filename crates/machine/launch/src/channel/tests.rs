@@ -109,8 +109,8 @@ fn connection() -> (Link, Link) {
     while here.is_none() || there.is_none() {
         there = listener.attend(&keys).pop().or(there);
         here = match call.take().map(|call| call.advance(&keys)) {
-            Some(Greeting::Met(conversation)) => Some(conversation),
-            Some(Greeting::Under(under)) => {
+            Some(Greeting::Authenticated(conversation)) => Some(conversation),
+            Some(Greeting::Pending(under)) => {
                 call = Some(under);
                 None
             }

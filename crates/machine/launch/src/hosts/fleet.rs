@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use regatta_job::credits::HOST_WINDOW;
+use regatta_job::credits::HOST_WINDOW_BYTES;
 use regatta_job::hosts::Admission;
 use regatta_program::Refusal;
 use rustix::process::{Pid, Rlimit};
@@ -32,8 +32,8 @@ use crate::words;
 use regatta_segment::job::{Job, MAX_TASKS};
 use regatta_segment::place::Key;
 
-/// Descriptors for each channel: both its directions, what its command says, and one to await its end.
-pub(crate) const PER_CHANNEL: u32 = 4;
+/// Number of descriptors for each channel: both its directions, what its command says, and one to await its end.
+pub(crate) const DESCRIPTORS_PER_CHANNEL: u32 = 4;
 
 /// Everything that a job needs to be started.
 pub(crate) struct Fleet {
@@ -159,7 +159,10 @@ fn assemble_across(
     }
     let before = Before {
         group: owner.group,
-        files: limits::make_room(Files::Hosts(across.hosts.len() as u32), PER_CHANNEL)?,
+        files: limits::make_room(
+            Files::Hosts(across.hosts.len() as u32),
+            DESCRIPTORS_PER_CHANNEL,
+        )?,
     };
     let part = (Role::Agent, Admission::begin(across.connect));
     let mut gathering = Gathering::open(across, part, None, signals, owner)?;
@@ -272,7 +275,7 @@ fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation
         directory: directory(across)?.as_bytes().to_vec(),
         bind: plan.bind.clone(),
         share: Share::default(),
-        window: HOST_WINDOW,
+        window: HOST_WINDOW_BYTES,
         most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),

@@ -13,8 +13,8 @@ use regatta_slurm::{Allocation, Node, OF_ONE_STEP};
 
 use crate::hosts::Host;
 
-/// How long a node may take to answer, unless the user says otherwise: Slurm may make a step wait.
-pub const CONNECT: Duration = Duration::from_secs(30);
+/// Time limit for the answer of a node, unless the user sets another: Slurm may make a step wait.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An allocation of Slurm.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use regatta_connection::local_socket;
 use regatta_segment::job::VERSION;
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -51,7 +51,7 @@ pub(crate) struct JoinSocket {
 /// A process that has connected, and has not said yet what it wants.
 struct Caller {
     stream: UnixStream,
-    frames: Frames,
+    frames: FrameReader,
     said: usize,
 }
 
@@ -137,7 +137,7 @@ impl JoinSocket {
                 }
                 self.callers.push(Caller {
                     stream,
-                    frames: Frames::default(),
+                    frames: FrameReader::default(),
                     said: 0,
                 });
             }
@@ -259,14 +259,14 @@ impl Caller {
 /// Waits until the job of the join socket at the other end can be joined, or is no more.
 pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
     let mut bytes = Vec::new();
-    frames::put(&JoinRequest::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
+    framing::put(&JoinRequest::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
     stream.write_all(&bytes)?;
     std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
 fn refuse(mut stream: &UnixStream, sentence: String) {
     let mut bytes = Vec::new();
-    if frames::put(&JoinReply::Refused { sentence }, &mut bytes).is_ok() {
+    if framing::put(&JoinReply::Refused { sentence }, &mut bytes).is_ok() {
         // A caller that does not get it finds the connection closed.
         let _ = stream.write_all(&bytes);
     }
@@ -288,7 +288,7 @@ impl Arrival {
         listener: Option<BorrowedFd>,
     ) -> bool {
         let mut bytes = Vec::new();
-        if frames::put(&JoinReply::Task { rank, size }, &mut bytes).is_err() {
+        if framing::put(&JoinReply::Task { rank, size }, &mut bytes).is_err() {
             return false;
         }
         let handed: Vec<BorrowedFd> = [segment, control.as_fd()]

@@ -16,9 +16,9 @@ use rustix::pipe::PipeFlags;
 
 use regatta_wire::control::{Route, Then};
 
-const EVENTS: usize = 64;
+const MAX_EVENTS: usize = 64;
 /// Read at once.
-const PIECE: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 struct Source {
@@ -54,7 +54,7 @@ impl Caught {
         let epoll = match &self.epoll {
             Some(epoll) => epoll,
             None => {
-                self.buffer = vec![0; PIECE];
+                self.buffer = vec![0; READ_BYTES];
                 self.epoll
                     .insert(epoll::create(epoll::CreateFlags::CLOEXEC)?)
             }
@@ -108,7 +108,7 @@ impl Caught {
                 flags: EventFlags::empty(),
                 data: EventData::new_u64(0),
             }
-        }; EVENTS];
+        }; MAX_EVENTS];
         let now = rustix::time::Timespec::default();
         let ready = epoll::wait(epoll, &mut events[..], Some(&now)).unwrap_or(0);
         for event in &events[..ready] {
@@ -289,9 +289,12 @@ mod tests {
             }
             heard += pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>();
         }
-        assert!((256 << 10..(256 << 10) + PIECE).contains(&heard), "{heard}");
+        assert!(
+            (256 << 10..(256 << 10) + READ_BYTES).contains(&heard),
+            "{heard}"
+        );
         assert!(pumped(&mut caught).is_empty());
-        caught.taken(3, PIECE);
+        caught.taken(3, READ_BYTES);
         let pieces = pumped(&mut caught);
         assert_eq!((pieces[0].task, pieces[0].stream), (7, 0));
         assert_eq!(pieces[0].route, Some(ROUTE));
@@ -319,7 +322,7 @@ mod tests {
             });
             assert_eq!((ends, routed + others - before), (2, written));
         }
-        assert!((4 << 20..(4 << 20) + (256 << 10) + PIECE + 1).contains(&routed));
+        assert!((4 << 20..(4 << 20) + (256 << 10) + READ_BYTES + 1).contains(&routed));
         assert!(others > 0 && caught.sources.is_empty());
         caught.taken(3, usize::MAX);
         assert!(caught.windows.are_whole());

@@ -18,8 +18,8 @@ use crate::sys::{self, Image, TaskPlacement};
 use crate::system::limits;
 use crate::system::signals::Signals;
 
-/// So much input may be on its way.
-const WINDOW: usize = 256 * 1024;
+/// Maximum number of bytes of input on their way.
+const WINDOW_BYTES: usize = 256 * 1024;
 
 /// The unread rest of our standard input.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Input {
         Ok(Self {
             pipe: Some(ours),
             reader: Some(reader),
-            window: SendWindow::open(WINDOW),
-            buffer: limits::buffer(streams::PIECE)?,
+            window: SendWindow::open(WINDOW_BYTES),
+            buffer: limits::buffer(streams::READ_BYTES)?,
         })
     }
 
@@ -121,7 +121,7 @@ mod tests {
         let input = Input {
             pipe: Some(ours),
             reader: None,
-            window: SendWindow::open(WINDOW),
+            window: SendWindow::open(WINDOW_BYTES),
             buffer: vec![0; 1024],
         };
         (input, theirs)
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn nothing_is_read_while_a_window_of_bytes_has_not_been_dealt_with() {
         let (mut input, theirs) = input();
-        input.window.sent(WINDOW - 1);
+        input.window.sent(WINDOW_BYTES - 1);
         rustix::io::write(&theirs, &[7; 1024 + 9]).expect("room");
         assert_eq!(input.next().map(|piece| piece.len()), Some(1024));
         assert_eq!((input.next(), input.polls().count()), (None, 0));

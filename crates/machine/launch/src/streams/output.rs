@@ -35,14 +35,14 @@ pub(crate) struct Output {
 
 /// The variable that limits a journal, as PVM's daemon knows it, and its bytes if nobody sets it.
 const LIMIT: &str = "PVMDLOGMAX";
-const USUAL: usize = 1_000_000;
+const DEFAULT_LIMIT_BYTES: usize = 1_000_000;
 /// The end of a journal that has reached its limit.
 const CUT: &[u8] = b"\n*** logging truncated\n";
 
 /// How much a journal may take in all.
 fn limit() -> usize {
     let named = std::env::var(LIMIT).ok().and_then(|text| text.parse().ok());
-    named.unwrap_or(USUAL)
+    named.unwrap_or(DEFAULT_LIMIT_BYTES)
 }
 
 /// The writer of a line: a task, and the host it runs on.

@@ -11,7 +11,7 @@ use regatta_wire::session::{FromDaemon, FromJob};
 use rustix::event::PollFd;
 
 use crate::channel::membership_feed::{MembershipFeed, Report};
-use crate::channel::remote::BEAT;
+use crate::channel::remote::BEAT_INTERVAL;
 use crate::channel::session::{SESSION, Session};
 
 /// Minimum interval between two connections to the daemon.
@@ -61,7 +61,7 @@ impl Following {
 
     /// Reads what the membership reports, if the follower wants it. The launcher has been silent for so long.
     pub(crate) fn look(&mut self, silent: Duration) {
-        let wanted = self.follower.wants_membership(silent > 2 * BEAT);
+        let wanted = self.follower.wants_membership(silent > 2 * BEAT_INTERVAL);
         match (wanted, &mut self.news) {
             (true, None) if is_due(self.opened) => {
                 self.news = Some(MembershipFeed::open(&self.follower.plan.machine));

@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
 use crate::system::limits;
-use regatta_wire::frames::{self, Frames};
+use regatta_wire::framing::{self, FrameReader};
 
 const MAX_EVENTS: usize = 64;
 /// Size of one read, in bytes.
-const PIECE: usize = 64 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 /// Unread backlog of a task, in bytes, at which it counts as one that has lost interest.
 const MAX_UNREAD_BYTES: usize = 64 << 20;
 
@@ -24,7 +24,7 @@ const MAX_UNREAD_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 struct Line {
     socket: OwnedFd,
-    frames: Frames,
+    frames: FrameReader,
     unsent: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Controls {
         Ok(Self {
             lines: HashMap::new(),
             epoll,
-            buffer: limits::buffer(PIECE)?,
+            buffer: limits::buffer(PIECE_BYTES)?,
             ended: Vec::new(),
             written: Vec::new(),
         })
@@ -73,7 +73,7 @@ impl Controls {
     pub(crate) fn add(&mut self, task: u32, socket: OwnedFd) -> rustix::io::Result<()> {
         let data = EventData::new_u64(u64::from(task));
         epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
-        let (frames, unsent) = (Frames::default(), Vec::new());
+        let (frames, unsent) = (FrameReader::default(), Vec::new());
         self.lines.insert(
             task,
             Line {
@@ -140,7 +140,7 @@ impl Controls {
         let Some(line) = self.lines.get_mut(&task) else {
             return;
         };
-        let fits = frames::put_bytes(bytes, &mut line.unsent).is_ok();
+        let fits = framing::put_bytes(bytes, &mut line.unsent).is_ok();
         if !fits || !line.flush(&self.epoll, task) || line.unsent.len() > MAX_UNREAD_BYTES {
             self.close(task);
             self.ended.push(task);
@@ -210,7 +210,7 @@ mod tests {
 
     fn written(bytes: &[u8]) -> Vec<u8> {
         let mut stream = Vec::new();
-        frames::put_bytes(bytes, &mut stream).unwrap();
+        framing::put_bytes(bytes, &mut stream).unwrap();
         stream
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let task = controls.open(1).unwrap();
         let answer = vec![7; 8 << 20];
         controls.send(1, &answer);
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         let mut buffer = vec![0; 1 << 16];
         let came = loop {
             let count = rustix::io::read(&task, &mut buffer[..]).unwrap();

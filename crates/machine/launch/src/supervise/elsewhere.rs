@@ -10,8 +10,8 @@ use crate::channel::remote::{Loss, UNASKED};
 use crate::tasks::Started;
 use regatta_job::End;
 
-/// Messages of one host that are handled before the loop looks at what else happened.
-const BATCH: usize = 64;
+/// Maximum number of messages of one host that are handled before the loop looks at what else happened.
+const MAX_BATCH: usize = 64;
 
 impl Supervisor<'_> {
     /// Whether a task is on another host.
@@ -116,7 +116,7 @@ impl Supervisor<'_> {
     fn handle_host(&mut self, index: usize) -> Result<(), String> {
         // Of a channel that has ended everything is handled: the last word says why.
         let mut batch = 0;
-        while batch < BATCH || self.peers.others()[index].link.is_ended() {
+        while batch < MAX_BATCH || self.peers.others()[index].link.is_ended() {
             batch += 1;
             let report = self.peers.others_mut()[index]
                 .link
@@ -184,7 +184,8 @@ impl Supervisor<'_> {
             } => self.join((host, caller), program, address),
             Report::Clock { by, id, time } => {
                 let answer = (host, by, id);
-                self.clocks.answered(&mut self.registry, answer, time);
+                self.time_requests
+                    .answered(&mut self.registry, answer, time);
             }
             Report::Taken { bytes } => self.streams.input_taken(bytes),
             Report::Beat {} | Report::Strays { .. } | Report::Settled { .. } => {}
@@ -267,7 +268,7 @@ impl Supervisor<'_> {
             self.hushed(rank);
         }
         self.registry.host_lost(number);
-        self.clocks.host_lost(&mut self.registry, number);
+        self.time_requests.host_lost(&mut self.registry, number);
         self.streams.host_lost(number);
         self.spawns_lose(number, &unstarted);
     }

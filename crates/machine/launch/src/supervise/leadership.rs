@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_job::failover::{Leadership, PIECE, Replication};
+use regatta_job::failover::{Leadership, PIECE_BYTES, Replication};
 use regatta_program::STATUS_REFUSED;
 use regatta_wire::fields::Message;
 use rustix::event::PollFd;
@@ -241,7 +241,7 @@ impl Supervisor<'_> {
 
 /// A snapshot of the registry, or a change to it, in pieces that fit.
 fn send_copy(remote: &mut Remote, change: bool, bytes: &[u8]) {
-    let mut pieces = bytes.chunks(PIECE).peekable();
+    let mut pieces = bytes.chunks(PIECE_BYTES).peekable();
     while let Some(piece) = pieces.next() {
         let last = pieces.peek().is_none();
         let bytes = piece.to_vec();

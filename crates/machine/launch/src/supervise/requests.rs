@@ -69,7 +69,7 @@ impl Supervisor<'_> {
     fn ask_clock(&mut self, by: u32, id: u32, host: u32) {
         // If that fails the host is about to be lost.
         let _ = self.order(host, Order::Clock { by, id });
-        self.clocks.ask(host, by, id);
+        self.time_requests.ask(host, by, id);
     }
 
     pub(super) fn signal(&mut self, task: u32, signal: i32) {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::channel::remote::BEAT;
+use crate::channel::remote::BEAT_INTERVAL;
 
 /// Minimum length of a pause that is reported: a machine with much to do makes shorter ones.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ impl Wakes {
     pub(crate) fn away(&mut self) -> Duration {
         let now = Instant::now();
         let turn = now - std::mem::replace(&mut self.last, now);
-        let away = turn.saturating_sub(2 * BEAT);
+        let away = turn.saturating_sub(2 * BEAT_INTERVAL);
         if away >= MIN_PAUSE {
             self.pause = Some((now, turn));
         }
@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn only_what_is_longer_than_a_beat_counts() {
-        let long = 10 * BEAT;
+        let long = 10 * BEAT_INTERVAL;
         let mut wakes = Wakes::new();
         assert_eq!(wakes.away(), Duration::ZERO);
         assert_eq!(wakes.paused_lately(), None);
         wakes.last = Instant::now().checked_sub(long).expect("a clock that runs");
-        assert!(wakes.away() >= long - 2 * BEAT);
+        assert!(wakes.away() >= long - 2 * BEAT_INTERVAL);
         assert_eq!(wakes.away(), Duration::ZERO);
         assert!(wakes.paused_lately().is_some_and(|pause| pause >= long));
     }

@@ -140,8 +140,8 @@ pub fn read(pid: &str) -> Option<Process> {
     )
 }
 
-/// Where the number of threads stands behind the parent.
-const THREADS: usize = 15;
+/// Index of the number of threads, counted from behind the parent.
+const THREADS_AT: usize = 15;
 
 /// `PID (NAME) STATE PARENT ...`, where the name may hold spaces and parentheses.
 fn parse(pid: i32, stat: &str) -> Option<Process> {
@@ -149,7 +149,7 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     let mut rest = rest.split_whitespace();
     let state = rest.next()?.chars().next()?;
     let parent = rest.next()?.parse().ok()?;
-    let threads = rest.nth(THREADS)?.parse().ok()?;
+    let threads = rest.nth(THREADS_AT)?.parse().ok()?;
     Some(Process {
         pid: Pid::from_raw(pid)?,
         name: name.to_owned(),

@@ -22,10 +22,10 @@ use crate::sys::{self, Image, Mask, StartError};
 use crate::system::limits;
 use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 
-/// So many tasks are started before the loop looks at what else happened.
-const BATCH: u32 = 16;
-/// Files of ours for each task: its socket, and the pipes of its output.
-const FILES: u32 = 3;
+/// Maximum number of tasks that are started before the loop looks at what else happened.
+const MAX_BATCH: u32 = 16;
+/// Number of descriptors for each task: its socket, and the pipes of its output.
+const DESCRIPTORS_PER_TASK: u32 = 3;
 
 /// Tasks that can be started.
 struct Prepared {
@@ -186,7 +186,8 @@ impl Tasks {
     /// Raises the limit of open files, if more tasks need it. If that cannot be, those that are too many say so.
     fn make_room(&mut self, count: u32) {
         let all = self.running_count() + count;
-        if let Ok(Some(before)) = limits::make_room(limits::Files::Tasks(all), FILES) {
+        if let Ok(Some(before)) = limits::make_room(limits::Files::Tasks(all), DESCRIPTORS_PER_TASK)
+        {
             self.files.get_or_insert(before);
         }
     }
@@ -256,12 +257,12 @@ impl Tasks {
         let Some((mut share, prepared)) = self.prepared.starting.pop_front() else {
             return Vec::new();
         };
-        let some = share.first..share.first + share.count.min(BATCH);
+        let some = share.first..share.first + share.count.min(MAX_BATCH);
         let Some(mut prepared) = prepared else {
             return self.refuse_to_start(share);
         };
         let world = self.job().membership(share.first);
-        let mut outcomes = Vec::with_capacity(BATCH as usize);
+        let mut outcomes = Vec::with_capacity(MAX_BATCH as usize);
         let mut caught = std::mem::take(&mut self.caught);
         for rank in some.clone() {
             self.later.insert(rank);

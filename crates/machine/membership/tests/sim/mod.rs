@@ -248,7 +248,7 @@ impl World {
         self.hosts[host].stopped_until = None;
         self.hosts[host].wake_at = Duration::MAX;
         if others.is_empty() {
-            self.input(host, Input::Found);
+            self.input(host, Input::CreateMachine);
         }
         for _ in 0..others.len().min(3) {
             let address = address(others[self.rng.random_range(0..others.len())]);

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// So much of a script is read.
-const READ: u64 = 1 << 20;
+/// Maximum number of bytes of a script that are read.
+const MAX_READ_BYTES: u64 = 1 << 20;
 /// The one long option whose value is an argument of its own.
 const CHECKS: &str = "--check-hash-based-pycs";
 
@@ -41,7 +41,7 @@ pub(super) fn names(program: &Path, arguments: &[OsString], package: &str) -> bo
             };
             let mut bytes = Vec::new();
             let file = std::fs::File::open(file);
-            let read = file.and_then(|file| file.take(READ).read_to_end(&mut bytes));
+            let read = file.and_then(|file| file.take(MAX_READ_BYTES).read_to_end(&mut bytes));
             read.is_ok() && has(&bytes)
         }
         Script::Other => false,

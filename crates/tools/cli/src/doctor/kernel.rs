@@ -11,8 +11,8 @@ use rustix::thread::futex;
 use super::finding::Finding;
 
 pub const AREA: &str = "kernel";
-/// Bytes of shared memory that are tried.
-const PROBE: usize = 1 << 20;
+/// Size of the shared memory that is tried, in bytes.
+const TRIED_BYTES: usize = 1 << 20;
 
 pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     vec![
@@ -29,7 +29,7 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
 
 fn shared_memory() -> Finding {
     const NAME: &str = "shared memory";
-    match Segment::create("regatta-doctor", PROBE) {
+    match Segment::create("regatta-doctor", TRIED_BYTES) {
         Ok(_) => Finding::ok(AREA, NAME, "anonymous (memfd), sealed, and reserved before use"),
         Err(error) => Finding::missing(AREA, NAME, format!("a sealed memfd of 1 MiB is refused: {error}"))
             .next("raise the limit it names (those below, too); a container's seccomp profile must allow memfd_create"),

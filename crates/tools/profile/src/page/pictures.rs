@@ -17,10 +17,10 @@ pub(super) const COLOURS: [&str; 6] = [
     "collective",
     "other",
 ];
-/// Tasks of a matrix that is readable.
-const MATRIX: usize = 64;
-/// Functions on the page.
-const FUNCTIONS: usize = 100;
+/// Maximum number of tasks of a matrix that is readable.
+const MAX_MATRIX_TASKS: usize = 64;
+/// Maximum number of functions on the page.
+const MAX_FUNCTIONS: usize = 100;
 
 /// A stacked bar of parts with classes and titles, each with its share.
 fn stack(parts: &[(&str, String, f64)]) -> String {
@@ -168,8 +168,8 @@ pub(super) fn pairs(profile: &Profile) -> String {
     if tasks.is_empty() {
         return String::new();
     }
-    if tasks.len() > MATRIX {
-        let (all, most) = (tasks.len(), MATRIX);
+    if tasks.len() > MAX_MATRIX_TASKS {
+        let (all, most) = (tasks.len(), MAX_MATRIX_TASKS);
         return format!(
             "<p>There are {all} tasks with messages; a matrix is drawn of up to {most}. --json has all pairs.</p>\n"
         );
@@ -247,7 +247,7 @@ pub(super) fn functions(functions: &Functions) -> String {
     let Some(most) = functions.rows.first().map(|row| row.time().max(1.0)) else {
         return String::new();
     };
-    let rows = functions.rows.iter().take(FUNCTIONS).map(|row| {
+    let rows = functions.rows.iter().take(MAX_FUNCTIONS).map(|row| {
         let each = row.times.iter().zip(&functions.tasks);
         let each: Vec<String> = each
             .filter(|(of, _)| **of > 0.0)

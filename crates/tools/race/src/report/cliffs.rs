@@ -3,7 +3,7 @@
 use super::appearance::label;
 use super::page;
 use super::text::{bytes, digits, heading, html, significant};
-use crate::cliffs::{self, Check, MOST};
+use crate::cliffs::{self, CLIFF_RATIO, Check};
 use crate::operations;
 use crate::portability::targets::Kept;
 use crate::results::{Results, Row};
@@ -26,7 +26,7 @@ pub fn section(results: &Results) -> String {
     let [found, none, open] = cliffs::count(&checks);
     let missing = cliffs::missing(results).len();
     let body = format!(
-        "<p>A cliff is a point at which {} takes more than {MOST:.1} times as long as the better peer, with the whole interval of the ratio. \
+        "<p>A cliff is a point at which {} takes more than {CLIFF_RATIO:.1} times as long as the better peer, with the whole interval of the ratio. \
          {found} points of {} are cliffs, {none} are none, {open} are not decided; {missing} more have no figure.</p>\n\
          <div class=\"wide\"><table class=\"glance\"><thead><tr><th></th><th class=\"n\">{0}</th><th>Better peer</th><th class=\"n\"></th>\
          <th class=\"n\">Ratio</th><th>Verdict</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n",

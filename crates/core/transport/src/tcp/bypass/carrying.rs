@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use regatta_connection::packet_socket::Sender;
-use regatta_wire::bypass::{Offer, WORD, Word};
+use regatta_wire::bypass::{Offer, WORD_BYTES, Word};
 use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::{
     BUFFER_BYTES, Bypass, FRAMES_PER_CONFIRMATION, HOLD_BACK_FRAMES, MAX_READS_PER_CONFIRMATION,
-    MAX_UNANSWERED_QUESTIONS, MIN_RUN_FRAMES, REPEAT_AFTER, REST_FRAMES, TAG, UNTOLD, WINDOW,
-    WORDS,
+    MAX_UNANSWERED_QUESTIONS, MIN_RUN_FRAMES, REPEAT_AFTER, REST_FRAMES, TAG, UNTOLD,
+    WINDOW_FRAMES, WINDOW_WORDS,
 };
-use crate::tcp::early::AHEAD;
+use crate::tcp::early::MAX_AHEAD_BYTES;
 use crate::tcp::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
 
 /// Work of a link for its bypass.
@@ -28,7 +28,7 @@ impl Link {
         }
         let ahead = match bypass.shy > 0 || bypass.said_at == self.receipts.heard_bytes() {
             true => 0,
-            false => AHEAD.saturating_sub(self.outbox.unsure()),
+            false => MAX_AHEAD_BYTES.saturating_sub(self.outbox.unsure()),
         };
         let is_written = channel.is_flushed() && self.outbox.is_written();
         if bypass.told == UNTOLD && is_written {
@@ -99,7 +99,7 @@ impl Link {
 
     /// Says it, unless too much has had no answer.
     fn confirm_by_bypass(&mut self) {
-        let few = |bypass: &Bypass| bypass.unanswered() < WINDOW + WORDS;
+        let few = |bypass: &Bypass| bypass.unanswered() < WINDOW_FRAMES + WINDOW_WORDS;
         if self.bypass.as_deref().is_some_and(few) {
             self.say_by_bypass(false);
         }
@@ -195,8 +195,8 @@ impl Link {
             bypass.group.reached(word.reached);
             self.outbox.reached(word.reached)?;
         }
-        if length > WORD {
-            let head = sound_frame(&bypass.plain[WORD..length])?;
+        if length > WORD_BYTES {
+            let head = sound_frame(&bypass.plain[WORD_BYTES..length])?;
             if self.has_early() {
                 self.take_early()?;
             }
@@ -232,7 +232,7 @@ impl Link {
         };
         let parcel = match early {
             true => bypass.early.front().map_or(&[][..], |(.., parcel)| parcel),
-            false => &bypass.plain[WORD..WORD + head.size()],
+            false => &bypass.plain[WORD_BYTES..WORD_BYTES + head.size()],
         };
         room[..parcel.len()].copy_from_slice(parcel);
         (bypass.lately, bypass.looks, bypass.gap) = (true, 0, 1);

@@ -34,7 +34,7 @@
 use std::time::{Duration, Instant};
 
 use regatta_connection::channel::Channel;
-use regatta_connection::handshake::Shake;
+use regatta_connection::handshake::Handshake;
 
 use super::farewell::Farewell;
 use super::first_head::FirstHead;
@@ -54,7 +54,7 @@ enum Connection {
         is_refused: bool,
     },
     /// This task calls.
-    Calling(Shake),
+    Calling(Handshake),
     /// Both have proved who they are; each says how far it got on the connection before.
     Resuming(Resuming),
     /// Parcels flow.
@@ -189,7 +189,7 @@ impl LinkState {
     pub(crate) fn is_calling(&self) -> bool {
         match &self.connection {
             // A call whose TCP connection is not made yet may never be: it gives way to the peer's own call, which has got through.
-            Connection::Calling(shake) => shake.has_greeted(),
+            Connection::Calling(shake) => shake.has_sent_hello(),
             Connection::Resuming(resuming) => resuming.called,
             _ => false,
         }
@@ -243,14 +243,14 @@ impl LinkState {
     }
 
     /// This task's call.
-    pub(crate) fn call(&self) -> Option<&Shake> {
+    pub(crate) fn call(&self) -> Option<&Handshake> {
         match &self.connection {
             Connection::Calling(shake) => Some(shake),
             _ => None,
         }
     }
 
-    pub(crate) fn call_mut(&mut self) -> Option<&mut Shake> {
+    pub(crate) fn call_mut(&mut self) -> Option<&mut Handshake> {
         match &mut self.connection {
             Connection::Calling(shake) => Some(shake),
             _ => None,
@@ -278,7 +278,7 @@ impl LinkState {
 /// The connection's transitions.
 impl LinkState {
     /// This task calls the peer.
-    pub(crate) fn called(&mut self, shake: Shake) {
+    pub(crate) fn called(&mut self, shake: Handshake) {
         debug_assert!(self.is_unconnected());
         self.connection = Connection::Calling(shake);
     }

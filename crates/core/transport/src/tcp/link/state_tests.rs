@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use regatta_connection::channel::Channel;
-use regatta_connection::handshake::Shake;
+use regatta_connection::handshake::Handshake;
 use regatta_memory::views::Views;
 use regatta_wire::link::HEAD;
 use regatta_wire::{Frame, Kind};
@@ -67,7 +67,7 @@ struct Done {
 /// A transition, as the transport makes it.
 fn step(state: &mut LinkState, event: Event, now: Instant, done: &mut Done) {
     match event {
-        Call if state.may_call() => state.called(Shake::caller(socket(), 1)),
+        Call if state.may_call() => state.called(Handshake::caller(socket(), 1)),
         Meet => {
             if let Some(channel) = state.met() {
                 state.adopted(channel, true);

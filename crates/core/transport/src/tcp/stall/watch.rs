@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use regatta_connection::channel::Channel;
 use regatta_connection::dial;
-use regatta_connection::handshake::{End, Shake};
+use regatta_connection::handshake::{Handshake, Outcome};
 use regatta_engine::{Peer, Reach};
 use rustix::event::epoll;
 
-use super::{Found, SPARE, Stall};
+use super::{FIRST_SPARE_TOKEN, Liveness, Stall};
 use crate::tcp::Tcp;
 use crate::tcp::link::{Link, Trouble};
 
@@ -16,50 +16,52 @@ impl Link {
     /// As the connection shows it, if there is one.
     fn round_trip(&self) -> Option<Duration> {
         let channel = self.state.channel().or(self.state.resuming_channel());
-        let channel = channel.or(self.state.call().map(Shake::channel));
+        let channel = channel.or(self.state.call().map(Handshake::channel));
         let trip = channel?.progress()?.round_trip;
         (!trip.is_zero()).then_some(trip)
     }
 
-    fn look_at_silence(&self) -> Found {
+    fn liveness(&self) -> Liveness {
         if self.state.is_shut_out() || self.state.is_gone() {
-            return Found::Quiet;
+            return Liveness::Quiet;
         }
         if let Some(channel) = self.state.channel() {
             return match channel.progress() {
                 // Parcels that may not have come by a bypass may have to go by the connection yet.
-                Some(progress) if progress.idle && self.outbox.is_unsure() => Found::Moving,
-                Some(progress) if progress.idle => Found::Quiet,
-                Some(progress) if progress.repeated > 0 => Found::Silent(progress.acknowledged),
-                _ => Found::Moving,
+                Some(progress) if progress.idle && self.outbox.is_unsure() => Liveness::Moving,
+                Some(progress) if progress.idle => Liveness::Quiet,
+                Some(progress) if progress.repeated > 0 => Liveness::Silent(progress.acknowledged),
+                _ => Liveness::Moving,
             };
         }
         if !self.needs_connection() {
-            return Found::Quiet;
+            return Liveness::Quiet;
         }
         // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
-        let call = self.state.call().filter(|shake| shake.has_greeted());
-        let asking = call.map(Shake::channel).or(self.state.resuming_channel());
+        let call = self.state.call().filter(|shake| shake.has_sent_hello());
+        let asking = call
+            .map(Handshake::channel)
+            .or(self.state.resuming_channel());
         let is_unconnected = self.state.is_unconnected();
         match asking {
-            Some(channel) => found_asking(channel),
-            None if self.state.is_refused() => Found::Moving,
-            None if is_unconnected && self.stall.short.is_some() => Found::Moving,
-            None => Found::Silent(0),
+            Some(channel) => liveness_of_call(channel),
+            None if self.state.is_refused() => Liveness::Moving,
+            None if is_unconnected && self.stall.short.is_some() => Liveness::Moving,
+            None => Liveness::Silent(0),
         }
     }
 }
 
 /// On a connection on which the kernel asks now and then: it is to ask again soon what has had no answer.
-fn found_asking(channel: &Channel) -> Found {
+fn liveness_of_call(channel: &Channel) -> Liveness {
     match channel.progress() {
-        Some(progress) if progress.repeated == 0 => Found::Moving,
+        Some(progress) if progress.repeated == 0 => Liveness::Moving,
         Some(progress) if progress.idle => {
             let _ = dial::ask_now_and_then(channel, true);
-            Found::Unanswered
+            Liveness::Unanswered
         }
-        Some(_) => Found::Silent(0),
-        None => Found::Moving,
+        Some(_) => Liveness::Silent(0),
+        None => Liveness::Moving,
     }
 }
 
@@ -91,10 +93,10 @@ impl Tcp {
             watched = true;
             link.try_bypass_again();
             let found = match lost {
-                true => Found::Quiet,
-                false => link.look_at_silence(),
+                true => Liveness::Quiet,
+                false => link.liveness(),
             };
-            if matches!(found, Found::Silent(_) | Found::Unanswered) {
+            if matches!(found, Liveness::Silent(_) | Liveness::Unanswered) {
                 link.stall.round_trip = link.round_trip().or(link.stall.round_trip);
             }
             let stall = &mut link.stall;
@@ -133,7 +135,7 @@ impl Tcp {
             let _ = self.reach(peer);
             return;
         }
-        let under_way = |spare: &Shake| spare.has_greeted() && !spare.is_silent();
+        let under_way = |spare: &Handshake| spare.has_sent_hello() && !spare.is_silent();
         if link.stall.spare.as_ref().is_some_and(under_way) {
             return;
         }
@@ -144,8 +146,8 @@ impl Tcp {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
             dial::ask_now_and_then(&socket, true)?;
-            let mut shake = Shake::caller(socket, peer).patient();
-            shake.watch(&self.epoll, SPARE | peer as u64, flags)?;
+            let mut shake = Handshake::caller(socket, peer).patient();
+            shake.watch(&self.epoll, FIRST_SPARE_TOKEN | peer as u64, flags)?;
             Ok(shake)
         });
         if let (Ok(shake), Some(link)) = (called, self.link(peer)) {
@@ -165,15 +167,15 @@ impl Tcp {
             return;
         };
         match shake.advance(own) {
-            Some(End::Met(_)) => {
+            Some(Outcome::Authenticated(_)) => {
                 if let Some(shake) = link.stall.spare.take() {
                     self.adopt(peer, shake.into_channel(), true);
                 }
             }
             Some(_) => link.stall.spare = None,
-            None if shake.has_greeted() => {
+            None if shake.has_sent_hello() => {
                 // A socket that takes more would be an event without end.
-                let data = epoll::EventData::new_u64(SPARE | peer as u64);
+                let data = epoll::EventData::new_u64(FIRST_SPARE_TOKEN | peer as u64);
                 let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
             }
             None => {}

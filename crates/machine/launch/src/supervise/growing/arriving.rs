@@ -11,7 +11,7 @@ use crate::channel::membership_feed::Listed;
 use crate::channel::messages::{Order, Preparation};
 use crate::channel::remote::Remote;
 use crate::hosts::arrivals;
-use crate::hosts::fleet::PER_CHANNEL;
+use crate::hosts::fleet::DESCRIPTORS_PER_CHANNEL;
 use crate::hosts::gather;
 use crate::hosts::rsh::Role;
 use crate::system::limits;
@@ -71,7 +71,10 @@ impl Growing<'_> {
         let gone = || Refusal::of_regatta("nobody waits for the host any more");
         let Arriving { host, wish, .. } = coming(&self.arriving, id).ok_or_else(gone)?;
         // Should there be no room the opening says so.
-        let _ = limits::make_room(limits::Files::Hosts(self.channel_count()), PER_CHANNEL);
+        let _ = limits::make_room(
+            limits::Files::Hosts(self.channel_count()),
+            DESCRIPTORS_PER_CHANNEL,
+        );
         let wish = wish.as_ref();
         let (across, target) = match wish {
             Some(wish) => wish.way(self.across),

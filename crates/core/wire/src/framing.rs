@@ -1,6 +1,6 @@
 //! Messages in a stream of bytes: a length of four bytes, then so many bytes of one message.
 //!
-//! Bytes arrive in pieces of any size; [`Frames`] keeps them until a message is whole. A length reserves no memory before
+//! Bytes arrive in pieces of any size; [`FrameReader`] keeps them until a message is whole. A length reserves no memory before
 //! its bytes come, so a false length costs the receiver nothing.
 
 use crate::Malformed;
@@ -12,13 +12,13 @@ pub const MAX_FRAME_BYTES: usize = 16 << 20;
 
 /// Bytes that have arrived, until the messages in them have been taken.
 #[derive(Debug, Default)]
-pub struct Frames {
+pub struct FrameReader {
     arrived: Vec<u8>,
     /// How much of it has been taken.
     taken: usize,
 }
 
-impl Frames {
+impl FrameReader {
     /// More has arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
@@ -113,7 +113,7 @@ mod tests {
             for body in &bodies {
                 put_bytes(body, &mut stream).unwrap();
             }
-            let (mut frames, mut came) = (Frames::default(), Vec::new());
+            let (mut frames, mut came) = (FrameReader::default(), Vec::new());
             for piece in stream.chunks(piece) {
                 frames.push(piece);
                 while let Some(body) = frames.next_bytes().unwrap() {
@@ -127,10 +127,10 @@ mod tests {
     #[test]
     fn a_frame_that_is_too_long_is_refused_by_both_sides() {
         assert!(put_bytes(&vec![0; MAX_FRAME_BYTES + 1], &mut Vec::new()).is_err());
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         frames.push(&(MAX_FRAME_BYTES as u32 + 1).to_le_bytes());
         assert_eq!(frames.next_bytes(), Err(Malformed));
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         frames.push(&3_u32.to_le_bytes());
         assert_eq!(frames.next_bytes_within(2), Err(Malformed));
         assert_eq!(frames.next_bytes_within(3), Ok(None));

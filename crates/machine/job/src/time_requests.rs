@@ -14,11 +14,11 @@ struct Question {
 
 /// All such questions.
 #[derive(Debug, Default)]
-pub struct Clocks {
+pub struct TimeRequests {
     asked: Vec<Question>,
 }
 
-impl Clocks {
+impl TimeRequests {
     /// Notes that a host is asked the time on behalf of task `by`, whose request has the number `id`.
     pub fn ask(&mut self, host: u32, by: u32, id: u32) {
         self.asked.push(Question { host, by, id });
@@ -69,14 +69,14 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_once_and_by_the_host_that_was_asked() {
-        let (mut clocks, mut registry) = (Clocks::default(), registry());
-        clocks.ask(1, 0, 5);
+        let (mut requests, mut registry) = (TimeRequests::default(), registry());
+        requests.ask(1, 0, 5);
         for answer in [(0, 0, 5), (1, 1, 5), (1, 0, 6)] {
-            clocks.answered(&mut registry, answer, 1);
+            requests.answered(&mut registry, answer, 1);
         }
         assert_eq!(registry.take_messages(), []);
         for time in [7, 8] {
-            clocks.answered(&mut registry, (1, 0, 5), time);
+            requests.answered(&mut registry, (1, 0, 5), time);
         }
         let done = Tell::Done { id: 5, value: 7 };
         assert_eq!(registry.take_messages(), [(0, done)]);
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     fn questions_to_a_lost_host_are_refused_once_and_others_wait() {
-        let (mut clocks, mut registry) = (Clocks::default(), registry());
+        let (mut requests, mut registry) = (TimeRequests::default(), registry());
         for (host, by, id) in [(1, 0, 5), (0, 0, 6), (1, 1, 7)] {
-            clocks.ask(host, by, id);
+            requests.ask(host, by, id);
         }
-        clocks.host_lost(&mut registry, 1);
-        clocks.host_lost(&mut registry, 1);
+        requests.host_lost(&mut registry, 1);
+        requests.host_lost(&mut registry, 1);
         let refused = |(to, message): &(u32, Tell)| match message {
             Tell::Refused { id, why, .. } => (*to, *id, *why == Why::Host),
             other => panic!("{other:?}"),
@@ -97,7 +97,7 @@ mod tests {
         let messages = registry.take_messages();
         let all: Vec<_> = messages.iter().map(refused).collect();
         assert_eq!(all, [(0, 5, true), (1, 7, true)]);
-        clocks.answered(&mut registry, (0, 0, 6), 9);
+        requests.answered(&mut registry, (0, 0, 6), 9);
         assert_eq!(registry.take_messages().len(), 1);
     }
 }

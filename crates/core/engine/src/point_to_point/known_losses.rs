@@ -6,7 +6,7 @@ use crate::transport::Peer;
 
 /// Tasks that are gone.
 #[derive(Default)]
-pub(crate) struct Losses {
+pub(crate) struct KnownLosses {
     /// Peers that broke the protocol, and how.
     condemned: FxHashMap<Peer, &'static str>,
     /// Those of them of which others have not been told.
@@ -21,7 +21,7 @@ pub(crate) struct Losses {
     counted: u32,
 }
 
-impl Losses {
+impl KnownLosses {
     /// Returns whether somebody is gone.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
