@@ -42,7 +42,7 @@ pub fn contestant() -> io::Result<Contestant> {
     let call = move || -> io::Result<Box<dyn Wire>> {
         let mut under = Some(Call::to(address)?);
         let met = spin(|| match under.take().map(|call| call.advance(&keys)) {
-            Some(Greeting::Under(call)) => {
+            Some(Greeting::Pending(call)) => {
                 under = Some(call);
                 Ok(None)
             }
