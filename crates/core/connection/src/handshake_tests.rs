@@ -44,7 +44,7 @@ fn sockets() -> [TcpStream; 2] {
     both
 }
 
-/// How a greeting ends for caller and listener, and their channels.
+/// Returns how a greeting ends for caller and listener, and their channels.
 fn greet(owns: [&Identity; 2]) -> [(Outcome, Option<Channel>); 2] {
     let [caller, listener] = sockets().map(OwnedFd::from);
     let mut shakes = [
@@ -61,7 +61,7 @@ fn greet(owns: [&Identity; 2]) -> [(Outcome, Option<Channel>); 2] {
             else {
                 continue;
             };
-            // A greeting that comes to nothing is hung up on.
+            // A failed greeting is hung up.
             let shake = shakes[side].take();
             let channel = shake.filter(|_| matches!(end, Outcome::Authenticated(_)));
             ends[side] = Some((end, channel.map(Handshake::into_channel)));
@@ -128,7 +128,7 @@ fn tasks_of_another_version_are_told_apart_from_strangers() {
     }
 }
 
-/// The words of another version before this one end with the proof of the hello.
+/// In another version the message may end with the proof of the hello.
 #[test]
 fn a_version_without_noise_is_told_apart_too() {
     let [mut caller, listener] = sockets();
@@ -155,7 +155,7 @@ fn a_version_without_noise_is_told_apart_too() {
     assert_eq!(heard[WELCOME..], older.proof("regatta welcome", &said));
 }
 
-/// Neither a greeting nor the version of who listens.
+/// They hear neither a greeting nor the listener's version.
 #[test]
 fn strangers_of_any_version_hear_nothing() {
     for encrypted in [true, false] {
@@ -180,7 +180,7 @@ fn strangers_of_any_version_hear_nothing() {
     }
 }
 
-/// Other numbers than the two have in common are in the proofs, and an end that encrypts does not speak with one that does not.
+/// The proofs cover numbers that both ends must share, and an end that encrypts does not speak with one that does not.
 #[test]
 fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
     let ours = own(1, true);
@@ -198,7 +198,7 @@ fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
     }
 }
 
-/// The bytes that a real caller says, each part changed in turn; and what is said to it.
+/// Changes each part of what a real caller sends in turn, and of what it is sent.
 #[test]
 fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
     let whole = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
@@ -231,7 +231,7 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
             for (side, shake) in shakes.iter_mut().enumerate() {
                 let end = shake.as_mut().and_then(|shake| shake.advance(&owns[side]));
                 met[side] |= matches!(end, Some(Outcome::Authenticated(_)));
-                // Nobody hangs up: both are to see only what is said.
+                // Nobody hangs up, so both see only what is sent.
                 if end.is_some() {
                     std::mem::forget(shake.take());
                 }
@@ -245,7 +245,7 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
     }
 }
 
-/// Passes on what one side has said; whether that was anything.
+/// Passes on what one side has sent. Returns whether that was anything.
 fn relay(
     side: usize,
     from: &mut UnixStream,

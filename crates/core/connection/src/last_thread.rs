@@ -1,15 +1,15 @@
-//! A process ends with the last thread of its program, though threads of the library's own are left.
+//! A process ends with the last thread of its program, even if threads of this library are left.
 //!
-//! The C library ends a process when its last thread leaves, with status 0, after the functions of `atexit`. It counts all threads alike: of
-//! a program whose threads have all left by `pthread_exit` those of the library's own would be left for ever, and with them a task that nobody can
-//! tell from one that computes.
+//! The C library ends a process when its last thread leaves, with status 0, after the functions of `atexit`. It counts all threads alike. If all
+//! threads of a program left by `pthread_exit`, those of this library would go on for ever, and others could not tell the task from one that
+//! computes.
 //!
-//! A thread that joins a job, or starts one of the library's, has a value under a key of the C library's, whose destructor runs when it leaves. The
-//! first one to leave starts a watcher, so a program whose starting thread is the last one to leave, as most are, has none before its end. The
-//! watcher waits until the kernel lists no thread of the program's any more, and calls `exit` in the last one's place.
+//! A thread that joins a job, or starts a thread of this library, has a thread-specific value whose destructor runs when it leaves. The
+//! first such thread to leave starts a watcher; in most programs that thread is the last one, so there is no watcher before the end. The
+//! watcher waits until the kernel lists no thread of the program any more, and calls `exit` in the last one's place.
 //!
-//! Threads of the library's own are known by their names, which begin with [`NAME`], and by having all signals blocked; so libraries over this one take
-//! part that start threads themselves.
+//! Threads of this library are known by their names, which begin with [`NAME`], and by having all signals blocked. Libraries over this one can
+//! start such threads, too.
 
 use std::ffi::c_void;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -21,22 +21,22 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::ready;
 
-/// The names of threads of the library's own begin so. Threads have their program's name, which is that of a file, until they get one: it has no slash.
+/// Prefix of the names of this library's threads. Before a thread gets its name, it has that of the program's file, which has no slash.
 const NAME: &str = "regatta/";
-/// Between two looks where the kernel does not tell when a thread leaves.
+/// Time between two looks where the kernel does not tell when a thread leaves.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Between two looks at a thread that has run the destructor of the key: it is about to leave.
+/// Time between two looks at a thread that has run the destructor and is about to leave.
 const FIRST_CHECK_INTERVAL: Duration = Duration::from_millis(1);
-/// Longest wait for one thread: it may be one of the library's own that has not got its name yet.
+/// Maximum wait for one thread: it may be one of this library's that has not got its name yet.
 const MAX_THREAD_WAIT: Duration = Duration::from_secs(1);
-/// How many short looks come first.
+/// Number of looks at the shorter interval.
 const FIRST_CHECKS: u32 = 100;
 
-/// A watcher has been started.
+/// Whether a watcher has been started.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// This thread joins a job, or starts a thread of the library's own: from now on its end is noticed. Without a key left in the C library it is not, and
-/// the process must end itself.
+/// Has the end of this thread noticed; called when it joins a job or starts a thread of this library. If the C library has no key left, the end is
+/// not noticed, and the process must end itself.
 pub fn notice_end() {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
     let key = KEY.get_or_init(|| {
@@ -53,12 +53,12 @@ pub fn notice_end() {
     }
 }
 
-/// Whether the watcher is one of the threads of this process.
+/// Returns whether the watcher is one of the threads of this process.
 pub fn is_watching() -> bool {
     IS_WATCHED.load(Ordering::Relaxed)
 }
 
-/// Whether the thread that the process has begun with has ended. The kernel lists it as long as others go on.
+/// Returns whether the first thread of the process has ended. The kernel lists it as long as others go on.
 pub fn has_first_thread_ended() -> bool {
     // A process's state is that of its first thread.
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| has_ended(&status))
@@ -68,12 +68,12 @@ fn process() -> usize {
     std::process::id() as usize
 }
 
-/// A thread leaves that has started one of the library's own. Not in the child of a fork, which has none.
+/// Handles the end of a thread that has joined or started one of this library's. Does nothing in the child of a fork, which has none of them.
 extern "C" fn leaves(started_in: *mut c_void) {
     if started_in.addr() != process() || IS_WATCHED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // Not by the standard library, which has thread-local values that are gone by now.
+    // Without the standard library, whose thread-local values are gone by now.
     let mut thread = 0;
     // SAFETY: the thread's number is written; the function takes no argument.
     let started = unsafe {
@@ -94,7 +94,7 @@ extern "C" fn leaves(started_in: *mut c_void) {
     }
 }
 
-/// Ends the process when its program has no thread any more. `mask` is the set of signals that the thread which left had blocked.
+/// Ends the process when its program has no thread left. `mask` is the set of signals that the thread which left had blocked.
 extern "C" fn watch(mask: *mut c_void) -> *mut c_void {
     // SAFETY: made for this thread by `leaves`.
     let mask: Box<libc::sigset_t> = unsafe { Box::from_raw(mask.cast()) };
@@ -117,12 +117,12 @@ extern "C" fn watch(mask: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Waits until one of these threads has left, as far as the kernel tells that, or for a moment.
+/// Waits until one of these threads has left, if the kernel can tell, or for a moment.
 fn await_end(threads: &[i32], looks: u32) {
     if looks < FIRST_CHECKS {
         return sleep(FIRST_CHECK_INTERVAL);
     }
-    // Of the first thread of a process the kernel tells only when all others have left, too.
+    // The kernel reports the end of the first thread only when all others have left, too.
     let mut others = threads
         .iter()
         .filter(|&&thread| thread as usize != process());
@@ -135,7 +135,7 @@ fn await_end(threads: &[i32], looks: u32) {
     }
 }
 
-/// A descriptor that is readable when the thread has left, by a kernel that has such (since Linux 6.9).
+/// Returns a descriptor that is readable when the thread has left, if the kernel has such (since Linux 6.9).
 fn open(thread: i32) -> Option<OwnedFd> {
     /// PIDFD_THREAD: of a thread, and not of its process.
     const THREAD: libc::c_int = libc::O_EXCL;
@@ -151,7 +151,7 @@ fn sleep(time: Duration) {
     }
 }
 
-/// The threads of the program's that live; `None` while that cannot be said.
+/// Returns the living threads of the program; `None` while that is unknown.
 fn program_threads() -> Option<Vec<i32>> {
     let mut found = Vec::new();
     let mut listed = 0;
@@ -161,7 +161,7 @@ fn program_threads() -> Option<Vec<i32>> {
         listed += 1;
         match std::fs::read_to_string(format!("/proc/self/task/{thread}/status")) {
             Ok(status) if is_the_librarys(&status) => {}
-            // The first thread stays listed when it has ended. Another one goes, and may have made one that is not listed yet.
+            // The first thread stays listed when it has ended. Any other disappears, and may have made one that is not listed yet.
             Ok(status) if has_ended(&status) && thread as usize == process() => {}
             Ok(status) if has_ended(&status) => return None,
             Ok(_) => found.push(thread),
@@ -186,7 +186,7 @@ fn has_ended(status: &str) -> bool {
     field(status, "State:").is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
-/// Is it one of the library's own?
+/// Returns whether a thread is one of this library's.
 fn is_the_librarys(status: &str) -> bool {
     /// The signals up to SIGSYS but KILL and STOP, which cannot be blocked.
     const ALL: u64 = 0x7fff_ffff & !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));

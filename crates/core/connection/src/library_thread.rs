@@ -1,7 +1,7 @@
 //! Threads of the library's own in somebody else's program.
 //!
-//! No signal is ever theirs: a program that blocks a signal to wait for it (`sigwait`) has blocked it in the threads it knows of; in one it does not
-//! know of, the signal would do what it does by default.
+//! They block all signals. A program that waits for a signal (`sigwait`) has blocked it in the threads it knows of; in a thread that it does
+//! not know of, the signal would take its default action.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
@@ -9,8 +9,8 @@ use std::thread::{Builder, JoinHandle};
 use crate::last_thread;
 use crate::signal_mask::Blocked;
 
-/// Starts a thread with this name, which begins with `regatta/`, that takes no signals, from its first moment on. It does not keep the process from
-/// ending with the program's last thread.
+/// Starts a thread that blocks all signals from its first instruction on. Its name begins with `regatta/`, so it does not keep the process
+/// from ending with the program's last thread.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     last_thread::notice_end();
     // A thread begins with the mask of the one that makes it.

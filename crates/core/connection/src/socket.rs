@@ -1,9 +1,9 @@
 //! The socket of a connection, and the epoll instance that watches it.
 //!
-//! The kernel ends a connection, and forgets who watches it, when the last descriptor of the socket is closed. A child that a
-//! task has forked has descriptors of all its sockets for as long as it lives. So the peer would not see the end, and the epoll
-//! instance would report it to the task without end, for a connection that the task does not have any more. A watched socket is
-//! therefore taken out of its epoll instance and shut down before it is closed.
+//! The kernel ends a connection, and its entries in epoll instances, when the last descriptor of the socket is closed. A child that a
+//! task has forked holds descriptors of all its sockets as long as it lives. If the task only closed its own, the peer would not see the
+//! end, and the epoll instance would go on reporting a connection that the task does not have any more. So a watched socket is
+//! removed from its epoll instance and shut down before it is closed.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -21,7 +21,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A socket that nobody watches.
+    /// Returns a socket that nobody watches.
     pub(crate) fn new(fd: OwnedFd) -> Socket {
         Socket {
             fd: ManuallyDrop::new(fd),
@@ -29,7 +29,7 @@ impl Socket {
         }
     }
 
-    /// From now on `epoll` reports these events, under this token.
+    /// Has `epoll` report these events, under this token.
     pub(crate) fn watch(
         &mut self,
         epoll: &Arc<OwnedFd>,

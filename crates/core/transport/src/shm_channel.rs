@@ -25,8 +25,8 @@ use regatta_segment::ring_memory::{
     AT_FRONT, IN_WIDE, PayloadBuffer, RingMemory, TIMED, WIDE, WIDE_EAGER, WITH_POSITION,
 };
 
-/// Payloads for whose like memory is asked for while a task waits. Of shorter ones it is not worth its while; longer ones are copied by the
-/// string instruction, which takes 1.3 of the time where the lines are here already.
+/// Sizes of payloads for which a waiting task prefetches the memory of the next one. For shorter ones that is not worth while; longer ones are
+/// copied by the string instruction, which takes 1.3 times as long where the lines are in the cache already.
 const ASKED_FOR: RangeInclusive<usize> = 512..=2048;
 
 /// A line's header, without flags.
@@ -39,7 +39,7 @@ fn header(kind: Kind, length: usize) -> Header {
     }
 }
 
-/// A payload buffer, and how far this end is in it.
+/// A payload buffer, and the position of this end in it.
 #[derive(Debug)]
 struct Buffer {
     memory: PayloadBuffer,
@@ -56,13 +56,13 @@ pub(crate) struct Out {
     /// The choice of the footprint, for payloads that fit into both buffers.
     learners: ByLength,
     bell: NonNull<Bell>,
-    /// Bytes of the payload that was put into a buffer last, if that is worth asking for the lines of the next one ([`Out::prepare`]); else 0.
+    /// Size of the last payload put into a buffer if prefetching the next one is worth while ([`Out::prepare`]), in bytes; else 0.
     last: usize,
-    /// How far this task has read the narrow buffer of the ring that leads to it, as it has told the receiver.
+    /// Position in the narrow buffer of the opposite ring up to which this task has read, as told to the receiver.
     said: u64,
-    /// How many copies the receiver had timed, when this task looked last.
+    /// Number of copies that the receiver had timed when this task looked last.
     costs: u32,
-    /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
+    /// The receiver's mark for this ring, if it has one, and the sender it stands for.
     marks: Option<NonNull<Marks>>,
     me: Peer,
 }
@@ -73,17 +73,17 @@ pub(crate) struct In {
     memory: RingMemory,
     consumer: Consumer,
     narrow: Buffer,
-    /// Known since the first payload that lay there.
+    /// The wide buffer; known from the first payload in it on.
     wide: Option<Buffer>,
-    /// The sender's bell, for when it sleeps for want of room.
+    /// The sender's bell, on which it sleeps when there is no room.
     bell: NonNull<Bell>,
-    /// How far the sender has read the narrow buffer of the ring that leads to it, as its last line with a position says.
+    /// Position up to which the sender has read the narrow buffer of the opposite ring, by its last line with a position.
     heard: u64,
-    /// How many copies this task has timed.
+    /// Number of copies that this task has timed.
     costs: u32,
 }
 
-/// Positions in the narrow buffers of a pair's two rings: that of this task in the one that leads to it, and that of the other one as it was heard last.
+/// Read positions in the narrow buffers of a pair's two rings: this task's own, and the other task's as last heard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Positions {
     mine: u64,
@@ -96,7 +96,7 @@ unsafe impl Send for Out {}
 unsafe impl Send for In {}
 
 impl Out {
-    /// Longest payload of a frame in this ring.
+    /// Returns the maximum size of a payload in this ring, in bytes.
     pub(crate) fn longest(&self) -> usize {
         match self.wide.is_some() && self.is_wide() {
             true => WIDE_EAGER,
@@ -104,7 +104,7 @@ impl Out {
         }
     }
 
-    /// Has its wide payload buffer been chosen?
+    /// Returns whether its wide payload buffer is in use.
     pub(crate) fn is_wide(&self) -> bool {
         self.learners.long.kept() == Footprint::Wide
     }
@@ -122,17 +122,17 @@ impl Out {
         }
     }
 
-    /// A job has more tasks than cores: who copies next to whom is anybody's guess.
+    /// Stays with the narrow buffer: in a job with more tasks than cores, tasks move between cores.
     pub(crate) fn stay_narrow(&mut self) {
         self.learners.stay_narrow();
     }
 
-    /// The receiver is gone: this task does not write into the ring any more.
+    /// Notes that the receiver is gone: this task does not write into the ring any more.
     pub(crate) fn let_go(&self) {
         self.memory.let_go(End::Source);
     }
 
-    /// Open a ring from `me` to `to`. `cursor` is where the next search for one that can be used again goes on.
+    /// Opens a ring from `me` to `to`. The next search for a reusable ring continues at `cursor`.
     pub(crate) fn open(
         job: &Job,
         me: Peer,
@@ -148,7 +148,7 @@ impl Out {
         Ok(Out {
             marks: memory.is_marked().then(|| NonNull::from(job.marks(to))),
             narrow: Buffer::new(memory.narrow()),
-            // One that was left with the ring is used again.
+            // A wide buffer that was left with the ring is reused.
             wide: memory.wide().ok().flatten().map(Buffer::new),
             learners,
             memory,
@@ -161,7 +161,7 @@ impl Out {
         })
     }
 
-    /// Tells the receiver that there is something in this ring.
+    /// Marks this ring for the receiver as one with something in it.
     #[inline(always)]
     fn mark(&self) {
         if let Some(marks) = self.marks {
@@ -170,14 +170,14 @@ impl Out {
         }
     }
 
-    /// The receiver's bell.
+    /// Returns the receiver's bell.
     #[inline(always)]
     pub(crate) fn bell(&self) -> &Bell {
         // SAFETY: in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
     }
 
-    /// Send a frame, or say that there is no room. The payload is at most as long as `longest` has said. `positions` are asked for if it does not fit into the line.
+    /// Sends a frame. Returns false if there is no room. The payload is at most as long as `longest` said. `positions` is called if the payload does not fit into the line.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -201,7 +201,7 @@ impl Out {
                 return Ok(false);
             };
             header.flags = flags;
-            // In messages that go one way alone there is nothing to say: stores wait in line with those of the payload.
+            // One-way traffic has no position to tell, and stores would queue behind those of the payload.
             if mine != self.said {
                 self.said = mine;
                 header.flags |= WITH_POSITION;
@@ -216,7 +216,7 @@ impl Out {
         Ok(true)
     }
 
-    /// Send an eager frame in one line, if there is known to be room for it.
+    /// Sends an eager frame in one line, if there is known to be room for it.
     #[inline(always)]
     pub(crate) fn send_line(&mut self, context: u32, tag: i32, payload: &Views) -> bool {
         let Views::Block(from, length @ ..=INLINE) = *payload else {
@@ -237,7 +237,7 @@ impl Out {
         true
     }
 
-    /// Asks for the memory that the next message goes to, if it is as long as the last.
+    /// Prefetches the memory of the next message, if it will be as long as the last.
     #[inline(always)]
     pub(crate) fn prepare(&mut self) {
         let len = self.last;
@@ -255,13 +255,13 @@ impl Out {
         prefetch_to_write(buffer.memory.start.as_ptr().wrapping_add(place), len);
     }
 
-    /// Copies a payload into the buffer that suits it; the flags of its line, or `None`: there is no room.
+    /// Copies a payload into the buffer that suits it. Returns the flags of its line, or `None` if there is no room.
     #[inline(always)]
     fn put_in_buffer(&mut self, payload: &Views) -> Result<Option<u8>, Corrupt> {
         let len = payload.len();
         let fits = len <= self.narrow.longest();
         let choice = self.learners.choice(len);
-        // Short messages to a task that answers are quickest from the front of the narrow buffer, whatever is best for those that go one way alone.
+        // Short messages to a task that answers are fastest from the front of the narrow buffer, whatever suits one-way traffic.
         let to_front = len <= footprint::MAX_SHORT_BYTES && self.narrow.cursor.has_heard();
         let footprint = match choice {
             Footprint::Wide if to_front => Footprint::Narrow,
@@ -318,7 +318,7 @@ impl Out {
         Ok(Some(flags | if timed { TIMED } else { 0 }))
     }
 
-    /// A payload has been put into a buffer, which has taken so many ticks.
+    /// Notes that storing a payload took so many ticks.
     #[cold]
     fn copy_was_timed(&mut self, len: usize, ticks: u64) {
         let told = self.memory.cost().load(Ordering::Relaxed);
@@ -330,7 +330,7 @@ impl Out {
         self.learners.of(len).timed(len, ticks);
     }
 
-    /// Tell the receiver that it is spoken to no more, and wake it.
+    /// Tells the receiver that nothing more comes, and wakes it.
     pub(crate) fn close(&mut self) {
         self.producer.close(&self.memory);
         self.mark();
@@ -346,13 +346,13 @@ impl Buffer {
         }
     }
 
-    /// The longest payload that it takes: a quarter of its bytes, so that a payload at the end does not stop all others.
+    /// Returns the longest payload that it takes: a quarter of its size, so that a payload at the end does not stop all others.
     #[inline(always)]
     fn longest(&self) -> usize {
         self.memory.size as usize / 4
     }
 
-    /// Sender: where the next payload goes, or `None`: there is no room.
+    /// Sender: returns the place of the next payload, or `None` if there is no room.
     #[inline(always)]
     fn claim(&mut self, len: usize, freed: &AtomicU64) -> Result<Option<u64>, Corrupt> {
         let size = self.memory.size;
@@ -370,7 +370,7 @@ impl Buffer {
         Ok(place)
     }
 
-    /// Receiver: copies `keep` of the next payload's `length` bytes out. True: room was made known.
+    /// Receiver: copies `keep` of the next payload's `length` bytes out. Returns whether it published new room.
     #[inline(always)]
     fn copy_out(&mut self, length: usize, keep: usize, into: &Views, freed: &AtomicU64) -> bool {
         let size = self.memory.size;
@@ -387,12 +387,12 @@ impl Buffer {
 }
 
 impl In {
-    /// The sender is gone, and all that it sent has been read.
+    /// Notes that the sender is gone, and that all it sent has been read.
     pub(crate) fn let_go(&self) {
         self.memory.let_go(End::Destination);
     }
 
-    /// The rings others have opened towards `me` since the last look, with their sources.
+    /// Returns the rings that others have opened towards `me` since the last look, with their sources.
     pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
         let rings = RingMemory::opened(job, me).into_iter();
         let channel = |memory: RingMemory| {
@@ -411,14 +411,14 @@ impl In {
         rings.map(channel).collect()
     }
 
-    /// The sender's bell.
+    /// Returns the sender's bell.
     #[inline(always)]
     pub(crate) fn bell(&self) -> &Bell {
         // SAFETY: in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
     }
 
-    /// For lines that go the other way.
+    /// Returns the positions for lines that go the other way.
     #[inline(always)]
     pub(crate) fn positions(&self) -> Positions {
         Positions {
@@ -427,18 +427,18 @@ impl In {
         }
     }
 
-    /// Does its sender mark what it has written to?
+    /// Returns whether its sender marks rings that it has written to.
     pub(crate) fn is_marked(&self) -> bool {
         self.memory.is_marked()
     }
 
-    /// Is there a frame (or damage, which `front` will name)?
+    /// Returns whether there is a frame, or damage, which `front` will name.
     #[inline(always)]
     pub(crate) fn has_line(&self) -> bool {
         !matches!(self.consumer.peek(&self.memory), Ok(None))
     }
 
-    /// The oldest frame.
+    /// Returns the oldest frame.
     #[inline(always)]
     pub(crate) fn front(&mut self) -> Result<Option<Arrival>, Corrupt> {
         let Some((line, header)) = self.consumer.peek(&self.memory)? else {
@@ -469,7 +469,7 @@ impl In {
         }))
     }
 
-    /// Longest payload that a line with this header may have. None but one of its own, while a wide buffer is not known.
+    /// Returns the longest payload that a line with this header may have; while the wide buffer is unknown, only one in the line.
     #[inline(always)]
     fn most(&self, header: Header) -> usize {
         match header.flags & IN_WIDE != 0 {
@@ -480,7 +480,7 @@ impl In {
     }
 
     /// Looks at the front frame once; if it is an eager message with this context and tag and at most `into.len()`
-    /// bytes, copies it out and is done with it. Returns as well whether room was made known.
+    /// bytes, copies it out and releases it. Also returns whether it published new room.
     #[inline(always)]
     pub(crate) fn poll_matching(&mut self, context: u32, tag: i32, into: &Views) -> (Polled, bool) {
         let (line, header) = match self.consumer.peek(&self.memory) {
@@ -511,7 +511,7 @@ impl In {
         (Polled::Received(length), made)
     }
 
-    /// Copy `keep` of a payload's `length` bytes, at most [`In::most`]; true: room in a buffer was made known.
+    /// Copies `keep` of a payload's `length` bytes, at most [`In::most`]. Returns whether it published new room in a buffer.
     #[inline(always)]
     fn copy_out(
         &mut self,
@@ -558,7 +558,7 @@ impl In {
         }
     }
 
-    /// The sender wants to know how long that takes.
+    /// Returns whether the sender wants to know how long that takes.
     #[cold]
     fn time_copy_out(&mut self, header: Header, length: usize, keep: usize, into: &Views) -> bool {
         let start = ticks();
@@ -570,7 +570,7 @@ impl In {
         room
     }
 
-    /// Copy the front frame's payload out and be done with it. True: room was made known.
+    /// Copies the front frame's payload out and releases it. Returns whether it published new room.
     #[inline(always)]
     pub(crate) fn accept(&mut self, into: &Views) -> bool {
         let Ok(Some((line, header))) = self.consumer.peek(&self.memory) else {

@@ -1,5 +1,5 @@
-//! A caller that does not know the job's key learns nothing from a task's port and changes nothing; and the tasks of the job
-//! find each other all the same.
+//! A caller without the job's key learns nothing from a task's port and changes nothing, and the tasks of the job still
+//! find each other.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -23,7 +23,7 @@ fn turn(task: &mut Paths) {
     while task.next_ready(&mut cursor).is_some() {}
 }
 
-/// A message gets through, from task 0 to task 1.
+/// Checks that a message gets through, from task 0 to task 1.
 fn talk(tasks: &mut [Paths; 2], tag: i32) {
     let frame = Frame {
         kind: Kind::Eager,
@@ -56,7 +56,7 @@ fn call(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// A task's answer to a caller before it hangs up.
+/// Returns a task's answer to a caller before it hangs up.
 fn answer(stream: &mut TcpStream, task: &mut Paths) -> Vec<u8> {
     let (mut said, mut bytes) = (vec![], [0; 512]);
     let start = Instant::now();
@@ -140,7 +140,7 @@ fn another_key_opens_nothing() {
     assert_eq!(task.presence(0), Presence::Here);
 }
 
-/// Two tasks that have met over somebody in between, and all that the caller has said.
+/// Returns two tasks that have met through an eavesdropper, and all that the caller has said.
 fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
     let overhear = TcpListener::bind("127.0.0.1:0").unwrap();
     let between = overhear.local_addr().unwrap();
@@ -179,7 +179,7 @@ fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
     (hosts, tasks, real[1], said)
 }
 
-/// A greeting that was overheard opens nothing a second time: what follows the answer to it must prove the listener's new nonce,
+/// An overheard greeting opens nothing a second time: what follows its answer must prove the listener's new nonce,
 /// or new key.
 #[test]
 fn what_was_overheard_is_of_no_use() {
@@ -188,7 +188,7 @@ fn what_was_overheard_is_of_no_use() {
         assert!(said.len() > HELLO + WORD + FIRST + THIRD);
         let mut again = call(address);
         again.write_all(&said).unwrap();
-        // It is welcomed, as whoever has the key is; then it fails to prove that it has.
+        // It is welcomed, as anybody with the key would be; then it fails to prove that it has the key.
         let told = answer(&mut again, &mut tasks[1]);
         assert_eq!(told.len(), answered);
         assert_eq!(tasks[1].accept_bytes(0), []);

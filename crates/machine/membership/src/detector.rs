@@ -1,15 +1,15 @@
-//! The failure detector: foca's SWIM, with its timers and its verdicts in our hands.
+//! The failure detector: foca's SWIM, with timers and verdicts of our own.
 //!
-//! Foca probes, asks others to probe, suspects, objects and spreads the news. Three things are done here instead of there:
+//! Foca probes, asks others to probe, suspects, objects and spreads the news. This module does the rest:
 //!
-//! - Time that this process did not run does not count. A timer that fires much too late shifts all others by as much, so a
-//!   daemon that was stopped finishes its probes as if nothing had been, and does not blame others for its own absence.
+//! - Time in which this process did not run does not count. A timer that fires much too late shifts all others by as much, so a
+//!   daemon that was stopped finishes its probes as usual, and does not blame others for its own absence.
 //! - A suspicion that has run out becomes a verdict only if the rest of this host says [`Verdicts::Pass`]; while it says
-//!   [`Verdicts::Hold`] it is held back, and after that the suspect has the whole time again.
+//!   [`Verdicts::Hold`] the verdict waits, and afterwards the suspect has the whole time again.
 //! - No verdict comes sooner than [`Settings::verdict`] after the suspect has last answered a probe of ours. So a link that
 //!   was down for a second leaves the suspect time to object. An answer shows that both ways are open; other messages of the
 //!   suspect do not count, since it may be cut off in one direction.
-//! - A verdict carries its cause, in the number that foca keeps for it (a dead host's incarnation means nothing).
+//! - A verdict carries its cause, in place of the incarnation, which means nothing for a dead host.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -40,12 +40,12 @@ pub(crate) const KIND_AT: usize = 2 * HostId::BYTES + 2;
 /// Number of other members from which on random probes tell a cut-off host; with fewer, suspecting one after the other is soon done.
 const MIN_MEMBERS_TO_SAMPLE: usize = 4;
 
-/// The answer of the rest of this host about a suspect, when a suspicion has run out.
+/// What to do when the suspicion of a host has run out, as the rest of this host decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdicts {
     /// Too few answer: hold it back.
     Hold,
-    /// So many are suspected that this looks like a split. Wait a little, to see on which side we are.
+    /// So many are suspected that this looks like a split. Wait a little to see on which side this host is.
     PutOff,
     Pass,
 }
@@ -56,16 +56,16 @@ pub(crate) struct Detector {
     settings: Settings,
     timers: BinaryHeap<Reverse<Pending>>,
     order: u64,
-    /// Time that this process did not run.
+    /// Total time in which this process did not run.
     stopped: Duration,
     held: Vec<Timer<HostId>>,
-    /// When each host last answered a probe of ours, in time that this process ran; as long as that puts off its verdict.
+    /// When each host last answered a probe of ours, in time that this process ran. Kept as long as it delays a verdict.
     answered_at: BTreeMap<HostId, Duration>,
-    /// For each of the last periods, the newest lowest, whether anybody has answered us.
+    /// For each of the last periods whether anybody answered; the newest is the lowest bit.
     answers: u8,
     answered: bool,
     sized_for: usize,
-    /// A leaver listens to nothing any more, lest it objects to its own death.
+    /// Whether this host is leaving. Then it ignores datagrams, so as not to object to its own death.
     pub leaving: bool,
 }
 
@@ -98,15 +98,15 @@ impl Detector {
         *self.foca.identity()
     }
 
-    /// When the next timer is due, in the caller's time.
+    /// Returns when the next timer is due, in the caller's time.
     pub fn deadline(&self) -> Duration {
         self.timers
             .peek()
             .map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
     }
 
-    /// Notices that this process did not run until now. To be called before anything else is done with an input, since what the
-    /// input leads to belongs to the time after.
+    /// Notices whether this process did not run until now. Call it before anything else with an input, since what the
+    /// input causes belongs to the time after.
     pub fn notice_stop(&mut self, now: Duration) {
         let late = now.saturating_sub(self.deadline());
         if late > self.settings.stall() {
@@ -114,7 +114,7 @@ impl Detector {
         }
     }
 
-    /// Fires what is due; true if that was a tick too.
+    /// Fires due timers. Returns whether a tick was among them.
     pub fn fire(&mut self, now: Duration, verdicts: Verdicts) -> bool {
         let mut ticked = false;
         while let Some(Reverse(next)) = self.timers.peek()
@@ -168,7 +168,7 @@ impl Detector {
         ticked
     }
 
-    /// Feeds a datagram; what is not for us, or malformed, changes nothing.
+    /// Handles a datagram. One that is malformed or for another host changes nothing.
     pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
         if !self.leaving && !bytes.is_empty() {
             if let Some(host) = self.who_answers(bytes) {
@@ -181,18 +181,18 @@ impl Detector {
         }
     }
 
-    /// Calls at another daemon, which answers with some of the hosts it knows.
+    /// Greets another daemon, which answers with some of the hosts it knows.
     pub fn announce(&mut self, now: Duration, to: HostId) {
         let _ = self.foca.announce(to, &mut self.sink);
         self.arm(now);
     }
 
-    /// Makes known that `host` is dead, and why. Of ourselves: goes on under the next session.
+    /// Spreads that `host` is dead, and why. If that is this host, it goes on under the next session.
     pub fn condemn(&mut self, now: Duration, host: HostId, cause: u16) {
         self.learn(now, [Member::new(host, cause, State::Down)], true);
     }
 
-    /// Learns that these are hosts, unless it knows better.
+    /// Adds hosts, unless it knows better.
     pub fn introduce(
         &mut self,
         now: Duration,
@@ -202,13 +202,13 @@ impl Detector {
         self.learn(now, hosts.into_iter().map(Member::alive), tell);
     }
 
-    /// After a change of name foca probes nobody until somebody writes to it, and those it knows may all be dead. To be told
-    /// nothing makes it look.
+    /// Makes foca probe again after a change of name: it would probe nobody until somebody writes to it, and those it knows may all be
+    /// dead. An empty update has that effect.
     pub fn wake(&mut self, now: Duration) {
         self.learn(now, [], false);
     }
 
-    /// Somebody suspects us: what we send from now on says that we are alive.
+    /// Objects to a suspicion of this host: what it sends from now on says that it is alive.
     pub fn object(&mut self, now: Duration, incarnation: u16) {
         self.learn(
             now,
@@ -241,13 +241,13 @@ impl Detector {
         );
     }
 
-    /// All that are alive or suspected.
+    /// Returns all hosts that are alive or suspected.
     pub fn active(&self) -> impl Iterator<Item = &Member<HostId>> {
         self.foca.iter_members()
     }
 
-    /// Whether hardly any of the last six probes, each of a host picked at random, was answered: then most of the hosts are
-    /// out of reach. A host cut off from thousands would take minutes to suspect one after the other until it had counted half.
+    /// Returns whether hardly any of the last six probes, each of a random host, was answered: then most hosts are
+    /// out of reach. A host cut off from thousands would otherwise need minutes to suspect half of them one by one.
     pub fn is_cut_off(&self) -> bool {
         self.foca.num_members() >= MIN_MEMBERS_TO_SAMPLE && (self.answers & 0x3f).count_ones() <= 1
     }
@@ -256,26 +256,26 @@ impl Detector {
         self.foca.num_members() == 0
     }
 
-    /// Whether it is alive, or at least not dead. Facts of hosts travel by themselves, so they may come before their host and after it.
+    /// Returns whether a host is not known to be dead. Facts of hosts travel separately, so they may come before the host or after it.
     pub fn is_there(&self, host: &HostId) -> bool {
         let known = self.known_at(host);
         known.is_some_and(|member| member.id() == host && member.state() != State::Down)
     }
 
-    /// The known member at the address of `host`, whichever run it is.
+    /// Returns the known member at the address of `host`, whichever run it is.
     pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
         self.foca
             .iter_membership_state()
             .find(|member| member.id().same_place(host))
     }
 
-    /// Whether any host of `roll` is dead as far as is known here.
+    /// Returns whether any host of `roll` is dead, as far as this host knows.
     pub fn has_buried(&self, roll: &Roll) -> bool {
         let mut known = self.foca.iter_membership_state();
         known.any(|member| member.state() == State::Down && roll.contains(member.id()))
     }
 
-    /// How many hosts of `roll` are known to be without the daemon that it names, and without a later one.
+    /// Returns how many hosts of `roll` are known to have neither the daemon that it names nor a later one.
     pub fn without_daemon(&self, roll: &Roll) -> usize {
         let known = self.foca.iter_membership_state();
         known
@@ -284,7 +284,7 @@ impl Detector {
             .count()
     }
 
-    /// The hosts of `roll` that are certain never to act again: a later run is known, or their daemon is gone.
+    /// Returns the hosts of `roll` that will never act again: a later run is known, or their daemon is gone.
     pub fn outlived(&self, roll: &Roll) -> Vec<HostId> {
         let own = Member::alive(self.own());
         let known = self.foca.iter_membership_state().chain([&own]);
@@ -300,7 +300,7 @@ impl Detector {
         runs.collect()
     }
 
-    /// Whether this host itself would declare `host` dead when its time is up.
+    /// Returns whether this host itself will declare `host` dead when its time is up.
     pub fn accuses(&self, host: &HostId) -> bool {
         let names = |timer: &Timer<HostId>| matches!(timer, Timer::ChangeSuspectToDown { member_id, .. } if member_id == host);
         self.held.iter().any(names)
@@ -310,7 +310,7 @@ impl Detector {
                 .any(|Reverse(next)| next.what.as_ref().is_some_and(names))
     }
 
-    /// Adapts how long news is passed on to the number of hosts.
+    /// Adapts the time for which news is passed on to the number of hosts.
     pub fn size_for(&mut self, hosts: usize) {
         if hosts.abs_diff(self.sized_for) * 8 > self.sized_for {
             let config = self.settings.foca(hosts, self.settings.datagram - HEAD);
@@ -320,8 +320,8 @@ impl Detector {
         }
     }
 
-    /// Foca (2.0.0) does not condemn a suspect that has objected in time, but sends it word that it is dead all the same, whereupon
-    /// it would give up its name. So such timers do not reach foca.
+    /// Returns whether a timer is that of a host still suspected; others do not reach foca. Foca (2.0.0) does not condemn a suspect that has
+    /// objected in time, but still sends it word that it is dead, and it would give up its name.
     fn is_still_suspect(&self, host: &HostId, incarnation: u16) -> bool {
         let is = |member: &Member<HostId>| {
             member.id() == host
@@ -331,7 +331,7 @@ impl Detector {
         self.known_at(host).is_some_and(is)
     }
 
-    /// The host whose answer to a probe of ours this is, whether it comes from there or through another host.
+    /// Returns the host whose answer to a probe of ours this is, whether it comes directly or through another host.
     fn who_answers(&self, bytes: &[u8]) -> Option<HostId> {
         let header = Codec.decode_header(bytes).ok()?;
         match header.message {
@@ -342,14 +342,14 @@ impl Detector {
         }
     }
 
-    /// Before this, in time that this process ran, no verdict on a host is passed here. A suspicion counts from a probe, whose
-    /// answer may only be late; the last answer says for how long the link has failed at most.
+    /// Returns the earliest time of a verdict on a host, in time that this process ran. A suspicion counts from a probe whose
+    /// answer may only be late; the last answer bounds how long the link can have failed.
     fn earliest_verdict(&self, host: &HostId) -> Duration {
         let answered = self.answered_at.get(host);
         answered.map_or(Duration::ZERO, |&at| at + self.settings.verdict())
     }
 
-    /// Suspects whose verdict was held back get their whole time again.
+    /// Gives suspects whose verdict was held back their whole time again.
     fn release(&mut self, now: Duration) {
         let due = now - self.stopped + self.settings.suspicion();
         for verdict in std::mem::take(&mut self.held) {

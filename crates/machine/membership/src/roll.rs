@@ -1,10 +1,10 @@
-//! The roll: the hosts that count when a majority is counted.
+//! The roll: the hosts among which a majority is counted.
 //!
 //! A roll is numbered by its lineage and its epoch. Each follows from the one before it by a [`Change`] that a quorum of the earlier one has
-//! voted for, so two sides of a split can never make different ones ([`crate::ballot`]). A side that goes on without a quorum begins
+//! voted for, so the two sides of a split cannot make different ones ([`crate::ballot`]). A side that goes on without a quorum begins
 //! another lineage ([`crate::lineage`]).
 //!
-//! The invariant: two rolls of one number are equal, at all times and wherever they are held.
+//! Invariant: two rolls with the same number are equal, wherever and whenever they are held.
 
 use regatta_wire::Malformed;
 use regatta_wire::fields::{Bytes, Field};
@@ -17,7 +17,7 @@ use crate::lineage::Lineage;
 pub struct Roll {
     lineage: Lineage,
     epoch: u32,
-    /// By name, each with its place in the order of arrival.
+    /// Each host's place in the order of arrival.
     hosts: Vec<(HostId, u32)>,
     next: u32,
     oldest: Vec<HostId>,
@@ -33,7 +33,7 @@ pub struct Change {
     pub removed: Vec<HostId>,
     /// Hosts that have come.
     pub added: Vec<HostId>,
-    /// The lineage that begins with it, if no quorum of the roll before was to be had.
+    /// The lineage that begins with it, if there was no quorum of the roll before.
     pub(crate) fork: Option<Lineage>,
 }
 
@@ -41,13 +41,13 @@ impl Change {
     /// Maximum number of hosts one change names, so that it fits a datagram with room to spare.
     pub const MAX_HOSTS: usize = 40;
 
-    /// Whether it changes nothing.
+    /// Returns whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.added.is_empty()
     }
 }
 
-/// Both counts come before the hosts.
+/// Encoded with both counts before the hosts.
 impl Field for Change {
     fn put(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&[self.removed.len() as u8, self.added.len() as u8]);
@@ -73,18 +73,18 @@ impl Field for Change {
 }
 
 impl Roll {
-    /// The first roll of a machine, its hosts in order of arrival.
+    /// Returns the first roll of a machine, from its hosts in order of arrival.
     pub fn founded(hosts: &[HostId]) -> Roll {
         let arrivals = hosts.iter().copied().zip(0..).collect();
         Roll::adopted(Lineage::FIRST, 1, hosts.len() as u32, arrivals)
     }
 
-    /// The first roll of a machine that one host begins.
+    /// Returns the first roll of a machine that one host begins.
     pub(crate) fn begun(lineage: Lineage, host: HostId) -> Roll {
         Roll::adopted(lineage, 1, 1, vec![(host, 0)])
     }
 
-    /// No roll yet, of hosts that belong to this lineage.
+    /// Returns the empty roll of a host that knows only its lineage.
     pub(crate) fn awaited(lineage: Lineage) -> Roll {
         Roll {
             lineage,
@@ -92,7 +92,7 @@ impl Roll {
         }
     }
 
-    /// A roll as another host tells it.
+    /// Returns a roll as another host tells it.
     pub(crate) fn adopted(
         lineage: Lineage,
         epoch: u32,
@@ -112,27 +112,27 @@ impl Roll {
         roll
     }
 
-    /// Which chain of decisions it belongs to.
+    /// Returns the chain of decisions that it belongs to.
     pub fn lineage(&self) -> Lineage {
         self.lineage
     }
 
-    /// How many changes there were; 0 for a host that belongs to no machine yet.
+    /// Returns the number of changes so far; 0 for a host that belongs to no machine yet.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// How many hosts are known.
+    /// Returns the number of hosts.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether no hosts are known.
+    /// Returns whether there are no hosts.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// All hosts, in the order of their addresses.
+    /// Returns all hosts, in the order of their addresses.
     pub fn hosts(&self) -> impl Iterator<Item = &HostId> {
         self.hosts.iter().map(|(host, _)| host)
     }
@@ -141,14 +141,14 @@ impl Roll {
         &self.hosts
     }
 
-    /// The hosts at the address of `host`, whichever runs of it.
+    /// Returns the hosts at the address of `host`, of any run.
     pub(crate) fn at_place_of(&self, host: &HostId) -> impl Iterator<Item = HostId> {
         let at = self.hosts.partition_point(|(one, _)| one.is_before(host));
         let runs = self.hosts[at..].iter().map(|(one, _)| *one);
         runs.take_while(move |one| one.same_place(host))
     }
 
-    /// The least place in the order of arrival of those for whom `here` holds.
+    /// Returns the first place in the order of arrival among hosts for which `here` holds.
     pub(crate) fn first_arrival(&self, here: impl Fn(&HostId) -> bool) -> u32 {
         let eldest = self.eldest(here);
         let at = eldest.and_then(|host| self.find(&host).ok());
@@ -159,17 +159,17 @@ impl Roll {
         self.next
     }
 
-    /// Whether `host` counts.
+    /// Returns whether `host` counts.
     pub fn contains(&self, host: &HostId) -> bool {
         self.find(host).is_ok()
     }
 
-    /// The host that has been here longest; it decides between equal halves.
+    /// Returns the host that has been here longest; it decides between equal halves.
     pub fn oldest(&self) -> Option<&HostId> {
         self.oldest.first()
     }
 
-    /// The longest-serving host for which `here` holds.
+    /// Returns the longest-serving host for which `here` holds.
     pub(crate) fn eldest(&self, here: impl Fn(&HostId) -> bool) -> Option<HostId> {
         let found = self.oldest.iter().find(|host| here(host)).copied();
         found.or_else(|| {
@@ -181,14 +181,14 @@ impl Roll {
         })
     }
 
-    /// Whether `count` of these hosts are enough to go on: more than half, or just half with the oldest among them.
+    /// Returns whether `count` of these hosts are enough to go on: more than half, or exactly half with the oldest among them.
     ///
     /// Any two such sets have a host in common.
     pub fn is_quorum(&self, count: usize, with_oldest: bool) -> bool {
         2 * count > self.len() || (2 * count == self.len() && count > 0 && with_oldest)
     }
 
-    /// The next epoch. Hosts a change names in vain are passed over.
+    /// Advances to the next epoch. Skips hosts that the change names in vain.
     pub(crate) fn advance(&mut self, change: &Change) {
         self.epoch += 1;
         self.lineage = change.fork.unwrap_or(self.lineage);

@@ -1,4 +1,4 @@
-//! Words that users know from other launchers do here what they mean: `mpiexec`, also as a subcommand, and `-np`.
+//! Commands and options known from other launchers work: `mpiexec`, also as a subcommand, and `-np`.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn mpiexec(words: &[&str]) -> Command {
     command
 }
 
-/// The status, output and errors of mpiexec with these words.
+/// Returns the status, output and errors of mpiexec with these arguments.
 fn played(words: &[&str]) -> (i32, String, String) {
     told(&mpiexec(words).output().expect("regatta"))
 }

@@ -1,8 +1,8 @@
-//! Words that stand for other words.
+//! Aliases of the console.
 
 use std::collections::BTreeMap;
 
-/// Words that stand for others, by name.
+/// Aliases by name.
 #[derive(Debug, Default)]
 pub struct Aliases {
     words: BTreeMap<String, Vec<String>>,
@@ -13,17 +13,17 @@ pub struct Aliases {
 pub struct Loop;
 
 impl Aliases {
-    /// From now on `name` stands for `words`.
+    /// Makes `name` an alias of `words`.
     pub fn define(&mut self, name: &str, words: &[String]) {
         self.words.insert(name.to_owned(), words.to_vec());
     }
 
-    /// `name` stands for itself again.
+    /// Removes the alias `name`.
     pub fn forget(&mut self, name: &str) {
         self.words.remove(name);
     }
 
-    /// All of them, or the one of a name, as lines.
+    /// Returns all aliases, or the one of a name, as lines.
     pub fn list<'a>(&'a self, name: Option<&'a str>) -> impl Iterator<Item = String> + 'a {
         let wanted = move |other: &str| name.is_none_or(|name| name == other);
         self.words
@@ -32,8 +32,7 @@ impl Aliases {
             .map(|(name, words)| format!("{name}\t{}", words.join(" ")))
     }
 
-    /// The words with the first replaced as often as it is an alias. One that stands for itself, with more words
-    /// (`alias ps ps -a`), is replaced once.
+    /// Replaces the first word while it is an alias. An alias that begins with its own name (`alias ps ps -a`) is replaced once.
     pub fn expand(&self, mut words: Vec<String>) -> Result<Vec<String>, Loop> {
         let mut seen = Vec::new();
         while let Some((name, meaning)) = words

@@ -10,11 +10,11 @@ use crate::operations;
 use crate::results::{Metric, Results, Row};
 use crate::table::{align, quantity};
 
-/// The least size of messages whose times make up `G`, bytes: the start of a message no longer shows.
+/// Minimum size of the messages that determine `G`, in bytes: the cost of a message's start does not show any more.
 const MIN_LONG_BYTES: u64 = 64 << 10;
-/// The largest size that counts as a small message, bytes.
+/// Maximum size of a small message, in bytes.
 const MAX_SMALL_BYTES: u64 = 64;
-/// Points that a slope takes: two would have no error.
+/// Minimum number of points for a slope: two would have no error.
 const MIN_SLOPE_POINTS: usize = 3;
 
 /// A parameter with its error.
@@ -46,8 +46,8 @@ pub struct Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    /// `L`: what is left of one way without the calls, us; none if they were not measured. Calls overlap with the way where the cores are near
-    /// each other, so that it can be next to nothing.
+    /// `L`: one way without the two calls, us; none if these were not measured. Calls overlap with the way where the cores are near
+    /// each other, so it can be almost 0.
     pub fn latency(&self) -> Option<f64> {
         Some((self.one_way?.value - self.send?.value - self.receive?.value).max(0.0))
     }
@@ -89,7 +89,7 @@ pub fn fits(results: &Results) -> Vec<Parameters<'_>> {
         .collect()
 }
 
-/// Rows of an operation, of one suite: turns and launches are not mixed.
+/// Returns the rows of an operation in one suite: turns and launches are not mixed.
 fn rows_of<'a>(rows: &[&'a Row], operation: &str) -> Vec<&'a Row> {
     let all = || {
         rows.iter()
@@ -100,7 +100,7 @@ fn rows_of<'a>(rows: &[&'a Row], operation: &str) -> Vec<&'a Row> {
     all().filter(|row| Some(&row.suite) == suite).collect()
 }
 
-/// The value of an operation at its smallest size, if that is small.
+/// Returns the value of an operation at its smallest size, if that is a small message.
 fn smallest(rows: &[&Row], operation: &str, metric: Metric) -> Option<Value> {
     let rows = rows_of(rows, operation);
     let here = rows
@@ -113,7 +113,7 @@ fn smallest(rows: &[&Row], operation: &str, metric: Metric) -> Option<Value> {
     })
 }
 
-/// Messages per second as microseconds for one.
+/// Converts messages per second to microseconds per message.
 fn inverse(rate: Value) -> Value {
     let [low, high] = rate.ci95;
     Value {
@@ -122,8 +122,8 @@ fn inverse(rate: Value) -> Value {
     }
 }
 
-/// The slope of one way over the size of long messages, ns for a byte, by least squares. A time has an error in proportion to it, so each counts
-/// by the inverse of its square.
+/// Returns the slope of one way over the size of long messages, in ns per byte, by least squares. The error of a time is proportional to it, so
+/// each is weighted by the inverse of its square.
 fn slope(rows: &[&Row]) -> Option<Value> {
     let rows = rows_of(rows, "one-to-one");
     let long = rows
@@ -162,7 +162,7 @@ fn student_95(degrees: usize) -> f64 {
         .unwrap_or_else(beyond)
 }
 
-/// The table in a terminal; empty for races that measure none of it.
+/// Returns the table for a terminal; empty for races that measure none of it.
 pub fn render(results: &Results) -> String {
     let fits = fits(results);
     if fits.is_empty() {

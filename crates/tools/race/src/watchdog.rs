@@ -1,7 +1,7 @@
 //! The end of a race's programs when the race is killed.
 //!
-//! A shell waits at a pipe whose other end only the race has. When that end closes and the shell still lives, nobody has ended the
-//! programs: it does that, by their marks ([`tree`](crate::tree)), and removes the race's folder. A launcher that ignores SIGTERM is killed.
+//! A shell waits at a pipe whose other end only the race has. If that end closes while the shell lives, the race has not ended its
+//! programs. The shell then ends them, by their marks ([`tree`](crate::tree)), and removes the race's folder. A launcher that ignores SIGTERM is killed.
 //! Signals for the race's process group do not reach the shell.
 
 use std::os::unix::process::CommandExt;
@@ -15,12 +15,12 @@ const SCRIPT: &str = include_str!("watchdog.sh");
 /// A shell that outlives the race if the race is killed; dropping this ends it.
 pub struct Watchdog {
     shell: Child,
-    /// Open as long as the race lives.
+    /// The end of the pipe that is open as long as the race lives.
     pipe: Option<ChildStdin>,
 }
 
 impl Watchdog {
-    /// Starts it, for all processes whose mark begins so. None where there is no shell.
+    /// Starts the shell, for all processes whose mark begins with `beginning`. Returns none where there is no shell.
     pub fn start(beginning: &str, folder: &Path) -> Option<Watchdog> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "sh"])

@@ -22,7 +22,7 @@ impl Frames for Shm {
         match self.outs.get(peer as usize) {
             Some(Some(channel)) => channel.longest(),
             _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
-            // How large it will be is known when it is there.
+            // Its size is known once it exists.
             _ => Geometry::SMALLEST.eager_limit(),
         }
     }
@@ -89,7 +89,7 @@ impl Frames for Shm {
     #[inline(always)]
     fn poll_matching(&mut self, from: Peer, context: u32, tag: i32, into: &Views) -> Polled {
         let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
-            // A ring that is opened only now has its turn at the next look.
+            // A ring opened just now is looked at next time.
             if self.was_opened_to() {
                 self.notice_opened();
             }
@@ -142,14 +142,14 @@ impl Shm {
         Ok(())
     }
 
-    /// Has somebody opened a ring to this task that it has not noticed?
+    /// Returns whether somebody has opened a ring to this task that it has not noticed.
     #[inline(always)]
     fn was_opened_to(&self) -> bool {
         !self.job.opened_rings(self.me).is_empty()
     }
 
-    /// The front of a ring that is not known yet. It may have been opened and filled by now, and
-    /// its owner may be gone: to say that there is nothing would lose what it sent.
+    /// Returns the front of a ring that is not known yet. The ring may have been opened and filled by now, and
+    /// its owner may be gone: "nothing" would lose what it sent.
     #[cold]
     fn first_front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
         if !self.was_opened_to() {
@@ -163,7 +163,7 @@ impl Shm {
         }
     }
 
-    /// Take in the rings others have opened towards this task.
+    /// Takes in the rings that others have opened towards this task.
     #[cold]
     fn notice_opened(&mut self) {
         self.let_go_of_read_out();

@@ -11,7 +11,7 @@ use super::{Shm, both_ways};
 use crate::footprint::Footprint;
 use regatta_segment::job::{NARROW_PIPE, PIPE_SIZES};
 
-/// May this process read a peer's memory directly?
+/// Whether this process may read a peer's memory directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pull {
     Yes,
@@ -30,13 +30,13 @@ pub struct Bulk {
     pipe: Option<Pipe>,
     /// This task opened it for its own message and counts it.
     counted: bool,
-    /// Sender: how much of the pipe its own message cycles through.
+    /// Sender: bytes of the pipe that its message cycles through.
     footprint: Footprint,
-    /// Sender: it has chosen that, and learns from it.
+    /// Sender: whether it has chosen that footprint, and learns from it.
     learns: bool,
-    /// Receiver: it may read from the sender's memory.
+    /// Receiver: whether it may read from the sender's memory.
     pulls: bool,
-    /// Receiver: looks in vain since the last byte came.
+    /// Receiver: number of looks in vain since the last byte came.
     starved: u32,
 }
 
@@ -234,7 +234,7 @@ impl Streams for Shm {
         if bulk.counted && pipe.give_up() == GivenUp::Senders {
             return self.give(pipe);
         }
-        // The other side may still have the pipe in hand: who does gives it back, or dies with it.
+        // The other side may still hold the pipe. It gives the pipe back, or dies with it.
         pipe.let_go(self.me);
     }
 
@@ -248,7 +248,7 @@ impl Streams for Shm {
 
 impl Shm {
     fn any_pipe(&mut self, message: Message) -> Result<Pipe, Fault> {
-        // From the front a message goes through no more than it is long. Where the receiver looks for a pipe, the length is 0.
+        // A message uses no more of the pipe than its length. It is 0 if the receiver looks for a pipe.
         let bytes = match message.goes_on || message.length == 0 {
             true => u64::from(message.window),
             false => message.length.min(message.window.into()),
@@ -265,10 +265,10 @@ impl Shm {
         })
     }
 
-    /// A pipe of one size that nobody uses, if there is one.
+    /// Returns a pipe of one size that nobody uses, if there is one.
     fn free_pipe(&mut self, size: usize, message: Message) -> Option<Pipe> {
         let pool = self.job.pool(size);
-        // A pool that somebody has written nonsense into is as good as empty.
+        // A damaged pool counts as empty.
         if let Ok(Some(pipe)) = pool.take(message) {
             return Some(pipe);
         }
@@ -279,13 +279,13 @@ impl Shm {
         pool.adopt(&mut self.pipe_cursors[size], message, gone)
     }
 
-    /// Gives a pipe back that nobody uses any more.
+    /// Returns an unused pipe to its pool.
     fn give(&self, pipe: Pipe) {
         let size = self.job.geometry().pipe_size_for(pipe.size());
         self.job.pool(size).give(pipe);
     }
 
-    /// Sees that the part of a pipe that a message of this task's goes through is mapped, before it is filled page by page.
+    /// Maps the part of a pipe that a message of this task uses, before it would be mapped page by page.
     fn map_for(&mut self, pipe: &Pipe, message: Message) {
         let window = u64::from(message.window);
         // One that goes on where the last one ended may lie anywhere in the window.
@@ -304,7 +304,7 @@ impl Shm {
             .map_at_once(pipe.offset(), needed as usize);
     }
 
-    /// Bytes of a pipe that a message with this footprint cycles through.
+    /// Returns how many bytes of a pipe a message with this footprint cycles through.
     pub(super) fn window(&self, footprint: Footprint) -> u32 {
         let whole = self.job.geometry().pipe;
         match footprint {
@@ -313,7 +313,7 @@ impl Shm {
         }
     }
 
-    /// Messages to this peer go through pipes that are wide by now: those that a ring can carry are to go through a wide ring.
+    /// Makes the ring to this peer wide, because messages to it go through wide pipes by now.
     fn widen_ring(&mut self, to: Peer) {
         if self.learners.short.kept() == Footprint::Wide
             && let Some(Some(ring)) = self.outs.get_mut(to as usize)
@@ -339,7 +339,7 @@ impl Shm {
         }
     }
 
-    /// May this process read from a peer's memory? That is found out once the peer has joined.
+    /// Returns whether this process may read from a peer's memory; `None` until the peer has joined.
     pub(super) fn pull(&mut self, peer: Peer) -> Option<Pull> {
         if let Some(&found) = self.pull.get(&peer) {
             return Some(found);
@@ -354,7 +354,7 @@ impl Shm {
         Some(found)
     }
 
-    /// The sender is away: read the rest of its message without it.
+    /// Reads the rest of a message without its sender, which is away.
     #[cold]
     fn take_over(
         &mut self,
@@ -382,13 +382,13 @@ impl Shm {
                 self.ring_bell(from);
                 return Ok(Flow::Finished);
             }
-            // The sender has given up, which will be said in a moment.
+            // The sender has given up; its word comes in a moment.
             Ok(false) => {}
             Err(error) => {
                 if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) {
                     self.pull.insert(from, Pull::No);
                 }
-                // It goes on by itself, or is dying, which will be said in a moment.
+                // It goes on by itself, or is dying; word of that comes in a moment.
                 self.ring_bell(from);
             }
         }
@@ -397,13 +397,13 @@ impl Shm {
     }
 }
 
-/// Says in a message's route where its pipe lies, and of which size it is.
+/// Puts the address and the size of a message's pipe into its route.
 fn lead_to(route: &mut Route, size: usize, pipe: &Pipe) {
     route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
     route[SIZE_AT] = size as u8;
 }
 
-/// Where a message lies, for others to read it; 0 if it is not one block.
+/// Returns the address at which others can read a message; 0 if it is not one block.
 fn address_of(message: &Views) -> u64 {
     match message {
         Views::Strided(..) => 0,

@@ -1,10 +1,10 @@
 //! Messages to tasks on other hosts: a connection for each pair that talks.
 //!
-//! A connection is opened by whoever sends first. If both do at once, the one opened by the lower rank stands. All that
-//! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `regatta_connection::handshake`.
-//! A [`Link`] is all that is between this task and a peer; connections come and go under it, and nothing is lost,
-//! doubled or overtaken: what was sent is kept until the peer says it has taken it.
-//! Whether a peer is gone is for the job's table to say, not for a connection.
+//! The task that sends first opens the connection. If both do at once, the one opened by the lower rank stands. `regatta_wire::link`
+//! describes what flows on it, `regatta_connection::handshake` how both sides prove that they belong to the job.
+//! A [`Link`] is the state between this task and a peer. Connections come and go under it, and nothing is lost,
+//! doubled or overtaken: what was sent is kept until the peer says that it has taken it.
+//! The job's table decides whether a peer is gone, not a connection.
 
 #[cfg(test)]
 mod any_cuts;
@@ -77,24 +77,24 @@ pub struct Tcp {
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
-    /// Peers of these that the engine is done with, and others whose links have been freed.
+    /// Peers of these that the engine has finished with; and peers whose links have been freed.
     parted: Vec<Peer>,
     freed: FxHashSet<Peer>,
     losses_seen: u32,
-    /// Something has a deadline, or waits for a socket to take more.
+    /// Whether something has a deadline, or waits for a socket to take more.
     restless: bool,
-    /// Something has a deadline.
+    /// Whether something has a deadline.
     timed: bool,
     waiter: Option<SocketWaiter>,
     progress: Option<ProgressThread>,
     bypasses: Bypasses,
-    /// The function of the progress thread, from when on there may be one.
+    /// The function that a progress thread calls; without it there is no such thread.
     pub(crate) go_on: Option<fn()>,
-    /// Peers found gone so far.
+    /// Number of peers found gone so far.
     ended: u32,
-    /// So many of them live, and hold this task for dead.
+    /// Number of these that live and hold this task for dead.
     disowners: u32,
-    /// Peers that have come out of reach, or back, of which nobody has been told.
+    /// Peers that have come out of reach, or back, and are not reported yet.
     reaches: Vec<Reach>,
     /// Peers to be given up because a host lacks something for a connection.
     shortages: Vec<Shortage>,
@@ -104,7 +104,7 @@ impl Tcp {
     /// Longest payload of a frame.
     pub(crate) const EAGER: usize = link::MAX_PAYLOAD_BYTES;
 
-    /// For task `me`, which is called at `listener`.
+    /// Makes the transport of task `me`, which others call at `listener`.
     pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {
         let (key, trusted) = job.key();
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
@@ -137,7 +137,7 @@ impl Tcp {
         })
     }
 
-    /// Encrypted connections made from now on change the keys of what this task sends after so many records, within the
+    /// Sets the number of records after which this task changes its key on new encrypted connections, within the
     /// bounds of `regatta_secure`.
     pub(crate) fn change_keys_after(&mut self, records: u64) {
         self.own.records = records;
@@ -148,7 +148,7 @@ impl Tcp {
         self.links.get_mut(peer as usize)?.as_deref_mut()
     }
 
-    /// The link to a peer, made now if need be.
+    /// Returns the link to a peer, made now if necessary.
     fn link_to(&mut self, peer: Peer) -> Result<&mut Link, Fault> {
         let at = peer as usize;
         if self.links.len() <= at {
@@ -165,7 +165,7 @@ impl Tcp {
         }
     }
 
-    /// A call ends before all that it has sent is on its way.
+    /// Notes that a call ends before all that it has sent is on its way.
     #[cold]
     fn leave_behind(&mut self) {
         self.restless = true;
@@ -175,14 +175,14 @@ impl Tcp {
         }
     }
 
-    /// Without one, what is left behind waits for the next call, and nobody watches over it.
+    /// Starts the progress thread, if there is none. Without it, what is left behind waits unwatched for the next call.
     fn make_progress_thread(&mut self) {
         if self.progress.is_none() {
             self.progress = self.go_on.and_then(|go_on| ProgressThread::new(go_on).ok());
         }
     }
 
-    /// Deal with whatever has happened on any socket.
+    /// Handles whatever has happened on any socket.
     pub(crate) fn poll(&mut self) {
         let _whole = Uncancelled::begin();
         let mut events = [epoll::Event {
@@ -234,8 +234,8 @@ impl Tcp {
         self.restless = true;
     }
 
-    /// Gives up a call of this task's, for its descriptor: somebody calls who cannot be let in. It may be the one who is called here, which has no
-    /// other descriptor either after a connection that broke, and whose call stands. Whether there was such a call.
+    /// Gives up an outgoing call to have its descriptor for a caller that cannot be let in. The caller may be the task that is called here: after
+    /// a connection that broke it has no other descriptor either, and its call stands. Returns whether there was such a call.
     fn give_way(&mut self) -> bool {
         let me = self.own.me;
         let mut stand = self.known.iter().copied().filter(|&peer| peer < me);
@@ -250,7 +250,7 @@ impl Tcp {
         true
     }
 
-    /// A caller that waits while nobody can be let in would be an event without end.
+    /// Stops watching the listener while nobody can be let in: a waiting caller would be reported without end.
     fn watch_listener(&mut self) {
         let paused = self.listener.is_paused();
         if std::mem::replace(&mut self.listener_paused, paused) == paused {
@@ -264,7 +264,7 @@ impl Tcp {
         let _ = epoll::modify(&self.epoll, self.listener.fd(), data, flags);
     }
 
-    /// A guest has said something.
+    /// Handles what a guest has said.
     fn handle_guest(&mut self, token: u64) {
         match self.listener.advance(token, &self.own) {
             Some(Outcome::Authenticated(peer)) if peer >= self.job.tasks() => {
@@ -293,7 +293,7 @@ impl Tcp {
         }
     }
 
-    /// Something has happened on the socket of a link.
+    /// Handles an event on the socket of a link.
     fn stir(&mut self, peer: Peer) {
         let own = &self.own;
         let Some(link) = self
@@ -341,7 +341,7 @@ impl Tcp {
         }
     }
 
-    /// An attempt came to nothing.
+    /// Ends an attempt to connect that has failed.
     fn retreat(&mut self, peer: Peer) {
         self.restless = true;
         if let Some(link) = self.link(peer) {
@@ -351,7 +351,7 @@ impl Tcp {
         }
     }
 
-    /// Both sides of a connection know each other: it becomes the link's, unless this task's own is to stand.
+    /// Gives an authenticated connection to its link, unless this task's own call is to stand.
     fn adopt(&mut self, peer: Peer, channel: Channel, called: bool) {
         debug_assert_eq!(channel.is_secure(), self.own.encrypted);
         let mine_stands = self.own.me < peer;
@@ -387,7 +387,7 @@ impl Tcp {
         }
     }
 
-    /// Hears how the peer begins a connection.
+    /// Receives the first parcel of a connection.
     fn resume(&mut self, peer: Peer) {
         if self.link(peer).is_some_and(|link| link.begin().is_err()) {
             self.retreat(peer);
@@ -395,7 +395,7 @@ impl Tcp {
         self.note_refusal(peer);
     }
 
-    /// See to it that a peer is reached, if that is not under way.
+    /// Calls a peer, unless a call is under way.
     pub(crate) fn reach(&mut self, peer: Peer) -> Result<(), Fault> {
         if !self.link_to(peer)?.state.may_call() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A sleep of a task to which something has come that no socket tells of: records that were read with others.
+//! A task sleeps while records that it has read with others, and that no socket reports any more, still wait in memory.
 
 use std::net::TcpListener;
 use std::time::Instant;

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! The receiver tells with `Parcel::Released` how many streams of the sender it has released since the link began. The count
-//! only rises, so the word may be lost with a connection, and is said again on the next one. The sender never knows
-//! more than was told, and the receiver notices no stream before it is opened: an honest sender cannot exceed what the
-//! receiver checks. A sender that has used up its streams offers messages without one; their receiver opens it then, and
-//! such streams are not counted here.
+//! only rises, so a word that is lost with a connection is said again on the next one. The sender knows no more releases
+//! than it was told, and the receiver notices no stream before it is opened, so an honest sender never exceeds what the
+//! receiver checks. A sender that has used up its streams offers messages without one. Their receiver then opens it, and
+//! such streams do not count here.
 
 /// Maximum number of a sender's streams that its receiver holds.
 pub(crate) const MAX_HELD_STREAMS: u64 = 64;
@@ -28,7 +28,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Whether one more may be opened.
+    /// Returns whether one more may be opened.
     pub(crate) fn may_open(&self) -> bool {
         self.opened - self.released < MAX_HELD_STREAMS
     }
@@ -38,7 +38,7 @@ impl Opened {
         self.opened += 1;
     }
 
-    /// The receiver has released so many so far.
+    /// Notes how many the receiver has released so far.
     pub(crate) fn told(&mut self, released: u64) -> Result<(), &'static str> {
         if released > self.opened {
             return Err("a peer has done with more streams than there were");
@@ -54,7 +54,7 @@ pub(crate) struct Noticed {
     noticed: u64,
     released: u64,
     told: u64,
-    /// The last word may have been lost with a connection.
+    /// Whether the last word may have been lost with a connection.
     again: bool,
 }
 
@@ -68,23 +68,23 @@ impl Noticed {
         Ok(())
     }
 
-    /// One of them takes no memory any more.
+    /// Counts one that takes no memory any more.
     pub(crate) fn release(&mut self) {
         self.released += 1;
     }
 
-    /// A new connection has begun.
+    /// Notes that a new connection has begun.
     pub(crate) fn reconnected(&mut self) {
         self.again = self.told > 0;
     }
 
-    /// Whether the peer should be told now.
+    /// Returns whether the peer should be told now.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.again || self.released - self.told >= MAX_UNTOLD_RELEASES
     }
 
-    /// The count to tell; it counts as told from now on.
+    /// Takes the count to tell the peer.
     pub(crate) fn take_count(&mut self) -> u64 {
         self.again = false;
         self.told = self.released;

@@ -11,7 +11,7 @@ use super::{World, block, pattern, soon};
 /// Size of a message longer than any transport's buffer between the two, in bytes.
 const LONG_BYTES: usize = (1 << 20) + 13;
 
-/// Turns of both sides until both have finished. Stops when nothing moves for long.
+/// Takes turns on both sides until both have finished. Stops when nothing moves for long.
 fn flow<T: Streams + Frames>(
     tasks: &mut [T; 2],
     streams: &mut [T::Bulk; 2],
@@ -58,7 +58,7 @@ pub fn either_side_opens_a_stream<T: Streams + Frames>(make: impl Fn() -> World<
     }
 }
 
-/// The engine takes the frame that names a stream when its turn comes: what the receiver says meanwhile must not be lost.
+/// The engine may take the frame that names a stream late: what the receiver says meanwhile must not be lost.
 pub fn a_sender_may_attach_late<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for n in 0..2 {
@@ -124,7 +124,7 @@ pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn()
             if (sent, got) == (Flow::Finished, Flow::Finished) {
                 break;
             }
-            // The side whose turn it never is gets one, too.
+            // A side that never got a turn gets one now.
             if sends && got != Flow::Finished {
                 got = b.drain(0, &mut inn, &into, len as u64).unwrap();
             } else if !sends && sent != Flow::Finished {
@@ -172,7 +172,7 @@ pub fn bytes_beyond_the_buffer_are_dropped<T: Streams + Frames>(make: impl Fn() 
     }
 }
 
-/// That a message was taken back is for the engine to say: until then its receiver has it neither whole nor damaged.
+/// The engine says when a message was taken back: until then its receiver has it neither whole nor damaged.
 pub fn what_its_sender_gives_up_is_waited_for<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let (mut from, mut to) = (pattern(LONG_BYTES, 6), vec![0; LONG_BYTES]);
@@ -232,7 +232,7 @@ pub fn streams_are_limited_and_come_back<T: Streams + Frames>(make: impl Fn() ->
     assert_eq!(to, from);
 }
 
-/// A short stream may be through before its receive is made; its sender goes on to the next.
+/// A short stream may have arrived before its receive is made; its sender goes on to the next.
 pub fn short_streams_wait_for_their_receives<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     const LEN: usize = 20_000;
     let mut tasks = make().tasks;

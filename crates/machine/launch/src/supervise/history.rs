@@ -1,23 +1,23 @@
-//! Which tasks have been added since a job began, and which are no more, for the tables of hosts that come later.
+//! The tasks that have come and gone since a job began, for the tables of hosts that join later.
 //!
-//! Every host that is of the job hears these things when they happen; [`super::growing`] says all of it to one that arrives.
+//! The job's hosts hear of each change when it happens; [`super::growing`] replays all of them to a host that arrives.
 
 use regatta_segment::job::Cause;
 use regatta_wire::world::World;
 
 use crate::channel::messages::Order;
 
-/// The history of one job; the module says more.
+/// The history of one job.
 #[derive(Debug)]
 pub(super) struct History {
-    /// Hosts may come.
+    /// Whether hosts may join.
     kept: bool,
     worlds: Vec<World>,
     gone: Vec<(u32, Option<Cause>)>,
 }
 
 impl History {
-    /// Of a job that begins. `kept` says whether hosts may come to it, `vacant` whether it begins without tasks.
+    /// Returns the history of a job that begins. `kept` says whether hosts may join, `vacant` whether it begins without tasks.
     pub(super) fn new(kept: bool, vacant: bool) -> Self {
         Self {
             kept,
@@ -30,21 +30,21 @@ impl History {
         }
     }
 
-    /// Every host has entered these tasks into its table.
+    /// Notes that every host has entered these tasks into its table.
     pub(super) fn note_world(&mut self, world: &World) {
         if self.kept {
             self.worlds.push(world.clone());
         }
     }
 
-    /// Every host has heard that a task is no more.
+    /// Notes that every host has heard of a task's end.
     pub(super) fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
         if self.kept {
             self.gone.push((rank, cause));
         }
     }
 
-    /// All of it, in the order in which a host can take it.
+    /// Returns the whole history, in the order in which a host can enter it.
     pub(super) fn orders(&self) -> impl Iterator<Item = Order> {
         let worlds = self.worlds.iter().cloned();
         let worlds = worlds.map(|world| Order::Enter { world });

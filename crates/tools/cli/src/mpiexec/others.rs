@@ -1,11 +1,11 @@
-//! Options by which the launchers of Open MPI, MPICH and Intel say what other options here say, and those that change nothing.
+//! Options of the launchers of Open MPI, MPICH and Intel: synonyms of options here, and those that change nothing.
 
 use std::ffi::OsString;
 
 use super::parse::{Request, Shows, number, text_of};
 use super::placement;
 
-/// Takes one of these options; `value` gives the word after it. Returns whether it is one.
+/// Takes an option if it is one of these, and returns whether it is. `value` gives the word after it.
 pub fn option(
     name: &str,
     value: &mut dyn FnMut() -> Result<OsString, String>,
@@ -61,7 +61,7 @@ pub fn option(
     Ok(true)
 }
 
-/// Takes the value of an option that changes nothing. The next option is not one: Intel's `-tune` has no value.
+/// Takes the value of an option that changes nothing. A word that is an option is no value: Intel's `-tune` has none.
 fn ignored(name: &str, value: &str) -> Result<(), String> {
     match value.starts_with('-') {
         false => Ok(()),
@@ -71,7 +71,7 @@ fn ignored(name: &str, value: &str) -> Result<(), String> {
     }
 }
 
-/// Takes Open MPI's list of what becomes of the output.
+/// Takes Open MPI's list of where output goes.
 fn output(list: &str, request: &mut Request) {
     for word in list.split([',', ':']).filter(|word| !word.is_empty()) {
         match word.split_once('=').unwrap_or((word, "")) {
@@ -83,7 +83,7 @@ fn output(list: &str, request: &mut Request) {
     }
 }
 
-/// Takes Open MPI's list of what is told about the job.
+/// Takes Open MPI's list of what to show about the job.
 fn display(list: &str, request: &mut Request) {
     for word in list.split(',') {
         match word {

@@ -14,7 +14,7 @@ pub const NAME: &str = "limit";
 /// The adapter to bare sockets.
 pub const SOCKETS: &str = "sockets";
 
-/// No library.
+/// The environment without a library.
 #[derive(Debug)]
 pub struct Limit;
 

@@ -1,4 +1,4 @@
-//! How a link takes a connection, and how that begins.
+//! A link takes a connection: the first parcel each way says how far its sender got before.
 
 use std::io;
 
@@ -12,13 +12,13 @@ use super::{Link, PEER_CLOSED, Trouble};
 const NONSENSE: &str = "a connection begins with nonsense";
 
 impl Link {
-    /// Takes a connection whose ends know each other in the place of the one before, and says how far this side got there.
+    /// Takes an authenticated connection in the place of the one before, and tells the peer how far this side got there.
     pub(in crate::tcp) fn adopt(
         &mut self,
         mut channel: Channel,
         called: bool,
     ) -> Result<(), Trouble> {
-        // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
+        // Bytes that came on the previous connection need not come again. A peer that has ended since could not repeat them.
         self.read_out();
         self.forget_connection();
         self.bypass = None;
@@ -27,8 +27,8 @@ impl Link {
         Ok(said?)
     }
 
-    /// Receives the first parcel of a connection as far as it has come, no byte further; behind it parcels flow. An error: the
-    /// connection has ended before.
+    /// Receives the first parcel of a connection as far as it has come, and not a byte of the parcels behind it. Fails if the
+    /// connection ends before.
     pub(in crate::tcp) fn begin(&mut self) -> io::Result<()> {
         let Some(first) = self.state.read_first_head()? else {
             return Ok(());
@@ -65,7 +65,7 @@ impl Link {
         self.try_pump(1).map(drop)
     }
 
-    /// A new connection is there, which the peer has begun with this head.
+    /// Goes on over a new connection, which the peer has begun with this head.
     pub(in crate::tcp) fn resume(&mut self, head: &Head) -> Result<(), Trouble> {
         let taken = head.word.checked_sub(head.context.into());
         let taken = taken.ok_or("a connection begins before what was taken")?;
@@ -80,8 +80,8 @@ impl Link {
         Ok(())
     }
 
-    /// The first parcel of a connection: how far this side has come, or that it will not go on. The head counts
-    /// bytes that have come but are not taken separately: the peer must not send them again, but they still fill the room that the peer may use.
+    /// Returns the first parcel of a connection: how far this side has come, or that it will not go on. The head counts bytes that
+    /// have come but are not taken separately: the peer must not repeat them, and they still use up its window.
     pub(in crate::tcp) fn first_head(&self) -> [u8; HEAD] {
         let parcel = match self.state.fault() {
             _ if self.stall.refuses() => Parcel::Shortage,

@@ -12,7 +12,7 @@ pub(crate) struct Streams {
     ins: Vec<InStream>,
     /// Streams that this side has opened to send, counted as both sides count them.
     opened: Opened,
-    /// Those that the peer has opened to send; `None`: nobody knows how many, as the link before this one has been freed.
+    /// Streams that the peer has opened to send; `None`: unknown, because an earlier link to the peer was freed.
     noticed: Option<Noticed>,
     next_out: u32,
     next_in: u32,
@@ -33,7 +33,7 @@ impl Streams {
         }
     }
 
-    /// Those of a link to a peer whose link before has been freed.
+    /// Returns the streams of a link to a peer whose earlier link was freed.
     pub(super) fn forgotten() -> Streams {
         Streams {
             noticed: None,
@@ -41,12 +41,12 @@ impl Streams {
         }
     }
 
-    /// The sender's end of a stream.
+    /// Returns the sender's end of a stream.
     pub(in crate::tcp) fn out(&mut self, id: u32) -> Option<&mut OutStream> {
         self.outs.iter_mut().find(|stream| stream.id == id)
     }
 
-    /// All streams that this side sends.
+    /// Returns all streams that this side sends.
     #[inline]
     pub(in crate::tcp) fn outs(&self) -> &[OutStream] {
         &self.outs
@@ -57,12 +57,12 @@ impl Streams {
         &mut self.outs
     }
 
-    /// The receiver's end of a stream.
+    /// Returns the receiver's end of a stream.
     pub(in crate::tcp) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
         self.ins.iter_mut().find(|stream| stream.id == id)
     }
 
-    /// Whether somebody may want what comes through a stream.
+    /// Returns whether any stream may still have a receive.
     pub(in crate::tcp) fn are_wanted(&self) -> bool {
         self.ins.iter().any(|stream| !stream.discarded)
     }
@@ -117,7 +117,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Notes the number of a stream that the peer has opened. Numbers rise, so those that were skipped are new, too.
+    /// Notes the number of a stream that the peer has opened. Numbers rise, so skipped ones are opened as well.
     pub(super) fn notice(&mut self, id: u32) -> Result<(), &'static str> {
         if id % 2 == 1 {
             return Ok(());
@@ -138,7 +138,7 @@ impl Streams {
         at.inspect(|&at| _ = self.outs.remove(at)).is_some()
     }
 
-    /// Releases a stream of the peer's, which is not needed here any more.
+    /// Releases a stream of the peer's that is not needed here any more.
     pub(in crate::tcp) fn release_in(&mut self, id: u32) {
         let Some(at) = self.ins.iter().position(|stream| stream.id == id) else {
             return;
@@ -149,43 +149,43 @@ impl Streams {
         }
     }
 
-    /// Whether the peer is to be told that streams are released.
+    /// Returns whether to tell the peer that streams are released.
     #[inline]
     pub(in crate::tcp) fn owe_release(&self) -> bool {
         self.noticed.as_ref().is_some_and(Noticed::is_due)
     }
 
-    /// The count of released streams to tell the peer; it counts as told from now on.
+    /// Takes the count of released streams to tell the peer.
     pub(super) fn take_release(&mut self) -> u64 {
         self.noticed.as_mut().map_or(0, Noticed::take_count)
     }
 
-    /// The peer has released so many so far.
+    /// Notes how many streams the peer has released so far.
     pub(super) fn released(&mut self, count: u64) -> Result<(), &'static str> {
         self.opened.told(count)
     }
 
-    /// Streams whose senders should hear how far they may go.
+    /// Returns the streams whose senders should hear how far they may go.
     pub(super) fn announcing(&mut self) -> impl Iterator<Item = &mut InStream> {
         self.ins.iter_mut().filter(|stream| stream.announce)
     }
 
-    /// The receiver of a stream says how far it is and how far to go.
+    /// Notes what the receiver of a stream has taken, and up to where it accepts bytes.
     pub(super) fn credit(&mut self, id: u32, body: &[u8], limit: u64) -> Result<(), &'static str> {
         stream::credit(&mut self.outs, id, body, limit)
     }
 
-    /// The receiver of a stream has everything.
+    /// Notes that the receiver of a stream has everything.
     pub(super) fn complete(&mut self, id: u32) {
         if let Some(stream) = self.out(id) {
             stream.complete = true;
         }
     }
 
-    /// The sender of a stream has given it up.
+    /// Notes that the sender of a stream has given it up.
     pub(super) fn cancelled(&mut self, id: u32) -> Result<(), &'static str> {
         self.notice(id)?;
-        // The frame that names it may wait to be dealt with, and finds it then.
+        // The frame that names it may still wait, and finds it later.
         match self.in_stream(id) {
             Some(stream) if !stream.discarded => stream.cancel(),
             _ => self.release_in(id),
@@ -193,7 +193,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The sender of a stream has given it up, and no frame names it.
+    /// Notes that the sender of a stream has given it up, and that no frame names it.
     pub(super) fn retracted(&mut self, id: u32) -> Result<(), &'static str> {
         self.notice(id)?;
         match self.in_stream(id) {
@@ -203,7 +203,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Nobody will drain a stream, which is released as soon as it has ended. Returns whether it was there.
+    /// Discards a stream that nobody will drain, and releases it as soon as it has ended. Returns whether it was there.
     pub(super) fn discard(&mut self, id: u32) -> bool {
         let Some(stream) = self.in_stream(id) else {
             return false;
@@ -215,7 +215,7 @@ impl Streams {
         true
     }
 
-    /// A new connection has begun: senders begin again where their receivers are known to be, and these say where they are.
+    /// Starts over on a new connection: senders go back to where their receivers are known to be, and receivers say where they are.
     pub(super) fn resume(&mut self) {
         self.outs.iter_mut().for_each(OutStream::rewind);
         for stream in &mut self.ins {
@@ -226,7 +226,7 @@ impl Streams {
         }
     }
 
-    /// All streams that come here.
+    /// Returns all streams that this side receives.
     #[cfg(test)]
     pub(in crate::tcp) fn ins_mut(&mut self) -> &mut [InStream] {
         &mut self.ins

@@ -1,8 +1,8 @@
 //! Hosts that a task requests, and hosts that it gives back.
 //!
-//! A requested host goes the way of all hosts that arrive, but for the command that leads there and the address it is
-//! reached at, of which the request may say something; or its agent is started by others ([`HostStarter`]). The requester is answered
-//! when it is known what has become of each ([`HostRequests`]).
+//! A requested host arrives like any other, except that the request may name the command that leads there and the address, and that
+//! others may start its agent ([`HostStarter`]). The requester is answered when the outcome of each host is known
+//! ([`HostRequests`]).
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::hosts::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
 use crate::plan::Across;
 use crate::supervise::Supervisor;
 
-/// Requests without an answer, and by whom hosts are started.
+/// Requests without an answer, and the task that starts hosts.
 pub(super) struct Wishes {
     pub(super) starter: Box<dyn HostStarter>,
     requests: HostRequests,
@@ -51,7 +51,7 @@ impl Wishes {
 }
 
 impl Supervisor<'_> {
-    /// A task requests a change of the job's hosts.
+    /// Handles a task's request to change the job's hosts.
     pub(in crate::supervise) fn change_hosts(
         &mut self,
         mut requester: Requester,
@@ -84,7 +84,7 @@ impl Supervisor<'_> {
         self.growing = Some(growing);
     }
 
-    /// Goes on with the requests that came before it was known which hosts the machine has.
+    /// Continues the requests that came before the machine's hosts were known.
     pub(super) fn change_hosts_now_listed(&mut self) {
         let growing = self.growing.iter_mut();
         let waiting: Vec<_> = growing
@@ -108,7 +108,7 @@ impl Supervisor<'_> {
         let is_file = matches!(change, HostChange::File(_));
         let mut wanted = growing.wishes.starter.read(requester, change)?;
         if is_file {
-            // The first host is ours already, and may be in the file to say something of it.
+            // The first host belongs to the job already; the file may set options for it.
             let is_ours = |host: &mut Result<WantedHost, Refused>| {
                 host.as_ref().is_ok_and(|host| self.is_ours(&host.name))
             };
@@ -141,7 +141,7 @@ impl Supervisor<'_> {
         self.peers.here() == Some(name) || crate::hosts::gather::is_here(name)
     }
 
-    /// Whether the job may have this host.
+    /// Returns whether the job may have this host.
     fn check_wish(&self, growing: &Growing, host: &WantedHost) -> Result<(), Refused> {
         let name = &host.name;
         let is_member = self.peers.living().any(|remote| remote.name == *name);
@@ -173,7 +173,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Gives a host back: its tasks end, and it is of the job no more.
+    /// Gives a host back: its tasks end, and it leaves the job.
     fn give_back(&mut self, name: &str) -> Result<u32, Refused> {
         if self.is_ours(name) {
             let sentence = format!("the job is run from {name}, which cannot be given back");
@@ -207,7 +207,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// From now on a task starts the agents of hosts, or does so no more.
+    /// Makes a task the starter of hosts' agents, or ends that.
     pub(in crate::supervise) fn set_hoster(&mut self, by: u32, id: u32, on: bool) {
         let elsewhere = self.is_elsewhere(by);
         let outcome = match &mut self.growing {
@@ -223,7 +223,7 @@ impl Supervisor<'_> {
         self.registry.reply(by, id, outcome.map(|()| 0));
     }
 
-    /// Handles the result for the hosts that a task was told to start.
+    /// Handles a task's report on hosts that it was told to start.
     pub(in crate::supervise) fn hosts_started(
         &mut self,
         by: u32,
@@ -243,7 +243,7 @@ impl Supervisor<'_> {
         self.handle_host_starter();
     }
 
-    /// Takes hosts along whose agents have been started.
+    /// Continues with hosts whose agents have been started.
     pub(in crate::supervise) fn handle_host_starter(&mut self) {
         let Some(mut growing) = self.growing.take() else {
             return;
@@ -294,7 +294,7 @@ impl Supervisor<'_> {
 }
 
 impl Growing<'_> {
-    /// A host that the host starter has to do with.
+    /// Takes a host that the host starter handles.
     fn take_started(&mut self, number: u32) -> Option<Arriving> {
         let is_it = |arriving: &Arriving| {
             matches!(arriving.step, ArrivalStep::Starting) && arriving.number == Some(number)
@@ -303,13 +303,13 @@ impl Growing<'_> {
         Some(self.arriving.remove(at))
     }
 
-    /// Forgets a host that is not started, with the whole request for it: the task that made that, and its number for it.
+    /// Forgets a host that is not started, with its request. Returns the requesting task and its number for the request.
     fn withdraw(&mut self, number: u32) -> Option<(u32, u32)> {
         let wish = self.take_started(number)?.wish?;
         self.wishes.requests.withdraw(wish.place)
     }
 
-    /// Nobody is asked for a password any more in the name of a task that has gone.
+    /// Stops asking for passwords on behalf of a task that has gone.
     fn forget_passwords(&mut self, is_alive: impl Fn(u32) -> bool) {
         let is_vain = |arriving: &mut Arriving| {
             let wish = arriving.wish.as_ref();
@@ -325,7 +325,7 @@ impl Growing<'_> {
         }
     }
 
-    /// Has a host arrive, for this place in an answer. Returns the host, under its number, if others are to start its agent.
+    /// Makes a host arrive, for this place in an answer. Returns the host with its number if others are to start its agent.
     fn expect(
         &mut self,
         place: HostPlace,
@@ -368,12 +368,12 @@ impl Growing<'_> {
 }
 
 impl Wish {
-    /// Does its name lead anywhere? ssh may know names that nobody else does, so this is asked when no shell was had.
+    /// Returns whether its name resolves. ssh may know names that nobody else does, so this is asked only when it gave no shell.
     pub(super) fn is_known(&self) -> bool {
         (self.host.target(), 0).to_socket_addrs().is_ok()
     }
 
-    /// How a shell is had there, and what the command is to be told.
+    /// Returns how to get a shell there, and what the command is told.
     pub(super) fn way(&self, across: &Across) -> (Across, String) {
         let mut across = across.clone();
         let mut target = self.host.target().to_owned();
@@ -387,7 +387,7 @@ impl Wish {
         (across, target)
     }
 
-    /// The first commands of the shell there.
+    /// Returns the first commands of the shell there.
     pub(super) fn beginning(&self) -> String {
         let quoted = |text: &String| text.replace('\'', r"'\''");
         let program = self.host.program.as_ref();
@@ -396,13 +396,13 @@ impl Wish {
         })
     }
 
-    /// Where its tasks run; variables are those of the host.
+    /// Returns the directory in which its tasks run; variables are the host's.
     pub(super) fn directory(&self) -> String {
         let named = self.host.directory.clone();
         named.unwrap_or_else(|| "$HOME".to_owned())
     }
 
-    /// Where its name leads.
+    /// Returns the addresses to which its name resolves.
     pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
         let named = (self.host.target(), 0).to_socket_addrs();
         let named = named.into_iter().flatten();
