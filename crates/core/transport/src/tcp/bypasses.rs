@@ -105,7 +105,7 @@ impl Tcp {
 
     /// Something has happened on the socket of the bypasses. An interface that goes down is an error there until somebody asks for it.
     #[cold]
-    pub(super) fn stir_bypasses(&mut self) {
+    pub(super) fn handle_bypass_event(&mut self) {
         self.take_all_frames();
         if let Some(socket) = &self.bypasses.socket {
             let _ = rustix::net::sockopt::socket_error(socket);
@@ -207,7 +207,7 @@ impl Tcp {
         };
         self.link(peer)?.set_up_bypass(sender, &offer)?;
         self.bypasses.peers[slot as usize] = Some(peer);
-        self.mind(peer);
+        self.retry_words(peer);
         Some(())
     }
 

@@ -110,7 +110,7 @@ fn a_fresh_call_past_a_connection_that_says_nothing_is_made_once_too() {
     for _ in 0..200 {
         caller.call_anew(1);
         until(caller, "the other host has the call", |caller| {
-            caller.stir_spare(1);
+            caller.handle_spare_event(1);
             caller.link(1).unwrap().stall.has_called_anew()
         });
         let_time_pass(caller);

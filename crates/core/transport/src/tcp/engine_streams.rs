@@ -15,7 +15,7 @@ const ROUTE_MARK: u8 = 0x54;
 
 /// One side of a stream.
 #[derive(Debug)]
-pub struct Wire {
+pub struct StreamEnd {
     peer: Peer,
     id: u32,
     sends: bool,
@@ -34,9 +34,9 @@ fn id_of(bytes: &Route) -> Option<u32> {
 }
 
 impl Streams for Tcp {
-    type Bulk = Wire;
+    type Bulk = StreamEnd;
 
-    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Wire, Route)>, Fault> {
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(StreamEnd, Route)>, Fault> {
         let link = self.link_to(to)?;
         // While nothing is under way, the call has the error of a connection that cannot be begun.
         if !link.is_open() && !link.needs_connection() {
@@ -45,52 +45,52 @@ impl Streams for Tcp {
         let Some(id) = self.link_to(to)?.open_out(message) else {
             return Ok(None);
         };
-        let wire = Wire {
+        let end = StreamEnd {
             peer: to,
             id,
             sends: true,
         };
-        Ok(Some((wire, route(id))))
+        Ok(Some((end, route(id))))
     }
 
-    fn open_for(&mut self, from: Peer) -> Result<(Wire, Route), Fault> {
+    fn open_for(&mut self, from: Peer) -> Result<(StreamEnd, Route), Fault> {
         let id = self.link_to(from)?.streams.open_in();
-        let wire = Wire {
+        let end = StreamEnd {
             peer: from,
             id,
             sends: false,
         };
-        Ok((wire, route(id)))
+        Ok((end, route(id)))
     }
 
-    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<StreamEnd, Fault> {
         let id = self.use_stream(peer, route, Link::attach_in)?;
         let sends = false;
-        Ok(Wire { peer, id, sends })
+        Ok(StreamEnd { peer, id, sends })
     }
 
-    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
+    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<StreamEnd, Fault> {
         let id = self.use_stream(peer, route, Link::attach_out)?;
         let sends = true;
-        Ok(Wire { peer, id, sends })
+        Ok(StreamEnd { peer, id, sends })
     }
 
     fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
         self.use_stream(peer, route, Link::decline).map(|_| ())
     }
 
-    fn fill(&mut self, _to: Peer, wire: &mut Wire, message: &Views) -> Result<Flow, Fault> {
-        self.tend(wire.peer)?;
-        let link = self.link_to(wire.peer)?;
-        let Some(stream) = link.streams.out(wire.id) else {
+    fn fill(&mut self, _to: Peer, end: &mut StreamEnd, message: &Views) -> Result<Flow, Fault> {
+        self.ensure_called(end.peer)?;
+        let link = self.link_to(end.peer)?;
+        let Some(stream) = link.streams.out(end.id) else {
             return Ok(Flow::Finished);
         };
         if stream.message.is_none() {
             stream.message = Some(message.clone());
         }
         let is_complete =
-            |link: &mut Link| link.streams.out(wire.id).is_some_and(|one| one.complete);
-        let moved = attempt(link, |link| link.try_pump(CHUNKS_PER_TURN));
+            |link: &mut Link| link.streams.out(end.id).is_some_and(|one| one.complete);
+        let moved = or_trouble(link, |link| link.try_pump(CHUNKS_PER_TURN));
         let watched = link.stall.is_watched() || !moved;
         if !moved && !is_complete(link) {
             // Credit, or the word that all has come, may be there.
@@ -98,60 +98,57 @@ impl Streams for Tcp {
         }
         let flow = match moved {
             _ if is_complete(link) => {
-                link.end_out(wire.id);
+                link.end_out(end.id);
                 Flow::Finished
             }
             true => Flow::Moved,
             false => Flow::Still,
         };
         if !watched {
-            self.begin_watch(wire.peer);
+            self.begin_watch(end.peer);
         }
         Ok(flow)
     }
 
-    fn sent(&self, wire: &Wire) -> Option<Sent> {
-        let link = self
-            .links
-            .get(wire.peer as usize)
-            .and_then(Option::as_deref);
+    fn sent(&self, end: &StreamEnd) -> Option<Sent> {
+        let link = self.links.get(end.peer as usize).and_then(Option::as_deref);
         let mut streams = link.iter().flat_map(|link| link.streams.outs());
-        let stream = streams.find(|stream| stream.id == wire.id);
+        let stream = streams.find(|stream| stream.id == end.id);
         Some(stream.map_or(Sent::for_good(u64::MAX), OutStream::sent))
     }
 
-    fn move_to(&mut self, _to: Peer, wire: &mut Wire, message: &Views) -> Result<bool, Fault> {
-        let link = self.link_to(wire.peer)?;
-        link.move_out(wire.id, message);
+    fn move_to(&mut self, _to: Peer, end: &mut StreamEnd, message: &Views) -> Result<bool, Fault> {
+        let link = self.link_to(end.peer)?;
+        link.move_out(end.id, message);
         Ok(true)
     }
 
     fn drain(
         &mut self,
         _from: Peer,
-        wire: &mut Wire,
+        end: &mut StreamEnd,
         into: &Views,
         total: u64,
     ) -> Result<Flow, Fault> {
-        let flow = self.try_drain(wire, into, total);
-        self.mind(wire.peer);
+        let flow = self.try_drain(end, into, total);
+        self.retry_words(end.peer);
         flow
     }
 
-    fn abandon(&mut self, wire: Wire) {
-        let dead = self.is_lost(wire.peer);
-        if let Some(link) = self.link(wire.peer) {
-            match wire.sends {
-                true => link.abandon_out(wire.id, dead),
-                false => link.abandon_in(wire.id),
+    fn abandon(&mut self, end: StreamEnd) {
+        let dead = self.is_lost(end.peer);
+        if let Some(link) = self.link(end.peer) {
+            match end.sends {
+                true => link.abandon_out(end.id, dead),
+                false => link.abandon_in(end.id),
             }
         }
     }
 
-    fn reclaim(&mut self, wire: Wire) {
-        match wire.sends {
-            true => self.retract_stream(wire.peer, wire.id),
-            false => self.abandon(wire),
+    fn reclaim(&mut self, end: StreamEnd) {
+        match end.sends {
+            true => self.retract_stream(end.peer, end.id),
+            false => self.abandon(end),
         }
     }
 
@@ -182,9 +179,9 @@ impl Tcp {
         Ok(id)
     }
 
-    fn try_drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
-        self.tend(wire.peer)?;
-        let (peer, id) = (wire.peer, wire.id);
+    fn try_drain(&mut self, end: &StreamEnd, into: &Views, total: u64) -> Result<Flow, Fault> {
+        self.ensure_called(end.peer)?;
+        let (peer, id) = (end.peer, end.id);
         let link = self.link_to(peer)?;
         let Some(stream) = link.streams.in_stream(id) else {
             return Ok(Flow::Finished);
@@ -203,7 +200,7 @@ impl Tcp {
             stream.release(into);
         }
         if stream.received < total {
-            attempt(link, |link| link.pull(id, into));
+            or_trouble(link, |link| link.pull(id, into));
         }
         let Some(stream) = link.streams.in_stream(id) else {
             return Ok(Flow::Finished);
@@ -242,8 +239,8 @@ impl Tcp {
         }
     }
 
-    /// A stream needs a connection.
-    fn tend(&mut self, peer: Peer) -> Result<(), Fault> {
+    /// Calls a peer that is not connected, because a stream needs a connection.
+    fn ensure_called(&mut self, peer: Peer) -> Result<(), Fault> {
         if !self.link_to(peer)?.is_open() {
             if self.link_to(peer)?.needs_connection() {
                 self.reach(peer)?;
@@ -254,8 +251,8 @@ impl Tcp {
     }
 }
 
-/// Do something on a link; trouble is the link's.
-fn attempt(link: &mut Link, work: impl FnOnce(&mut Link) -> Result<bool, Trouble>) -> bool {
+/// Does something on a link, which handles trouble. Returns whether anything moved.
+fn or_trouble(link: &mut Link, work: impl FnOnce(&mut Link) -> Result<bool, Trouble>) -> bool {
     match work(link) {
         Ok(moved) => moved,
         Err(trouble) => {

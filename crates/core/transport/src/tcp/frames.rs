@@ -55,7 +55,7 @@ impl Frames for Tcp {
             unsafe { into.scatter(0, payload.as_ptr(), keep) };
             link.take(&head);
         }
-        self.mind(from);
+        self.retry_words(from);
     }
 
     fn accept_bytes(&mut self, from: Peer) -> Held {
@@ -72,7 +72,7 @@ impl Frames for Tcp {
         let mut bytes = Held::zeros(payload.len());
         bytes.copy_from_slice(payload);
         link.take(&head);
-        self.mind(from);
+        self.retry_words(from);
         bytes
     }
 
@@ -203,8 +203,8 @@ impl Tcp {
         }
     }
 
-    /// A word to a peer, such as that there is room again, may have found no room itself.
-    pub(super) fn mind(&mut self, peer: Peer) {
+    /// Sees to words to a peer that found no room, such as that there is room again.
+    pub(super) fn retry_words(&mut self, peer: Peer) {
         let Some(link) = self.link(peer).filter(|link| link.is_open()) else {
             return;
         };

@@ -207,10 +207,12 @@ impl Tcp {
         for event in &events[..n] {
             match event.data.u64() {
                 LISTENER_TOKEN => self.accept_guests(),
-                BYPASSES_TOKEN => self.stir_bypasses(),
+                BYPASSES_TOKEN => self.handle_bypass_event(),
                 token @ FIRST_GUEST_TOKEN.. => self.handle_guest(token),
-                token @ FIRST_SPARE_TOKEN.. => self.stir_spare((token - FIRST_SPARE_TOKEN) as Peer),
-                peer => self.stir(peer as Peer),
+                token @ FIRST_SPARE_TOKEN.. => {
+                    self.handle_spare_event((token - FIRST_SPARE_TOKEN) as Peer)
+                }
+                peer => self.handle_link_event(peer as Peer),
             }
         }
         if self.restless || self.job.losses() != self.losses_seen {
@@ -294,7 +296,7 @@ impl Tcp {
     }
 
     /// Handles an event on the socket of a link.
-    fn stir(&mut self, peer: Peer) {
+    fn handle_link_event(&mut self, peer: Peer) {
         let own = &self.own;
         let Some(link) = self
             .links

@@ -157,7 +157,7 @@ impl Tcp {
 
     /// Something has happened on a link's spare connection.
     #[cold]
-    pub(in crate::tcp) fn stir_spare(&mut self, peer: Peer) {
+    pub(in crate::tcp) fn handle_spare_event(&mut self, peer: Peer) {
         let own = &self.own;
         let link = self.links.get_mut(peer as usize);
         let Some(link) = link.and_then(Option::as_deref_mut) else {
