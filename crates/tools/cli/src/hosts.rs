@@ -279,33 +279,9 @@ fn patience(text: &str) -> Result<Patience, String> {
     }
 }
 
-/// Splits a command into words. Quotes and backslashes keep blanks, as in a shell.
+/// Returns the words of a command as a shell splits it; none if a quote is not closed, which [`command`] refuses.
 pub fn words(command: &str) -> Vec<String> {
-    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut letters = command.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, quote) {
-            (_, Some(open)) if letter == open => quote = None,
-            ('\'' | '"', None) => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            ('\\', None | Some('"')) => word.get_or_insert_default().extend(letters.next()),
-            (_, None) if letter.is_whitespace() => all.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    all.extend(word);
-    all
-}
-
-/// Quotes a word so that it stays one in a command.
-pub fn quoted(word: &str) -> String {
-    let needs_quotes = |letter: char| letter.is_whitespace() || "'\"\\".contains(letter);
-    match word.is_empty() || word.contains(needs_quotes) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.to_owned(),
-    }
+    shlex::split(command).unwrap_or_default()
 }
 
 /// A name of this host and no other: its own, or its address when several are called so.
@@ -329,7 +305,8 @@ pub fn one(text: &str) -> Result<Host, String> {
 
 /// A command that leads to hosts.
 pub fn command(text: &str) -> Result<String, String> {
-    match words(text).first() {
+    let words = shlex::split(text).ok_or("a quote in it is not closed")?;
+    match words.first() {
         Some(program) if !program.is_empty() => Ok(text.to_owned()),
         _ => Err(
             "it names no command; leave --rsh out, and REGATTA_RSH unset, for your ssh".to_owned(),
@@ -363,24 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn quotes_keep_blanks_in_a_command() {
-        let all = [
-            (
-                "podman exec -i {host}",
-                &["podman", "exec", "-i", "{host}"][..],
-            ),
-            (
-                "  a\\ b 'c d'e \"f'\\\"g\" ''",
-                &["a b", "c de", "f'\"g", ""],
-            ),
-            ("open 'to the end", &["open", "to the end"]),
-        ];
-        for (command, wanted) in all {
-            assert_eq!(words(command), wanted, "{command}");
-        }
-        for word in ["plain", "a b", "it's", "\"", "\\"] {
-            assert_eq!(words(&quoted(word)), [word]);
-        }
+    fn a_command_keeps_blanks_in_quotes_and_is_refused_with_an_open_one() {
+        let text = "podman exec 'my box'";
+        assert_eq!(command(text).as_deref(), Ok(text));
+        assert_eq!(words(text), ["podman", "exec", "my box"]);
+        let refused = command("podman 'my box").expect_err("an open quote");
+        assert!(refused.contains("quote"), "{refused}");
+        assert!(command("''").is_err());
     }
 
     /// Jobs that stay have no options: they take what `Across::new` says.
