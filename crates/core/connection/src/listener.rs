@@ -22,7 +22,7 @@ use crate::dial::set_up;
 use crate::handshake::{Handshake, Identity, Outcome};
 use crate::ready::poll;
 
-/// The first token of a guest.
+/// Tokens of guests are above this number.
 pub const FIRST_GUEST_TOKEN: u64 = 1 << 32;
 /// Maximum number of guests whose greeting held, and of the others.
 const MAX_GUESTS: usize = 64;

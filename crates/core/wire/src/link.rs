@@ -126,7 +126,7 @@ impl Parcel {
             Parcel::Frame(_) => true,
             Parcel::Chunk => length as usize <= MAX_CHUNK_BYTES,
             Parcel::Credit => length == 8,
-            Parcel::Bypass => length as usize == bypass::OFFER,
+            Parcel::Bypass => length as usize == bypass::OFFER_BYTES,
             Parcel::DeadlockProbe => {
                 (deadlock_probe::MIN_BYTES..=deadlock_probe::MAX_BYTES).contains(&(length as usize))
             }

@@ -31,7 +31,7 @@
 
 use std::net::SocketAddr;
 
-use crate::{fields, frames, messages};
+use crate::{fields, framing, messages};
 
 /// Raised when a message changes.
 pub const PROTOCOL: u32 = 2;

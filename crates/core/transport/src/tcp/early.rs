@@ -3,13 +3,13 @@
 //! They wait in the order in which they came, which is that of their places, and are copied once more when their time has come. There is
 //! room for all that an honest peer sends ahead of its connection. A frame that finds none counts as lost: the connection brings it.
 
-use regatta_wire::bypass::{WORD, Word};
+use regatta_wire::bypass::{WORD_BYTES, Word};
 use regatta_wire::link::{HEAD, Head};
 
 /// Maximum number of bytes of parcels that a sender has ahead of its connection.
 pub(super) const MAX_AHEAD_BYTES: usize = 4 << 10;
 /// Size of the buffer, in bytes, for that many with a word each: no parcel is shorter than its head.
-const BUFFER_BYTES: usize = MAX_AHEAD_BYTES + MAX_AHEAD_BYTES.div_ceil(HEAD) * WORD;
+const BUFFER_BYTES: usize = MAX_AHEAD_BYTES + MAX_AHEAD_BYTES.div_ceil(HEAD) * WORD_BYTES;
 
 /// Frames that have come too early.
 pub(super) struct Early {
@@ -53,7 +53,7 @@ impl Early {
 
     /// Be done with the first one, whose parcel has so many bytes.
     pub(super) fn pass(&mut self, size: usize) {
-        self.start += WORD + size;
+        self.start += WORD_BYTES + size;
         if self.is_empty() {
             (self.start, self.end) = (0, 0);
         }

@@ -14,8 +14,8 @@ use regatta_engine::Peer;
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
 use regatta_wire::bypass::{
-    ENTRY_FRONT_BYTES, ETHERNET_HEAD_BYTES, GROUP_FRONT_BYTES, MAX_RECEIVERS, WORD, group_front,
-    set_receiver,
+    ENTRY_FRONT_BYTES, ETHERNET_HEAD_BYTES, GROUP_FRONT_BYTES, MAX_RECEIVERS, WORD_BYTES,
+    group_front, set_receiver,
 };
 use regatta_wire::link::{HEAD, Head};
 
@@ -75,7 +75,7 @@ impl Tcp {
         let Some(socket) = &bypasses.socket else {
             return 0;
         };
-        let size = ENTRY_FRONT_BYTES + WORD + HEAD + payload.len() + TAG;
+        let size = ENTRY_FRONT_BYTES + WORD_BYTES + HEAD + payload.len() + TAG;
         let (mut sharers, mut longest) = (0u64, bypasses.out.len());
         for (place, &peer) in to.iter().take(MAX_RECEIVERS).enumerate() {
             let link = links.get_mut(peer as usize).and_then(Option::as_deref_mut);

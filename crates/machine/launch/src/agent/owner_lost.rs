@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use regatta_job::credits::SendWindow;
-use regatta_job::failover::{Follower, PIECE};
+use regatta_job::failover::{Follower, PIECE_BYTES};
 use regatta_program::Refusal;
 
 use super::Agent;
@@ -119,7 +119,7 @@ impl Agent {
         };
         let replica = &following.follower.replica;
         let later = replica.later_snapshot(changes).unwrap_or_default();
-        for piece in later.chunks(PIECE) {
+        for piece in later.chunks(PIECE_BYTES) {
             let bytes = piece.to_vec();
             self.send_report(&Report::Copy { bytes });
         }

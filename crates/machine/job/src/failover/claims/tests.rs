@@ -115,9 +115,9 @@ fn a_host_without_others_begins_at_once() {
 fn a_claim_that_fails_is_made_again_a_moment_later() {
     let mut bench = claimed(&[1], 0);
     assert_eq!(bench.closed(1), []);
-    assert_eq!(bench.claims.deadline(), Some(NOW + AGAIN));
-    assert_eq!(bench.after(AGAIN / 2), []);
-    assert_eq!(bench.after(AGAIN / 2), [Open(1)]);
+    assert_eq!(bench.claims.deadline(), Some(NOW + CLAIM_INTERVAL));
+    assert_eq!(bench.after(CLAIM_INTERVAL / 2), []);
+    assert_eq!(bench.after(CLAIM_INTERVAL / 2), [Open(1)]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn the_word_waits_for_a_claimed_channel_that_breaks() {
     let mut bench = claimed(&[1, 2], 1);
     assert_eq!(bench.closed(1), []);
     assert_eq!(bench.owner_lost(2, &["r0"]), []);
-    assert_eq!(bench.after(AGAIN), [Open(1)]);
+    assert_eq!(bench.after(CLAIM_INTERVAL), [Open(1)]);
     let word = bench.owner_lost(1, &["r0"]);
     assert_eq!(word, [Lead(1), Lead(2)]);
 }
@@ -137,7 +137,7 @@ fn an_agent_whose_channel_breaks_after_the_word_is_claimed_again_and_hears_it_ag
     assert_eq!(bench.hands_over(2, &[]), []);
     bench.hear(ClaimInput::Ready(1));
     assert_eq!(bench.closed(1), []);
-    assert_eq!(bench.after(AGAIN), [Open(1)]);
+    assert_eq!(bench.after(CLAIM_INTERVAL), [Open(1)]);
     assert_eq!(bench.owner_lost(1, &["r0"]), [Lead(1)]);
     assert_eq!(bench.hands_over(1, &[]), [Begin]);
 }
@@ -154,10 +154,10 @@ fn a_host_that_some_agent_does_not_name_gives_all_claims_back() {
     // In a while, to those that are claimed by then.
     let mut bench = claimed(&[1, 2, 3], 0);
     bench.owner_lost(1, &[]);
-    assert_eq!(bench.after(WITHDRAWAL / 2), []);
+    assert_eq!(bench.after(WITHDRAWAL_TIME / 2), []);
     assert_eq!(bench.owner_lost(3, &["r2"]), []);
-    assert_eq!(bench.claims.deadline(), Some(NOW + WITHDRAWAL));
-    let effects = bench.after(WITHDRAWAL / 2);
+    assert_eq!(bench.claims.deadline(), Some(NOW + WITHDRAWAL_TIME));
+    let effects = bench.after(WITHDRAWAL_TIME / 2);
     assert_eq!(effects, [GiveUp(1), GiveUp(3), given_up]);
 }
 
@@ -176,7 +176,7 @@ fn nobody_leaves_the_job_to_others_after_the_word() {
     let mut bench = claimed(&[1, 2], 1);
     bench.owner_lost(2, &["r0"]);
     bench.closed(1);
-    bench.after(AGAIN);
+    bench.after(CLAIM_INTERVAL);
     assert_eq!(bench.owner_lost(1, &["r2"]), [Close(1)]);
     assert_eq!(bench.hands_over(2, &[]), [Begin]);
     assert_eq!(bench.lost(1), Some(Absence::NotHeard));
@@ -186,9 +186,9 @@ fn nobody_leaves_the_job_to_others_after_the_word() {
 fn only_the_hosts_whose_claims_are_open_are_too_late() {
     let mut bench = claimed(&[1, 2, 3], 2);
     bench.closed(3);
-    bench.after(AGAIN);
+    bench.after(CLAIM_INTERVAL);
     assert_eq!(bench.claims.deadline(), Some(NOW + CLAIM_TIMEOUT));
-    let effects = bench.after(CLAIM_TIMEOUT - AGAIN);
+    let effects = bench.after(CLAIM_TIMEOUT - CLAIM_INTERVAL);
     assert_eq!(effects, [Close(3), Lead(1), Lead(2)]);
     assert_eq!(bench.hands_over(1, &[]), []);
     assert_eq!(bench.hands_over(2, &[]), [Begin]);
@@ -217,7 +217,7 @@ fn one_of_two_hosts_does_not_go_on_alone_while_the_other_one_is_alive_and_refuse
     let mut effects = Vec::new();
     while effects.is_empty() {
         assert_eq!(bench.closed(1), []);
-        effects = bench.after(AGAIN);
+        effects = bench.after(CLAIM_INTERVAL);
         if effects == [Open(1)] {
             effects.clear();
         }
@@ -275,7 +275,7 @@ fn an_answer_that_comes_twice_or_late_or_without_a_question_changes_nothing() {
     assert_eq!(bench.owner_lost(1, &[]), []);
     assert_eq!(bench.closed(1), []);
     assert_eq!(bench.hear(ClaimInput::Nonsense(host)), []);
-    assert_eq!(bench.after(AGAIN), []);
+    assert_eq!(bench.after(CLAIM_INTERVAL), []);
     assert_eq!(bench.owner_lost(2, &["r0"]), [Lead(2)]);
     assert_eq!(bench.lost(1), Some(Absence::UnknownRun));
 }
