@@ -4,13 +4,11 @@
 //! gone. No lock is held while a function of the program's runs, which may ask for attributes itself.
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-use rustc_hash::FxHashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::*;
 use crate::error::{Error, Result};
-use crate::numbers::Numbers;
+use crate::objects::{Kind, Table};
 
 /// The function that copies an attribute to a duplicate of its object: MPI_NULL_COPY_FN, MPI_DUP_FN, or the program's.
 pub type CopyFunction<H> = Option<
@@ -22,63 +20,69 @@ pub type DeleteFunction<H> =
 
 /// A kind of handle whose objects have attributes.
 pub trait Holder: Copy + Send + 'static {
-    /// All keys for objects of this kind.
+    /// All keys for objects of this kind, by their numbers: no number is a key of two kinds.
     fn keys() -> &'static Keys<Self>;
 }
 
 macro_rules! holders {
-    ($($name:ident)*) => {
+    ($($name:ident $kind:ident)*) => {
         $(
             impl Holder for $name {
                 fn keys() -> &'static Keys<$name> {
-                    static KEYS: Keys<$name> = Keys(Mutex::new(None));
+                    static KEYS: Keys<$name> = Keys(Table::new(Kind::$kind));
                     &KEYS
                 }
             }
         )*
     };
 }
-holders!(Comm Datatype Win);
+holders!(Comm CommKey Datatype DatatypeKey Win WinKey);
 
-/// The keys of a kind of handle, by their numbers.
-pub struct Keys<H: Holder>(Mutex<Option<FxHashMap<c_int, Entry<H>>>>);
+/// The keys of a kind of handle.
+pub struct Keys<H: Holder>(Table<KeyInUse<H>>);
 
-struct Entry<H: Holder> {
-    key: Weak<Key<H>>,
-    /// Gone when the key has been freed.
-    held: Option<Arc<Key<H>>>,
+/// A key that has not been freed, or under which there are attributes.
+struct KeyInUse<H: Holder> {
+    functions: Functions<H>,
+    is_freed: bool,
+    /// How many attributes there are under it.
+    attributes: usize,
 }
 
-/// A key, and what is called for attributes under it.
-struct Key<H: Holder> {
-    number: c_int,
+/// What is called for attributes under a key.
+struct Functions<H: Holder> {
     copy: CopyFunction<H>,
     delete: DeleteFunction<H>,
     extra: usize,
 }
 
-/// Numbers of keys begin here: predefined ones have those before.
-const FIRST: c_int = 0x1000;
-/// Of all kinds of objects, so that a key of one kind is none of another's.
-static NUMBERS: Numbers = Numbers::below((c_int::MAX - FIRST) as u32);
+impl<H: Holder> Clone for Functions<H> {
+    fn clone(&self) -> Functions<H> {
+        *self
+    }
+}
 
-impl<H: Holder> Drop for Key<H> {
-    fn drop(&mut self) {
-        H::keys().with(|map| map.remove(&self.number));
-        NUMBERS.give_back((self.number - FIRST) as u32);
+impl<H: Holder> Copy for Functions<H> {}
+
+impl<H: Holder> KeyInUse<H> {
+    fn is_over(&self) -> bool {
+        self.is_freed && self.attributes == 0
     }
 }
 
 impl<H: Holder> Keys<H> {
-    /// Acts on the keys by their numbers. The last one that holds a key does not let go of it meanwhile.
-    fn with<T>(&self, act: impl FnOnce(&mut FxHashMap<c_int, Entry<H>>) -> T) -> T {
-        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        act(map.get_or_insert_with(FxHashMap::default))
+    fn with<T>(&self, number: c_int, act: impl FnOnce(&mut KeyInUse<H>) -> T) -> Result<T> {
+        let found = self.0.with(number as usize, act);
+        found.ok_or_else(|| no_key(number))
     }
 
-    fn find(&self, number: c_int) -> Result<Arc<Key<H>>> {
-        let found = self.with(|map| map.get(&number).and_then(|entry| entry.key.upgrade()));
-        found.ok_or_else(|| no_key(number))
+    /// Acts on a key, which is forgotten if it is over then.
+    fn let_go(&self, number: c_int, act: impl FnOnce(&mut KeyInUse<H>)) -> Result {
+        let found = self.0.remove_if(number as usize, |key| {
+            act(key);
+            key.is_over()
+        });
+        found.map(drop).ok_or_else(|| no_key(number))
     }
 }
 
@@ -100,48 +104,69 @@ pub fn create<H: Holder>(
     delete: DeleteFunction<H>,
     extra: *mut c_void,
 ) -> Result<c_int> {
-    let taken = NUMBERS.take().ok_or_else(|| {
-        let text = "all numbers of keys are in use: free those that are not needed (MPI_Comm_free_keyval and its like)";
-        Error::new(ERR_NO_MEM, text)
-    })?;
-    let number = FIRST + taken as c_int;
-    let key = Arc::new(Key {
-        number,
+    let functions = Functions {
         copy,
         delete,
         extra: extra as usize,
+    };
+    let made = H::keys().0.insert(KeyInUse {
+        functions,
+        is_freed: false,
+        attributes: 0,
     });
-    H::keys().with(|map| {
-        let entry = Entry {
-            key: Arc::downgrade(&key),
-            held: Some(key),
-        };
-        map.insert(number, entry);
-    });
-    Ok(number)
+    // A handle has 31 bits.
+    made.map(|handle| handle as c_int).ok_or_else(|| {
+        let text = "all numbers of keys are in use: free those that are not needed (MPI_Comm_free_keyval and its like)";
+        Error::new(ERR_NO_MEM, text)
+    })
 }
 
 /// Frees a key. Attributes under it stay; while there are any it may be freed again, as programs do in the functions that are
 /// told of their end.
 pub fn free<H: Holder>(number: c_int) -> Result {
-    let held = H::keys().with(|map| Some(map.get_mut(&number)?.held.take()));
-    held.map(drop).ok_or_else(|| no_key(number))
+    H::keys().let_go(number, |key| key.is_freed = true)
 }
 
 /// The attributes of one object.
 pub struct Attributes<H: Holder>(Mutex<Vec<Attribute<H>>>);
 
 struct Attribute<H: Holder> {
-    key: Arc<Key<H>>,
+    /// The key's, which stays as long as this.
+    number: c_int,
+    functions: Functions<H>,
     value: usize,
+}
+
+impl<H: Holder> Attribute<H> {
+    /// An attribute under a key.
+    fn new(number: c_int, value: usize) -> Result<Attribute<H>> {
+        let functions = H::keys().with(number, |key| {
+            key.attributes += 1;
+            key.functions
+        })?;
+        Ok(Attribute {
+            number,
+            functions,
+            value,
+        })
+    }
 }
 
 impl<H: Holder> Clone for Attribute<H> {
     fn clone(&self) -> Attribute<H> {
+        // The key is there, for this one.
+        let _ = H::keys().with(self.number, |key| key.attributes += 1);
         Attribute {
-            key: self.key.clone(),
+            number: self.number,
+            functions: self.functions,
             value: self.value,
         }
+    }
+}
+
+impl<H: Holder> Drop for Attribute<H> {
+    fn drop(&mut self) {
+        let _ = H::keys().let_go(self.number, |key| key.attributes -= 1);
     }
 }
 
@@ -163,7 +188,7 @@ impl<H: Holder> Attributes<H> {
 
     fn find(&self, number: c_int) -> Option<Attribute<H>> {
         let list = self.list();
-        list.iter().find(|it| it.key.number == number).cloned()
+        list.iter().find(|it| it.number == number).cloned()
     }
 
     /// Returns whether the object has no attribute.
@@ -174,11 +199,11 @@ impl<H: Holder> Attributes<H> {
     /// The value of an attribute, if the object has it.
     pub fn get(&self, number: c_int) -> Result<Option<*mut c_void>> {
         let found = (self.list().iter())
-            .find(|it| it.key.number == number)
+            .find(|it| it.number == number)
             .map(|it| it.value as *mut c_void);
         match found {
             Some(value) => Ok(Some(value)),
-            None => H::keys().find(number).map(|_| None),
+            None => H::keys().with(number, |_| None),
         }
     }
 
@@ -187,21 +212,17 @@ impl<H: Holder> Attributes<H> {
     /// # Safety
     /// The key's function may be called.
     pub unsafe fn set(&self, object: H, number: c_int, value: *mut c_void) -> Result {
+        let new = Attribute::new(number, value as usize)?;
         let before = self.find(number);
-        let key = match &before {
+        if let Some(before) = &before {
             // SAFETY: the caller's promise.
-            Some(before) => unsafe {
-                before.end(object)?;
-                before.key.clone()
-            },
-            None => H::keys().find(number)?,
-        };
+            unsafe { before.end(object)? };
+        }
         let mut list = self.list();
         if before.is_some() {
-            list.retain(|it| it.key.number != number);
+            list.retain(|it| it.number != number);
         }
-        let value = value as usize;
-        list.push(Attribute { key, value });
+        list.push(new);
         Ok(())
     }
 
@@ -211,13 +232,13 @@ impl<H: Holder> Attributes<H> {
     /// The key's function may be called.
     pub unsafe fn delete(&self, object: H, number: c_int) -> Result {
         let Some(found) = self.find(number) else {
-            H::keys().find(number)?;
+            H::keys().with(number, |_| ())?;
             let text = format!("the object has no attribute under the key {number}");
             return Err(Error::new(ERR_KEYVAL, text));
         };
         // SAFETY: the caller's promise.
         unsafe { found.end(object)? };
-        self.list().retain(|it| it.key.number != number);
+        self.list().retain(|it| it.number != number);
         Ok(())
     }
 
@@ -233,7 +254,7 @@ impl<H: Holder> Attributes<H> {
             };
             // SAFETY: the caller's promise.
             unsafe { last.end(object)? };
-            self.list().retain(|it| it.key.number != last.key.number);
+            self.list().retain(|it| it.number != last.number);
         }
     }
 
@@ -247,8 +268,7 @@ impl<H: Holder> Attributes<H> {
         for attribute in all {
             // SAFETY: the caller's promise.
             if let Some(value) = unsafe { attribute.copy(object)? } {
-                let key = attribute.key;
-                copies.push(Attribute { key, value });
+                copies.push(Attribute::new(attribute.number, value)?);
             }
         }
         Ok(Attributes(Mutex::new(copies)))
@@ -258,7 +278,7 @@ impl<H: Holder> Attributes<H> {
 impl<H: Holder> Attribute<H> {
     /// The value for a duplicate, if that is to have one.
     unsafe fn copy(&self, object: H) -> Result<Option<usize>> {
-        let key = &self.key;
+        let key = &self.functions;
         let Some(copy) = key.copy else {
             return Ok(None);
         };
@@ -270,20 +290,20 @@ impl<H: Holder> Attribute<H> {
         let code = unsafe {
             copy(
                 object,
-                key.number,
+                self.number,
                 key.extra as *mut c_void,
                 self.value as *mut c_void,
                 (&raw mut value).cast(),
                 &mut wanted,
             )
         };
-        failed(code, "copies", key.number)?;
+        failed(code, "copies", self.number)?;
         Ok((wanted != 0).then_some(value))
     }
 
     /// Calls the function that is told of its end.
     unsafe fn end(&self, object: H) -> Result {
-        let key = &self.key;
+        let key = &self.functions;
         let Some(delete) = key.delete else {
             return Ok(());
         };
@@ -291,12 +311,12 @@ impl<H: Holder> Attribute<H> {
         let code = unsafe {
             delete(
                 object,
-                key.number,
+                self.number,
                 self.value as *mut c_void,
                 key.extra as *mut c_void,
             )
         };
-        failed(code, "deletes", key.number)
+        failed(code, "deletes", self.number)
     }
 }
 

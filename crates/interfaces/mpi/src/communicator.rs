@@ -30,7 +30,7 @@ pub use members::Members;
 pub use parent::{
     TAG as PARENT_TAG, VARIABLE as PARENT_VARIABLE, application, message as parent_message,
 };
-pub use registry::{all, get, insert, remove, try_get};
+pub use registry::{all, get, insert, remove, try_get, with};
 pub use routes::{Route, route, status_of};
 pub use shrinking::shrink;
 
@@ -209,12 +209,14 @@ pub fn make_world() -> Result {
         false => making::select(rg::ALL, &tasks, making::UNTOLD)?,
     };
     let world = Made::of_group(group)?;
-    registry::insert_predefined(world.with_handle(COMM_WORLD, Inherited::named(c"MPI_COMM_WORLD")));
+    registry::insert_predefined(
+        world.with_handle(COMM_WORLD, Inherited::named(c"MPI_COMM_WORLD")),
+    )?;
     // SAFETY: it takes nothing.
     let own = unsafe { rg::rg_tid() };
     checked(own)?;
     let own = Made::of_group(making::select(rg::ALL, &[own], making::UNTOLD)?)?;
-    registry::insert_predefined(own.with_handle(COMM_SELF, Inherited::named(c"MPI_COMM_SELF")));
+    registry::insert_predefined(own.with_handle(COMM_SELF, Inherited::named(c"MPI_COMM_SELF")))?;
     parent::meet_parents()
 }
 

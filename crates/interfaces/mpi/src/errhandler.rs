@@ -4,14 +4,14 @@
 //! (by making it, and by asking an object for its own), and no object has it any more.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi::*;
 use crate::communicator;
 use crate::error::{Error, Object, Result, fatal};
 use crate::files;
-use crate::objects::{Kind, Table};
+use crate::objects::{Kind, Locked, Table};
 use crate::session;
 
 /// A program's function, by the kind of object that it is for.
@@ -43,17 +43,17 @@ pub struct Adapted {
 struct Made {
     function: Function,
     /// How often it was given to the program, and how many objects have it.
-    references: AtomicUsize,
+    references: usize,
 }
 
 static MADE: Table<Made> = Table::new(Kind::Errhandler);
 
 /// Makes an error handler, which the program is given.
 pub fn make(function: Function) -> Result<Errhandler> {
-    let made = MADE.insert(Arc::new(Made {
+    let made = MADE.insert(Made {
         function,
-        references: AtomicUsize::new(1),
-    }));
+        references: 1,
+    });
     made.map(Errhandler)
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many error handlers"))
 }
@@ -62,37 +62,45 @@ fn is_predefined(handler: Errhandler) -> bool {
     matches!(handler, ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN)
 }
 
-fn made(handler: Errhandler) -> Result<Arc<Made>> {
-    MADE.get(handler.0).ok_or_else(|| {
-        let text = match handler {
-            ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-            Errhandler(value) => {
-                format!("{value:#x} is no error handler, or one that has been freed")
-            }
-        };
-        Error::new(ERR_ERRHANDLER, text)
-    })
+#[cold]
+fn none(handler: Errhandler) -> Error {
+    let text = match handler {
+        ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        Errhandler(value) => format!("{value:#x} is no error handler, or one that has been freed"),
+    };
+    Error::new(ERR_ERRHANDLER, text)
 }
 
 /// One more has it.
-fn add_reference(handler: Errhandler) -> Result<Option<Function>> {
-    if is_predefined(handler) {
-        return Ok(None);
+fn add_reference(made: &mut Locked<'_, Made>, handler: Errhandler) {
+    if let Some(made) = made.get(handler.0) {
+        made.references += 1;
     }
-    let made = made(handler)?;
-    made.references.fetch_add(1, Ordering::Relaxed);
-    Ok(Some(made.function))
 }
 
 /// The program, or an object, has it no more.
+fn let_go(made: &mut Locked<'_, Made>, handler: Errhandler) -> Result {
+    if is_predefined(handler) {
+        return Ok(());
+    }
+    let found = made.get(handler.0).ok_or_else(|| none(handler))?;
+    found.references -= 1;
+    if found.references == 0 {
+        made.remove(handler.0);
+    }
+    Ok(())
+}
+
+/// The program has it no more.
 pub fn release(handler: Errhandler) -> Result {
     if is_predefined(handler) {
         return Ok(());
     }
-    if made(handler)?.references.fetch_sub(1, Ordering::AcqRel) == 1 {
-        MADE.remove(handler.0);
-    }
-    Ok(())
+    let_go(&mut locked()?, handler)
+}
+
+fn locked() -> Result<Locked<'static, Made>> {
+    MADE.locked().ok_or_else(crate::objects::interrupted)
 }
 
 /// A kind of object that has an error handler.
@@ -120,7 +128,8 @@ impl Function {
 /// The slot of an object for its error handler.
 #[derive(Debug)]
 pub struct HandlerSlot {
-    handler: Mutex<Errhandler>,
+    /// Another one than a predefined handler is looked at, and changed, with the table of handlers locked: it is not freed meanwhile.
+    handler: AtomicUsize,
     /// Whether the program has set a handler here.
     chosen: AtomicBool,
 }
@@ -129,7 +138,7 @@ impl HandlerSlot {
     /// With one of the predefined handlers.
     pub const fn new(predefined: Errhandler) -> HandlerSlot {
         HandlerSlot {
-            handler: Mutex::new(predefined),
+            handler: AtomicUsize::new(predefined.0),
             chosen: AtomicBool::new(false),
         }
     }
@@ -142,13 +151,18 @@ impl HandlerSlot {
     }
 
     fn get(&self) -> Errhandler {
-        *self.handler.lock().unwrap_or_else(PoisonError::into_inner)
+        Errhandler(self.handler.load(Ordering::Relaxed))
     }
 
     /// The handler that is here now, with its function: another thread that sets another one frees this one only afterwards.
     fn current(&self) -> Current {
-        let handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
-        Current::of(*handler)
+        let handler = self.get();
+        if is_predefined(handler) {
+            return Current::of(handler);
+        }
+        locked().map_or(Current::Ends, |mut made| {
+            Current::among(&mut made, self.get())
+        })
     }
 
     fn is_chosen(&self) -> bool {
@@ -158,27 +172,33 @@ impl HandlerSlot {
     /// Gives the handler to the program, which is to free it.
     pub fn give(&self) -> Errhandler {
         let handler = self.get();
-        let _ = add_reference(handler);
+        if is_predefined(handler) {
+            return handler;
+        }
+        let Ok(mut made) = locked() else {
+            return ERRORS_ARE_FATAL;
+        };
+        let handler = self.get();
+        add_reference(&mut made, handler);
         handler
     }
 
     /// Has another handler from now on.
     pub fn set(&self, handler: Errhandler, of: Of) -> Result {
-        if let Some(function) = add_reference(handler)?
-            && function.of() != of
-        {
-            release(handler)?;
-            let text = format!(
-                "an error handler for a {:?} is given to a {of:?}",
-                function.of()
-            );
-            return Err(Error::new(ERR_ERRHANDLER, text));
+        let mut made = locked()?;
+        if !is_predefined(handler) {
+            let found = made.get(handler.0).ok_or_else(|| none(handler))?;
+            let kind = found.function.of();
+            if kind != of {
+                let text = format!("an error handler for a {kind:?} is given to a {of:?}");
+                return Err(Error::new(ERR_ERRHANDLER, text));
+            }
+            add_reference(&mut made, handler);
         }
-        let mut current = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *current, handler);
-        drop(current);
+        let old = self.get();
+        self.handler.store(handler.0, Ordering::Relaxed);
         self.chosen.store(true, Ordering::Relaxed);
-        release(old)
+        let_go(&mut made, old)
     }
 }
 
@@ -192,10 +212,20 @@ enum Current {
 
 impl Current {
     fn of(handler: Errhandler) -> Current {
-        if handler == ERRORS_RETURN {
-            return Current::Returns;
+        match handler {
+            ERRORS_RETURN => Current::Returns,
+            _ if is_predefined(handler) => Current::Ends,
+            _ => locked().map_or(Current::Ends, |mut made| Current::among(&mut made, handler)),
         }
-        made(handler).map_or(Current::Ends, |made| Current::Calls(made.function))
+    }
+
+    fn among(made: &mut Locked<'_, Made>, handler: Errhandler) -> Current {
+        match made.get(handler.0) {
+            Some(made) => Current::Calls(made.function),
+            // Another thread has set a predefined one.
+            None if handler == ERRORS_RETURN => Current::Returns,
+            None => Current::Ends,
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl Split {
     }
 }
 
-static FILES: Table<Open> = Table::new(Kind::File);
+static FILES: Table<Arc<Open>> = Table::new(Kind::File);
 
 impl Handled for Open {
     fn errhandler(&self) -> &HandlerSlot {

@@ -11,14 +11,14 @@ use crate::error::{Error, Result, checked};
 use crate::objects::{Kind, Table};
 use crate::process;
 
-static GROUPS: Table<[c_int]> = Table::new(Kind::Group);
+static GROUPS: Table<Members> = Table::new(Kind::Group);
 
 /// A new group; that of nobody is MPI_GROUP_EMPTY.
 pub fn make(members: Members) -> Result<Group> {
     if members.is_empty() {
         return Ok(GROUP_EMPTY);
     }
-    let made = GROUPS.insert(members.into());
+    let made = GROUPS.insert(members);
     made.map(Group)
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many groups"))
 }
@@ -28,8 +28,7 @@ pub fn get(group: Group) -> Result<Members> {
     if group == GROUP_EMPTY {
         return Ok(Members::from(Vec::new()));
     }
-    let found = GROUPS.get(group.0).ok_or_else(|| none(group))?;
-    Ok(Members::from(found))
+    GROUPS.get(group.0).ok_or_else(|| none(group))
 }
 
 /// Forgets a group.
@@ -117,6 +116,9 @@ pub fn filtered(first: &Members, second: &Members, among: bool) -> Members {
 
 /// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 pub fn compare(first: &Members, second: &Members) -> c_int {
+    if first.is_same_list(second) {
+        return IDENT;
+    }
     let are_similar = || {
         let known = Ranks::of(first);
         second.iter().all(|&it| known.has(it))

@@ -1,7 +1,6 @@
 //! Info objects: keys with values, in the order in which they were first set.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
@@ -80,28 +79,18 @@ impl Hints {
     }
 }
 
-/// The content of an info object.
-pub struct Object(Mutex<Hints>);
-
-impl Object {
-    /// Its keys, for as long as nobody else has them.
-    pub fn hints(&self) -> MutexGuard<'_, Hints> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-static OBJECTS: Table<Object> = Table::new(Kind::Info);
+static OBJECTS: Table<Hints> = Table::new(Kind::Info);
 
 /// A new info object.
 pub fn make(hints: Hints) -> Result<Info> {
-    let made = OBJECTS.insert(Arc::new(Object(Mutex::new(hints))));
+    let made = OBJECTS.insert(hints);
     made.map(Info)
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many info objects"))
 }
 
-/// The object that a program has made.
-pub fn object(info: Info) -> Result<Arc<Object>> {
-    OBJECTS.get(info.0).ok_or_else(|| none(info))
+/// Acts on the keys of an object that a program has made. It calls nothing that has info objects.
+pub fn with_object<T>(info: Info, act: impl FnOnce(&mut Hints) -> T) -> Result<T> {
+    OBJECTS.with(info.0, act).ok_or_else(|| none(info))
 }
 
 /// Forgets an object that a program has made.
@@ -119,11 +108,11 @@ fn none(info: Info) -> Error {
     Error::new(ERR_INFO, text)
 }
 
-/// Calls `use_them` with the keys of any object, MPI_INFO_ENV among them.
+/// Calls `use_them` with the keys of any object, MPI_INFO_ENV among them, as [`with_object`] does.
 pub fn with_hints<T>(info: Info, use_them: impl FnOnce(&Hints) -> Result<T>) -> Result<T> {
     match info {
         INFO_ENV => use_them(&environment()),
-        _ => use_them(&object(info)?.hints()),
+        _ => with_object(info, |hints| use_them(hints))?,
     }
 }
 

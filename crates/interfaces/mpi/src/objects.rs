@@ -5,7 +5,11 @@
 //! may lead to another object of its kind: see [`Places`].) Values below 4096 are predefined objects, which each kind keeps by itself.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock};
+
+use regatta_memory::biased::{Biased, Guard};
+
+use crate::abi::ERR_OTHER;
+use crate::error::Error;
 
 /// The kind of an object, in a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,10 @@ pub enum Kind {
     Win,
     /// Of the tool interface.
     Tool,
+    /// Of attributes of communicators, as the next two are of other objects: these are an int of the program's.
+    CommKey,
+    DatatypeKey,
+    WinKey,
 }
 
 const INDEX: u32 = 22;
@@ -107,43 +115,61 @@ impl Places {
     }
 }
 
-/// All objects of a kind.
-pub struct Table<T: ?Sized> {
+/// The error of a call that a signal handler makes while this thread is at objects.
+#[cold]
+pub fn interrupted() -> Error {
+    let text = "a signal handler calls MPI, and has interrupted such a call";
+    Error::new(ERR_OTHER, text)
+}
+
+/// All objects of a kind, or what stands for them.
+///
+/// A program of one thread gets at them without an atomic instruction: the lock is [`Biased`]. So what is done under it is short, and calls neither the program nor
+/// this table.
+pub struct Table<V> {
     kind: Kind,
-    entries: RwLock<Entries<T>>,
+    entries: Biased<Entries<V>>,
 }
 
-struct Entries<T: ?Sized> {
+struct Entries<V> {
     places: Places,
-    slots: Vec<TableEntry<T>>,
+    slots: Vec<TableEntry<V>>,
 }
 
-struct TableEntry<T: ?Sized> {
+struct TableEntry<V> {
     /// While there is an object.
     handle: usize,
-    object: Option<Arc<T>>,
+    object: Option<V>,
 }
 
-impl<T: ?Sized> Table<T> {
+impl<V> Table<V> {
     /// An empty one.
-    pub const fn new(kind: Kind) -> Table<T> {
+    pub const fn new(kind: Kind) -> Table<V> {
         Table {
             kind,
-            entries: RwLock::new(Entries {
+            entries: Biased::new(Entries {
                 places: Places::new(MAX_OBJECTS),
                 slots: Vec::new(),
             }),
         }
     }
 
+    /// Returns the objects, which nobody else gets at meanwhile; `None` in a signal handler that has interrupted this thread here.
+    pub fn locked(&self) -> Option<Locked<'_, V>> {
+        Some(Locked {
+            kind: self.kind,
+            entries: self.entries.lock().ok()?,
+        })
+    }
+
     /// Adds an object; its handle, or `None` if there are too many.
-    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
+    pub fn insert(&self, object: V) -> Option<usize> {
         self.insert_with(|_| object)
     }
 
     /// Adds an object that knows its own handle.
-    pub fn insert_with(&self, make: impl FnOnce(usize) -> Arc<T>) -> Option<usize> {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+    pub fn insert_with(&self, make: impl FnOnce(usize) -> V) -> Option<usize> {
+        let mut entries = self.entries.lock().ok()?;
         let (index, generation) = entries.places.take()?;
         let handle = handle(self.kind, generation, index);
         let entry = TableEntry {
@@ -157,35 +183,69 @@ impl<T: ?Sized> Table<T> {
         Some(handle)
     }
 
+    /// Acts on the object, if the handle is right.
+    pub fn with<T>(&self, handle: usize, act: impl FnOnce(&mut V) -> T) -> Option<T> {
+        self.locked()?.get(handle).map(act)
+    }
+
     /// The object, if the handle is right.
-    pub fn get(&self, handle: usize) -> Option<Arc<T>> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        entries.find(self.kind, handle)?.object.clone()
+    pub fn get(&self, handle: usize) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.with(handle, |object| object.clone())
     }
 
     /// Takes the object out; the handle is stale from now on.
-    pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        entries.find(self.kind, handle)?;
-        let index = handle & (MAX_OBJECTS - 1);
-        let object = entries.slots[index].object.take();
-        entries.places.give_back(index);
-        object
+    pub fn remove(&self, handle: usize) -> Option<V> {
+        self.remove_if(handle, |_| true)?
+    }
+
+    /// Takes the object out if this holds for it; `None` if the handle is wrong.
+    pub fn remove_if(
+        &self,
+        handle: usize,
+        is_over: impl FnOnce(&mut V) -> bool,
+    ) -> Option<Option<V>> {
+        let mut locked = self.locked()?;
+        // It is dropped when nobody has the lock.
+        match is_over(locked.get(handle)?) {
+            true => Some(locked.remove(handle)),
+            false => Some(None),
+        }
     }
 
     /// All objects that are there.
-    pub fn all(&self) -> Vec<Arc<T>> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        let objects = entries.slots.iter().filter_map(|slot| slot.object.clone());
-        objects.collect()
+    pub fn all(&self) -> Vec<V>
+    where
+        V: Clone,
+    {
+        let entries = self.entries.lock().ok();
+        let slots = entries.iter().flat_map(|entries| &entries.slots);
+        slots.filter_map(|slot| slot.object.clone()).collect()
     }
 }
 
-impl<T: ?Sized> Entries<T> {
-    fn find(&self, kind: Kind, value: usize) -> Option<&TableEntry<T>> {
-        let index = index(kind, value)?;
-        let slot = self.slots.get(index)?;
-        (slot.handle == value && slot.object.is_some()).then_some(slot)
+/// The objects of a table, locked.
+pub struct Locked<'a, V> {
+    kind: Kind,
+    entries: Guard<'a, Entries<V>>,
+}
+
+impl<V> Locked<'_, V> {
+    /// The object, if the handle is right.
+    pub fn get(&mut self, handle: usize) -> Option<&mut V> {
+        let slot = self.entries.slots.get_mut(index(self.kind, handle)?)?;
+        slot.object.as_mut().filter(|_| slot.handle == handle)
+    }
+
+    /// Takes the object out; the handle is stale from now on.
+    pub fn remove(&mut self, handle: usize) -> Option<V> {
+        self.get(handle)?;
+        let place = handle & (MAX_OBJECTS - 1);
+        let object = self.entries.slots[place].object.take();
+        self.entries.places.give_back(place);
+        object
     }
 }
 
@@ -196,31 +256,65 @@ mod tests {
     #[test]
     fn a_handle_leads_to_its_object_until_that_is_removed() {
         let table = Table::new(Kind::Info);
-        let first = table.insert(Arc::new(1)).expect("room");
-        let second = table.insert(Arc::new(2)).expect("room");
+        let first = table.insert(1).expect("room");
+        let second = table.insert(2).expect("room");
         assert!(first >= FIRST && first != second);
-        assert_eq!(table.get(first).as_deref(), Some(&1));
-        assert_eq!(table.remove(first).as_deref(), Some(&1));
+        assert_eq!(table.get(first).as_ref(), Some(&1));
+        assert_eq!(table.remove(first).as_ref(), Some(&1));
         assert_eq!(table.get(first), None);
         assert_eq!(table.remove(first), None);
-        let third = table.insert(Arc::new(3)).expect("room");
+        let third = table.insert(3).expect("room");
         assert_ne!(third, first);
-        assert_eq!(table.get(third).as_deref(), Some(&3));
-        assert_eq!(table.get(second).as_deref(), Some(&2));
+        assert_eq!(table.get(third).as_ref(), Some(&3));
+        assert_eq!(table.get(second).as_ref(), Some(&2));
         assert_eq!(table.get(usize::MAX), None);
+    }
+
+    #[test]
+    fn an_object_stays_until_its_last_user_lets_it_go() {
+        let table = Table::new(Kind::Errhandler);
+        let handle = table.insert(2).expect("room");
+        let let_go = |users: &mut u32| {
+            *users -= 1;
+            *users == 0
+        };
+        assert_eq!(table.remove_if(handle, let_go), Some(None));
+        assert_eq!(table.with(handle, |users| *users), Some(1));
+        assert_eq!(table.remove_if(handle, let_go), Some(Some(0)));
+        assert_eq!(table.remove_if(handle, let_go), None);
+        assert_eq!(table.with(handle, |users| *users), None);
+    }
+
+    #[test]
+    fn threads_add_and_remove_at_once() {
+        let table = Table::new(Kind::Op);
+        let work = |thread: u32| {
+            for round in 0..1000 {
+                let number = thread * 1000 + round;
+                let handle = table.insert(number).expect("room");
+                assert_eq!(table.get(handle), Some(number));
+                assert_eq!(table.remove(handle), Some(number));
+            }
+        };
+        work(0);
+        std::thread::scope(|scope| {
+            (1..4).for_each(|thread| drop(scope.spawn(move || work(thread))));
+            work(4);
+        });
+        assert!(table.all().is_empty());
     }
 
     #[test]
     fn a_stale_handle_leads_to_none_of_the_next_million_objects() {
         let table = Table::new(Kind::Info);
-        let stale = table.insert(Arc::new(0)).expect("room");
+        let stale = table.insert(0).expect("room");
         table.remove(stale);
         for number in 1..1 << 20 {
-            let next = table.insert(Arc::new(number)).expect("room");
+            let next = table.insert(number).expect("room");
             assert_ne!(next, stale, "after {number} others");
             table.remove(next);
         }
-        let places = table.entries.read().expect("no panic").slots.len();
+        let places = table.entries.lock().expect("no signal").slots.len();
         assert!(places <= MIN_RESTING + 1, "{places} places for one object");
     }
 

@@ -53,7 +53,7 @@ pub struct Engine {
 enum How {
     Kernel(Kernel),
     Pairs(pairs::Order),
-    User(Arc<user::User>),
+    User(user::User),
 }
 
 impl Reduction {
@@ -161,10 +161,7 @@ const fn kinds() -> [(c_int, u8); 256] {
 pub fn get(op: Op, datatype: Datatype) -> Result<Reduction> {
     let of = datatype::committed(datatype)?;
     let (how, commutative) = match user::find(op) {
-        Some(user) => {
-            let commutative = user.commutative;
-            (How::User(user), commutative)
-        }
+        Some(user) => (How::User(user), user.commutative),
         None => (predefined(op, &of)?, true),
     };
     // A type that was asked for by its precision is another name of its element's.

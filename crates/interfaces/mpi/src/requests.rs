@@ -95,6 +95,12 @@ fn release_operation(request: Request) {
     slots::give_back(request);
 }
 
+/// Forgets a request whose operation the caller has locked, as [`release`] does.
+pub fn release_held(request: Request, operation: LockedOperation) {
+    progress::remove(request);
+    slots::give_back_held(request, operation);
+}
+
 /// The request of the engine's of a plain one, and its communicator.
 #[inline(always)]
 pub fn plain_of(request: Request) -> Option<(rg::Request, Comm)> {

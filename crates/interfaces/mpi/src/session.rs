@@ -27,7 +27,7 @@ impl Handled for Object {
     }
 }
 
-static SESSIONS: Table<Object> = Table::new(Kind::Session);
+static SESSIONS: Table<Arc<Object>> = Table::new(Kind::Session);
 
 /// Begins a session.
 pub fn begin(level: c_int, errhandler: Errhandler) -> Result<Session> {

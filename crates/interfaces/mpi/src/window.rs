@@ -89,7 +89,7 @@ pub struct Facts {
     pub model: c_int,
 }
 
-static WINDOWS: Table<Window> = Table::new(Kind::Win);
+static WINDOWS: Table<Arc<Window>> = Table::new(Kind::Win);
 
 const CHUNK: usize = 256;
 

@@ -100,14 +100,14 @@ pub fn comm_free_keyval(comm_keyval: Out<c_int>) -> Result {
 }
 
 pub fn comm_get_attr(
-    comm: Arc<Communicator>,
+    comm: Comm,
     comm_keyval: c_int,
     attribute_val: Out<*mut c_void>,
     flag: Out<c_int>,
 ) -> Result {
     let value = match predefined(comm_keyval) {
-        Some(value) => value,
-        None => comm.attributes.get(comm_keyval)?,
+        Some(value) => communicator::with(comm, |_| value)?,
+        None => communicator::with(comm, |comm| comm.attributes.get(comm_keyval))??,
     };
     flag.put(c_int::from(value.is_some()));
     if let Some(value) = value {
@@ -145,7 +145,7 @@ pub fn keyval_free(keyval: Out<c_int>) -> Result {
 }
 
 pub fn attr_get(
-    comm: Arc<Communicator>,
+    comm: Comm,
     keyval: c_int,
     attribute_val: Out<*mut c_void>,
     flag: Out<c_int>,

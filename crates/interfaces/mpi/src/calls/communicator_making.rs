@@ -172,11 +172,9 @@ pub unsafe fn comm_split_type(
     let hints = info::optional(info)?;
     let colour = kind_colour(&comm, split_type, &hints)?;
     let made = communicator::split(&comm, colour, key)?;
-    if made.is_some()
-        && split_type == COMM_TYPE_HW_UNGUIDED
-        && let Ok(object) = info::object(info)
-    {
-        object.hints().set_text(c"mpi_hw_resource_type", NODE);
+    if made.is_some() && split_type == COMM_TYPE_HW_UNGUIDED {
+        // Without an info object nobody is told.
+        let _ = info::with_object(info, |hints| hints.set_text(c"mpi_hw_resource_type", NODE));
     }
     give(made, Inherited::of(&comm), newcomm)
 }

@@ -50,8 +50,9 @@ pub fn comm_remote_group(comm: Arc<Communicator>, group: Out<Group>) -> Result {
     Ok(())
 }
 
-pub fn comm_group(comm: Arc<Communicator>, group: Out<Group>) -> Result {
-    group.put(groups::make(comm.local.clone())?);
+pub fn comm_group(comm: Comm, group: Out<Group>) -> Result {
+    let members = communicator::with(comm, |comm| comm.local.clone())?;
+    group.put(groups::make(members)?);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arguments::Out;
-use crate::communicator::Communicator;
+use crate::communicator::{self, Communicator};
 use crate::errhandler::{self, Function, Of};
 use crate::error::{Error, Object, Result, codes};
 use crate::session;
@@ -39,12 +39,12 @@ pub fn comm_create_errhandler(
     Ok(())
 }
 
-pub fn comm_set_errhandler(comm: Arc<Communicator>, errhandler: Errhandler) -> Result {
-    comm.errhandler.set(errhandler, Of::Comm)
+pub fn comm_set_errhandler(comm: Comm, errhandler: Errhandler) -> Result {
+    communicator::with(comm, |comm| comm.errhandler.set(errhandler, Of::Comm))?
 }
 
-pub fn comm_get_errhandler(comm: Arc<Communicator>, errhandler: Out<Errhandler>) -> Result {
-    errhandler.put(comm.errhandler.give());
+pub fn comm_get_errhandler(comm: Comm, errhandler: Out<Errhandler>) -> Result {
+    errhandler.put(communicator::with(comm, |comm| comm.errhandler.give())?);
     Ok(())
 }
 

@@ -45,10 +45,13 @@ pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: Out<Inf
 }
 
 pub unsafe fn info_delete(info: Info, key: *const c_char) -> Result {
-    let object = info::object(info)?;
-    // SAFETY: the caller's text.
-    let key = unsafe { key_of(key)? };
-    match object.hints().remove(key) {
+    let removed = info::with_object(info, |hints| {
+        // SAFETY: the caller's text.
+        let key = unsafe { key_of(key)? };
+        Ok((key, hints.remove(key)))
+    });
+    let (key, was_there) = removed??;
+    match was_there {
         true => Ok(()),
         false => Err(Error::new(
             ERR_INFO_NOKEY,
@@ -155,15 +158,16 @@ pub unsafe fn info_get_valuelen(
 }
 
 pub unsafe fn info_set(info: Info, key: *const c_char, value: *const c_char) -> Result {
-    let object = info::object(info)?;
-    // SAFETY: the caller's texts.
-    let (key, value) = unsafe {
-        let key = key_of(key)?;
-        (
-            key,
-            text::given(value, "the value", MAX_INFO_VAL, ERR_INFO_VALUE)?,
-        )
-    };
-    object.hints().set(key, value);
-    Ok(())
+    info::with_object(info, |hints| {
+        // SAFETY: the caller's texts.
+        let (key, value) = unsafe {
+            let key = key_of(key)?;
+            (
+                key,
+                text::given(value, "the value", MAX_INFO_VAL, ERR_INFO_VALUE)?,
+            )
+        };
+        hints.set(key, value);
+        Ok(())
+    })?
 }

@@ -9,7 +9,7 @@ use super::send::{check_tag, irsend, isend, issend};
 use crate::abi::*;
 use crate::arguments::Out;
 use crate::communicator::route;
-use crate::datatype::{self, Kept};
+use crate::datatype::{self, Kept, builtin};
 use crate::error::{Error, Object, Result, not_null};
 use crate::progress;
 use crate::requests::{self, Persistent, State, find};
@@ -35,21 +35,22 @@ type Begin = unsafe fn(*const c_void, i64, Datatype, c_int, c_int, Comm, *mut Re
 unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Result {
     not_null(request, "request")?;
     datatype::block(arguments.datatype, arguments.count)?;
-    // The program may free the type before it starts the message.
-    let held = Kept::new(arguments.datatype, datatype::get(arguments.datatype)?);
+    // The program may free the type before it starts the message, if that is one of its own.
+    let held = match builtin::is_predefined(arguments.datatype) {
+        true => None,
+        false => Some(Kept::new(
+            arguments.datatype,
+            datatype::get(arguments.datatype)?,
+        )),
+    };
     let again = move || {
         let it = arguments;
+        let datatype = held.as_ref().map_or(it.datatype, Kept::handle);
         let mut begun = REQUEST_NULL;
         // SAFETY: the caller's buffer, from its start to its completion.
         unsafe {
             begin(
-                it.buf,
-                it.count,
-                held.handle(),
-                it.peer,
-                it.tag,
-                it.comm,
-                &mut begun,
+                it.buf, it.count, datatype, it.peer, it.tag, it.comm, &mut begun,
             )?;
         }
         Ok(begun)
@@ -210,15 +211,19 @@ pub fn request_free(place: &mut Request) -> Result {
             requests::release(*place, found);
         }
         None => {
+            let mut operation = found.operation();
             // It may be complete, and nobody have looked yet.
-            let state = found.operation().as_mut().map(|inner| {
+            let state = operation.as_mut().map(|inner| {
                 progress::advance_one(inner.as_mut());
                 inner.state()
             });
             match state {
                 // A message that is under way goes on.
-                Some(State::Pending) => progress::orphan(*place),
-                _ => requests::release(*place, found),
+                Some(State::Pending) => {
+                    drop(operation);
+                    progress::orphan(*place);
+                }
+                _ => requests::release_held(*place, operation),
             }
         }
     }

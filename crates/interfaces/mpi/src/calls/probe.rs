@@ -16,7 +16,7 @@ use crate::progress;
 use crate::requests::{self, Operation, Single, State};
 
 /// Messages that have been taken out of matching.
-static MESSAGES: Table<Taken> = Table::new(Kind::Message);
+static MESSAGES: Table<Arc<Taken>> = Table::new(Kind::Message);
 
 /// A message, and the communicator it came in.
 struct Taken {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{errhandlers, packing, types};
 use crate::abi::*;
 use crate::arguments::Out;
-use crate::communicator::Communicator;
 use crate::datatype::Type;
 use crate::error::Result;
 
@@ -21,11 +20,11 @@ pub fn errhandler_create(
     errhandlers::comm_create_errhandler(comm_errhandler_fn, errhandler)
 }
 
-pub fn errhandler_get(comm: Arc<Communicator>, errhandler: Out<Errhandler>) -> Result {
+pub fn errhandler_get(comm: Comm, errhandler: Out<Errhandler>) -> Result {
     errhandlers::comm_get_errhandler(comm, errhandler)
 }
 
-pub fn errhandler_set(comm: Arc<Communicator>, errhandler: Errhandler) -> Result {
+pub fn errhandler_set(comm: Comm, errhandler: Errhandler) -> Result {
     errhandlers::comm_set_errhandler(comm, errhandler)
 }
 

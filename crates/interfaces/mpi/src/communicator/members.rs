@@ -42,6 +42,11 @@ impl Members {
         all.filter(|&rank| host(rank) == own).collect()
     }
 
+    /// Returns whether these are one list, so that no look at it is needed.
+    pub fn is_same_list(&self, other: &Members) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The rank of a task.
     pub fn rank_of(&self, task: c_int) -> Option<c_int> {
         let at = self.0.iter().position(|&it| it == task);
@@ -52,18 +57,6 @@ impl Members {
 impl From<Vec<c_int>> for Members {
     fn from(tasks: Vec<c_int>) -> Members {
         Members(tasks.into())
-    }
-}
-
-impl From<Arc<[c_int]>> for Members {
-    fn from(tasks: Arc<[c_int]>) -> Members {
-        Members(tasks)
-    }
-}
-
-impl From<Members> for Arc<[c_int]> {
-    fn from(members: Members) -> Arc<[c_int]> {
-        members.0
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use regatta_memory::biased::{Biased, Guard};
 
 use super::{Communicator, routes};
 use crate::abi::*;
@@ -16,17 +17,13 @@ struct Registry {
     places: Places,
 }
 
-static REGISTRY: RwLock<Registry> = RwLock::new(Registry {
+static REGISTRY: Biased<Registry> = Biased::new(Registry {
     slots: Vec::new(),
     places: Places::new(MAX_OBJECTS - PREDEFINED),
 });
 
-fn read() -> RwLockReadGuard<'static, Registry> {
-    REGISTRY.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write() -> RwLockWriteGuard<'static, Registry> {
-    REGISTRY.write().unwrap_or_else(PoisonError::into_inner)
+fn registry() -> Result<Guard<'static, Registry>> {
+    REGISTRY.lock().map_err(|_| objects::interrupted())
 }
 
 /// The places of MPI_COMM_WORLD and MPI_COMM_SELF, which others do not get.
@@ -43,15 +40,13 @@ impl Registry {
 }
 
 /// Adds MPI_COMM_WORLD or MPI_COMM_SELF.
-pub(super) fn insert_predefined(communicator: Communicator) {
-    let index = routes::index(communicator.handle).unwrap_or_default();
-    routes::at(index).open(&communicator);
-    *write().slot(index) = Some(Arc::new(communicator));
+pub(super) fn insert_predefined(communicator: Communicator) -> Result {
+    fill(communicator).map(drop)
 }
 
 /// A handle for a communicator that is made later; it leads nowhere yet.
 pub(super) fn reserve() -> Result<Comm> {
-    let (place, generation) = write()
+    let (place, generation) = registry()?
         .places
         .take()
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many communicators"))?;
@@ -60,32 +55,42 @@ pub(super) fn reserve() -> Result<Comm> {
 }
 
 /// Adds a communicator whose handle was reserved.
-pub(super) fn fill(communicator: Communicator) -> Arc<Communicator> {
+pub(super) fn fill(communicator: Communicator) -> Result<Arc<Communicator>> {
     let index = routes::index(communicator.handle).unwrap_or_default();
     let communicator = Arc::new(communicator);
-    let mut registry = write();
+    let mut registry = registry()?;
     routes::at(index).open(&communicator);
     *registry.slot(index) = Some(communicator.clone());
-    communicator
+    Ok(communicator)
 }
 
 /// Adds a communicator, which is told its handle.
 pub fn insert(make: impl FnOnce(Comm) -> Communicator) -> Result<Arc<Communicator>> {
-    Ok(fill(make(reserve()?)))
+    fill(make(reserve()?))
 }
 
 /// The communicator with this handle.
 pub fn get(comm: Comm) -> Result<Arc<Communicator>> {
-    let found = routes::index(comm).and_then(|index| read().slots.get(index)?.clone());
-    match found {
-        Some(found) if found.handle == comm => Ok(found),
-        _ => Err(routes::none(comm)),
+    with(comm, Arc::clone)
+}
+
+/// Acts on the communicator with this handle. It calls neither the program nor what has communicators.
+#[inline]
+pub fn with<T>(comm: Comm, act: impl FnOnce(&Arc<Communicator>) -> T) -> Result<T> {
+    let registry = registry()?;
+    let slot = routes::index(comm).and_then(|index| registry.slots.get(index)?.as_ref());
+    match slot {
+        Some(found) if found.handle == comm => Ok(act(found)),
+        _ => {
+            drop(registry);
+            Err(routes::none(comm))
+        }
     }
 }
 
 /// The communicator with this handle, unless that cannot be said without waiting; `None`: it cannot.
 pub fn try_get(comm: Comm) -> Option<Result<Arc<Communicator>>> {
-    let registry = REGISTRY.try_read().ok()?;
+    let registry = REGISTRY.try_enter()?;
     let slot = routes::index(comm).and_then(|index| registry.slots.get(index));
     let found = slot.and_then(|slot| slot.clone());
     let found = found.filter(|found| found.handle == comm);
@@ -96,22 +101,22 @@ pub fn try_get(comm: Comm) -> Option<Result<Arc<Communicator>>> {
 /// by its handle, which must not become another one's meanwhile.
 pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
     let found = get(comm)?;
-    let mut registry = write();
+    let mut held = registry()?;
     let index = routes::index(comm).unwrap_or_default();
     routes::at(index).close();
-    *registry.slot(index) = None;
-    drop(registry);
+    *held.slot(index) = None;
+    drop(held);
     let over = retire(found.clone());
-    let mut registry = write();
+    let mut held = registry()?;
     for communicator in &over {
         if let Some(place) =
             routes::index(communicator.handle).and_then(|it| it.checked_sub(PREDEFINED))
         {
-            registry.places.give_back(place);
+            held.places.give_back(place);
         }
     }
     // Their groups are freed when nobody has the lock.
-    drop(registry);
+    drop(held);
     drop(over);
     Ok(found)
 }
@@ -156,6 +161,7 @@ pub(super) fn retired_base(comm: Comm) -> c_int {
 
 /// All that are there.
 pub fn all() -> Vec<Arc<Communicator>> {
-    let registry = read();
-    registry.slots.iter().flatten().cloned().collect()
+    let registry = registry().ok();
+    let slots = registry.iter().flat_map(|registry| &registry.slots);
+    slots.flatten().cloned().collect()
 }

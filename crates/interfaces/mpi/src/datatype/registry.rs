@@ -30,7 +30,7 @@ const DENSE: u8 = 2;
 
 const CHUNK: usize = 1024;
 
-static TYPES: Table<Type> = Table::new(Kind::Datatype);
+static TYPES: Table<Arc<Type>> = Table::new(Kind::Datatype);
 static MESSAGE_FACTS: [OnceLock<Box<[MessageFacts]>>; MAX_OBJECTS / CHUNK] =
     [const { OnceLock::new() }; MAX_OBJECTS / CHUNK];
 

@@ -1,7 +1,6 @@
 //! Operators of programs.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 use super::{name, none};
 use crate::abi::*;
@@ -9,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::objects::{Kind, Table};
 
 /// An operator of a program's.
+#[derive(Clone, Copy)]
 pub(super) struct User {
     function: UserFunction,
     pub(super) commutative: bool,
@@ -27,10 +27,10 @@ pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
         let text = "the function of the operator is a null pointer";
         return Err(Error::new(ERR_ARG, text));
     }
-    let made = USERS.insert(Arc::new(User {
+    let made = USERS.insert(User {
         function,
         commutative,
-    }));
+    });
     made.map(Op)
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many operators"))
 }
@@ -54,7 +54,7 @@ pub fn is_commutative(op: Op) -> Result<bool> {
     }
 }
 
-pub(super) fn find(op: Op) -> Option<Arc<User>> {
+pub(super) fn find(op: Op) -> Option<User> {
     USERS.get(op.0)
 }
 

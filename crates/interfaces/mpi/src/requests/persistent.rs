@@ -9,22 +9,19 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 
 /// An operation that is kept, to be begun at each start.
-pub struct Persistent {
-    begin: Box<dyn FnMut() -> Result<Request> + Send>,
+pub struct Persistent<F> {
+    begin: F,
     begun: Option<Box<dyn Operation>>,
 }
 
-impl Persistent {
+impl<F: FnMut() -> Result<Request> + Send> Persistent<F> {
     /// `begin` gives the request of what has been begun; its arguments have been checked.
-    pub fn new(begin: impl FnMut() -> Result<Request> + Send + 'static) -> Persistent {
-        Persistent {
-            begin: Box::new(begin),
-            begun: None,
-        }
+    pub fn new(begin: F) -> Persistent<F> {
+        Persistent { begin, begun: None }
     }
 }
 
-impl Operation for Persistent {
+impl<F: FnMut() -> Result<Request> + Send> Operation for Persistent<F> {
     fn state(&self) -> State {
         self.begun
             .as_ref()

@@ -15,6 +15,7 @@ use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{self, GENERATIONS, Kind, MAX_OBJECTS, MIN_RESTING};
+use crate::process;
 use crate::progress::watch;
 
 /// An operation, while there is one.
@@ -245,19 +246,43 @@ pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request>
 
 /// Empties the slot of an operation. Of two threads that do it only one does.
 pub(super) fn give_back(request: Request) {
-    let Some((index, slot)) = slot(request) else {
+    let Some((index, slot)) = take_out(request) else {
         return;
     };
-    let mine = slot
-        .handle
-        .compare_exchange(request.0, 0, Ordering::Acquire, Ordering::Relaxed);
-    if mine.is_err() {
-        return;
-    }
     *slot
         .operation
         .lock()
         .unwrap_or_else(PoisonError::into_inner) = None;
+    put_back(index, slot);
+}
+
+/// Empties the slot of an operation that the caller has locked.
+pub(super) fn give_back_held(request: Request, mut operation: LockedOperation) {
+    let Some((index, slot)) = take_out(request) else {
+        return;
+    };
+    let over = operation.take();
+    drop(operation);
+    drop(over);
+    put_back(index, slot);
+}
+
+/// Makes the handle stale; `None` if another thread has.
+fn take_out(request: Request) -> Option<(usize, &'static OperationSlot)> {
+    let (index, slot) = slot(request)?;
+    if process::has_many_threads() {
+        let mine = slot
+            .handle
+            .compare_exchange(request.0, 0, Ordering::Acquire, Ordering::Relaxed);
+        mine.ok()?;
+    } else {
+        slot.handle.store(0, Ordering::Relaxed);
+    }
+    Some((index, slot))
+}
+
+/// Lets an empty slot be taken.
+fn put_back(index: usize, slot: &OperationSlot) {
     let generation = (slot.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
     slot.generation.store(generation, Ordering::Relaxed);
     if generation == 0 {

@@ -112,7 +112,7 @@ struct Handle {
     variable: usize,
 }
 
-static HANDLES: Table<Handle> = Table::new(Kind::Tool);
+static HANDLES: Table<Arc<Handle>> = Table::new(Kind::Tool);
 
 fn find(handle: T_cvar_handle) -> Result<Arc<Handle>> {
     let found = HANDLES.get(handle.0);

@@ -186,7 +186,7 @@ struct Handles {
     all: HashMap<usize, Handle>,
 }
 
-static SESSIONS: Table<Session> = Table::new(Kind::Tool);
+static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Tool);
 
 /// A change of handles.
 #[derive(Clone, Copy, PartialEq, Eq)]
