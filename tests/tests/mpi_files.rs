@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use regatta_tests::Job;
 use regatta_tests::mpi::program;
+use regatta_tests::{Job, needs};
 
 /// A folder that goes with the test.
 struct Folder(PathBuf);
@@ -79,6 +79,18 @@ fn nobody_waits_for_a_process_that_cannot_do_its_part() {
 fn a_file_that_may_not_grow_is_an_error_on_all_processes() {
     play(1, "full");
     play(3, "full");
+}
+
+#[test]
+fn short_runs_leave_no_hole_where_a_device_is_full() {
+    needs::namespaces();
+    let folder = Folder::new("device");
+    let place = folder.0.display().to_string();
+    Job::of(1, &program("file_mistakes"), &["device_full", &place])
+        .after(&format!("mount -t tmpfs -o size=256k none {place}"))
+        .around(&["unshare", "-rm"])
+        .run()
+        .passed();
 }
 
 #[test]

@@ -175,10 +175,41 @@ static void unavailable(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
+/* A device that is full in the midst of many short runs: nothing lies behind the place where it is. */
+static void device_full(void)
+{
+    enum { RUNS = 100000, STRIDE = 16, LENGTH = 8 };
+    const int fresh = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+    MPI_File file;
+    MPI_Datatype runs;
+    MPI_Offset end = -1;
+    static char bytes[RUNS * LENGTH], back[LENGTH];
+    SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, name, fresh, MPI_INFO_NULL, &file));
+    memset(bytes, 7, sizeof bytes);
+    SUCCEEDS(MPI_Type_vector(RUNS, LENGTH, STRIDE, MPI_BYTE, &runs));
+    SUCCEEDS(MPI_Type_commit(&runs));
+    SUCCEEDS(MPI_File_set_view(file, 0, MPI_BYTE, runs, "native", MPI_INFO_NULL));
+    FAILS(MPI_ERR_NO_SPACE,
+          MPI_File_write_at(file, 0, bytes, sizeof bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_File_get_size(file, &end));
+    CHECK(end > 0 && end < RUNS * STRIDE / 2);
+    SUCCEEDS(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    for (MPI_Offset at = 0; at + LENGTH <= end; at += STRIDE) {
+        SUCCEEDS(MPI_File_read_at(file, at, back, LENGTH, MPI_BYTE, MPI_STATUS_IGNORE));
+        CHECK(memcmp(back, bytes, LENGTH) == 0);
+    }
+    SUCCEEDS(MPI_Type_free(&runs));
+    SUCCEEDS(MPI_File_close(&file));
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"of_one", of_one}, {"pending", pending}, {"unavailable", unavailable}, {NULL, NULL}};
+        {"of_one", of_one},
+        {"pending", pending},
+        {"unavailable", unavailable},
+        {"device_full", device_full},
+        {NULL, NULL}};
     if (argc > 2)
         snprintf(name, sizeof name, "%s/mistakes", argv[2]);
     return play(argc, argv, scenarios);

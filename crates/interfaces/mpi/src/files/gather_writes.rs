@@ -79,11 +79,19 @@ impl<'a> GatherWrites<'a> {
         if !self.file.can_be_mapped() {
             return Ok(runs);
         }
-        // So the file is long enough for the mapping.
-        let data = self.data.wrapping_add(last.at);
-        // SAFETY: the caller's promise.
-        unsafe { self.file.write(data, last.length, last.offset)? };
-        let before = &runs[..=front.len()];
+        let mut before = runs;
+        if self.file.size()? < last.end() {
+            // The last run makes the file long enough for the mapping. It is written out of turn, so only once there is space for all: where there is not, the
+            // others are written up to where the device is full, and nothing lies behind that.
+            let data = self.data.wrapping_add(last.at);
+            // SAFETY: the caller's promise.
+            let is_long = self.file.reserve(first.offset, last.end())
+                && unsafe { self.file.write(data, last.length, last.offset) }.is_ok();
+            if !is_long {
+                return Ok(runs);
+            }
+            before = &runs[..=front.len()];
+        }
         let Some(mapping) = self.file.map(first.offset, last.end()) else {
             return Ok(before);
         };

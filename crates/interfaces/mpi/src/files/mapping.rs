@@ -24,16 +24,20 @@ const LOCAL: [u64; 6] = [
     0x794c_7630, // overlayfs
 ];
 
-/// Returns whether the file may be written through a mapping as well as by pwrite: it is open for both directions, and local.
-pub fn is_possible(fd: c_int) -> bool {
+/// Returns whether the file is in a file system of this host, whose page cache has what any process has written.
+pub fn is_local(fd: c_int) -> bool {
     // SAFETY: a struct of numbers, which is written.
     unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
         let mut about: libc::statfs = std::mem::zeroed();
-        flags & libc::O_ACCMODE == libc::O_RDWR
-            && libc::fstatfs(fd, &mut about) == 0
-            && LOCAL.contains(&(about.f_type as u64))
+        libc::fstatfs(fd, &mut about) == 0 && LOCAL.contains(&(about.f_type as u64))
     }
+}
+
+/// Returns whether the file is open for both directions, as mappings need it.
+pub fn is_open_for_both(fd: c_int) -> bool {
+    // SAFETY: it takes numbers only.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    flags & libc::O_ACCMODE == libc::O_RDWR
 }
 
 /// Bytes of a file as memory.

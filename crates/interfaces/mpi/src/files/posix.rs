@@ -16,6 +16,8 @@ pub struct Posix {
     name: CString,
     /// Whether it may be written through a mapping, once that was asked.
     can_be_mapped: OnceLock<bool>,
+    /// Whether its file system is this host's, once that was asked.
+    is_local: OnceLock<bool>,
     /// Whether something was written that no `sync` has taken to the storage yet.
     unsynced: AtomicBool,
 }
@@ -97,6 +99,7 @@ impl Posix {
             fd: unsafe { OwnedFd::from_raw_fd(fd as c_int) },
             name: name.to_owned(),
             can_be_mapped: OnceLock::new(),
+            is_local: OnceLock::new(),
             unsynced: AtomicBool::new(false),
         })
     }
@@ -105,7 +108,11 @@ impl Posix {
     pub fn can_be_mapped(&self) -> bool {
         *self
             .can_be_mapped
-            .get_or_init(|| mapping::is_possible(self.fd()))
+            .get_or_init(|| mapping::is_open_for_both(self.fd()) && self.is_local())
+    }
+
+    fn is_local(&self) -> bool {
+        *self.is_local.get_or_init(|| mapping::is_local(self.fd()))
     }
 
     /// Maps a part of it; `None` if the system refuses.
@@ -176,11 +183,44 @@ impl Posix {
         }
     }
 
-    /// Takes what was written here, or by others for this process, to the storage.
+    /// Reserves space for the file's bytes from `start` to `end`, whose size stays; returns false if there is not enough, or the system cannot tell.
+    pub fn reserve(&self, start: i64, end: i64) -> bool {
+        let mode = libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: it takes numbers only.
+        let call = || unsafe { libc::fallocate(self.fd(), mode, start, end - start) as isize };
+        uninterrupted(call).is_ok()
+    }
+
+    /// Takes what was written here, or by others for this process, to the storage, and lets this process read what others have taken there.
     pub fn sync(&self) -> Outcome {
-        if !self.unsynced.swap(false, Ordering::AcqRel) {
+        if !self.is_sync_due() {
             return Ok(());
         }
+        let done = self.sync_own();
+        if !self.is_local() {
+            self.forget_cached();
+        }
+        done
+    }
+
+    /// Returns whether a sync has something to do: here nobody else's data are to be had otherwise than by reading them.
+    fn is_sync_due(&self) -> bool {
+        self.unsynced.load(Ordering::Acquire) || !self.is_local()
+    }
+
+    /// Has a file system of several hosts ask for the data anew: NFS does so when it gets a lock. Where there are no locks the data are the same at all hosts,
+    /// or nothing can be done.
+    fn forget_cached(&self) {
+        // Of a byte that nobody has, so nobody is waited for, and no lock of an atomic access is given back. A file that is open for writing only gets none, and is
+        // not read.
+        let end = i64::MAX - 1;
+        if self.lock(libc::F_RDLCK as c_int, end, 1).is_ok() {
+            let _ = self.lock(libc::F_UNLCK as c_int, end, 1);
+        }
+    }
+
+    fn sync_own(&self) -> Outcome {
+        self.unsynced.store(false, Ordering::Release);
         // SAFETY: it takes a number only.
         match uninterrupted(|| unsafe { libc::fsync(self.fd()) as isize }) {
             // Pipes and the like have no storage.
@@ -317,5 +357,20 @@ mod tests {
             file.sync().unwrap();
             assert!(!is_due());
         }
+    }
+
+    #[test]
+    fn a_file_of_several_hosts_is_synchronized_though_nothing_was_written_here() {
+        let path = std::env::temp_dir().join(format!("sync-far-{}", std::process::id()));
+        let name = CString::new(path.to_str().unwrap()).unwrap();
+        let flags = libc::O_RDWR | libc::O_CREAT;
+        let (near, far) = (Posix::open(&name, flags), Posix::open(&name, flags));
+        delete(&name).unwrap();
+        let (near, far) = (near.unwrap(), far.unwrap());
+        far.is_local.set(false).unwrap();
+        assert!(near.is_local() && !near.is_sync_due());
+        assert!(far.is_sync_due());
+        far.sync().unwrap();
+        assert!(far.is_sync_due(), "others may write at any time");
     }
 }
