@@ -12,12 +12,15 @@ pub mod accumulate;
 mod attached;
 mod copying;
 mod epochs;
+mod lock_memory;
 mod lock_table;
 mod making;
 mod pieces;
 pub mod quick;
 pub mod service;
+mod sharing;
 pub mod targets;
+mod telling;
 pub mod transfer;
 
 use std::ffi::{CString, c_int};
@@ -320,6 +323,7 @@ impl Window {
             // One that has died has no attributes any more that others would have to hear of.
             Err(gone) => {
                 delete()?;
+                self.locks.memory.leak();
                 Err(gone)
             }
             Ok(all) => match Failed::first(all.iter().map(|it| it[0])) {

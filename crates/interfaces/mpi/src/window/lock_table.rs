@@ -7,10 +7,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::lock_memory::Piece;
 use super::service;
 use crate::communicator::Members;
 use crate::error::{Error, PROC_FAILED, Result};
-use crate::segment::Segment;
 use crate::tasks;
 
 /// Bytes of a process' words, apart from the list of holders.
@@ -28,7 +28,7 @@ const SHARES: u32 = 1;
 /// The words.
 pub struct LockTable {
     /// The memory, whose first part they are.
-    pub segment: Segment,
+    pub memory: Piece,
     /// The ranks of the processes that share it.
     pub local: Vec<c_int>,
     /// All processes of the window.
@@ -51,9 +51,9 @@ const NAP: libc::c_long = 200_000;
 
 impl LockTable {
     /// With these processes of all.
-    pub fn new(segment: Segment, local: Vec<c_int>, members: Members) -> LockTable {
+    pub fn new(memory: Piece, local: Vec<c_int>, members: Members) -> LockTable {
         LockTable {
-            segment,
+            memory,
             local,
             members,
         }
@@ -66,8 +66,8 @@ impl LockTable {
 
     fn word(&self, place: usize, offset: usize) -> &AtomicU32 {
         debug_assert!(place < self.local.len());
-        // SAFETY: the segment begins with a record for each place, and stays as long as this object.
-        unsafe { &*self.segment.base().add(place * RECORD + offset).cast() }
+        // SAFETY: the memory begins with a record for each place, and stays as long as this object.
+        unsafe { &*self.memory.base().add(place * RECORD + offset).cast() }
     }
 
     fn passive(&self, place: usize) -> &AtomicU32 {
@@ -79,7 +79,7 @@ impl LockTable {
         let lists = self.local.len() * RECORD;
         let index = place * self.members.len() + rank as usize;
         // SAFETY: behind the records there is a list for each place with a word for each process.
-        unsafe { &*self.segment.base().add(lists + index * 4).cast() }
+        unsafe { &*self.memory.base().add(lists + index * 4).cast() }
     }
 
     /// Takes the lock of a passive target if nobody is in the way.
@@ -268,7 +268,7 @@ mod tests {
         let length = length(local.len(), local.len());
         let segment = File::new().and_then(|file| file.memory(length, Some(0..length)));
         let members = Members::from(local.clone());
-        let table = LockTable::new(segment.expect("memory"), local, members);
+        let table = LockTable::new(Piece::whole(segment.expect("memory")), local, members);
         let hold = table.hold(PLACE, CHILD);
         let mut left = 0;
         let (mut begun, mut begins) = std::io::pipe().expect("a pipe");

@@ -19,6 +19,11 @@ const LONG_BLOCK: usize = 4096;
 /// Bytes that the system copies in the time in which it finds another block.
 const COPIED_BYTES_PER_LOOKUP: usize = 1024;
 
+/// Returns the address of a piece in the short form, which has its distance from the first one.
+fn near(base: u64, word: u64) -> u64 {
+    base.wrapping_add_signed(i64::from((word >> 32) as i32))
+}
+
 /// Pieces whose offsets are addresses. None is empty.
 #[derive(Debug)]
 pub struct Pieces(Vec<Piece>);
@@ -54,24 +59,29 @@ impl Pieces {
         let mut pieces = Vec::with_capacity(left.len());
         let mut total = 0u64;
         while let [word, others @ ..] = left {
+            if *word != FAR && word & MANY == 0 {
+                // One block, as the pieces of irregular types mostly are.
+                let address = near(base, *word);
+                let block = u64::from(*word as u32 >> 1);
+                total += block;
+                if block == 0 || total > MAX_BYTES as u64 || !allows(address, block) {
+                    return None;
+                }
+                pieces.push(Piece::one(address as isize, block as usize));
+                left = others;
+                continue;
+            }
             let (address, block, count, stride);
             (address, block, count, stride, left) = match (*word, others) {
                 (FAR, [address, block, count, stride, others @ ..]) => {
                     (*address, *block, *count, *stride as i64, others)
                 }
                 (FAR, _) => return None,
-                (near, others) => {
-                    let delta = i64::from((near >> 32) as i32);
-                    let address = base.wrapping_add_signed(delta);
-                    let block = u64::from(near as u32 >> 1);
-                    match others {
-                        _ if near & MANY == 0 => (address, block, 1, 0, others),
-                        [count, stride, others @ ..] => {
-                            (address, block, *count, *stride as i64, others)
-                        }
-                        _ => return None,
-                    }
+                (word, [count, stride, others @ ..]) => {
+                    let block = u64::from(word as u32 >> 1);
+                    (near(base, word), block, *count, *stride as i64, others)
                 }
+                _ => return None,
             };
             let span = stride.checked_mul(i64::try_from(count.checked_sub(1)?).ok()?)?;
             let low = address.checked_add_signed(span.min(0))?;

@@ -1,0 +1,242 @@
+//! Memory for the words of windows whose other memory is the program's.
+//!
+//! A process that is the first one of windows on its host has one *pool* for them, which the others map once, and keep: to make a window takes no call of the system then.
+//! A window has a piece of it, which is given back when all have come to the window's end. Nobody looks at it afterwards.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::copying;
+use crate::error::Result;
+use crate::segment::{Address, File, NOWHERE, Segment};
+
+/// Bytes of a pool: pieces of two processes take 384, so there is room for some 170 windows at a time.
+const POOL_BYTES: usize = 64 << 10;
+/// Pieces begin at multiples, in cache lines of their own.
+const PIECE_ALIGNMENT: usize = 128;
+/// Number of processes that this one keeps in mind, from which on it begins anew.
+const MAX_NEIGHBOURS: usize = 256;
+
+/// Memory that begins with the words of a window.
+pub struct Piece {
+    segment: Arc<Segment>,
+    offset: usize,
+    /// Bytes of this process' pool that go back there; 0 of other memory.
+    taken: AtomicUsize,
+}
+
+impl Piece {
+    /// The whole of a segment.
+    pub fn whole(segment: Segment) -> Piece {
+        Piece::lent(Arc::new(segment), 0)
+    }
+
+    fn lent(segment: Arc<Segment>, offset: usize) -> Piece {
+        Piece {
+            segment,
+            offset,
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns where it begins.
+    pub fn base(&self) -> *mut u8 {
+        self.segment.base().wrapping_add(self.offset)
+    }
+
+    /// Never gives it back: another process may still look at it.
+    pub fn leak(&self) {
+        self.taken.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let taken = *self.taken.get_mut();
+        if taken != 0
+            && let Some(pool) = &mut *own_pool()
+        {
+            pool.give_back(self.offset, taken);
+        }
+    }
+}
+
+/// Memory of this process for windows in which it is the first one on its host.
+struct Pool {
+    file: File,
+    segment: Arc<Segment>,
+    /// Lengths of free parts, by their offsets.
+    free: BTreeMap<usize, usize>,
+}
+
+static POOL: Mutex<Option<Pool>> = Mutex::new(None);
+
+fn own_pool() -> MutexGuard<'static, Option<Pool>> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    fn new() -> Result<Pool> {
+        let file = File::new()?;
+        let segment = Arc::new(file.memory(POOL_BYTES, Some(0..POOL_BYTES))?);
+        Ok(Pool {
+            file,
+            segment,
+            free: BTreeMap::from([(0, POOL_BYTES)]),
+        })
+    }
+
+    /// Takes a piece of so many bytes, all of them zero.
+    fn take(&mut self, length: usize) -> Option<Piece> {
+        let length = length.next_multiple_of(PIECE_ALIGNMENT);
+        let (&offset, &room) = self.free.iter().find(|part| *part.1 >= length)?;
+        self.free.remove(&offset);
+        if room > length {
+            self.free.insert(offset + length, room - length);
+        }
+        let mut piece = Piece::lent(self.segment.clone(), offset);
+        piece.taken = AtomicUsize::new(length);
+        // SAFETY: this part of the segment is nobody's.
+        unsafe { piece.base().write_bytes(0, length) };
+        Some(piece)
+    }
+
+    fn give_back(&mut self, offset: usize, length: usize) {
+        let (mut offset, mut length) = (offset, length);
+        if let Some(behind) = self.free.remove(&(offset + length)) {
+            length += behind;
+        }
+        if let Some((&before, &room)) = self.free.range(..offset).next_back()
+            && before + room == offset
+        {
+            (offset, length) = (before, room + length);
+        }
+        self.free.insert(offset, length);
+    }
+}
+
+/// Takes a piece of this process' pool for the processes of its host; returns it with the pool's file and where it lies there. `None`: there is no room.
+pub fn take(length: usize) -> Option<(Piece, Address, usize)> {
+    let mut pool = own_pool();
+    if pool.is_none() {
+        *pool = Pool::new().ok();
+    }
+    let pool = pool.as_mut()?;
+    let piece = pool.take(length)?;
+    let offset = piece.offset;
+    Some((piece, pool.file.address(), offset))
+}
+
+/// A process of this host with which this one has made a window.
+struct Neighbour {
+    process: c_int,
+    /// Address of its word by which others see that they can copy its memory.
+    probe: u64,
+    pool: Option<(Address, Arc<Segment>)>,
+}
+
+/// By their task numbers, which are never used twice.
+static NEIGHBOURS: Mutex<BTreeMap<c_int, Neighbour>> = Mutex::new(BTreeMap::new());
+
+fn neighbours() -> MutexGuard<'static, BTreeMap<c_int, Neighbour>> {
+    NEIGHBOURS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps these tasks of this host in mind: each one's process, and where its word is by which others see that they can copy its memory.
+pub fn meet(tasks: impl ExactSizeIterator<Item = (c_int, c_int, u64)>) {
+    let mut all = neighbours();
+    if all.len() + tasks.len() > MAX_NEIGHBOURS {
+        all.clear();
+    }
+    for (task, process, probe) in tasks {
+        all.entry(task).or_insert(Neighbour {
+            process,
+            probe,
+            pool: None,
+        });
+    }
+}
+
+/// Returns whether the memory of a task can be copied, as far as this process knows without asking.
+pub fn can_copy(task: c_int, value: impl Fn(c_int) -> u64) -> bool {
+    let all = neighbours();
+    let known = all.get(&task);
+    known.is_some_and(|it| copying::is_possible(it.process, it.probe, value(it.process)))
+}
+
+/// Returns the file of a task's pool, if this process has mapped it.
+pub fn mapped(task: c_int) -> Address {
+    let all = neighbours();
+    let pool = all.get(&task).and_then(|it| it.pool.as_ref());
+    pool.map_or(NOWHERE, |pool| pool.0)
+}
+
+/// Returns a piece of the pool of a task whose process has been [met](meet), which is mapped if that has not been done; `None` if it cannot be.
+pub fn open(task: c_int, address: Address, offset: usize) -> Result<Option<Piece>> {
+    let mut all = neighbours();
+    let Some(known) = all.get_mut(&task) else {
+        return Ok(None);
+    };
+    if known.pool.as_ref().is_none_or(|pool| pool.0 != address) {
+        let parts = Some(0..POOL_BYTES);
+        let segment = Segment::open(known.process, address, POOL_BYTES, parts)?;
+        known.pool = segment.map(|segment| (address, Arc::new(segment)));
+    }
+    let pool = known.pool.as_ref();
+    Ok(pool.map(|pool| Piece::lent(pool.1.clone(), offset)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_zero_and_lie_apart_and_come_back() {
+        let mut pool = Pool::new().expect("memory");
+        let mut all: Vec<Piece> = std::iter::from_fn(|| pool.take(300)).collect();
+        assert_eq!(all.len(), POOL_BYTES / 384);
+        let mut give_back = |piece: Piece| {
+            // SAFETY: the piece is the test's, and has as many bytes.
+            unsafe {
+                assert!((0..300).all(|at| *piece.base().add(at) == 0));
+                piece.base().write_bytes(7, 300);
+            }
+            let (offset, taken) = (piece.offset, piece.taken.swap(0, Ordering::Relaxed));
+            pool.give_back(offset, taken);
+        };
+        // In an order in which free parts lie before and behind.
+        let odd: Vec<Piece> = (0..all.len() / 2).map(|at| all.remove(at)).collect();
+        odd.into_iter().for_each(&mut give_back);
+        all.into_iter().for_each(&mut give_back);
+        assert_eq!(pool.free, BTreeMap::from([(0, POOL_BYTES)]));
+        let all = pool.take(POOL_BYTES).expect("room for all");
+        // SAFETY: as above.
+        assert!(unsafe { (0..POOL_BYTES).all(|at| *all.base().add(at) == 0) });
+        all.leak();
+    }
+
+    #[test]
+    fn a_pool_is_mapped_once() {
+        const TASK: c_int = 7;
+        let own = std::process::id() as c_int;
+        let (piece, address, offset) = take(500).expect("room");
+        assert!(
+            open(TASK, address, offset).expect("memory").is_none(),
+            "it was not met"
+        );
+        meet([(TASK, own, 0)].into_iter());
+        assert_eq!(mapped(TASK), NOWHERE);
+        let there = open(TASK, address, offset).expect("memory").expect("a map");
+        assert_eq!(mapped(TASK), address);
+        // SAFETY: both are as long.
+        unsafe {
+            piece.base().write(9);
+            assert_eq!(there.base().read(), 9);
+        }
+        assert_ne!(there.base(), piece.base());
+        let again = open(TASK, address, offset).expect("memory").expect("a map");
+        assert_eq!(again.base(), there.base());
+    }
+}

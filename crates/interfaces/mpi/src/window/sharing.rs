@@ -1,0 +1,177 @@
+//! The memory that processes of a host share in a window: lock words, and the memory of the window if the library makes that.
+
+use std::ffi::c_int;
+
+use super::copying;
+use super::lock_memory::{self, Piece};
+use super::lock_table::{self, LockTable};
+use super::making::Wish;
+use super::telling::{NO_WINDOW, Offer, Part, Told, parts_of, tell_part, value_of};
+use crate::abi::*;
+use crate::communicator::Communicator;
+use crate::communicator::internal_messages::Failed;
+use crate::error::{Error, Result};
+use crate::segment::{File, Segment};
+
+/// Segments begin with words; memory of the program's is on pages of its own.
+const PAGE: usize = 4096;
+/// Memory of each process begins at such an address, unless it is to continue that of the process before.
+const ALIGNMENT: usize = 64;
+
+/// Memory that the processes of a host share.
+pub(super) struct Shared {
+    pub(super) locks: LockTable,
+    /// Where the memory of each local process begins.
+    pub(super) offsets: Vec<usize>,
+    /// Whether it is this process' alone, because it cannot map what another one has made.
+    pub(super) alone: bool,
+}
+
+/// Bytes of a segment, and where the memory of each of these processes begins.
+fn plan(told: &[Told], local: &[c_int], wish: &Wish) -> Option<(usize, Vec<usize>)> {
+    let mut end = lock_table::length(local.len(), told.len()).next_multiple_of(PAGE);
+    let is_made = wish.is_made();
+    let apart = wish.hints.text(c"alloc_shared_noncontig") == Some("true");
+    let mut offsets = Vec::new();
+    for &rank in local {
+        if wish.flavor == WIN_FLAVOR_ALLOCATE || apart {
+            end = end.checked_next_multiple_of(ALIGNMENT)?;
+        }
+        offsets.push(end);
+        if is_made {
+            end = end.checked_add(told[rank as usize].size as usize)?;
+        }
+    }
+    Some((end.checked_next_multiple_of(PAGE)?, offsets))
+}
+
+fn too_large() -> Error {
+    Error::new(
+        ERR_SIZE,
+        "the memory of all processes is longer than addresses are",
+    )
+}
+
+/// Makes the segment of this host in a file of the first process there, or maps it; nothing if it cannot be mapped. Words alone are in a pool.
+pub(super) fn share(
+    made: &Communicator,
+    told: &[Told],
+    local: Vec<c_int>,
+    wish: &Wish,
+    offer: Offer,
+) -> Result<(Option<Shared>, Option<File>)> {
+    let (length, offsets) = plan(told, &local, wish).ok_or_else(too_large)?;
+    let leader = local[0];
+    // Each process reserves its own part, so that its memory is on its own node of the host's memory.
+    let own = offsets[local.binary_search(&made.rank).unwrap_or(0)];
+    let size = match wish.is_made() {
+        true => told[made.rank as usize].size as usize,
+        false => 0,
+    };
+    let parts = [
+        0..lock_table::length(local.len(), told.len()),
+        own..own + size,
+    ];
+    let (task, first) = (made.local[leader as usize], &told[leader as usize]);
+    let mut kept = None;
+    let memory = match offer {
+        Offer::Piece(piece, ..) => Some(piece),
+        Offer::File(file) => {
+            let segment = file.memory(length, parts)?;
+            kept = Some(file);
+            Some(Piece::whole(segment))
+        }
+        Offer::Nothing if made.rank == leader && local.len() == 1 => {
+            Some(Piece::whole(Segment::private(length)?))
+        }
+        Offer::Nothing if made.rank == leader => return Err(no_segment(length)),
+        Offer::Nothing if first.offset >= 0 => {
+            lock_memory::open(task, first.file, first.offset as usize)?
+        }
+        Offer::Nothing => {
+            Segment::open(first.process, first.file, length, parts)?.map(Piece::whole)
+        }
+    };
+    let shared = memory.map(|memory| Shared {
+        locks: LockTable::new(memory, local, made.local.clone()),
+        offsets,
+        alone: false,
+    });
+    Ok((shared, kept))
+}
+
+#[cold]
+fn no_segment(length: usize) -> Error {
+    let text = format!("{length} bytes of memory for the window are not to be had on its host");
+    Error::new(ERR_NO_MEM, text)
+}
+
+/// Makes memory of this process alone, where the processes of a host cannot share memory.
+fn apart(made: &Communicator, told: &[Told], wish: &Wish) -> Result<Option<Shared>> {
+    let own = vec![made.rank];
+    let (length, offsets) = plan(told, &own, wish).ok_or_else(too_large)?;
+    Ok(Some(Shared {
+        locks: LockTable::new(
+            Piece::whole(Segment::private(length)?),
+            own,
+            made.local.clone(),
+        ),
+        offsets,
+        alone: true,
+    }))
+}
+
+/// Where the memory of this process begins, and whether that of all processes of its host can be copied.
+pub(super) fn own_part(
+    made: &Communicator,
+    told: &[Told],
+    wish: &Wish,
+    shared: &Shared,
+) -> (usize, bool) {
+    let own_place = shared.locks.place(made.rank).unwrap_or(0);
+    if wish.is_made() {
+        let offset = shared.offsets[own_place];
+        return (shared.locks.memory.base() as usize + offset, true);
+    }
+    let can_copy = shared.locks.local.iter().all(|&rank| {
+        let it = &told[rank as usize];
+        copying::is_possible(it.process, it.probe, value_of(it.process))
+    });
+    (wish.base, can_copy)
+}
+
+/// Makes or maps the memory of this host, and hears of all processes' parts.
+pub(super) fn agree_on_parts(
+    made: &Communicator,
+    told: &[Told],
+    local: &[c_int],
+    wish: &Wish,
+    offer: Offer,
+) -> Result<(Shared, Vec<Part>)> {
+    lock_memory::meet(local.iter().map(|&rank| {
+        let it = &told[rank as usize];
+        (made.local[rank as usize], it.process, it.probe)
+    }));
+    let (mut shared, file) = match share(made, told, local.to_vec(), wish, offer) {
+        Ok((shared, file)) => (Ok(shared), file),
+        Err(error) => (Err(error), None),
+    };
+    let mut heard = tell_part(made, told, wish, &shared);
+    if let Ok(all) = &heard
+        && all.iter().all(|it| it[0] == SUCCESS)
+        && all.iter().any(|it| it[1] == 0)
+    {
+        if local.iter().any(|&rank| all[rank as usize][1] == 0) {
+            shared = apart(made, told, wish);
+        }
+        heard = tell_part(made, told, wish, &shared);
+    }
+    // The file stays open until all have mapped it.
+    drop(file);
+    let (shared, all) = (shared?, heard?);
+    if let Some(failed) = Failed::first(all.iter().map(|it| it[0])) {
+        return Err(failed.error(NO_WINDOW));
+    }
+    let shared = shared.ok_or_else(|| Error::new(ERR_INTERN, NO_WINDOW))?;
+    Ok((shared, parts_of(all)))
+}
