@@ -1,4 +1,6 @@
 """Each collective and message of torch.distributed by the backend regatta."""
+import threading
+
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
@@ -108,6 +110,22 @@ if rank == 0:
 elif rank == 1:
     dist.recv(value, 0)
     dist.send(value, 0)
+if rank == 0:
+    # A message that is long in coming keeps back no callback of one that has come.
+    late, soon = torch.zeros(1), torch.zeros(1)
+    first, second = dist.irecv(late, 1, tag=1).get_future(), dist.irecv(soon, 1, tag=2).get_future()
+    called = threading.Event()
+    second.then(lambda _: called.set())
+    dist.send(soon, 1)
+    assert called.wait(20) and not first.done()
+    dist.send(late, 1)
+    first.wait()
+    assert late.item() == 1 and soon.item() == 2
+elif rank == 1:
+    dist.recv(value, 0)
+    dist.send(full(2.0, 1), 0, tag=2)
+    dist.recv(value, 0)
+    dist.send(full(1.0, 1), 0, tag=1)
 model = torch.nn.Linear(4, 1)
 parallel = torch.nn.parallel.DistributedDataParallel(model)
 parallel(full(rank + 1.0, 2, 4)).sum().backward()

@@ -9,6 +9,8 @@
 RankDied, which names it, from the call or from the `wait` of what depends on it. `shrink()` makes a process group of those that live.
 """
 
+import asyncio
+import contextlib
 import socket
 import threading
 
@@ -19,6 +21,7 @@ from torch.distributed.rendezvous import register_rendezvous_handler
 from . import groups as _groups
 from .errors import Error, GroupRevoked, TaskDied, TaskLeft
 from .events import hosts, tasks
+from .loop import completion
 
 __all__ = ["RankDied", "shrink"]
 
@@ -90,9 +93,9 @@ class _Work(dist.Work):
     def __init__(self, owner, request, result, finish=None):
         super().__init__()
         self._owner, self._request, self._result, self._finish = owner, request, result, finish
-        self._lock = threading.Lock()
+        self._lock, self._future_lock = threading.Lock(), threading.Lock()
         self._error = self._future = None
-        self._is_over = False
+        self._is_over = self._is_future_complete = False
 
     def _settle(self, call, blocking=True):
         """Makes a call of the request; whether it is complete then. A thread that waits for it keeps the others out until it is."""
@@ -112,6 +115,7 @@ class _Work(dist.Work):
             self._is_over, self._finish = True, None
         finally:
             self._lock.release()
+        self._complete_future()
         return True
 
     def wait(self, timeout=None):
@@ -141,40 +145,51 @@ class _Work(dist.Work):
     _source_rank = source_rank
 
     def get_future(self):
-        if self._future is None:
-            self._future = torch.futures.Future()
-            self._owner.complete_later(self)
+        with self._future_lock:
+            is_new = self._future is None
+            if is_new:
+                self._future = torch.futures.Future()
+        if is_new and not self.is_completed():
+            self._owner.watch(self)
+        self._complete_future()
         return self._future
 
-    def complete_future(self):
-        self._settle(lambda request: request.wait())
-        if self._error is None:
+    def _complete_future(self):
+        """Completes the future, if there is one and the operation is over; once, by whichever thread sees both."""
+        with self._future_lock:
+            if self._future is None or not self._is_over or self._is_future_complete:
+                return
+            self._is_future_complete = True
+        error = self.exception()
+        if error is None:
             self._future.set_result(self._result)
         else:
-            self._future.set_exception(self._error)
+            self._future.set_exception(error)
+
+    # What the completion of a request asks of it.
+
+    test = is_completed
 
 
 class _Completer(threading.Thread):
-    """Completes the futures of a process group in the order in which they were asked for."""
+    """Completes the futures of a process group as their operations end, in whichever order."""
 
     def __init__(self):
         super().__init__(name="regatta-torch", daemon=True)
-        self._works, self._come = [], threading.Condition()
+        self._loop = asyncio.new_event_loop()
         self.start()
 
     def add(self, work):
-        with self._come:
-            self._works.append(work)
-            self._come.notify()
+        asyncio.run_coroutine_threadsafe(self._complete(work), self._loop)
+
+    @staticmethod
+    async def _complete(work):
+        # Its error is in the future.
+        with contextlib.suppress(Exception):
+            await completion(work)
 
     def run(self):
-        while True:
-            with self._come:
-                while not self._works:
-                    self._come.wait()
-                work = self._works.pop(0)
-            work.complete_future()
-            del work
+        self._loop.run_forever()
 
 
 class ProcessGroup(dist.ProcessGroup):
@@ -234,7 +249,8 @@ class ProcessGroup(dist.ProcessGroup):
         """Ends all that is under way, at every member, with GroupRevoked."""
         self.group.revoke()
 
-    def complete_later(self, work):
+    def watch(self, work):
+        """Has the future of an operation completed when that is over."""
         if self._completer is None:
             self._completer = _Completer()
         self._completer.add(work)
@@ -440,27 +456,27 @@ class _All(_Work):
         self._works = works
 
     def wait(self, timeout=None):
-        for work in self._works:
-            work.wait()
+        try:
+            for work in self._works:
+                work.wait()
+        finally:
+            self.is_completed()
         return True
 
     synchronize = wait
 
     def is_completed(self):
-        return all([work.is_completed() for work in self._works])
+        self._is_over = all([work.is_completed() for work in self._works])
+        self._complete_future()
+        return self._is_over
+
+    test = is_completed
 
     def is_success(self):
         return all(work.is_success() for work in self._works)
 
     def exception(self):
         return next((work.exception() for work in self._works if work.exception() is not None), None)
-
-    def complete_future(self):
-        try:
-            self.wait()
-            self._future.set_result(self._result)
-        except Exception as error:
-            self._future.set_exception(error)
 
 
 def _contiguous(tensor):
