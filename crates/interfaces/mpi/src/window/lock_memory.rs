@@ -173,8 +173,15 @@ pub fn mapped(task: c_int) -> Address {
     pool.map_or(NOWHERE, |pool| pool.0)
 }
 
-/// Returns a piece of the pool of a task whose process has been [met](meet), which is mapped if that has not been done; `None` if it cannot be.
-pub fn open(task: c_int, address: Address, offset: usize) -> Result<Option<Piece>> {
+/// Returns `length` bytes at `offset` of the pool of a task whose process has been [met](meet), which is mapped if that has not been done; `None` if they cannot be
+/// had, or are no piece: another process says where they lie.
+pub fn open(task: c_int, address: Address, offset: usize, length: usize) -> Result<Option<Piece>> {
+    let is_inside = offset
+        .checked_add(length)
+        .is_some_and(|end| end <= POOL_BYTES);
+    if !is_inside || !offset.is_multiple_of(PIECE_ALIGNMENT) {
+        return Ok(None);
+    }
     let mut all = neighbours();
     let Some(known) = all.get_mut(&task) else {
         return Ok(None);
@@ -223,12 +230,14 @@ mod tests {
         let own = std::process::id() as c_int;
         let (piece, address, offset) = take(500).expect("room");
         assert!(
-            open(TASK, address, offset).expect("memory").is_none(),
+            open(TASK, address, offset, 500).expect("memory").is_none(),
             "it was not met"
         );
         meet([(TASK, own, 0)].into_iter());
         assert_eq!(mapped(TASK), NOWHERE);
-        let there = open(TASK, address, offset).expect("memory").expect("a map");
+        let there = open(TASK, address, offset, 500)
+            .expect("memory")
+            .expect("a map");
         assert_eq!(mapped(TASK), address);
         // SAFETY: both are as long.
         unsafe {
@@ -236,7 +245,16 @@ mod tests {
             assert_eq!(there.base().read(), 9);
         }
         assert_ne!(there.base(), piece.base());
-        let again = open(TASK, address, offset).expect("memory").expect("a map");
+        for (offset, length) in [(POOL_BYTES - 128, 500), (64, 64), (usize::MAX & !127, 500)] {
+            assert!(
+                open(TASK, address, offset, length)
+                    .expect("memory")
+                    .is_none()
+            );
+        }
+        let again = open(TASK, address, offset, 500)
+            .expect("memory")
+            .expect("a map");
         assert_eq!(again.base(), there.base());
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn share(
         }
         Offer::Nothing if made.rank == leader => return Err(no_segment(length)),
         Offer::Nothing if first.offset >= 0 => {
-            lock_memory::open(task, first.file, first.offset as usize)?
+            lock_memory::open(task, first.file, first.offset as usize, length)?
         }
         Offer::Nothing => {
             Segment::open(first.process, first.file, length, parts)?.map(Piece::whole)

@@ -26,7 +26,8 @@ pub fn option(
             if program.is_empty() {
                 return Err(format!("-{name}: it names no program"));
             }
-            let program = shlex::try_quote(&program).map_err(|error| format!("-{name}: {error}"))?;
+            let program =
+                shlex::try_quote(&program).map_err(|error| format!("-{name}: {error}"))?;
             request.rsh = Some(format!("{program} {{host}}"));
         }
         "merge-stderr-to-stdout" => request.output.is_merged = true,
