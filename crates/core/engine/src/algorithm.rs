@@ -92,7 +92,7 @@ const RING_FROM_BYTES: usize = 64 << 10;
 /// Bytes of operands from which two members on a host share the work.
 const HALVES_FROM_BYTES: usize = 16 << 10;
 
-/// Maximum bytes of all parts of a gathering to all that leaders pass on.
+/// Maximum total bytes of an allgather that goes by leaders.
 const GATHERED_BY_LEADERS_BYTES: usize = 256 << 10;
 /// Maximum bytes that the members of a host give in a complete exchange whose parts leaders pass on.
 const EXCHANGED_BY_LEADERS_BYTES: usize = 32 << 10;

@@ -23,7 +23,7 @@ impl Operation {
         }
     }
 
-    /// Returns how many bytes of member `rank`'s part a round of a gathering to all moves, from byte `from` on: `n`, or fewer if the part ends earlier.
+    /// Returns how many bytes of member `rank`'s part a round of an allgather moves, from byte `from` on: `n`, or fewer if the part ends earlier.
     #[inline(always)]
     fn left(&self, rank: u32, (from, n): (usize, usize)) -> usize {
         self.gets.of(rank).0.saturating_sub(from).min(n)

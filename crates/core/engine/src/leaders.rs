@@ -23,7 +23,7 @@ impl Packed<'_> {
     }
 }
 
-/// Returns the steps of a gathering to all. The leaders exchange as in a dissemination: in each round they pass on all that they have to the one at twice the distance.
+/// Returns the steps of an allgather. The leaders exchange as in a dissemination: in each round they pass on all that they have to the one at twice the distance.
 pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation) -> Steps {
     let (output, gets) = (operation.out(), &operation.gets);
     let own = gets.cut(&output, rank);

@@ -3,7 +3,7 @@
 //! Pure: no clock, no sockets, no threads, no unsafe code. The world comes in through the traits
 //! of a [`Transport`]; the caller decides when to call [`Engine::progress`] and how to wait.
 //!
-//! The layers from the bottom up. Each calls only those below it; what a lower one has for a higher one it keeps until that asks.
+//! The layers from the bottom up. Each calls only those below it; a lower layer keeps what it has for a higher one until asked.
 //!
 //! ```text
 //! 1  messages         transport        the contract of whatever moves frames: six traits, and Transport, which joins them
@@ -15,7 +15,7 @@
 //! 2  groups           tree             who tells whom, within a host and between hosts
 //!                     group            ordered tasks with a context of their own
 //!                     groups           the rules of messages that depend on who is in a group
-//!                     failed, reason   collectives that fail at one member fail at all, with errors of one class
+//!                     failed, reason   a collective that fails at one member fails at every member, with errors of one class
 //!
 //! 3  what members     schedule         collectives by messages, as steps
 //!    do together      epoch            contexts of freed groups are used again
@@ -37,7 +37,8 @@
 //!                     room             the memory for rounds, made when it is first needed
 //!                     across           the same for members on several hosts
 //!                     steps            all other collectives, blocking or not, as steps
-//!                     reduction        the steps of sums for all
+//!                     reduction        the steps of reductions
+//!                     leaders          the steps of short parts that go by the first members of hosts
 //!                     shrink           agreeing on survivors, or on a flag
 //!                     departures       groups in which a departure ends only calls that wait
 //!

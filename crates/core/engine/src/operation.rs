@@ -185,7 +185,7 @@ pub struct Operation {
     pub output: Option<Views>,
     /// The parts of the input, in bytes: of a scatter at the root, a complete exchange, and a reduction that is scattered.
     pub gives: Parts,
-    /// The parts of the output, in bytes: of a gather at the root, a gathering to all, and a complete exchange.
+    /// The parts of the output, in bytes: of a gather at the root, an allgather, and a complete exchange.
     pub gets: Parts,
     /// How elements are combined, if they are.
     pub reduction: Option<Reduction>,

@@ -235,7 +235,7 @@ fn run_allreduce(
     )
 }
 
-/// A gathering to all of a pair.
+/// An allgather of a pair.
 #[inline(never)]
 fn run_allgather(
     group: GroupId,

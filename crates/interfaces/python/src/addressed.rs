@@ -154,7 +154,7 @@ impl Group {
         })
     }
 
-    /// Starts a concatenation of `len` bytes of each member.
+    /// Starts an allgather of `len` bytes of each member.
     fn iallgather_at(
         &self,
         input: usize,

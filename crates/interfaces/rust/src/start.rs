@@ -223,14 +223,14 @@ impl Group<'_> {
         self.start(all, zeros(mine), rest)
     }
 
-    /// Start a gathering to all of equally long parts. Gives all members' elements.
+    /// Start an allgather of equally long parts. Gives all members' elements.
     pub fn iallgather<T: Data>(&self, mine: Vec<T>) -> Result<Request<'_, Vec<T>>> {
         let all = zeros(mine.len() * self.size());
         let parts = Parts::Even(size_of_val(&mine[..]));
         self.gathers_to_all(mine, all, parts)
     }
 
-    /// Start a gathering to all of parts of any length. Gives a vector that reaches to the end of
+    /// Start an allgather of parts of any length. Gives a vector that reaches to the end of
     /// the last part.
     pub fn iallgatherv<T: Data>(
         &self,

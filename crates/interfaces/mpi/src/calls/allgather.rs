@@ -1,4 +1,4 @@
-//! Gathering to all.
+//! Allgather.
 
 use std::ffi::c_void;
 
