@@ -35,7 +35,7 @@ const FIRST_CHECKS: u32 = 100;
 /// Whether a watcher has been started.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Has the end of this thread noticed; called when it joins a job or starts a thread of this library. If the C library has no key left, the end is
+/// Arranges for the end of this thread to be noticed. Called when it joins a job or starts a thread of this library. If the C library has no key left, the end is
 /// not noticed, and the process must end itself.
 pub fn notice_end() {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
@@ -109,7 +109,7 @@ extern "C" fn watch(mask: *mut c_void) -> *mut c_void {
         }
         looks = looks.saturating_add(1);
     }
-    // Functions of `atexit` run with the signals of a thread of the program: what it has blocked stays blocked.
+    // Functions of `atexit` run with the signal mask of the program's last thread.
     // SAFETY: a set of the kernel's; the program has no thread that could call exit meanwhile.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, &*mask, std::ptr::null_mut());

@@ -30,7 +30,7 @@ pub struct Facts {
 /// How a collective is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Contributions to rounds in the group's collective buffer, of so many bytes each (for each other member, if parts are exchanged).
+    /// Contributions to rounds in the group's collective buffer, of this number of bytes each (for each other member, if parts are exchanged).
     Rounds(usize),
     /// Rounds in the collective buffers of the hosts, between which the first members of the hosts exchange.
     Crossing,
@@ -42,11 +42,11 @@ pub enum Algorithm {
     Leaders,
     /// Along a tree: between hosts, then within each.
     Tree,
-    /// Up a tree to rank 0 that keeps the order of the ranks, and from there to the others or to the root.
+    /// Up a tree that keeps the order of ranks, to rank 0; then to the others or the root.
     OrderedTree,
     /// Both send all they have.
     Exchange,
-    /// Of two each combines one half.
+    /// Each of the two combines one half.
     Halves,
     /// Each member passes data to the next rank, round the group; a reduction passes partial results, then final ones.
     Ring,
@@ -74,7 +74,7 @@ impl Algorithm {
             Algorithm::Tree => "a tree",
             Algorithm::OrderedTree => "a tree to rank 0, and from there",
             Algorithm::Exchange => "an exchange",
-            Algorithm::Halves => "halves: of two each combines one",
+            Algorithm::Halves => "halves: each of the two combines one half",
             Algorithm::Ring => "a ring",
             Algorithm::Shares => "shares: each member of a host combines one",
             Algorithm::Chain => "a chain",

@@ -10,17 +10,17 @@
 //! Entered(epoch)          ──────────────────> enters, too, if it has not, and says so
 //! ```
 //!
-//! *When a part is there to be used.* A task takes contexts of the part, and accepts them, when all those tasks that are there have
-//! entered. All that they have sent in it before has come then, because messages between two tasks stay in order; what
-//! came of groups that are no more is dropped. Contexts that were still in use, here or there, are barred for this epoch.
+//! *When a part can be used.* A task takes and accepts contexts of the part once every living task that it shared a group with has
+//! entered the epoch. By then all messages of the part's last use have arrived, since two tasks' messages stay in order; those of
+//! groups that are gone are dropped. Contexts that were still in use at either task are barred for this epoch.
 //!
-//! *Who agrees on a context is in one epoch*: those who propose one say in which. A task that is behind enters, and answers when the part is
-//! there to be used. One that is ahead says so, and the other one proposes again when it is there, too. A task may pass over epochs, and
-//! never uses their parts then.
+//! *All who agree on a context are in the same epoch*; a proposal names it. A task that is behind enters that epoch, and answers when the part
+//! can be used. A task that is ahead says so, and the proposer proposes again when it has got there. A task may pass over epochs; it never
+//! uses their parts then.
 //!
-//! *An epoch is entered early*, when half of the part before is used up, and any call that makes progress answers. A task that computes for longer
-//! than the other half lasts is waited for: its messages could be in the part that comes next. The others are looked at only when one of them
-//! has said something, is gone, or is new.
+//! *An epoch is entered early*, when half of the previous part is used up. Tasks answer in any call that makes progress. A task that computes for
+//! longer than the other half lasts is waited for: its messages could be in the next part. The other tasks are checked only when one of them
+//! has sent word, is gone, or is new.
 
 use regatta_wire::fields::{bytes_of_all, whole};
 use regatta_wire::{Frame, Kind};
@@ -86,7 +86,7 @@ pub(crate) struct Epochs {
     accepted: FxHashSet<u32>,
     /// From this context on none was accepted.
     next: u32,
-    /// No group of survivors of which this task is one has this number in the part, or a higher one.
+    /// Above the numbers of all groups of survivors that this task is in, in this part.
     next_survivors: u32,
 }
 
@@ -168,13 +168,13 @@ impl Epochs {
         self.used
     }
 
-    /// Returns whether contexts of that epoch, or a later one, are to be had: not while the part in use is entered again.
+    /// Returns whether contexts of that epoch or a later one can be taken; not while the task has entered a newer epoch of the same part.
     pub(crate) fn is_there(&self, epoch: u64) -> bool {
         let again = self.entered != self.used && Self::part(self.entered) == Self::part(self.used);
         epoch <= self.used && !again
     }
 
-    /// Returns the first of `count` contexts in a row that this task would accept, at this one or above it if that can be.
+    /// Returns the first of `count` contexts in a row that this task would accept: from `lowest` on if there are any, else from `next` on.
     pub(crate) fn free(&self, lowest: u32, count: usize) -> Option<u32> {
         let is_free = |context: u32| {
             context < self.end()
@@ -302,8 +302,8 @@ impl Epochs {
         }
     }
 
-    /// Returns the contexts of the part of an epoch in which messages may come that are not of an earlier use: groups use them that are here, or about to be, or
-    /// somebody has barred them.
+    /// Returns the contexts of the part in which messages of the current use may come: those of groups that exist or are being made here, and
+    /// barred ones.
     fn contexts_kept<T: Transport>(&self, uses: &ContextUses<T>, epoch: u64) -> FxHashSet<u32> {
         let in_use = self.contexts_in_use(uses, epoch).into_iter();
         let in_use = in_use.map(|(context, _)| context);

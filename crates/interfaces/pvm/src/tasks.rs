@@ -11,7 +11,7 @@ use crate::{machine, rg, system, tid};
 
 /// A task's flags: it has been started by another, it is a task.
 mod flag {
-    /// Processes have smaller numbers: what is above stands for one that has not come yet.
+    /// Maximum number of a process; a larger number stands for a process that has not joined.
     pub const LAST_PROCESS: i32 = 1 << 22;
     pub const SPAWNED: i32 = 2;
     pub const CONNECTED: i32 = 4;
@@ -32,7 +32,7 @@ pub fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     // To a task that is gone nothing is sent, and nobody minds.
     // SAFETY: plain numbers.
     match outcome(unsafe { rg::rg_signal(task, signal) }) {
-        // Nor is a signal sent that there is not.
+        // Signals that do not exist are not sent either.
         Err(codes::NO_TASK | codes::BAD_PARAM) => Ok(()),
         other => other,
     }
@@ -97,7 +97,7 @@ extern "C" fn pvm_pstat(which: c_int) -> c_int {
     let runs = || -> Result<(), i32> {
         let me = enrol()?;
         let task = tid::named(which).ok_or(codes::BAD_PARAM)?;
-        // Also of ourselves the launcher is asked: messages that came before its answer are known from then on.
+        // Asks the launcher even about this task: its answer makes earlier messages known.
         let all = all()?;
         match which == me || all.iter().any(|known| known.tid == task) {
             true => Ok(()),
@@ -105,7 +105,7 @@ extern "C" fn pvm_pstat(which: c_int) -> c_int {
         }
     };
     let status = || match runs() {
-        // An answer, not a failure to be told.
+        // An answer, so no error is reported.
         Err(codes::NO_TASK) => codes::NO_TASK,
         other => error::result("pvm_pstat", other.err().unwrap_or(0)),
     };
@@ -124,7 +124,7 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// With the text of what describes it.
+    /// Describes `task`. Points into its text, which must outlive this.
     fn of(task: &asking::Task) -> TaskInfo {
         TaskInfo {
             tid: task.tid,
@@ -200,7 +200,7 @@ unsafe extern "C" fn pvm_tasks(
             .collect())
     };
     let listed = || {
-        // Of a host that is not there no tasks are told.
+        // An absent host has no tasks to list.
         let (known, code) = match known() {
             Ok(known) => (known, 0),
             Err(code) => (Vec::new(), code),

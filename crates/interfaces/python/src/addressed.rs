@@ -1,5 +1,5 @@
-//! Collectives and messages that are started on memory which is given by its address, for libraries whose objects lend none in a way
-//! that takes less time than a collective: the tensors of `regatta_mpi.torch`.
+//! Collectives and messages on memory that is given by its address, for libraries whose objects take longer to lend a buffer than a
+//! collective takes: the tensors of `regatta_mpi.torch`.
 //!
 //! The caller answers for addresses and lengths. What owns the memory is given as `keep`, and is kept until the request is complete.
 

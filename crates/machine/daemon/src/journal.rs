@@ -260,7 +260,7 @@ fn why(cause: Cause, asked: Option<Duration>) -> String {
         }
         Cause::DaemonGone => "its daemon has ended; the host itself answers",
         Cause::Replaced => "its daemon has begun anew",
-        Cause::GaveWay => "it is on the side of a split that this host has left for the other one",
+        Cause::GaveWay => "the network was split, and this host went over to the other side",
     };
     observed.to_owned()
 }

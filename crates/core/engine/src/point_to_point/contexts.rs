@@ -9,12 +9,12 @@ use crate::numbers;
 #[derive(Default)]
 pub(crate) struct Contexts {
     closed: FxHashSet<u32>,
-    /// Whether other threads of this task may send to the task itself, by context.
+    /// Contexts that tolerate departures; the value: whether other threads of this task may send to the task itself.
     tolerant: FxHashMap<u32, bool>,
 }
 
 impl Contexts {
-    /// Returns whether nothing is done in this context any more. Mostly none is closed.
+    /// Returns whether the context is closed. Usually none is.
     #[inline(always)]
     pub(crate) fn is_closed(&self, context: u32) -> bool {
         !self.closed.is_empty() && self.closed.contains(&(context & !1))
@@ -26,7 +26,7 @@ impl Contexts {
         self.closed.is_empty()
     }
 
-    /// Fails if what has to wait cannot be begun in this context: it is closed, for all but words of agreements.
+    /// Fails if the context is closed, except for messages of agreements.
     pub(super) fn check(&self, context: u32, tag: i32) -> Result<(), Error> {
         match self.is_closed(context) && !numbers::is_kept(context, tag) {
             true => Err(Error::Revoked),

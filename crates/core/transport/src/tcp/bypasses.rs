@@ -1,8 +1,7 @@
 //! The bypasses of a task: one socket on one Ethernet segment for all of them, made when the first one is offered, and the ring in which their
 //! frames come. How a bypass carries what is in [`super::bypass`].
 //!
-//! There are so many bypasses at most, and so many frames without an answer on each, that frames of honest peers always find
-//! room in the ring. A look for frames is a load; each look takes a bounded number, whoever has sent them.
+//! Bypasses, and unanswered frames on each, are limited so that frames of honest peers always find room in the ring. A look for frames is a load; each look takes a bounded number, whoever has sent them.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -157,7 +156,7 @@ impl Tcp {
     #[cold]
     pub(super) fn bypasses_ticked(&mut self) {
         self.take_all_frames();
-        // Ticks go on while there are frames: to stop and begin them costs more than one in vain.
+        // Ticks go on while there are frames: a tick in vain costs less than stopping and restarting.
         let (mut more, now) = (std::mem::take(&mut self.bypasses.stirred), Instant::now());
         self.for_bypasses(|link| {
             link.confirm_taken();

@@ -38,7 +38,7 @@ impl Streams for Tcp {
 
     fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(StreamEnd, Route)>, Fault> {
         let link = self.link_to(to)?;
-        // While nothing is under way, the call has the error of a connection that cannot be begun.
+        // If no connection exists or is wanted yet, this call reports that none can be started.
         if !link.is_open() && !link.needs_connection() {
             self.reach(to)?;
         }
@@ -210,7 +210,7 @@ impl Tcp {
         }
         moved |= stream.received != before;
         if stream.cancelled && stream.received < total {
-            // The engine's word that the message was taken back comes right behind, or that its sender has left.
+            // Right behind comes the engine's word that the message was taken back or that its sender left.
             return Ok(if moved { Flow::Moved } else { Flow::Still });
         }
         if stream.received > total || stream.total.is_some_and(|end| end != total) {

@@ -1,12 +1,12 @@
 //! Links of peers that are gone are freed.
 //!
-//! A link has buffers of more than a megabyte, and every look for frames goes through all links. In a long job most of those a
-//! task has known may be gone. So a link goes when the engine has dealt with the peer's end, all that it sent has been taken,
-//! and its connection has ended; from then on there is only its number. If it is reached again after all (its host was cut
+//! A link has buffers of more than a megabyte, and every look for frames goes through all links. In a long job most peers that a
+//! task has known may be gone. So a link is freed when the engine has dealt with the peer's end, all that it sent has been taken,
+//! and its connection has ended; from then on only its number is kept. If the peer is reached again after all (its host was cut
 //! off), the new link is one of a peer that is gone, and goes the same way.
 //!
 //! A message that the peer had offered may still wait for its receive then, with a stream of which no byte has come. The new link
-//! does not know how many streams there were. So it takes any number, and nothing ever comes through that stream.
+//! does not know how many streams there were. So it accepts any stream number, and nothing ever comes through that stream.
 //!
 //! A link stays if something is known of the peer that the table does not say: it broke the protocol, or holds this task for
 //! dead.
@@ -17,7 +17,7 @@ use super::Tcp;
 use super::link::Link;
 
 impl Link {
-    /// Is nothing left that anybody could take from it, or is told of it?
+    /// Is nothing left to take from it or to report about it?
     fn is_spent(&mut self) -> bool {
         let ended = self.state.is_gone() && self.state.is_unconnected();
         // Nothing more comes through a stream that nobody wants.

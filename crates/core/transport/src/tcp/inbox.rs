@@ -12,7 +12,7 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::outbox::{RETAIN_BYTES, SPARE_BYTES};
 
-/// Maximum number of bytes that an honest peer keeps and that have not been taken.
+/// Most untaken bytes that an honest peer can cause.
 const MAX_UNTAKEN_BYTES: usize = RETAIN_BYTES + SPARE_BYTES;
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
@@ -49,7 +49,7 @@ impl Inbox {
         self.end = self.scanned;
     }
 
-    /// Where the next bytes go. None while more than an honest peer sends waits to be taken: it must wait, too.
+    /// Where the next bytes go. `None` while more bytes lie here than an honest peer may have outstanding; the peer then waits.
     #[inline]
     pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
         if self.start == self.end {

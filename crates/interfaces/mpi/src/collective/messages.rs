@@ -20,11 +20,11 @@ pub struct Message {
 pub enum Content {
     /// These elements.
     Memory(Memory),
-    /// These elements, which are written to meanwhile: a copy of them.
+    /// A copy of these elements, which change meanwhile.
     Copied(Memory),
-    /// The result of the reduction, so many bytes, before it is there.
+    /// The reduction's result, of this length in bytes; not computed yet.
     Result(usize),
-    /// The elements behind so many of so many bytes.
+    /// Of `(memory, skip, length)`: what follows the first `skip` bytes of the elements, `length` bytes.
     Slice(Memory, usize, usize),
     /// Why there is no result. It comes after a message that is empty in place of a result.
     Verdict,

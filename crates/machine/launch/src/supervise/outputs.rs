@@ -1,5 +1,5 @@
-//! The job's output and input. Output that goes to the tasks which have started its writers; and the part of it that goes to the job's
-//! output, because nobody receives it any more.
+//! The job's output and input. Output goes to the task that started its writer, if that asked for it; what its receiver no longer takes
+//! falls to the job's output.
 
 use std::cell::RefCell;
 
@@ -42,7 +42,7 @@ impl UserStreams {
         self.output.report(sentence);
     }
 
-    /// Tells a program that reads the output of an event.
+    /// Reports an event to the program that reads the output.
     pub(super) fn event(&mut self, event: &Value) {
         self.output.event(event);
     }
@@ -168,7 +168,7 @@ impl Supervisor<'_> {
         self.streams.credits.piece_diverted(&piece);
     }
 
-    /// Lets hosts go on whose tasks' output went the job's way, unless too much waits to be written there.
+    /// Returns credit to hosts whose tasks' output went to the job's output, unless too much waits to be written there.
     pub(super) fn repay_caught(&mut self) {
         let full = self.streams.is_full();
         for Repayment { by, task, bytes } in self.streams.credits.repay_diverted(full) {

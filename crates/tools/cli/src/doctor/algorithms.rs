@@ -136,7 +136,7 @@ mod tests {
         let table = table();
         for line in [
             "  allreduce         2             to 16384      one round of contributions",
-            "                                  any           halves: of two each combines one",
+            "                                  any           halves: each of the two combines one half",
             "                    3 to 64       to 4096       one round of contributions",
         ] {
             assert!(table.contains(line), "{line}\n{table}");

@@ -1,4 +1,4 @@
-//! How long more may come from a peer that the table calls gone (see [`crate::tcp::ending`]).
+//! How long to wait for more from a peer that the table calls gone (see [`crate::tcp::ending`]).
 
 use std::time::{Duration, Instant};
 
@@ -7,19 +7,19 @@ pub(in crate::tcp) const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_millis(20
 /// Maximum time for which more is awaited from such a peer.
 pub(in crate::tcp) const MAX_DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// How long more may come from a peer that the table calls gone.
+/// How long to wait for more from a peer that the table calls gone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Farewell {
-    /// Draining ends then if no byte has come since it was last set.
+    /// Draining ends at this time if no byte has come since it was set.
     quiet: Instant,
-    /// Draining ends then at the latest, even if bytes still come.
+    /// Draining ends at this time at the latest, even if bytes still come.
     over: Instant,
-    /// Bytes that had come when that was last set.
+    /// Bytes that had come when `quiet` was last set.
     heard: u64,
 }
 
 impl Farewell {
-    /// The table has just said so, when so many bytes had come.
+    /// Begins when the table has just called the peer gone; `heard` bytes have come.
     pub(super) fn begin(now: Instant, heard: u64) -> Farewell {
         Farewell {
             quiet: now + DRAIN_IDLE_TIMEOUT,
@@ -28,7 +28,7 @@ impl Farewell {
         }
     }
 
-    /// Whether more may come, when so many bytes have come.
+    /// Returns whether more may come; `heard` bytes have come.
     pub(super) fn has_time(&mut self, now: Instant, heard: u64) -> bool {
         if self.heard != heard {
             (self.quiet, self.heard) = (now + DRAIN_IDLE_TIMEOUT, heard);
