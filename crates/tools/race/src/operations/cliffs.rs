@@ -19,7 +19,7 @@ pub(super) static ALL: &[&Operation] = &[
         "the same by `MPI_Comm_idup` and `MPI_Wait`",
     ),
     &Operation {
-        about: "so many duplicates of a communicator, and then all freed",
+        about: "N duplicates of a communicator, then all freed; N stands in place of bytes",
         ..many("comm-dup-many", COMMUNICATORS, "communicators", &[200])
     },
     &made(

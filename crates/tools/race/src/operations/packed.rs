@@ -7,7 +7,7 @@ const SUITES: &[&Suite] = &[&PVM, &MANIEZZO_SANNA];
 
 pub(super) static ALL: &[&Operation] = &[
     &Operation {
-        about: "an echo test like `one-to-one`, of calls that block; with `-int`, `-float` or `-double` at the end, of these",
+        about: "an echo test like `one-to-one`, of calls that block; with the suffix `-int`, `-float` or `-double`: of that type",
         suites: SUITES,
         need: Need::Library,
         pattern: Pattern::Messages,
@@ -21,7 +21,7 @@ pub(super) static ALL: &[&Operation] = &[
         ..of_bytes("ping-pong-asynchronous", Need::Packing)
     },
     &Operation {
-        about: "the message is packed as the machine has its elements; with `-int`, `-float` or `-double` at the end, of these",
+        about: "the message is packed as the machine has its elements; with the suffix `-int`, `-float` or `-double`: of that type",
         ..of_bytes("ping-pong-blocking-pack-raw", Need::Packing)
     },
     &Operation {

@@ -10,7 +10,7 @@ pub(super) static ALL: &[&Operation] = &[
     &echo(4, "ping-pong-blocking-float"),
     &echo(8, "ping-pong-blocking-double"),
     &Operation {
-        about: "two tasks start a send and a receive, and wait for both; with `-int`, `-float` or `-double` at the end, of these",
+        about: "two tasks start a send and a receive, and wait for both; with the suffix `-int`, `-float` or `-double`: of that type",
         smallest: 0,
         ..exchange(1, "exchange-isend", Need::Library)
     },
