@@ -36,7 +36,7 @@ impl Keys {
         }
     }
 
-    /// Connections made from now on change the keys of what this end sends after so many records, instead of the most
+    /// Connections made from now on change the keys of what this end sends after this many records, instead of the most
     /// that a key may seal. At least some hundred records have one key, whatever is asked for.
     pub fn change_after(&mut self, records: u64) {
         (self.caller.records, self.listener.records) = (records, records);

@@ -78,7 +78,7 @@ impl Sender {
 /// An option of a socket.
 fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value lives across the call, which reads so many bytes of it.
+    // SAFETY: the value lives across the call, which reads this many bytes of it.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -219,7 +219,7 @@ impl PacketSocket {
         address.sll_protocol = ETHER_TYPE.to_be();
         address.sll_ifindex = self.interface.index;
         let size = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the address lives across the call, which reads so many bytes of it.
+        // SAFETY: the address lives across the call, which reads this many bytes of it.
         let done =
             unsafe { libc::bind(self.socket.0.as_raw_fd(), (&raw const address).cast(), size) };
         match done {

@@ -55,7 +55,7 @@ impl<T: Transport> Engine<T> {
         Engine::with_spaces(transport, settings, Spaces::default())
     }
 
-    /// An engine that uses contexts again after so many groups; tests have few.
+    /// An engine that uses contexts again after this many groups; tests have few.
     pub fn with_spaces(transport: T, settings: Settings, spaces: Spaces) -> Engine<T> {
         Engine {
             groups: Groups::new(transport, settings, spaces),

@@ -382,7 +382,7 @@ impl<T: Transport> Groups<T> {
         self.tree_for(id, root, usize::MAX)
     }
 
-    /// As [`Groups::tree`], for a message of so many bytes from the root.
+    /// As [`Groups::tree`], for a message of this many bytes from the root.
     pub(crate) fn tree_for(&mut self, id: GroupId, root: u32, bytes: usize) -> Result<Tree> {
         let hosts = self.hosts(id, root)?;
         let group = self.group(id)?;

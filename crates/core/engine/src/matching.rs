@@ -498,7 +498,7 @@ mod tests {
         ]
     }
 
-    /// So many steps of one kind in a row: runs are filled past their length, go round their place, and lose receives from their middle.
+    /// This many steps of one kind in a row: runs are filled past their length, go round their place, and lose receives from their middle.
     #[derive(Clone, Debug)]
     enum Many {
         Alike(u32, Peer, i32),

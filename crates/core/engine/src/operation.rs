@@ -132,7 +132,7 @@ impl Reduction {
         self.count * self.element.size()
     }
 
-    /// So many bytes of it.
+    /// This many bytes of it.
     pub(crate) fn of_bytes(self, bytes: usize) -> Reduction {
         Reduction {
             count: bytes / self.element.size().max(1),

@@ -69,7 +69,7 @@ impl<T: Transport> Engine<T> {
         Ok(Some((request, name)))
     }
 
-    /// Returns the name of a new collective buffer of so many members, 0 without memory for it. One alone needs none.
+    /// Returns the name of a new collective buffer of this many members, 0 without memory for it. One alone needs none.
     fn make_buffer(&mut self, members: u32) -> u64 {
         if members < 2 {
             return 0;

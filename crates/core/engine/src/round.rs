@@ -173,7 +173,7 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// Looks up to so many times whether the other one of a pair has contributed to a round that was begun so.
+    /// Looks up to this many times whether the other one of a pair has contributed to a round that was begun so.
     #[inline(always)]
     pub fn look_at_pair_round(&mut self, round: &Round, looks: u32) -> bool {
         let Groups { p2p, table, .. } = &mut self.groups;

@@ -77,7 +77,7 @@ impl Hosts {
         &self.lists[self.number]
     }
 
-    /// Returns the ranks in place `place` of every host, as far as all have so many members.
+    /// Returns the ranks in place `place` of every host, as far as all have this many members.
     pub(crate) fn across(&self, place: usize) -> impl Iterator<Item = u32> {
         self.lists
             .iter()
@@ -149,7 +149,7 @@ pub(crate) enum Between {
 }
 
 impl Between {
-    /// Returns the form for a message of so many bytes to all of so many hosts, which all members choose alike. Seven sends one after the other take about as
+    /// Returns the form for a message of this many bytes to all of this many hosts, which all members choose alike. Seven sends one after the other take about as
     /// long as three steps of a tree, and less if they go as one frame; of a longer message each copy takes its time.
     pub(crate) fn for_message(bytes: usize, hosts: usize) -> Between {
         match bytes <= STAR_BYTES && hosts <= STAR {

@@ -113,7 +113,7 @@ fn member(net: &Net, peers: &[Peer], rank: usize) -> Member {
     }
 }
 
-/// Members take turns until each has had `rounds` collectives, or an error. `loss`: who is gone, how, after so many turns.
+/// Members take turns until each has had `rounds` collectives, or an error. `loss`: who is gone, how, after this many turns.
 fn run(
     net: &Net,
     peers: &[Peer],

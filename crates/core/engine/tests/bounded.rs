@@ -11,7 +11,7 @@ use regatta_wire::{Frame, Kind, Withdrawn};
 use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
 
-/// So many messages may wait for receives, however small the buffer is.
+/// This many messages may wait for receives, however small the buffer is.
 const ALWAYS: usize = 1 << 12;
 
 fn from(source: Peer, tag: i32) -> Select {

@@ -234,7 +234,7 @@ fn one_that_has_gone_on_still_tells_the_others() {
     assert!(seen > 0, "it never came to that");
 }
 
-/// A member is stopped after so many turns, and killed when nothing moves any more. Until then nobody takes it for dead; those that
+/// A member is stopped after this many turns, and killed when nothing moves any more. Until then nobody takes it for dead; those that
 /// need a word of it wait, those that have a group have the one that it is in. Afterwards all others go on.
 #[test]
 fn one_that_is_stopped_holds_the_others_up_until_it_is_killed() {

@@ -248,7 +248,7 @@ impl Combination {
         let (mut at, mut from, end) = (offset, from, offset + len);
         let front = (at.next_multiple_of(size) - at).min(len);
         if front > 0 {
-            // SAFETY: inside the results, as `at + front <= end`; `from` has so many bytes.
+            // SAFETY: inside the results, as `at + front <= end`; `from` has this many bytes.
             unsafe {
                 copy(from, self.out.add(at), front);
                 from = from.add(front);

@@ -17,7 +17,7 @@ enum Place {
 }
 
 impl Held {
-    /// So many zeros, to be written over.
+    /// This many zeros, to be written over.
     #[inline(always)]
     pub fn zeros(length: usize) -> Held {
         Held(if length <= INLINE_BYTES {

@@ -31,7 +31,7 @@ pub struct Link(AtomicU64);
 /// For the test that holds it to the version.
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("list", List { 0 });
 
-/// A way through a list, newest first, that ends after so many pieces at the latest. `find` gives the piece at a place, and its link.
+/// A way through a list, newest first, that ends after this many pieces at the latest. `find` gives the piece at a place, and its link.
 #[derive(Debug)]
 pub struct Walk<F> {
     at: u64,

@@ -112,7 +112,7 @@ pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("pipe", Control 
 /// The result of a sender's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// So many bytes went in; there are more.
+    /// This many bytes went in; there are more.
     Some(usize),
     /// The last byte went in.
     All,

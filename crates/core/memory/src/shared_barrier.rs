@@ -60,7 +60,7 @@ pub enum Crossing {
     Shut,
 }
 
-/// A shared barrier of so many members.
+/// A shared barrier of this many members.
 #[derive(Clone, Copy)]
 pub struct SharedBarrier<'a> {
     word: &'a AtomicU64,
@@ -79,7 +79,7 @@ impl<'a> SharedBarrier<'a> {
         (members as usize + 1) * LINE
     }
 
-    /// The barrier that lies there, for so many members.
+    /// The barrier that lies there, for this many members.
     pub fn at(segment: &'a Segment, offset: u64, members: u32) -> Result<Self, Corrupt> {
         if !offset.is_multiple_of(LINE as u64) {
             return Err(Corrupt {

@@ -17,7 +17,7 @@ pub fn ticks() -> u64 {
     }
 }
 
-/// The ticks of so many microseconds. The first call measures how fast they go, and takes 200 us for that.
+/// The ticks of this many microseconds. The first call measures how fast they go, and takes 200 us for that.
 pub fn ticks_of(microseconds: u64) -> u64 {
     use std::sync::OnceLock;
     use std::time::{Duration, Instant};

@@ -71,7 +71,7 @@ pub struct Scratch(Arc<Shared>);
 #[derive(Debug)]
 struct Shared(Box<[UnsafeCell<u8>]>);
 
-/// The system has no memory for so many bytes.
+/// The system has no memory for this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub usize);
 

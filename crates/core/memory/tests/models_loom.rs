@@ -700,7 +700,7 @@ impl Handed {
         self.makings.get(task as usize)
     }
 
-    /// A task takes 64 bytes, and lists them; it dies after so many steps. Where they begin, if they were taken, and whether they were listed.
+    /// A task takes 64 bytes, and lists them; it dies after this many steps. Where they begin, if they were taken, and whether they were listed.
     fn take(&self, task: u32, steps: u32) -> Option<(u64, bool)> {
         loop {
             let seen = self.next.look(|task| self.making(task));
@@ -724,7 +724,7 @@ impl Handed {
     }
 }
 
-/// One task is killed after so many steps while another one takes memory twice; whoever cleans up knows what the first had.
+/// One task is killed after this many steps while another one takes memory twice; whoever cleans up knows what the first had.
 fn taker_dies_after(steps: u32) {
     every_order(2, 5, move || {
         let handed = Arc::new(Handed::default());

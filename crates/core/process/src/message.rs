@@ -161,7 +161,7 @@ pub fn receive(
     wait_or_forget(handle)
 }
 
-/// Receives the next message, whatever its length, into memory that `room` makes for so many bytes; blocks until one has come.
+/// Receives the next message, whatever its length, into memory that `room` makes for this many bytes; blocks until one has come.
 /// No other thread can take that message meanwhile: `room` is called under the lock. When it fails, the message stays.
 pub fn receive_sized(
     from: i32,
@@ -547,7 +547,7 @@ impl<F: Fn(usize) -> Option<Handle>> Awaited for AnyOf<F> {
     }
 }
 
-/// So many requests, of which `of` tells each; there may be none in a place.
+/// This many requests, of which `of` tells each; there may be none in a place.
 struct Several<F> {
     count: usize,
     of: F,

@@ -6,7 +6,7 @@ use crate::{CallRecord, Record, Sizes, Thread, longest};
 const PROCESSORS: u128 = 8192;
 
 impl Record {
-    /// Whether its times, and numbers of things that take time, are possible in a job of so many nanoseconds.
+    /// Whether its times, and numbers of things that take time, are possible in a job of this many nanoseconds.
     pub fn fits(&self, job: u64) -> bool {
         let head = &self.head;
         let span = head.last.saturating_sub(head.began);

@@ -206,7 +206,7 @@ pub const SAMPLES_AT: usize = MODULES_AT + MODULE_WORDS;
 /// Where the events begin.
 pub const EVENTS_AT: usize = SAMPLES_AT + 2 * SAMPLES;
 
-/// Words of a record with room for so many events.
+/// Words of a record with room for this many events.
 pub const fn words(events: usize) -> usize {
     EVENTS_AT + events * event::WORDS
 }

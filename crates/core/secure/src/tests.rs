@@ -17,7 +17,7 @@ const SMALL: Bounds = Bounds {
     bytes: 6 * MAX_BODY_BYTES as u64,
 };
 
-/// Both ends of a channel, each with its bounds. The caller changes its key after so many records.
+/// Both ends of a channel, each with its bounds. The caller changes its key after this many records.
 fn pair(bounds: [Bounds; 2], records: u64) -> [Session; 2] {
     let (caller, first) = Caller::begin(&[7; 32], b"test").unwrap();
     let (callee, second) = Callee::answer(&[7; 32], b"test", &first).unwrap();
@@ -43,7 +43,7 @@ fn sealed(session: &mut Session, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// So many messages, each a record of its own.
+/// This many messages, each a record of its own.
 fn sealed_one_by_one(session: &mut Session, messages: u64) -> Vec<u8> {
     let seal = |number: u64| sealed(session, &[&number.to_le_bytes()]).unwrap();
     (0..messages).flat_map(seal).collect()

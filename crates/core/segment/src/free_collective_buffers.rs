@@ -57,7 +57,7 @@ pub(crate) struct Buffers {
 pub(crate) const BUFFERS_LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("collective buffers", Buffers { free, made });
 
-/// Returns the bytes of memory for groups' buffers of one size, on a host with so many tasks. There is always room for one buffer.
+/// Returns the bytes of memory for groups' buffers of one size, on a host with this many tasks. There is always room for one buffer.
 fn budget(tasks: u32) -> usize {
     const FIXED_BYTES: usize = 4 << 20;
     const BYTES_PER_TASK: usize = 512 << 10;
@@ -71,7 +71,7 @@ pub struct FreeCollectiveBuffers<'a> {
     pub(crate) buffers: &'a Buffers,
 }
 
-/// Which stack buffers of so many members are on, and for how many those have room.
+/// Which stack buffers of this many members are on, and for how many those have room.
 fn size(members: u32) -> Option<(usize, u32)> {
     let room = members.checked_next_power_of_two()?;
     let size = room.trailing_zeros() as usize;
@@ -87,7 +87,7 @@ impl FreeCollectiveBuffers<'_> {
         unsafe { self.segment.words(at) }
     }
 
-    /// A buffer for so many members, as good as new; its name.
+    /// A buffer for this many members, as good as new; its name.
     pub fn take(&self, members: u32) -> io::Result<u64> {
         match self.take_used(members)? {
             Some(name) => Ok(name),

@@ -73,7 +73,7 @@ impl Geometry {
         ]
     }
 
-    /// Returns the index of the smallest size with at least so many bytes of data, or of the largest.
+    /// Returns the index of the smallest size with at least this many bytes of data, or of the largest.
     pub fn pipe_size_for(&self, bytes: u64) -> usize {
         let sizes = self.pipe_sizes();
         let found = sizes.iter().position(|&size| u64::from(size) >= bytes);

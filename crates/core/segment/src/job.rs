@@ -488,7 +488,7 @@ impl Job {
         }
     }
 
-    /// Memory for a shared barrier of so many members; its name.
+    /// Memory for a shared barrier of this many members; its name.
     pub fn new_shared_barrier(&self, members: u32) -> io::Result<u64> {
         self.segment
             .allocate(SharedBarrier::footprint(members), LINE)

@@ -72,7 +72,7 @@ pub struct LoanBlocks {
     cursor: u64,
 }
 
-/// The size of the smallest block for so many bytes: with its line a power of two, or from some size on an
+/// The size of the smallest block for this many bytes: with its line a power of two, or from some size on an
 /// eighth more, two eighths more, ...
 fn block_size(len: usize) -> Option<usize> {
     let whole = len.max(SMALLEST).checked_add(LINE)?;

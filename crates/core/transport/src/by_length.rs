@@ -2,7 +2,7 @@
 
 use crate::footprint::{Footprint, Learner, Policy};
 
-/// A learner for messages of up to so many bytes, and one for longer ones.
+/// A learner for messages of up to this many bytes, and one for longer ones.
 #[derive(Debug)]
 pub(crate) struct ByLength {
     limit: usize,
@@ -11,7 +11,7 @@ pub(crate) struct ByLength {
 }
 
 impl ByLength {
-    /// They choose between a narrow footprint, one of so many bytes, for short messages and for long ones, and stores past the caches.
+    /// They choose between a narrow footprint, one of this many bytes, for short messages and for long ones, and stores past the caches.
     pub(crate) fn new(limit: usize, [short, long]: [u64; 2], policy: Policy) -> ByLength {
         ByLength {
             limit,
@@ -20,7 +20,7 @@ impl ByLength {
         }
     }
 
-    /// The one for messages of so many bytes.
+    /// The one for messages of this many bytes.
     #[inline(always)]
     pub(crate) fn of(&mut self, bytes: usize) -> &mut Learner {
         match bytes <= self.limit {
@@ -29,12 +29,12 @@ impl ByLength {
         }
     }
 
-    /// Is a message of so many bytes one of the longer ones?
+    /// Is a message of this many bytes one of the longer ones?
     pub(crate) fn is_long(&self, bytes: usize) -> bool {
         bytes > self.limit
     }
 
-    /// The footprint for a message of so many bytes.
+    /// The footprint for a message of this many bytes.
     #[inline(always)]
     pub(crate) fn choice(&self, bytes: usize) -> Footprint {
         match bytes <= self.limit {

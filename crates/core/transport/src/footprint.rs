@@ -99,9 +99,9 @@ pub(crate) const MIN_TIMED_BYTES: usize = 1024;
 enum Stage {
     /// The footprint in use is kept for good.
     Fixed,
-    /// No trial: the footprint in use is known, for so many bytes.
+    /// No trial: the footprint in use is known, for this many bytes.
     Settled,
-    /// So many bytes pass before samples are taken.
+    /// This many bytes pass before samples are taken.
     Warming,
     Timing,
     /// No trial, but a few copies of the footprint in use are timed.
@@ -220,7 +220,7 @@ impl Learner {
         self.left = i64::MAX;
     }
 
-    /// So many bytes were copied in with the footprint chosen.
+    /// This many bytes were copied in with the footprint chosen.
     #[inline(always)]
     pub(crate) fn copied(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes as i64);
@@ -229,7 +229,7 @@ impl Learner {
         }
     }
 
-    /// So many bytes were copied in, of a message that keeps the footprint it began with. Bytes of a message that began with another one do not count for a trial: a long
+    /// This many bytes were copied in, of a message that keeps the footprint it began with. Bytes of a message that began with another one do not count for a trial: a long
     /// message would end it before the next one could take part.
     pub(crate) fn copied_with(&mut self, footprint: Footprint, bytes: usize) {
         let tries = matches!(self.stage, Stage::Warming | Stage::Timing);

@@ -55,7 +55,7 @@ impl Paths {
         Ok(Composite::of(Shm::new(job, me), tcp.transpose()?))
     }
 
-    /// Encrypted connections made from now on change the keys of what this task sends after so many records, instead of the
+    /// Encrypted connections made from now on change the keys of what this task sends after this many records, instead of the
     /// most that a key may seal. At least some hundred records have one key, whatever is asked for.
     pub fn change_keys_after(&mut self, records: u64) {
         if let Some(tcp) = &mut self.far {

@@ -225,7 +225,7 @@ impl Out {
         let Some(line) = self.producer.claim_known(&self.memory) else {
             return false;
         };
-        // SAFETY: a block of so many bytes; the line has been claimed: nobody else touches it before it is published.
+        // SAFETY: a block of this many bytes; the line has been claimed: nobody else touches it before it is published.
         unsafe {
             let head = context as u64 | (tag as u32 as u64) << 32;
             self.memory.word(line, 1).write(head);

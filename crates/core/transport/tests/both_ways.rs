@@ -21,7 +21,7 @@ fn two(policies: [Policy; 2]) -> [Shm; 2] {
     })
 }
 
-/// A message of so many bytes goes from one to the other, and its pipe is given back; what its route says of the footprint.
+/// A message of this many bytes goes from one to the other, and its pipe is given back; what its route says of the footprint.
 fn pass(from: &mut Shm, (to, rank): (&mut Shm, u32), length: usize) -> Vec<u8> {
     let mut bytes = vec![1; length];
     // SAFETY: the bytes outlive their use.

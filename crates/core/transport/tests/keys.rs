@@ -126,7 +126,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Each task changes its keys after so many records.
+    /// Each task changes its keys after this many records.
     fn new(trusted: bool, records: u64) -> Pair {
         let seen = Arc::new(Seen::default());
         let hosts = Hosts::new(trusted, [3; 32], |address| watched(address, seen.clone()));

@@ -160,11 +160,11 @@ pub fn entry_for(frame: &[u8], group: u32, receiver: u32) -> Option<(u8, u64, &[
 pub struct Word {
     /// Place of the frame's parcel in the order of numbered parcels: the number of its first byte.
     pub position: u64,
-    /// The frame's parcel comes after so many bytes of the connection.
+    /// The frame's parcel comes after this many bytes of the connection.
     pub after: u64,
-    /// So many bytes of numbered parcels have come from the other side, by whichever way.
+    /// This many bytes of numbered parcels have come from the other side, by whichever way.
     pub reached: u64,
-    /// So many bytes have come on the connection.
+    /// This many bytes have come on the connection.
     pub heard: u64,
     /// The number behind that of the last frame that has come.
     pub got: u64,

@@ -99,7 +99,7 @@ messages! {
         13 Members { id: u32, group: String }
         /// Answered when so many members have asked: by `Met`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
-        /// So many bytes of what this task wrote have been received. Not answered.
+        /// This many bytes of what this task wrote have been received. Not answered.
         15 Taken { task: u32, bytes: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }
@@ -124,7 +124,7 @@ messages! {
         25 Hoster { id: u32, on: bool }
         /// The result for the hosts of a `StartHosts`. Hosts that are not named have not been started.
         26 HostsStarted { id: u32, request: u32, hosts: Vec<HostStarted> }
-        /// A task of another host, which listens at this address, has not answered the asker for so many milliseconds; without a
+        /// A task of another host, which listens at this address, has not answered the asker for this many milliseconds; without a
         /// number: it answers again. Not answered.
         27 Reach { task: u32, address: Option<SocketAddr>, silent: Option<u32> }
         /// End the job, and all its tasks, with this exit status.

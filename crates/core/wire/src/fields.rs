@@ -15,7 +15,7 @@ use crate::Malformed;
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// So many bytes off the front.
+    /// This many bytes off the front.
     pub fn split(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (front, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
         self.0 = rest;

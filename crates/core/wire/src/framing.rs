@@ -55,7 +55,7 @@ impl FrameReader {
         &self.arrived[self.taken..]
     }
 
-    /// So many bytes of that have been dealt with.
+    /// This many bytes of that have been dealt with.
     pub fn pass(&mut self, bytes: usize) {
         self.taken = self.arrived.len().min(self.taken + bytes);
     }

@@ -11,7 +11,7 @@ use crate::{Malformed, choices, fields};
 
 /// Version of these messages.
 pub const VERSION: u32 = 4;
-/// So many bytes has a [`Record`].
+/// This many bytes has a [`Record`].
 pub const RECORD: usize = 5;
 
 const MAGIC: [u8; 8] = *b"rgslurm\x01";

@@ -271,7 +271,7 @@ mod tests {
         text.to_owned()
     }
 
-    /// So many bytes of whole frames, and nothing special.
+    /// This many bytes of whole frames, and nothing special.
     fn counted(bytes: usize) -> WholeFrames {
         WholeFrames {
             bytes,

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::Status;
 
-/// A common block of so many bytes. Compilers align common blocks.
+/// A common block of this many bytes. Compilers align common blocks.
 #[repr(C, align(32))]
 pub struct Block<const BYTES: usize>([u8; BYTES]);
 

@@ -27,7 +27,7 @@ impl<T: Copy> Room<T> {
         }
     }
 
-    /// So many elements.
+    /// This many elements.
     #[inline(always)]
     fn fill(&mut self, length: usize, element: impl Fn(usize) -> T) -> &mut [T] {
         if length > INLINE_ELEMENTS {

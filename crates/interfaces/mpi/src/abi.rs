@@ -42,7 +42,7 @@ impl Status {
         }
     }
 
-    /// Of a message of so many bytes.
+    /// Of a message of this many bytes.
     pub fn of_message(source: c_int, tag: c_int, bytes: u64) -> Status {
         let mut status = Status::empty(source);
         status.tag = tag;

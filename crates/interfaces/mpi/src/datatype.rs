@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 /// The memory of a call's buffer.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// So many bytes in one piece, from this offset on.
+    /// This many bytes in one piece, from this offset on.
     Plain {
         /// From the buffer's address.
         offset: isize,

@@ -57,7 +57,7 @@ enum How {
 }
 
 impl Reduction {
-    /// Puts `in (op) inout` into `inout`, for so many elements.
+    /// Puts `in (op) inout` into `inout`, for this many elements.
     ///
     /// # Safety
     /// The elements may be read and written. Elements of a type with gaps lie an extent apart.

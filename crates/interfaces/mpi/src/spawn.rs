@@ -15,7 +15,7 @@ pub struct Command {
     pub program: CString,
     /// Its arguments.
     pub arguments: Vec<CString>,
-    /// At most so many processes.
+    /// At most this many processes.
     pub count: c_int,
     /// Where and how.
     pub hints: Hints,

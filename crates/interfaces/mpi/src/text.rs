@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::arguments::Out;
 use crate::error::{Error, Result, not_null};
 
-/// A text that the caller gives: at most so many bytes with its end, else an error of this class.
+/// A text that the caller gives: at most this many bytes with its end, else an error of this class.
 ///
 /// # Safety
 /// It is null, or ends and stays.
@@ -30,7 +30,7 @@ pub unsafe fn given<'a>(
 /// Writes a text into the caller's room, cut if it does not fit; its length there.
 ///
 /// # Safety
-/// So many bytes may be written.
+/// This many bytes may be written.
 pub unsafe fn give(text: &[u8], to: Out<c_char>, room: c_int) -> c_int {
     let Some(most) = usize::try_from(room).ok().and_then(|it| it.checked_sub(1)) else {
         return 0;

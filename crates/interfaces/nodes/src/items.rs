@@ -43,7 +43,7 @@ impl Items {
         self.size * self.items
     }
 
-    /// A block of so many bytes.
+    /// A block of this many bytes.
     #[inline(always)]
     pub fn block(base: *mut c_void, len: c_int) -> Result<Items, Fault> {
         let size = length(len)?;
@@ -55,7 +55,7 @@ impl Items {
         })
     }
 
-    /// Their first ones, of so many bytes; of a block any number. `None`: an item would be cut.
+    /// Their first ones, of this many bytes; of a block any number. `None`: an item would be cut.
     pub fn front(self, bytes: usize) -> Option<Items> {
         if bytes >= self.bytes() {
             return Some(self);

@@ -35,7 +35,7 @@ macro_rules! reductions {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $plain(vector: *mut $c, count: c_long, _: *mut $c) -> c_long {
-                // SAFETY: the C contract: a vector of so many elements.
+                // SAFETY: the C contract: a vector of this many elements.
                 value_or_exit(stringify!($plain), around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
             }
 

@@ -28,7 +28,7 @@ impl Rest<'_> {
         Some(Place { x, y })
     }
 
-    /// A number of things of so many bytes, which are there.
+    /// A number of things of this many bytes, which are there.
     fn count(&mut self, each: usize) -> Option<usize> {
         let count = usize::try_from(u64::from_le_bytes(self.take()?)).ok()?;
         (count.checked_mul(each)? <= self.0.len()).then_some(count)

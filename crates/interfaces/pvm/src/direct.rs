@@ -72,7 +72,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// The items can be read, and `to` has room for so many bytes.
+    /// The items can be read, and `to` has room for this many bytes.
     unsafe fn gather(self, bytes: usize, to: *mut u8) {
         let mut to = to;
         for (place, part) in self.pieces(bytes) {

@@ -141,7 +141,7 @@ fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_v
     })
 }
 
-/// Has a file of so many bytes have all its blocks.
+/// Has a file of this many bytes have all its blocks.
 fn allocate(file: libc::c_int, bytes: usize) -> Result<(), Error> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -214,7 +214,7 @@ pub(crate) fn note_processor(map: Map) {
     map[head::PROCESSOR].store(used.saturating_sub(BEFORE.load(Relaxed)), Relaxed);
 }
 
-/// Writes a text of at most so many bytes into words, with zeros behind it.
+/// Writes a text of at most this many bytes into words, with zeros behind it.
 pub(crate) fn write_text(map: Map, at: usize, most: usize, text: &[u8]) {
     let text = &text[..text.len().min(most)];
     for (word, bytes) in map[at..].iter().zip(text.chunks(8)) {

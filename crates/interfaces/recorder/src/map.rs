@@ -16,7 +16,7 @@ pub(crate) fn map() -> Option<Map> {
     if base.is_null() {
         return None;
     }
-    // SAFETY: `set` was given a mapping of so many words, which is never undone; all access to it is atomic.
+    // SAFETY: `set` was given a mapping of this many words, which is never undone; all access to it is atomic.
     Some(unsafe { std::slice::from_raw_parts(base, WORDS.load(Relaxed)) })
 }
 

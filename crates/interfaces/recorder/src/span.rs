@@ -68,7 +68,7 @@ impl Span {
         span
     }
 
-    /// So many bytes of this task's are in it.
+    /// This many bytes of this task's are in it.
     pub(crate) fn bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.wrapping_add(bytes as u64);
     }

@@ -310,7 +310,7 @@ mod tests {
         ("beta", HostId::new(address, 1, 1))
     }
 
-    /// Frames with so many bytes of data.
+    /// Frames with this many bytes of data.
     fn frames(count: usize) -> Vec<u8> {
         let mut frames = Vec::new();
         for piece in vec![7; count].chunks(session::MAX_PIECE_BYTES) {

@@ -70,7 +70,7 @@ impl Barriers {
         members.len() <= MAX_BARRIER_MEMBERS && members.iter().all(|&task| is_here(task))
     }
 
-    /// The barrier to lend to so many members: one that nobody looks at any more, or one that `make` makes for this many.
+    /// The barrier to lend to this many members: one that nobody looks at any more, or one that `make` makes for this many.
     pub fn find<E>(
         &mut self,
         members: usize,

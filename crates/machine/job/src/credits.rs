@@ -32,7 +32,7 @@ pub struct SendWindow {
 }
 
 impl SendWindow {
-    /// Opens a window of so many bytes, with none on their way.
+    /// Opens a window of this many bytes, with none on their way.
     pub fn open(size: usize) -> Self {
         Self {
             size,
@@ -45,12 +45,12 @@ impl SendWindow {
         self.on_their_way < self.size
     }
 
-    /// So many bytes are sent.
+    /// This many bytes are sent.
     pub fn sent(&mut self, bytes: usize) {
         self.on_their_way += bytes;
     }
 
-    /// So many bytes have been dealt with.
+    /// This many bytes have been dealt with.
     pub fn repaid(&mut self, bytes: usize) {
         self.on_their_way = self.on_their_way.saturating_sub(bytes);
     }
@@ -90,7 +90,7 @@ impl Default for Credits {
 }
 
 impl Credits {
-    /// Of a launcher whose hosts have windows of so many bytes.
+    /// Of a launcher whose hosts have windows of this many bytes.
     pub fn new(window: u32) -> Self {
         Self {
             window,

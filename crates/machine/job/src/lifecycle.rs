@@ -132,7 +132,7 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// The lifecycle of a job that begins with so many tasks.
+    /// The lifecycle of a job that begins with this many tasks.
     pub fn new(policy: Policy, tasks: u32) -> Self {
         // The first number of a resident job belongs to no task.
         let tasks = if policy.resident { 0 } else { tasks };

@@ -98,7 +98,7 @@ pub struct Registry {
     changes: u64,
     /// Decisions about the end of the job.
     decision: Decision,
-    /// Watchers and receivers have been notified of so many tasks.
+    /// Watchers and receivers have been notified of this many tasks.
     announced: u32,
     /// Messages that the caller has not taken yet.
     outgoing: Vec<(u32, Tell)>,
@@ -164,7 +164,7 @@ impl Registry {
         self.changes
     }
 
-    /// Watchers and receivers have been notified of so many tasks.
+    /// Watchers and receivers have been notified of this many tasks.
     pub fn announced(&self) -> u32 {
         self.announced
     }

@@ -54,7 +54,7 @@ pub enum SpawnedBy {
 /// All spawns that are not answered yet.
 #[derive(Debug, Default)]
 pub struct Spawns {
-    /// So many tasks may the job have had in all.
+    /// This many tasks may the job have had in all.
     most_tasks: u32,
     /// The number of the next spawn.
     next: u32,
@@ -99,7 +99,7 @@ enum Step {
 }
 
 impl Spawns {
-    /// None, in a job that may have had so many tasks in all.
+    /// None, in a job that may have had this many tasks in all.
     pub fn new(most_tasks: u32) -> Self {
         Self {
             most_tasks,

@@ -139,7 +139,7 @@ impl Machine {
         self.speak();
     }
 
-    /// So many messages arrive on each host.
+    /// This many messages arrive on each host.
     fn arrive(&mut self, counts: &[usize; 4]) {
         let (mut counts_heard, mut confirmed) = (Vec::new(), None);
         for (host, agent) in &mut self.agents {
@@ -292,7 +292,7 @@ fn get(id: u32, name: &str) -> Ask {
     }
 }
 
-/// Every combination of so many messages at most.
+/// Every combination of this many messages at most.
 fn combinations(most: [usize; 4]) -> impl Iterator<Item = [usize; 4]> {
     (0..=most[1]).flat_map(move |one| {
         (0..=most[2]).flat_map(move |two| (0..=most[3]).map(move |three| [0, one, two, three]))

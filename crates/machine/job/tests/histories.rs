@@ -10,7 +10,7 @@ use regatta_job::failover::Obstacle;
 use sim::seeds::config;
 use sim::{Life, Sim};
 
-/// So many hosts come to a job.
+/// This many hosts come to a job.
 const MOST_NEW: usize = 3;
 
 /// One thing that happens to a job.
@@ -26,7 +26,7 @@ enum Mishap {
     GiveUp(usize),
     /// A channel breaks on which a host is claimed.
     Break(usize),
-    /// The processes of a host do not run for so many milliseconds.
+    /// The processes of a host do not run for this many milliseconds.
     Freeze(usize, u64),
     /// A host that was lost comes back as another run.
     Return(usize),
@@ -34,7 +34,7 @@ enum Mishap {
     Come,
     /// The machine that has come last is lost, perhaps before it is a host of the job.
     LoseNewest,
-    /// The job's output is full for so many milliseconds.
+    /// The job's output is full for this many milliseconds.
     Fill(u64),
     /// A task ends.
     End,
@@ -59,7 +59,7 @@ fn mishap() -> impl Strategy<Value = Mishap> {
     ]
 }
 
-/// Mishaps, each after so many requests, over so many milliseconds.
+/// Mishaps, each after this many requests, over this many milliseconds.
 type History = (u64, u32, Vec<(Mishap, u32, u64)>);
 
 fn history() -> impl Strategy<Value = History> {

@@ -55,7 +55,7 @@ impl Settings {
         self.silence * 11 / 20
     }
 
-    /// How long a suspect has in a machine of so many hosts. In one of a few, all of which probe each other all the time, a dead
+    /// How long a suspect has in a machine of this many hosts. In one of a few, all of which probe each other all the time, a dead
     /// host is found out sooner, so that its suspicion may last longer: 1.55 s with two hosts by default, 1.33 s with three,
     /// 1.25 s with four. A link that was down for a second then leaves a quarter of a second or more for the suspect's word.
     fn suspicion_among(&self, hosts: usize) -> Duration {
@@ -82,7 +82,7 @@ impl Settings {
         self.period().max(Duration::from_micros(500) * hosts as u32)
     }
 
-    /// Foca's configuration for a machine of so many hosts.
+    /// Foca's configuration for a machine of this many hosts.
     pub(crate) fn foca(&self, hosts: usize, room: usize) -> Config {
         let one = NonZeroUsize::MIN;
         let every = |frequency, num_members| {

@@ -249,7 +249,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
     print_up(&arguments.which, &place, &name, added.len())
 }
 
-/// Says that the machine is up, with so many hosts beside this one.
+/// Says that the machine is up, with this many hosts beside this one.
 fn print_up(which: &Which, place: &MachinePlace, name: &str, others: usize) -> Result<(), Refusal> {
     let machine = place.machine();
     let words = format!(

@@ -236,7 +236,7 @@ impl Profile {
     }
 }
 
-/// Records of these files. One that is none is left out, and so is one that cannot be of a job of so many nanoseconds.
+/// Records of these files. One that is none is left out, and so is one that cannot be of a job of this many nanoseconds.
 fn read(files: Files, longest: u64, problems: &mut Vec<String>) -> Vec<Record> {
     let mut records = Vec::new();
     for (name, bytes) in files {

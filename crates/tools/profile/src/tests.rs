@@ -44,7 +44,7 @@ fn profile(records: &[Vec<u8>]) -> Profile {
     Profile::of(files, &began(records.len()), Vec::new())
 }
 
-/// A job that began with so many tasks, and ended well.
+/// A job that began with this many tasks, and ended well.
 fn began(tasks: usize) -> Began {
     Began {
         tasks: Some(tasks as u32),

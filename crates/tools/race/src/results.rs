@@ -170,7 +170,7 @@ impl Metric {
     }
 }
 
-/// One measured point: one operation of one environment with so many tasks and bytes.
+/// One measured point: one operation of one environment with this many tasks and bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// `primitives`, `oversubscribed`, `start` or `memory`.

@@ -282,7 +282,7 @@ pub fn find(name: &str) -> Option<&'static Suite> {
     ALL.into_iter().find(|suite| suite.name == name)
 }
 
-/// The suite of primitives with so many tasks, or more than there are processors.
+/// The suite of primitives with this many tasks, or more than there are processors.
 pub fn of_primitives(crowded: bool) -> &'static Suite {
     match crowded {
         true => &OVERSUBSCRIBED,

@@ -43,7 +43,7 @@ pub fn quantity(metric: Metric, value: f64) -> String {
 /// Numbers from here on have an exponent.
 const MIN_WITH_EXPONENT: f64 = 1e9;
 
-/// A number with so many digits behind the point; one that nobody would count the digits of has an exponent, and one that is none is unknown.
+/// A number with this many digits behind the point; one that nobody would count the digits of has an exponent, and one that is none is unknown.
 fn number(value: f64, digits: usize) -> String {
     match value {
         value if !value.is_finite() => "unknown".to_owned(),

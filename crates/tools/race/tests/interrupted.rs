@@ -129,7 +129,7 @@ fn interrupted(race: race::Race, until: impl FnOnce()) -> Result<Results, String
     results
 }
 
-/// So many processes have started, and none of them runs any more.
+/// This many processes have started, and none of them runs any more.
 fn all_gone(folder: &Folder, number: usize) {
     let started = folder.lines("started");
     assert_eq!(started.len(), number, "{started:?}");

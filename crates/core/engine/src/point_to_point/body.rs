@@ -33,7 +33,7 @@ pub(crate) enum Body {
 pub(crate) const KEEPING: usize = 256;
 const _: () = assert!(Unexpected::<Body>::KEEPING <= KEEPING);
 
-/// Returns the charge of a held message of so many bytes against the buffer, in bytes.
+/// Returns the charge of a held message of this many bytes against the buffer, in bytes.
 #[inline(always)]
 pub(crate) fn charge(bytes: usize) -> usize {
     bytes.saturating_add(KEEPING)

@@ -174,7 +174,7 @@ impl Inbox {
         }
     }
 
-    /// Returns whether the buffer has room for a held message of so many bytes.
+    /// Returns whether the buffer has room for a held message of this many bytes.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
         self.buffered.saturating_add(charge(bytes)) <= self.limit
     }

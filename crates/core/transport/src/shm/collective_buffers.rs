@@ -97,7 +97,7 @@ impl MemberBuffer {
 }
 
 impl Stores {
-    /// Where in the wide area a contribution of so many bytes goes; `None`: there is none. `areas` counts those that the task has made.
+    /// Where in the wide area a contribution of this many bytes goes; `None`: there is none. `areas` counts those that the task has made.
     fn next_place(
         &mut self,
         memory: &CollectiveBuffer,

@@ -114,7 +114,7 @@ fn body_of(number: i32) -> Vec<u8> {
 }
 
 impl Pair {
-    /// Keys change after so many records.
+    /// Keys change after this many records.
     fn new(records: u64) -> Pair {
         let mut pair = Pair {
             links: [Link::new(), Link::new()],

@@ -51,7 +51,7 @@ impl Early {
         Some((word, head, parcels.get(..head.size())?))
     }
 
-    /// Be done with the first one, whose parcel has so many bytes.
+    /// Be done with the first one, whose parcel has this many bytes.
     pub(super) fn pass(&mut self, size: usize) {
         self.start += WORD_BYTES + size;
         if self.is_empty() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a queue does that has room for so many bytes.
+        /// As a queue does that has room for this many bytes.
         #[test]
         fn frames_come_out_as_they_went_in(steps in prop::collection::vec((0usize..1400, 0usize..3), 0..200)) {
             let (mut early, mut model) = (Early::new(), VecDeque::new());

@@ -117,7 +117,7 @@ impl Outbox {
         }
     }
 
-    /// Is there room for a frame of so many bytes?
+    /// Is there room for a frame of this many bytes?
     #[inline]
     pub(crate) fn has_room(&self, length: usize) -> bool {
         self.end - self.start + HEAD + length <= RETAIN_BYTES

@@ -85,7 +85,7 @@ fn front<T: Frames>(tasks: &mut [T; 2], to: usize) -> Arrival {
     soon(tasks, |tasks| tasks[to].front(from).unwrap()).expect("a frame has arrived")
 }
 
-/// The next message at task `to` is number `n` with so many bytes.
+/// The next message at task `to` is number `n` with this many bytes.
 fn expect<T: Frames>(tasks: &mut [T; 2], to: usize, n: u32, len: usize) {
     let first = front(tasks, to);
     let (task, from) = (&mut tasks[to], 1 - to as Peer);

@@ -88,7 +88,7 @@ struct Fields {
 /// The elements of the arrays, if there is a marker among them.
 ///
 /// # Safety
-/// The arrays are null or have so many elements.
+/// The arrays are null or have this many elements.
 unsafe fn fields(
     count: i64,
     lengths: Ints,

@@ -158,7 +158,7 @@ fn array_passage(name: &str, constant: bool, made: &str) -> Passage {
     }
 }
 
-/// An array of so many elements, with room for it.
+/// An array of this many elements, with room for it.
 fn in_room(what: &str, name: &str, length: &str, constant: bool) -> Passage {
     let made = format!("{what}::of({name}, {length}, &mut {name}_room)");
     let passage = array_passage(name, constant, &made);

@@ -85,7 +85,7 @@ unsafe fn detach(owner: BufferOwner, buffer_addr: *mut c_void, size: OutCount) -
 /// the least.
 const OVERHEAD: i64 = 64;
 
-/// Whether a message of so many bytes has a place in a buffer.
+/// Whether a message of this many bytes has a place in a buffer.
 fn check_room(comm: Comm, bytes: usize) -> Result {
     let attached = attached();
     let own = attached

@@ -22,7 +22,7 @@ pub(crate) fn nothing() -> Outcome {
 /// The requests of a call.
 ///
 /// # Safety
-/// The array has so many elements, or is null.
+/// The array has this many elements, or is null.
 pub(crate) unsafe fn array<'a>(count: c_int, requests: *mut Request) -> Result<&'a mut [Request]> {
     match usize::try_from(count) {
         Err(_) => Err(Error::new(

@@ -31,7 +31,7 @@ unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<
             )),
         };
     }
-    // SAFETY: the caller's array has so many elements.
+    // SAFETY: the caller's array has this many elements.
     let given = unsafe { array(weights, count as c_int, name)? };
     match given.iter().find(|weight| **weight < 0) {
         None => Ok(given.to_vec()),
@@ -49,7 +49,7 @@ unsafe fn ranks_of<'a>(
     count: c_int,
     name: &str,
 ) -> Result<&'a [c_int]> {
-    // SAFETY: the caller's array has so many elements.
+    // SAFETY: the caller's array has this many elements.
     let ranks = unsafe { array(ranks, count, name)? };
     match ranks.iter().find(|rank| !(0..comm.size()).contains(*rank)) {
         None => Ok(ranks),
@@ -189,7 +189,7 @@ pub unsafe fn dist_graph_neighbors(
     destweights: *mut c_int,
 ) -> Result {
     let edges = edges_of(&comm)?;
-    // SAFETY: the caller's arrays have so many elements.
+    // SAFETY: the caller's arrays have this many elements.
     unsafe {
         fill(sources, maxindegree, &edges.sources, "sources")?;
         fill(

@@ -37,7 +37,7 @@ unsafe fn described(
         let text = format!("nnodes is {nnodes}; the communicator has {most} processes");
         return Err(Error::new(ERR_ARG, text));
     }
-    // SAFETY: the caller's array has so many elements.
+    // SAFETY: the caller's array has this many elements.
     let ends = unsafe { array(indx, nnodes, "indx")? };
     if ends.first().is_some_and(|first| *first < 0) || ends.windows(2).any(|it| it[0] > it[1]) {
         let text = format!("indx is {ends:?}; its numbers are 0 or more and never fall");
@@ -102,7 +102,7 @@ pub unsafe fn graph_get(
     edges: *mut c_int,
 ) -> Result {
     let graph = graph_of(&comm)?;
-    // SAFETY: the caller's arrays have so many elements.
+    // SAFETY: the caller's arrays have this many elements.
     unsafe {
         fill(indx, maxindex, &graph.ends, "indx")?;
         fill(edges, maxedges, &graph.edges, "edges")

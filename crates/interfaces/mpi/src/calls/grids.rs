@@ -46,7 +46,7 @@ pub(crate) unsafe fn array<'a>(
         Ok(0) => Ok(&[]),
         Ok(count) => {
             not_null(from, name)?;
-            // SAFETY: the caller's array has so many elements.
+            // SAFETY: the caller's array has this many elements.
             Ok(unsafe { std::slice::from_raw_parts(from, count) })
         }
         Err(_) => {
@@ -82,7 +82,7 @@ unsafe fn described(
         let text = format!("ndims is {ndims}; it is 0 or more");
         return Err(Error::new(ERR_DIMS, text));
     }
-    // SAFETY: the caller's arrays have so many elements.
+    // SAFETY: the caller's arrays have this many elements.
     let (dims, periods) = unsafe {
         (
             array(dims, ndims, "dims")?,
@@ -169,7 +169,7 @@ pub unsafe fn cart_get(
     let grid = grid_of(&comm)?;
     check_room(maxdims, grid)?;
     let periodic: Vec<c_int> = grid.periodic.iter().map(|&it| c_int::from(it)).collect();
-    // SAFETY: the caller's arrays have so many elements.
+    // SAFETY: the caller's arrays have this many elements.
     unsafe {
         fill(dims, maxdims, &grid.dims, "dims")?;
         fill(periods, maxdims, &periodic, "periods")?;
@@ -270,7 +270,7 @@ pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Resu
         let text = format!("ndims is {ndims}, for {nnodes} processes");
         return Err(Error::new(ERR_DIMS, text));
     }
-    // SAFETY: the caller's array has so many elements.
+    // SAFETY: the caller's array has this many elements.
     let given = unsafe { array(dims, ndims, "dims")? };
     if let Some(dim) = given.iter().find(|dim| **dim < 0) {
         let text = format!("a dimension is {dim}; it is 0 (to be chosen) or more");

@@ -52,7 +52,7 @@ pub unsafe fn recv(
     };
     let buf = datatype::address(buf, offset, length)?;
     let mut got = rg::Status::default();
-    // SAFETY: the caller's buffer has room for so many bytes.
+    // SAFETY: the caller's buffer has room for this many bytes.
     let code = unsafe { into_block(buf, length, (from, tag), route, &mut got) };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
         // SAFETY: the caller's pointer.
@@ -152,7 +152,7 @@ pub unsafe fn irecv(
         && !request.is_null()
         && !performance::is_counting()
     {
-        // SAFETY: the caller's buffer has room for so many bytes until the request is complete; a request of the engine's fits where one of
+        // SAFETY: the caller's buffer has room for this many bytes until the request is complete; a request of the engine's fits where one of
         // MPI's does.
         unsafe {
             let code = rg::rg_irecv(buf, length, from, tag, group, request.cast());
@@ -190,7 +190,7 @@ unsafe fn irecv_otherwise(
     };
     let buf = datatype::address(buf, offset, length)?;
     let mut begun = rg::REQUEST_NULL;
-    // SAFETY: the caller's buffer has room for so many bytes until the request is complete.
+    // SAFETY: the caller's buffer has room for this many bytes until the request is complete.
     checked(unsafe { rg::rg_irecv(buf, length, from, tag, route.group(), &mut begun) })?;
     // SAFETY: the caller's pointer.
     unsafe { *request = requests::plain(begun, comm)? };

@@ -166,7 +166,7 @@ pub unsafe fn type_get_contents_c(
         array_of_datatypes,
         "datatypes",
     )?;
-    // SAFETY: the caller's arrays have so many elements.
+    // SAFETY: the caller's arrays have this many elements.
     unsafe {
         tell(&made.integers, max_integers, array_of_integers, "integers")?;
         tell(

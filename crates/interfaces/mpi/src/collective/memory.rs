@@ -27,7 +27,7 @@ pub enum Counts {
     Listed(Ints, Ints),
 }
 
-/// So many elements for each process.
+/// This many elements for each process.
 pub fn even(address: *const c_void, count: i64, datatype: Datatype) -> Buffer {
     let counts = Counts::Even(count);
     Buffer {
@@ -53,7 +53,7 @@ impl Buffer {
         self.address as usize == IN_PLACE
     }
 
-    /// Its memory, for so many processes. `name` is that of the argument.
+    /// Its memory, for this many processes. `name` is that of the argument.
     ///
     /// # Safety
     /// Lists have an element for each process.
@@ -435,7 +435,7 @@ impl Flat {
         own: None,
     };
 
-    /// Room for so many bytes.
+    /// Room for this many bytes.
     pub fn room(bytes: usize) -> Result<Flat> {
         let mut own = datatype::memory(bytes)?;
         let address = start(&mut own);
@@ -449,7 +449,7 @@ impl Flat {
         Flat::even(address, bytes.len(), Some(own))
     }
 
-    /// Parts of so many bytes each.
+    /// Parts of this many bytes each.
     fn even(address: *mut c_void, each: usize, own: Option<Vec<u8>>) -> Flat {
         Flat {
             address,

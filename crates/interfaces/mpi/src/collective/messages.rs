@@ -44,7 +44,7 @@ impl Content {
 /// Most bytes of a verdict.
 pub const VERDICT: usize = 512;
 
-/// Begins a send of so many bytes at this address.
+/// Begins a send of this many bytes at this address.
 ///
 /// # Safety
 /// They stay until it is complete.

@@ -24,7 +24,7 @@ pub fn hvector(old: &Map, count: i64, length: i64, stride: i64) -> Option<Map> {
     block.repeated_as(count, stride, &signature)
 }
 
-/// Blocks of so many elements at these displacements in bytes.
+/// Blocks of this many elements at these displacements in bytes.
 pub fn hindexed(old: &Map, blocks: impl IntoIterator<Item = (i64, i64)>) -> Option<Map> {
     let blocks = blocks.into_iter();
     if let Some(size) = old.dense() {

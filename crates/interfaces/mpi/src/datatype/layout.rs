@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Bytes of a datatype in the order of its type map.
 #[derive(Debug)]
 pub enum Layout {
-    /// So many bytes in one piece; none of an empty type.
+    /// This many bytes in one piece; none of an empty type.
     Run(usize),
     /// A layout several times, at equal distances.
     Repeat {

@@ -22,7 +22,7 @@ impl Joining {
         }
     }
 
-    /// Adds a map, shifted by so many bytes. `None`: the numbers do not suffice.
+    /// Adds a map, shifted by this many bytes. `None`: the numbers do not suffice.
     pub fn add(&mut self, map: &Map, by: i64) -> Option<()> {
         self.bounds = self.bounds.joined(map.bounds.shifted(by)?)?;
         if map.bounds.size != 0 {

@@ -273,7 +273,7 @@ impl Type {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
-    /// The bytes of so many elements.
+    /// The bytes of this many elements.
     pub fn packed_size(&self, count: i64) -> Result<usize> {
         if count < 0 {
             let text = format!("the count is {count}; it is 0 or more");
@@ -288,14 +288,14 @@ impl Type {
         })
     }
 
-    /// Offset and length of so many elements if they are one piece.
+    /// Offset and length of this many elements if they are one piece.
     pub fn one_piece(&self, count: i64) -> Option<(isize, usize)> {
         let length = self.map.layout.run()?;
         let dense = count <= 1 || length as i64 == self.extent();
         dense.then_some((self.map.offset, length.checked_mul(count as usize)?))
     }
 
-    /// A buffer for so many bytes of such elements: only displacements that are addresses go without one.
+    /// A buffer for this many bytes of such elements: only displacements that are addresses go without one.
     pub fn check_buffer(&self, buffer: *const c_void, length: usize) -> Result {
         let is_address = self.true_lb().unsigned_abs() >= 4096;
         match buffer.is_null() && length != 0 && !is_address {
@@ -359,7 +359,7 @@ impl Type {
         });
     }
 
-    /// The memory of so many elements as views of the engine's, if these are few.
+    /// The memory of this many elements as views of the engine's, if these are few.
     pub fn views(&self, buffer: *const c_void, count: i64, limit: usize) -> Option<Vec<rg::View>> {
         let size = self.packed_size(count).ok()?;
         // A type with too many pieces shows it in its first elements: the whole is not walked for nothing.
@@ -411,7 +411,7 @@ fn add_view(views: &mut Vec<rg::View>, piece: Piece) {
     });
 }
 
-/// Memory for so many bytes, to be used by its pointer: the vector is empty.
+/// Memory for this many bytes, to be used by its pointer: the vector is empty.
 pub fn memory(length: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match bytes.try_reserve_exact(length) {

@@ -23,7 +23,7 @@ pub unsafe fn packed(of: &Type, buffer: *const c_void, count: i64) -> Result<(Ve
     let length = of.packed_size(count)?;
     of.check_buffer(buffer, length)?;
     let mut bytes = memory(length)?;
-    // SAFETY: the caller's promise; the memory has so many bytes.
+    // SAFETY: the caller's promise; the memory has this many bytes.
     unsafe { of.pack(buffer, 0, length, bytes.as_mut_ptr()) };
     Ok((bytes, length))
 }
@@ -80,7 +80,7 @@ impl Apart {
         Apart::begun(request, bytes, comm)
     }
 
-    /// Begins a receive of so many elements; its request.
+    /// Begins a receive of this many elements; its request.
     ///
     /// # Safety
     /// The elements may be written until the request is complete.

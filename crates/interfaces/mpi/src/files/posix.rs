@@ -163,7 +163,7 @@ impl Posix {
         done
     }
 
-    /// Has space for so many bytes from the beginning on; what is there stays.
+    /// Has space for this many bytes from the beginning on; what is there stays.
     pub fn preallocate(&self, size: i64) -> Outcome {
         if size == 0 {
             return Ok(());
@@ -238,7 +238,7 @@ impl Posix {
     /// Reads bytes from this offset on; fewer only at the end of the file.
     ///
     /// # Safety
-    /// So many bytes may be written at `to`.
+    /// This many bytes may be written at `to`.
     pub unsafe fn read(&self, to: *mut u8, length: usize, offset: i64) -> Outcome<usize> {
         let mut done = 0;
         while done < length {
@@ -260,7 +260,7 @@ impl Posix {
     /// Writes bytes from this offset on, all of them.
     ///
     /// # Safety
-    /// So many bytes may be read at `from`.
+    /// This many bytes may be read at `from`.
     pub unsafe fn write(&self, from: *const u8, length: usize, offset: i64) -> Outcome {
         // SAFETY: the caller's promise.
         let done = unsafe { self.write_all(from, length, offset) };

@@ -226,7 +226,7 @@ impl Representation {
         })
     }
 
-    /// Bytes in the file of so many elements of a type.
+    /// Bytes in the file of this many elements of a type.
     pub fn length(&self, of: &Type, count: i64) -> Result<usize> {
         let native = of.packed_size(count)?;
         if let Representation::Native(_) = self {
@@ -306,7 +306,7 @@ impl Representation {
             let one = self.length(of.of(), 1)?.max(1);
             let whole = (valid / one) as i64;
             let file = data.as_mut_ptr().cast();
-            // SAFETY: the program's function, and the data of so many elements.
+            // SAFETY: the program's function, and the data of this many elements.
             unsafe { user.convert(user.read, buffer, whole, of.handle(), file, "read")? };
             return of.of().packed_size(whole);
         }

@@ -117,7 +117,7 @@ impl View {
         self.map.bounds.size as usize
     }
 
-    /// Calls `visit` with the runs of so many bytes, the first of them behind `from` bytes of the view. Runs that touch
+    /// Calls `visit` with the runs of this many bytes, the first of them behind `from` bytes of the view. Runs that touch
     /// are one. It goes on while that returns `true`.
     pub fn runs(&self, from: usize, length: usize, mut visit: impl FnMut(Run) -> bool) {
         let (mut pending, mut at, mut on): (Option<Run>, usize, bool) = (None, 0, true);
@@ -245,7 +245,7 @@ impl View {
         Some(range)
     }
 
-    /// Whether an access of so many bytes is possible.
+    /// Whether an access of this many bytes is possible.
     pub fn check_data(&self, length: usize) -> Result {
         match self.tile() == 0 && length != 0 {
             true => {

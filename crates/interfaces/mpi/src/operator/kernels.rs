@@ -176,7 +176,7 @@ impl Kept {
         }
     }
 
-    /// The kernel for elements of so many bytes.
+    /// The kernel for elements of this many bytes.
     pub(super) const fn kernel(self, size: usize) -> Option<Kernel> {
         match (self, size) {
             (Kept::Old, _) => kernel!(u8, |_, old| old),

@@ -90,7 +90,7 @@ pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
     };
     let (address, bytes) = ((&raw const plan).cast(), size_of::<Plan>());
     let tag = plan_tag(it.tag);
-    // SAFETY: the plan has so many bytes, which the engine copies.
+    // SAFETY: the plan has this many bytes, which the engine copies.
     checked(unsafe { rg::rg_bsend(address, bytes, it.peer, tag, comm.hidden) })?;
     let send = Arc::new(Send {
         buffer: it.buffer,

@@ -72,7 +72,7 @@ pub fn is_counting() -> bool {
     COUNTING.load(Ordering::Relaxed)
 }
 
-/// A message of so many bytes is sent.
+/// A message of this many bytes is sent.
 #[inline(always)]
 pub fn sent(bytes: usize) {
     if is_counting() {

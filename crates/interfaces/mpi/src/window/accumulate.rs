@@ -76,7 +76,7 @@ impl Update {
     /// Combines packed elements.
     ///
     /// # Safety
-    /// So many elements may be read, and written.
+    /// This many elements may be read, and written.
     unsafe fn combine(&self, input: *const u8, inout: *mut u8, count: usize) -> Result {
         let Some(reduction) = &self.reduction else {
             if self.op == REPLACE {
@@ -93,7 +93,7 @@ impl Update {
         }
         let bytes = count * self.size;
         let (mut given, mut own) = (memory(count * extent)?, memory(count * extent)?);
-        // SAFETY: the caller's promise; there is memory for so many elements with their gaps.
+        // SAFETY: the caller's promise; there is memory for this many elements with their gaps.
         unsafe {
             self.leaf.unpack(input, 0, bytes, given.as_mut_ptr().cast());
             self.leaf.unpack(inout, 0, bytes, own.as_mut_ptr().cast());
@@ -125,7 +125,7 @@ impl Update {
             _ => {
                 let mut bytes = memory(length)?;
                 let bytes = bytes.as_mut_ptr();
-                // SAFETY: the caller's promise; there is memory for so many bytes.
+                // SAFETY: the caller's promise; there is memory for this many bytes.
                 unsafe {
                     match old.is_null() {
                         true => gather(bytes),

@@ -24,7 +24,7 @@ pub enum CopyDirection {
 /// Copies bytes at `own` from or to these blocks of a process: their addresses and lengths.
 ///
 /// # Safety
-/// So many bytes at `own` may be read, or written.
+/// This many bytes at `own` may be read, or written.
 pub unsafe fn copy(
     process: c_int,
     blocks: impl IntoIterator<Item = (u64, usize)>,

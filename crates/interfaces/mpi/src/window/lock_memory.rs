@@ -88,7 +88,7 @@ impl Pool {
         })
     }
 
-    /// Takes a piece of so many bytes, all of them zero.
+    /// Takes a piece of this many bytes, all of them zero.
     fn take(&mut self, length: usize) -> Option<Piece> {
         let length = length.next_multiple_of(PIECE_ALIGNMENT);
         let (&offset, &room) = self.free.iter().find(|part| *part.1 >= length)?;

@@ -35,7 +35,7 @@ pub struct LockTable {
     members: Members,
 }
 
-/// Bytes of the words of so many processes of so many in all.
+/// Returns the bytes of the lock words of `local` processes on a host; `all` processes may hold them.
 pub fn length(local: usize, all: usize) -> usize {
     local * (RECORD + all * size_of::<u32>())
 }

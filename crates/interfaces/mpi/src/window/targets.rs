@@ -48,7 +48,7 @@ pub struct Target {
 
 /// Elements in memory, at no certain address.
 pub enum Elements {
-    /// So many bytes from an offset on.
+    /// This many bytes from an offset on.
     Plain(isize, usize),
     /// Bytes that lie apart: their type, and how many in all.
     Layout(Arc<Type>, usize, i64),

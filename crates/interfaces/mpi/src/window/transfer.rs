@@ -126,7 +126,7 @@ pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
 /// Packed bytes go to a target.
 ///
 /// # Safety
-/// So many bytes may be read, and the program lets others write the target's elements.
+/// This many bytes may be read, and the program lets others write the target's elements.
 pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Result {
     // SAFETY: the caller's promise, also below; `spot` lies within the target's memory.
     unsafe {
@@ -179,7 +179,7 @@ unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
 /// The bytes of a target, packed.
 ///
 /// # Safety
-/// So many bytes may be written, and the program lets others read the target's elements.
+/// This many bytes may be written, and the program lets others read the target's elements.
 pub unsafe fn read(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
     // SAFETY: the caller's promise, also below; `spot` lies within the target's memory.
     unsafe {

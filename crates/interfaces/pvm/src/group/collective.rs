@@ -41,7 +41,7 @@ unsafe fn give(task: i32, tag: c_int, data: *const c_void, bytes: usize) -> Resu
 unsafe fn get(task: i32, tag: c_int, data: *mut c_void, bytes: usize) -> Result<(), i32> {
     let mut status = rg::Status::default();
     let tag = tag & i32::MAX;
-    // SAFETY: the caller's: room for so many bytes.
+    // SAFETY: the caller's: room for this many bytes.
     let code = unsafe { rg::rg_recv_within(data, bytes, task, tag, CHANNEL, -1.0, &mut status) };
     match code {
         rg::OK if status.length == bytes => Ok(()),
@@ -136,7 +136,7 @@ unsafe fn reduce(
             false if all.is_null() => first,
             false => next,
         };
-        // SAFETY: the blocks have room for so many bytes; the data are the caller's.
+        // SAFETY: the blocks have room for this many bytes; the data are the caller's.
         unsafe {
             if place != data {
                 get(task, tag, place, bytes)?;

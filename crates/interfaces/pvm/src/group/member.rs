@@ -293,7 +293,7 @@ unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
     traced(calls::GETTID, entry, found, trace::code)
 }
 
-/// The instance of task -1, which is how PVM's group server marks numbers that nobody has. It makes room for so many members at a
+/// The instance of task -1, which is how PVM's group server marks numbers that nobody has. It makes room for this many members at a
 /// time; when all of them are there, nobody has the mark.
 fn first_free(members: &[Option<i32>]) -> Option<i32> {
     const ROOM: usize = 10;

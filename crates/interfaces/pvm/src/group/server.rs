@@ -45,7 +45,7 @@ struct GroupRecord {
     members: Vec<i32>,
     /// The tasks that wait at a barrier.
     waiting: Vec<i32>,
-    /// So many tasks end their wait; -1: none waits.
+    /// This many tasks end their wait; -1: none waits.
     wanted: i32,
 }
 

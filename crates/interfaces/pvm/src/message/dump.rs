@@ -7,7 +7,7 @@ use super::error::print_line;
 use super::state;
 use super::table::Buffers;
 
-/// So many bytes of a message are shown.
+/// This many bytes of a message are shown.
 const SHOWN: usize = 24;
 
 fn dump(buffers: &Buffers) -> String {

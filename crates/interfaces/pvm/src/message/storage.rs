@@ -36,7 +36,7 @@ const BEFORE: usize = 64 - HEAD;
 /// Memory that other tasks can read, from whoever has it.
 #[derive(Clone, Copy)]
 pub struct Blocks {
-    /// A block of so many bytes, at the beginning of a cache line.
+    /// A block of this many bytes, at the beginning of a cache line.
     pub take: fn(usize) -> Option<NonNull<u8>>,
     /// It is not needed here any more; others may still read it.
     pub give: fn(NonNull<u8>),

@@ -11,7 +11,7 @@ const FROM: usize = 3 << 20;
 /// Copy to where the other end of a message is going to read.
 ///
 /// # Safety
-/// So many bytes can be read and written, and the two do not overlap.
+/// This many bytes can be read and written, and the two do not overlap.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     match len < FROM {
@@ -68,7 +68,7 @@ mod tests {
             for (ahead, behind) in [(0, 0), (1, 0), (0, 1), (7, 63), (16, 48)] {
                 let from: Vec<u8> = (0..ahead + len).map(|at| (at % 251) as u8 + 1).collect();
                 let mut to = vec![0; behind + len + 1];
-                // SAFETY: both have so many bytes from there.
+                // SAFETY: both have this many bytes from there.
                 unsafe { copy(from[ahead..].as_ptr(), to[behind..].as_mut_ptr(), len) };
                 assert!(to[..behind].iter().all(|&byte| byte == 0));
                 assert!(to[behind..behind + len] == from[ahead..]);

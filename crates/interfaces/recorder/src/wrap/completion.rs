@@ -157,7 +157,7 @@ pub(super) unsafe fn rg_testall(
 /// Notes the one of a list that is complete.
 ///
 /// # Safety
-/// There are so many requests; index and status were written, or are as before.
+/// There are this many requests; index and status were written, or are as before.
 unsafe fn note_one(
     span: &mut Span,
     before: &[u64],

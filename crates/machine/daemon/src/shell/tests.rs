@@ -50,7 +50,7 @@ fn unwatched() -> DeathWatch {
     DeathWatch::new(|| false)
 }
 
-/// Frames with so many bytes of data.
+/// Frames with this many bytes of data.
 fn frames(count: usize) -> Vec<u8> {
     let mut frames = Vec::new();
     for piece in vec![7; count].chunks(session::MAX_PIECE_BYTES) {

@@ -29,7 +29,7 @@ impl Default for ReceiverWindows {
 }
 
 impl ReceiverWindows {
-    /// Windows of so many bytes, and of so many more for the last output of tasks that have ended.
+    /// Windows of this many bytes, and of this many more for the last output of tasks that have ended.
     pub fn new(size: usize, last_output: usize) -> Self {
         Self {
             size,
@@ -59,7 +59,7 @@ impl ReceiverWindows {
         self.windows.entry(to).or_default().waiting.push(source);
     }
 
-    /// So many bytes are sent to a task.
+    /// This many bytes are sent to a task.
     pub fn sent(&mut self, to: u32, bytes: usize) {
         self.windows.entry(to).or_default().on_their_way += bytes;
     }

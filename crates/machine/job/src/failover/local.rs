@@ -22,7 +22,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// One more message, of so many bytes. The count, when it is time to acknowledge it.
+    /// One more message, of this many bytes. The count, when it is time to acknowledge it.
     fn note(&mut self, bytes: usize) -> Option<u32> {
         self.count = self.count.wrapping_add(1);
         self.unacknowledged.0 += 1;

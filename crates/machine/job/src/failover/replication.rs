@@ -36,7 +36,7 @@ pub struct Replication {
 }
 
 impl Replication {
-    /// How many of so many hosts hold replicas.
+    /// How many of this many hosts hold replicas.
     pub fn count(hosts: usize) -> usize {
         (hosts / 2).clamp(2, MAX_REPLICAS)
     }

@@ -125,7 +125,7 @@ impl Takeover {
         }
     }
 
-    /// The lifecycle of a job that began with so many tasks.
+    /// The lifecycle of a job that began with this many tasks.
     pub fn lifecycle(
         &self,
         policy: Policy,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{End, HostRecord, Policy};
 
-/// Hosts with so many tasks each: task 0 and the following on host 0, and so on.
+/// Hosts with this many tasks each: task 0 and the following on host 0, and so on.
 struct World {
     registry: Registry,
     lifecycle: Lifecycle,

@@ -43,7 +43,7 @@ messages! {
         13 StreamsClosed { task: u32 }
         /// The speed of a host has been set.
         14 SpeedSet { host: u32, speed: u32 }
-        /// So many messages have been sent to a task, those of former launchers included.
+        /// This many messages have been sent to a task, those of former launchers included.
         15 SentCountSet { task: u32, count: u32 }
         /// The first so many messages to a task have arrived.
         16 Acknowledged { task: u32, count: u32 }

@@ -156,7 +156,7 @@ impl Registry {
         }
     }
 
-    /// So many messages have been sent to a task.
+    /// This many messages have been sent to a task.
     pub(super) fn set_sent_count(&mut self, task: u32, count: u32) {
         if let Some(sent) = &mut self.sent {
             sent.set_count(task, count);

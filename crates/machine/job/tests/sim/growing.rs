@@ -373,7 +373,7 @@ impl Sim {
         }
     }
 
-    /// So many tasks are in the table of a host that has just been prepared.
+    /// This many tasks are in the table of a host that has just been prepared.
     fn entered_first(&self) -> u32 {
         2 * self.first_hosts
     }

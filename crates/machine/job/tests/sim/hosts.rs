@@ -59,7 +59,7 @@ pub struct Host {
     pub is_back: bool,
     /// Tasks of other hosts that are gone by its table.
     pub table: BTreeMap<u32, Option<Cause>>,
-    /// So many tasks are in its table.
+    /// This many tasks are in its table.
     pub entered: u32,
     /// Its own tasks that are to start.
     pub unstarted: BTreeSet<u32>,
@@ -107,7 +107,7 @@ impl Host {
         }
     }
 
-    /// One that arrives, with so many tasks in its table.
+    /// One that arrives, with this many tasks in its table.
     pub fn arriving(machine: u32, launcher: usize, entered: u32) -> Host {
         Host {
             machine,

@@ -24,7 +24,7 @@ use super::messages::{outcome, prepared};
 use super::outputs::HOST_WINDOW_BYTES;
 use super::{Down, Life, Owner, Sim, Up, What, name_of, run_of};
 
-/// So many tasks may a job have had in all.
+/// This many tasks may a job have had in all.
 const MOST_TASKS: u32 = 60;
 
 /// A host, as its launcher knows it.

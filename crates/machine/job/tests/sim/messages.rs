@@ -38,7 +38,7 @@ messages! {
         12 PrepareHost { id: u32 }
         /// To a host that has arrived: it is one of the job's.
         13 Begin {}
-        /// So many bytes of output for the job's have been dealt with.
+        /// This many bytes of output for the job's have been dealt with.
         14 Credit { bytes: u32 }
         /// A task has received so many bytes that others wrote for it, or receives no more.
         15 Taken { by: u32, bytes: u32 }

@@ -79,7 +79,7 @@ pub struct Sim {
     pub hosts: Vec<Host>,
     /// All that the membership knows: at first those of the hosts, by their numbers.
     pub machines: Vec<Machine>,
-    /// So many hosts there were at first.
+    /// This many hosts there were at first.
     pub first_hosts: u32,
     pub tasks: Vec<Task>,
     /// All that have led, or wanted to, the first one first.
@@ -109,7 +109,7 @@ pub fn name_of(machine: u32) -> String {
 }
 
 impl Sim {
-    /// So many hosts with two tasks each, led from host 0, after all is told.
+    /// This many hosts with two tasks each, led from host 0, after all is told.
     pub fn begun(seed: u64, hosts: u32) -> Sim {
         let mut sim = Sim {
             now: Duration::ZERO,

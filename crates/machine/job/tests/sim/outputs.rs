@@ -8,10 +8,10 @@ use regatta_wire::control::{Ask, Route, Then};
 
 use super::{Down, Life, Owner, Sim, Up, What};
 
-/// So many bytes of a host may be on their way to one task, and so many more of tasks that have ended.
+/// This many bytes of a host may be on their way to one task, and this many more of tasks that have ended.
 const WINDOW: usize = 40;
 const LAST_OUTPUT: usize = 20;
-/// So many bytes of a host may be on their way to the job's output.
+/// This many bytes of a host may be on their way to the job's output.
 pub const HOST_WINDOW_BYTES: u32 = 80;
 /// Read at once.
 const PIECE_BYTES: usize = 16;

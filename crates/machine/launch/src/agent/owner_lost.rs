@@ -95,7 +95,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the registry.
+    /// Says what the new launcher may not know; it knows of this many tasks, and of this many changes of the registry.
     pub(super) fn report_state(&mut self, known: u32, changes: u64) {
         if let Some(follower) = self.follower_mut() {
             follower.adopt();

@@ -80,7 +80,7 @@ messages! {
         4 Gone { rank: u32, cause: Option<Cause> }
         /// Send a signal to everything that belongs to the job.
         5 Signal { signal: i32 }
-        /// So many bytes of output have been dealt with.
+        /// This many bytes of output have been dealt with.
         6 Credit { bytes: u32 }
         /// Standard input for task 0; none: its end.
         7 Input { bytes: Vec<u8> }
@@ -100,7 +100,7 @@ messages! {
         14 Enter { world: World }
         /// Start the tasks that are prepared; a count of 0: forget them.
         15 StartSpawn { share: SpawnedTasks }
-        /// So many bytes that tasks wrote for this one have been received, or will not be.
+        /// This many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
         /// The knowledge of the next launcher, should the launcher's host be lost.
         17 Failover { plan: FailoverPlan }
@@ -108,7 +108,7 @@ messages! {
         18 Succession { order: SuccessionOrder }
         /// A piece of a copy of the registry, or of a change to it; the last one of it, or not.
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
-        /// I am the launcher from now on, and know of so many tasks.
+        /// I am the launcher from now on, and know of this many tasks.
         21 Lead { tasks: u32, changes: u64 }
         /// The process that has asked to join is this task.
         22 Admit { caller: u32, task: u32 }
@@ -144,7 +144,7 @@ messages! {
         8 Strays { names: String }
         /// Nothing of the job is left here, and everything it wrote has been sent. So often `StartSpawn` or `Admit` has come before.
         9 Settled { starts: u32 }
-        /// So many bytes of input have been dealt with.
+        /// This many bytes of input have been dealt with.
         10 Taken { bytes: u32 }
         /// The agent is there.
         11 Beat {}
@@ -197,13 +197,13 @@ pub(crate) struct Preparation {
     pub bind: Bind,
     /// The tasks of other hosts that may use the same cores.
     pub share: Share,
-    /// So many bytes of output may be on their way.
+    /// This many bytes of output may be on their way.
     pub window: u32,
     /// How many tasks the job may have from its first to its last.
     pub most: u32,
-    /// A launcher that is silent for so many milliseconds is gone.
+    /// A launcher that is silent for this many milliseconds is gone.
     pub silence: u32,
-    /// Tasks that cannot reach each other for so many milliseconds are dead to each other; none: they wait. For a launcher that
+    /// Tasks that cannot reach each other for this many milliseconds are dead to each other; none: they wait. For a launcher that
     /// comes after this one.
     pub unreachable: Option<u32>,
     /// By this name programs enter the job that were started by hand; empty: they cannot.

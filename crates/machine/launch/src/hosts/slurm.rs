@@ -48,7 +48,7 @@ impl Given {
     }
 }
 
-/// The part of an allocation for a job of so many tasks that is started here; None outside an allocation.
+/// The part of an allocation for a job of this many tasks that is started here; None outside an allocation.
 ///
 /// `by_srun` says that nobody has named another way to the nodes.
 pub fn given(

@@ -147,7 +147,7 @@ impl Caught {
         }
     }
 
-    /// So many bytes of ours go the way of a task's errors: to whom.
+    /// This many bytes of ours go the way of a task's errors: to whom.
     pub(crate) fn on_behalf_of(&mut self, task: u32, bytes: usize) -> Option<Route> {
         let route = self.sources.get(&key(task, 1))?.route;
         self.windows.sent(route.to, bytes);

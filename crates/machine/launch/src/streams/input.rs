@@ -79,7 +79,7 @@ impl Input {
         }
     }
 
-    /// So many bytes have been dealt with.
+    /// This many bytes have been dealt with.
     pub(crate) fn taken(&mut self, bytes: usize) {
         self.window.repaid(bytes);
     }

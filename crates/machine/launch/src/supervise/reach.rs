@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Supervisor;
 
 impl Supervisor<'_> {
-    /// A task reports that another one, which listens at `address`, has not answered for so many milliseconds; without a
+    /// A task reports that another one, which listens at `address`, has not answered for this many milliseconds; without a
     /// number, that it answers again.
     pub(super) fn handle_reach(
         &mut self,

@@ -50,7 +50,7 @@ pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
     })
 }
 
-/// A buffer of so many bytes, all zero. Under a limit on the address space there may be none: that is a sentence, and no crash.
+/// A buffer of this many bytes, all zero. Under a limit on the address space there may be none: that is a sentence, and no crash.
 pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| {
@@ -94,11 +94,11 @@ fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
 /// For whom the launcher needs open files.
 #[derive(Clone, Copy)]
 pub(crate) enum Files {
-    /// So many tasks whose output it labels or turns into JSON.
+    /// This many tasks whose output it labels or turns into JSON.
     Labelled(u32),
-    /// So many tasks.
+    /// This many tasks.
     Tasks(u32),
-    /// So many hosts.
+    /// This many hosts.
     Hosts(u32),
 }
 
@@ -118,7 +118,7 @@ impl Files {
     }
 }
 
-/// Makes room for so many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
+/// Makes room for this many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
 /// to be raised.
 pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refusal> {
     let before = getrlimit(Resource::Nofile);
@@ -140,7 +140,7 @@ pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refus
     Ok(Some(before))
 }
 
-/// The limit that has to be set for so many files of ours for each task or host; none: there is room.
+/// The limit that has to be set for this many files of ours for each task or host; none: there is room.
 fn wanted(files: Files, each: u32, before: &Rlimit) -> Result<Option<u64>, Refusal> {
     let (number, whose, less) = files.words();
     let needed = u64::from(each) * u64::from(number) + SPARE_FILES;

@@ -98,7 +98,7 @@ impl Tasks {
         })
     }
 
-    /// A socket for each of so many tasks, if tasks of this host listen, and its address.
+    /// A socket for each of this many tasks, if tasks of this host listen, and its address.
     fn listeners(&self, count: u32) -> std::io::Result<(Vec<SocketAddr>, Vec<TcpListener>)> {
         let Some(address) = self.address else {
             return Ok((Vec::new(), Vec::new()));

@@ -163,7 +163,7 @@ impl World {
         world
     }
 
-    /// A machine of so many hosts that are there at once.
+    /// A machine of this many hosts that are there at once.
     pub fn assembled(seed: u64, count: usize) -> World {
         let mut world = World::new(seed);
         let names: Vec<HostId> = (0..count)

@@ -219,7 +219,7 @@ pub fn quantile(times: &[Duration], share: f64) -> f64 {
     times[((times.len() - 1) as f64 * share).round() as usize].as_secs_f64()
 }
 
-/// From the death of one of so many hosts until all others know.
+/// From the death of one of this many hosts until all others know.
 pub fn verdict(seed: u64, count: usize) -> Option<Duration> {
     let mut world = World::assembled(seed, count);
     // A random moment of everybody's period.

@@ -22,7 +22,7 @@ pub struct Request {
     pub per_host: Option<u32>,
     /// Each line of output begins with the rank.
     pub label: bool,
-    /// The job ends after so many seconds.
+    /// The job ends after this many seconds.
     pub timeout: Option<String>,
     /// The others go on after a failure.
     pub goes_on: bool,
@@ -68,7 +68,7 @@ pub enum Shows {
     Version,
 }
 
-/// So many processes of a program.
+/// This many processes of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Section {
     /// How many; None: as many as `regatta run` starts.

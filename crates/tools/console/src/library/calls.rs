@@ -148,7 +148,7 @@ impl Calls {
         let (mut count, mut formats, mut list) = (0, 0, ptr::null_mut());
         // SAFETY: three places to write to.
         checked(unsafe { (self.symbols.pvm_config)(&mut count, &mut formats, &mut list) })?;
-        // SAFETY: after success the list has so many entries, until the next such call.
+        // SAFETY: after success the list has this many entries, until the next such call.
         let hosts = unsafe { items(list, count) }.iter().map(|host| Host {
             tid: host.tid,
             // SAFETY: texts of the library's.
@@ -206,7 +206,7 @@ impl Calls {
         let (mut count, mut list) = (0, ptr::null_mut());
         // SAFETY: two places to write to.
         checked(unsafe { (self.symbols.pvm_tasks)(host, &mut count, &mut list) })?;
-        // SAFETY: after success the list has so many entries, until the next such call.
+        // SAFETY: after success the list has this many entries, until the next such call.
         let tasks = unsafe { items(list, count) }.iter().map(|task| Task {
             tid: task.tid,
             parent: task.parent,
@@ -266,7 +266,7 @@ impl Calls {
         let (mut count, mut list) = (0, ptr::null_mut());
         // SAFETY: two places to write to.
         checked(unsafe { (self.symbols.pvm_getnoresets)(&mut list, &mut count) })?;
-        // SAFETY: after success the list has so many entries, until the next such call.
+        // SAFETY: after success the list has this many entries, until the next such call.
         Ok(unsafe { items(list, count) }.to_vec())
     }
 
@@ -277,7 +277,7 @@ impl Calls {
         checked(unsafe {
             (self.symbols.pvm_getmboxinfo)(pattern.as_ptr().cast_mut(), &mut count, &mut list)
         })?;
-        // SAFETY: after success the list has so many entries, until the next such call.
+        // SAFETY: after success the list has this many entries, until the next such call.
         let classes = unsafe { items(list, count) }.iter().map(|class| {
             // SAFETY: of each of the class's entries its index, its owner and its flags.
             let (indices, owners, flags) = unsafe {
@@ -341,7 +341,7 @@ impl Calls {
         let mut list = ptr::null_mut();
         // SAFETY: a place to write to.
         let count = unsafe { (self.symbols.pvm_getfds)(&mut list) };
-        // SAFETY: the list has so many entries, until the next such call.
+        // SAFETY: the list has this many entries, until the next such call.
         let list = unsafe { items(list, count) }.iter().filter(|fd| **fd >= 0);
         // SAFETY: the library keeps its descriptors open until it is called again, and they are only waited for.
         list.map(|fd| unsafe { BorrowedFd::borrow_raw(*fd) })
@@ -374,7 +374,7 @@ impl Calls {
     pub(super) fn bytes(&self, count: usize) -> Answer<Vec<u8>> {
         let mut bytes = vec![0; count];
         let count = c_int::try_from(count).map_err(|_| Code(-5))?;
-        // SAFETY: room for so many bytes.
+        // SAFETY: room for this many bytes.
         checked(unsafe { (self.symbols.pvm_upkbyte)(bytes.as_mut_ptr().cast(), count, 1) })?;
         Ok(bytes)
     }

@@ -241,7 +241,7 @@ mod tests {
         )
     }
 
-    /// A task that does what it is told in so many microseconds.
+    /// A task that does what it is told in this many microseconds.
     fn obedient(mut stream: UnixStream) {
         let mut lines = BufReader::new(stream.try_clone().expect("a second handle"));
         let _ = stream.write_all(b"task 0 of 2\n");

@@ -28,7 +28,7 @@ pub enum Looks {
 }
 
 impl Looks {
-    /// Of a comparison that has so many launches at least and at most.
+    /// Of a comparison that has this many launches at least and at most.
     pub fn between([fewest, most]: [u32; 2]) -> Looks {
         match most.saturating_sub(fewest) {
             0 => Looks::Once,
@@ -136,7 +136,7 @@ pub fn effort_to_decide(estimate: &Estimate) -> f64 {
 mod tests {
     use super::*;
 
-    /// Launches with ratios of so many rounds around `ratio`, with noise between launches and between rounds.
+    /// Launches with ratios of this many rounds around `ratio`, with noise between launches and between rounds.
     fn endless(
         ratio: f64,
         [between, within]: [f64; 2],
@@ -210,7 +210,7 @@ mod tests {
         middle(&parts)
     }
 
-    /// The verdict of such a comparison after so many launches of six rounds.
+    /// The verdict of such a comparison after this many launches of six rounds.
     fn beside_a_neighbour(
         ratio: f64,
         middle: fn(&[f64]) -> f64,

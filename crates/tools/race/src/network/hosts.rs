@@ -55,7 +55,7 @@ impl Passed {
     }
 }
 
-/// So many hosts, each with a share of `processors`; some share one where there are too few.
+/// This many hosts, each with a share of `processors`; some share one where there are too few.
 fn plan(network: Network, number: u32, processors: &[usize]) -> Vec<Host> {
     let number = number.clamp(1, MAX_HOSTS) as usize;
     let share = (processors.len() / number).max(1);

@@ -107,7 +107,7 @@ pub struct Operation {
     pub bytes: &'static [u64],
     /// The numbers of tasks that it is raced with in suites whose points are those of their entries.
     pub numbers: &'static [u32],
-    /// Sizes are multiples of so many bytes; 0: it has no size.
+    /// Sizes are multiples of this many bytes; 0: it has no size.
     pub unit: u64,
     /// The things that its sizes count, for readers.
     pub quantity: &'static str,
@@ -226,7 +226,7 @@ pub enum Room {
     Blocks(u64),
     /// One for each task.
     EachTask,
-    /// So many windows.
+    /// This many windows.
     Windows(u64),
 }
 
@@ -338,7 +338,7 @@ impl Operation {
         self.beside.map_or(self.name, |other| other.name)
     }
 
-    /// Whether its messages leave their hosts, with so many tasks dealt to so many hosts.
+    /// Whether its messages leave their hosts, with this many tasks dealt to this many hosts.
     pub fn crosses(&self, tasks: u32, hosts: u32) -> bool {
         (self.crossing)(tasks.into(), hosts.into()) > 0
     }
@@ -348,7 +348,7 @@ impl Operation {
         self.suites.iter().all(|suite| suite.on_request)
     }
 
-    /// Of these sizes those that it can have with so many tasks, when at most `largest` bytes may be on their way at once.
+    /// Of these sizes those that it can have with this many tasks, when at most `largest` bytes may be on their way at once.
     pub fn fitting(&self, sizes: &[u64], tasks: u32, largest: u64) -> Vec<u64> {
         if self.unit == 0 {
             return vec![0];

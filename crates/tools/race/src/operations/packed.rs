@@ -67,7 +67,7 @@ const fn of_bytes(name: &'static str, need: Need) -> Operation {
     of(1, name, need)
 }
 
-/// A message of elements of so many bytes. Of no elements nothing can be packed.
+/// A message of elements of this many bytes. Of no elements nothing can be packed.
 const fn of(unit: u64, name: &'static str, need: Need) -> Operation {
     Operation {
         suites: SUITES,

@@ -27,7 +27,7 @@ pub(super) static ALL: &[&Operation] = &[
     &exchange(8, "exchange-sendrecv-double", Need::SendrecvTypes),
 ];
 
-/// An echo test of elements of so many bytes.
+/// An echo test of elements of this many bytes.
 const fn echo(unit: u64, name: &'static str) -> Operation {
     Operation {
         suites: SUITES,
@@ -38,7 +38,7 @@ const fn echo(unit: u64, name: &'static str) -> Operation {
     }
 }
 
-/// An exchange of elements of so many bytes.
+/// An exchange of elements of this many bytes.
 const fn exchange(unit: u64, name: &'static str, need: Need) -> Operation {
     Operation {
         suites: SUITES,

@@ -59,7 +59,7 @@ impl Peer for Ttcp {
     }
 }
 
-/// The places of so many tasks in the words of the adapter, on these processors in turn.
+/// The places of this many tasks in the words of the adapter, on these processors in turn.
 fn words(tasks: u32, processors: &[usize]) -> String {
     let processor = |task: u32| {
         let number = processors.len().max(1);

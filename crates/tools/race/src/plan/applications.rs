@@ -65,7 +65,7 @@ impl OnePlan<'_> {
         sizes
     }
 
-    /// Whether this environment runs an application with so many tasks.
+    /// Whether this environment runs an application with this many tasks.
     fn fits_application(&self, operation: &Operation, tasks: u32) -> bool {
         let (facts, (least, most)) = (self.competitor.peer.facts(), operation.tasks);
         if facts.one_task {

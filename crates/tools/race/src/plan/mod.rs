@@ -51,7 +51,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// One host with so many processors.
+    /// One host with this many processors.
     pub fn local(cores: u32) -> Ground {
         Ground {
             network: Network::Local,

@@ -88,7 +88,7 @@ struct Shared {
     apart: Vec<(Peer, Peer)>,
     /// Losses of which only one peer has heard: that, and who is lost.
     heard: Vec<(Peer, Peer, Presence)>,
-    /// Peers are dealt to so many hosts.
+    /// Peers are dealt to this many hosts.
     hosts: u32,
     buffers: Vec<Vec<Place>>,
     /// A host that has no memory for collective buffers.

@@ -244,7 +244,7 @@ impl Link {
         Ok(true)
     }
 
-    /// The frame of so many bytes that has just come waits for the connection, unless that has brought it.
+    /// The frame of this many bytes that has just come waits for the connection, unless that has brought it.
     #[cold]
     fn keep_early(&mut self, word: &Word, length: usize) {
         let reached = self.inbox.reached;

@@ -31,7 +31,7 @@ impl Receipts {
         self.heard_bytes
     }
 
-    /// So many bytes have come.
+    /// This many bytes have come.
     #[inline]
     pub(in crate::tcp) fn hear(&mut self, bytes: usize) {
         self.heard_bytes += bytes as u64;
@@ -54,7 +54,7 @@ impl Receipts {
         self.stream_at = reached;
     }
 
-    /// A parcel of so many bytes has come again.
+    /// A parcel of this many bytes has come again.
     pub(super) fn pass_repeated(&mut self, size: usize, reached: u64) -> Result<(), &'static str> {
         self.stream_at += size as u64;
         match self.stream_at > reached {

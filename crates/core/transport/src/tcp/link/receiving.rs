@@ -110,7 +110,7 @@ impl Link {
         Ok(true)
     }
 
-    /// So many bytes have come into the inbox's room.
+    /// This many bytes have come into the inbox's room.
     fn arrived(&mut self, n: usize) -> Result<(), Trouble> {
         if !self.reception.chunk_is_over() {
             // Not kept there: they go on into the stream.

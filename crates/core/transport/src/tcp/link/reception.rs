@@ -81,7 +81,7 @@ impl Reception {
         self.chunk_polls < MAX_CHUNK_POLLS
     }
 
-    /// So many bytes of the chunk have gone to their place; `more`: something may be left to be received.
+    /// This many bytes of the chunk have gone to their place; `more`: something may be left to be received.
     pub(super) fn drained(&mut self, bytes: usize, more: bool) {
         if let Some(chunk) = &mut self.chunk {
             chunk.left -= bytes;

@@ -226,7 +226,7 @@ fn request(
         (data.address, behind, bytes.as_mut_ptr()),
     ];
     for (address, length, to) in own.into_iter().filter(|it| it.1 != 0) {
-        // SAFETY: there is memory for so many bytes.
+        // SAFETY: there is memory for this many bytes.
         unsafe { copying::copy(client, [(address, length)], to, CopyDirection::FromTarget)? };
     }
     Ok((head, (bytes.as_ptr(), behind)))

@@ -231,7 +231,7 @@ impl Served {
     }
 }
 
-/// Does what a request for memory asks. The data of the reply are written to where `reserve` has room for so many bytes.
+/// Does what a request for memory asks. The data of the reply are written to where `reserve` has room for this many bytes.
 ///
 /// # Safety
 /// The data may be read.
