@@ -24,6 +24,11 @@ fn everywhere_of(name: &str, scenario: &str) {
 }
 
 #[test]
+fn many_windows_are_open_at_a_time() {
+    everywhere("many");
+}
+
+#[test]
 fn fences_separate_accesses() {
     everywhere("fences");
 }

@@ -560,11 +560,33 @@ static void dead_holder(void)
     CHECK(made.win == MPI_WIN_NULL);
 }
 
+/* More windows at a time than words of windows find room in one place. */
+static void many(void)
+{
+    enum { MANY = 200 };
+    static MPI_Win wins[MANY];
+    static long memory[MANY];
+    int next = (me + 1) % size, before = (me + size - 1) % size;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            SUCCEEDS(MPI_Win_create(&memory[i], sizeof(long), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &wins[i]));
+            SUCCEEDS(MPI_Win_fence(0, wins[i]));
+            long mine = 1000 * round + 10 * i + me;
+            SUCCEEDS(MPI_Put(&mine, 1, MPI_LONG, next, 0, 1, MPI_LONG, wins[i]));
+            SUCCEEDS(MPI_Win_fence(0, wins[i]));
+        }
+        for (int i = 0; i < MANY; i++) {
+            CHECK(memory[i] == 1000 * round + 10 * i + before);
+            SUCCEEDS(MPI_Win_free(&wins[i]));
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {{"fences", fences}, {"posts", posts},
         {"locks", locks}, {"atomics", atomics}, {"operators", operators}, {"layouts", layouts},
         {"large", large}, {"shared", shared}, {"facts", facts}, {"mistakes", mistakes},
-        {"dead_holder", dead_holder}, {NULL, NULL}};
+        {"dead_holder", dead_holder}, {"many", many}, {NULL, NULL}};
     return play(argc, argv, scenarios);
 }

@@ -47,7 +47,8 @@ pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation)
             bytes: &all,
             end: 0,
         };
-        steps.push(Step::Copy(given.clone(), here.next(given.len())));
+        // What is given beyond the own part is left out, as on other ways.
+        steps.push(Step::Copy(given.clone(), here.next(gets.of(rank).0)));
         for &other in followers {
             steps.push(Step::Receive(other, here.next(gets.of(other).0)));
         }

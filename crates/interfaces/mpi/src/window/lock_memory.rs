@@ -145,9 +145,10 @@ fn neighbours() -> MutexGuard<'static, BTreeMap<c_int, Neighbour>> {
 }
 
 /// Keeps these tasks of this host in mind: each one's process, and where its word is by which others see that they can copy its memory.
-pub fn meet(tasks: impl ExactSizeIterator<Item = (c_int, c_int, u64)>) {
+pub fn meet(tasks: impl Iterator<Item = (c_int, c_int, u64)> + Clone) {
     let mut all = neighbours();
-    if all.len() + tasks.len() > MAX_NEIGHBOURS {
+    let new = tasks.clone().filter(|task| !all.contains_key(&task.0));
+    if all.len() + new.count() > MAX_NEIGHBOURS {
         all.clear();
     }
     for (task, process, probe) in tasks {

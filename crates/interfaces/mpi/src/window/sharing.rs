@@ -68,10 +68,8 @@ pub(super) fn share(
         true => told[made.rank as usize].size as usize,
         false => 0,
     };
-    let parts = [
-        0..lock_table::length(local.len(), told.len()),
-        own..own + size,
-    ];
+    let words = lock_table::length(local.len(), told.len());
+    let parts = [0..words, own..own + size];
     let (task, first) = (made.local[leader as usize], &told[leader as usize]);
     let mut kept = None;
     let memory = match offer {
@@ -86,7 +84,7 @@ pub(super) fn share(
         }
         Offer::Nothing if made.rank == leader => return Err(no_segment(length)),
         Offer::Nothing if first.offset >= 0 => {
-            lock_memory::open(task, first.file, first.offset as usize, length)?
+            lock_memory::open(task, first.file, first.offset as usize, words)?
         }
         Offer::Nothing => {
             Segment::open(first.process, first.file, length, parts)?.map(Piece::whole)
