@@ -324,7 +324,8 @@ fn install() -> Result<String> {
     if Path::new("/usr/lib/pvm3/lib/pvmd").exists() && Path::new("/usr/include/pvm3.h").exists() {
         return Ok("is installed".to_owned());
     }
-    let by_hand = "install it with `sudo apt-get install pvm pvm-dev`";
+    let by_hand = "install it with `sudo apt-get install pvm pvm-dev`; Debian 13 has no PVM: \
+                   there, build PVM 3.4 and set PVM_ROOT";
     if quietly(Command::new("apt-get").arg("--version")).is_err() {
         bail!("there is no apt-get here: install PVM 3.4 by hand and set PVM_ROOT");
     }
