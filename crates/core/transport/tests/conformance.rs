@@ -14,7 +14,7 @@ use std::sync::Arc;
 use contract::World;
 use hosts::Hosts;
 use net::{End, Net, Sizes};
-use regatta_engine::{CollectiveBuffers, Peer, Peers, Presence, Upkeep};
+use regatta_engine::{CollectiveBuffers, Frames, Peer, Peers, Presence, Upkeep};
 use regatta_memory::views::Views;
 use regatta_segment::job::{Cause, Job, JoinToken};
 use regatta_transport::footprint::Policy;
@@ -125,16 +125,16 @@ fn rekeyed() -> World<Paths> {
 
 /// Two tasks of one thread, on hosts of their own: the engine's simulated network, as the smallest transport.
 fn simulated() -> World<End> {
-    let net = net();
+    let net = net(4096);
     World {
         tasks: [net.end(0), net.end(1)],
         lose: Box::new(move |peer, how| net.lose(peer, how)),
     }
 }
 
-fn net() -> Net {
+fn net(eager: usize) -> Net {
     let sizes = Sizes {
-        eager: 4096,
+        eager,
         ring: 8,
         chunk: 1 << 16,
         stream: 1 << 18,
@@ -158,10 +158,15 @@ impl Far for End {
 
 /// The simulated network as a third transport, behind those of a task that is not called from other hosts.
 fn third() -> World<Composite<Paths, End>> {
-    let (hosts, net) = (Hosts::new(true, [42; 32], |address| address), net());
-    let join = |rank| Composite::of(hosts.join_at(rank, None), Some(net.end(rank)));
+    let hosts = Hosts::new(true, [42; 32], |address| address);
+    let paths = [0, 1].map(|rank| hosts.join_at(rank, None));
+    let net = net(paths[0].eager_limit());
+    let [a, b] = paths;
     World {
-        tasks: [join(0), join(1)],
+        tasks: [
+            Composite::of(a, Some(net.end(0))),
+            Composite::of(b, Some(net.end(1))),
+        ],
         lose: lose_on(hosts),
     }
 }

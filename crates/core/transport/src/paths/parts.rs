@@ -17,7 +17,8 @@ pub trait Near: Transport {
     fn end_of_look(&self) -> usize;
 }
 
-/// A transport to peers that no nearer one leads to. Who is there, and who is lost, the job's table says.
+/// A transport to peers that no nearer one leads to. The job's table says who is there, and who is lost. Its frames may be at least as long
+/// as those of shared memory ([`Frames::eager_limit`]).
 pub trait Far: Frames + Streams + Upkeep {
     /// Returns whether it leads to a peer that no nearer transport leads to. One that does not has others behind it.
     fn leads_to(&self, _peer: Peer) -> bool {
