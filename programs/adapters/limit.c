@@ -291,7 +291,7 @@ static inline void env_max(const double *in, double *out, size_t count)
 /* Blocks to and from every task; in_step 0 sends the same block to all. */
 static inline void env_all_pairs(const char *in, size_t in_step, size_t bytes, char *out)
 {
-    env_request requests[2 * MOST_TASKS];
+    env_request requests[2 * MAX_TASKS];
     int n = 0;
     for (int d = 1; d < env_my_size; d++) {
         int to = (env_my_rank + d) % env_my_size, from = (env_my_rank + env_my_size - d) % env_my_size;

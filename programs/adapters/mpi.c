@@ -26,13 +26,13 @@ static inline void env_init(int *argc, char ***argv)
 
 /* Operations that only MPI has are written in MPI's own words; what they keep until the end they free there. */
 #define ENV_MPI
-enum { ENV_MOST_LAST = 8 };
-static void (*env_last[ENV_MOST_LAST])(void);
+enum { ENV_MAX_EXIT_CALLS = 8 };
+static void (*env_last[ENV_MAX_EXIT_CALLS])(void);
 
 /* Calls this function before MPI_Finalize; once, however often it is asked for. */
 static void env_before_finalize(void (*last)(void))
 {
-    for (int i = 0; i < ENV_MOST_LAST; i++) {
+    for (int i = 0; i < ENV_MAX_EXIT_CALLS; i++) {
         if (env_last[i] == last)
             return;
         if (!env_last[i]) {
@@ -57,7 +57,7 @@ static inline void env_window_free(void)
 
 static inline void env_finalize(void)
 {
-    for (int i = 0; i < ENV_MOST_LAST && env_last[i]; i++)
+    for (int i = 0; i < ENV_MAX_EXIT_CALLS && env_last[i]; i++)
         env_last[i]();
     env_window_free();
     if (env_family != MPI_COMM_NULL)

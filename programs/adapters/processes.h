@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_TASKS = 64 };
+enum { MAX_TASKS = 64 };
 
 static int env_my_rank, env_my_size;
 
@@ -19,7 +19,7 @@ static int env_my_rank, env_my_size;
 static inline void env_count_tasks(void)
 {
     env_my_size = env_tasks_wanted();
-    if (env_my_size > MOST_TASKS)
+    if (env_my_size > MAX_TASKS)
         env_fail("limit", "at most 64 tasks");
 }
 

@@ -11,10 +11,10 @@
 #include <dlfcn.h>
 #include <pvm3.h>
 
-enum { TAG_START = 100, TAG_GROUP = 101, MOST_TASKS = 256 };
+enum { TAG_START = 100, TAG_GROUP = 101, MAX_TASKS = 256 };
 
 static const char env_group[] = "race";
-static int env_my_rank, env_my_size, env_tids[MOST_TASKS];
+static int env_my_rank, env_my_size, env_tids[MAX_TASKS];
 /* The tasks are host and nodes, and no group. */
 static int env_hosted;
 
@@ -106,7 +106,7 @@ static void env_start_others(char **argv)
     char path[4096];
     env_program(path, sizeof path);
     env_my_size = env_tasks_wanted();
-    if (env_my_size > MOST_TASKS)
+    if (env_my_size > MAX_TASKS)
         env_fail("pvm", "at most 256 tasks");
     env_tids[0] = pvm_mytid();
     int hosts = env_host(-1, NULL, 0);
@@ -474,9 +474,9 @@ static inline void env_poll(void *buf, size_t bytes, int from, int tag)
 
 #define ENV_SPAWNS
 #define ENV_WATCHES
-enum { TAG_ANSWER = 102, TAG_ORDER = 103, TAG_END = 104, MOST_CHILDREN = 4096 };
+enum { TAG_ANSWER = 102, TAG_ORDER = 103, TAG_END = 104, MAX_CHILDREN = 4096 };
 
-static int env_children[MOST_CHILDREN], env_started;
+static int env_children[MAX_CHILDREN], env_started;
 
 static inline void env_join(int *argc, char ***argv)
 {
@@ -491,7 +491,7 @@ static inline void env_spawn(int count, char *argument)
 {
     char path[4096], *arguments[] = {argument, NULL};
     env_program(path, sizeof path);
-    if (count > MOST_CHILDREN - env_started)
+    if (count > MAX_CHILDREN - env_started)
         env_fail("pvm_spawn", "this program keeps at most 4096 ids");
     if (pvm_spawn(path, arguments, PvmTaskDefault, "", count, env_children + env_started) != count)
         env_fail("pvm_spawn", "not all tasks could be started");

@@ -226,9 +226,9 @@ static inline void env_poll(void *buf, size_t bytes, int from, int tag)
 
 #define ENV_SPAWNS
 #define ENV_WATCHES
-enum { TAG_ANSWER = 1, TAG_ORDER = 2, TAG_END = 3, MOST_CHILDREN = 4096 };
+enum { TAG_ANSWER = 1, TAG_ORDER = 2, TAG_END = 3, MAX_CHILDREN = 4096 };
 
-static int env_children[MOST_CHILDREN], env_started;
+static int env_children[MAX_CHILDREN], env_started;
 
 static inline void env_join(int *argc, char ***argv)
 {
@@ -239,7 +239,7 @@ static inline void env_spawn(int count, char *argument)
 {
     char path[4096], *arguments[] = {argument, NULL};
     env_program(path, sizeof path);
-    if (count > MOST_CHILDREN - env_started)
+    if (count > MAX_CHILDREN - env_started)
         env_fail("rg_spawn", "this program keeps at most 4096 ids");
     env_check(rg_spawn(path, arguments, NULL, count, env_children + env_started, NULL), "rg_spawn");
     env_started += count;

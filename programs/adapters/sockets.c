@@ -24,7 +24,7 @@
 
 /* Where each task listens; 0: not yet. For the start only. */
 struct ports {
-    _Atomic uint32_t of[MOST_TASKS];
+    _Atomic uint32_t of[MAX_TASKS];
 };
 
 struct host {
@@ -44,8 +44,8 @@ enum { ENV_WAIT = 0 };
 enum { ENV_WAIT = MSG_DONTWAIT };
 #endif
 
-static struct host env_hosts[MOST_TASKS];
-static int env_sockets[MOST_TASKS];
+static struct host env_hosts[MAX_TASKS];
+static int env_sockets[MAX_TASKS];
 static int env_crowded;
 
 static inline void env_pause(void)
@@ -60,7 +60,7 @@ static void env_read_hosts(void)
     char words[4096], *rest = words;
     int hosts = 0;
     snprintf(words, sizeof words, "%s", text ? text : "");
-    for (char *word; (word = strsep(&rest, " ")) != NULL && hosts < MOST_TASKS;) {
+    for (char *word; (word = strsep(&rest, " ")) != NULL && hosts < MAX_TASKS;) {
         struct host *host = &env_hosts[hosts];
         char *name = strsep(&word, "="), *address = strsep(&word, "=");
         if (!word)
@@ -108,7 +108,7 @@ static void env_connect_all(struct ports *ports)
     socklen_t length = sizeof at;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     inet_pton(AF_INET, env_hosts[env_my_rank].address, &at.sin_addr);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof at) != 0 || listen(listener, MOST_TASKS) != 0 ||
+    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof at) != 0 || listen(listener, MAX_TASKS) != 0 ||
         getsockname(listener, (struct sockaddr *)&at, &length) != 0)
         env_fail("listen", strerror(errno));
     atomic_store(&ports->of[env_my_rank], ntohs(at.sin_port));
@@ -253,7 +253,7 @@ static inline void env_waitall(int n, env_request *requests)
 /* Block r of `in` (or `in` itself, with stride 0) to task r, block r of `out` from it; the own block is copied. */
 static inline void env_all_pairs(const void *in, size_t stride, size_t bytes, void *out)
 {
-    env_request requests[2 * MOST_TASKS];
+    env_request requests[2 * MAX_TASKS];
     int n = 0;
     memcpy((char *)out + (size_t)env_my_rank * bytes, (const char *)in + (size_t)env_my_rank * stride, bytes);
     for (int d = 1; d < env_my_size; d++) {
@@ -266,13 +266,13 @@ static inline void env_all_pairs(const void *in, size_t stride, size_t bytes, vo
 
 static inline void env_barrier(void)
 {
-    char mine = 0, all[MOST_TASKS];
+    char mine = 0, all[MAX_TASKS];
     env_all_pairs(&mine, 0, 1, all);
 }
 
 static inline void env_broadcast(void *buf, size_t bytes, int root)
 {
-    env_request requests[MOST_TASKS];
+    env_request requests[MAX_TASKS];
     int n = 0;
     if (env_my_rank != root) {
         env_recv(buf, bytes, root, 0);
@@ -301,7 +301,7 @@ static inline double env_combined(double one, double other, enum env_operator op
 static inline void env_combine(const double *in, double *out, size_t count, enum env_operator operator)
 {
     size_t bytes = count * sizeof *in;
-    double small[MOST_TASKS], *all = count == 1 ? small : malloc(bytes * (size_t)env_my_size);
+    double small[MAX_TASKS], *all = count == 1 ? small : malloc(bytes * (size_t)env_my_size);
     if (!all)
         env_fail("malloc", "no memory");
     env_all_pairs(in, 0, bytes, all);

@@ -9,7 +9,7 @@
 
 #include "payload.h"
 
-enum { MOST_SAMPLES = 64, TAG_HARNESS = 13 };
+enum { MAX_SAMPLES = 64, TAG_HARNESS = 13 };
 
 static int hosted;
 
@@ -45,7 +45,7 @@ static void host_join(int *argc, char ***argv)
 static void host_agree(const double *mine, double *largest, size_t count)
 {
     size_t bytes = count * sizeof *mine;
-    double theirs[MOST_SAMPLES];
+    double theirs[MAX_SAMPLES];
     memcpy(largest, mine, bytes);
     if (me != 0) {
         env_host_send(mine, bytes, 0, TAG_HARNESS);
@@ -62,7 +62,7 @@ static void host_agree(const double *mine, double *largest, size_t count)
 }
 #endif
 
-/* Of each of at most MOST_SAMPLES numbers, the largest of all tasks. */
+/* Of each of at most MAX_SAMPLES numbers, the largest of all tasks. */
 static void agree(const double *mine, double *largest, size_t count)
 {
 #ifdef ENV_HOSTS

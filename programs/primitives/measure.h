@@ -155,12 +155,12 @@ static void measure_warm_up(const struct operation *op, size_t bytes, long n, do
 
 static void measure_point(const struct operation *op, size_t bytes)
 {
-    double took, mine[MOST_SAMPLES], agreed[MOST_SAMPLES];
+    double took, mine[MAX_SAMPLES], agreed[MAX_SAMPLES];
     measure_verify(op, bytes);
     long n = measure_length(op, bytes, &took);
     measure_warm_up(op, bytes, n, &took);
     double batch = measure_whole;
-    int samples = batch > 0 && measure_budget / batch < MOST_SAMPLES ? (int)(measure_budget / batch) : MOST_SAMPLES;
+    int samples = batch > 0 && measure_budget / batch < MAX_SAMPLES ? (int)(measure_budget / batch) : MAX_SAMPLES;
     samples = samples < SLOW_SAMPLES ? SLOW_SAMPLES : samples;
     meet();
     for (int k = 0; k < samples; k++)

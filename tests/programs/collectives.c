@@ -2,9 +2,9 @@
  * several rounds in shared memory stand between calls in which a task only gives, so some are far ahead of others. */
 #include "check.h"
 
-enum { MOST = 16, LONGEST = 65536 };
+enum { MAX_TASKS = 16, MAX_BYTES = 65536 };
 
-static unsigned char gives[LONGEST * MOST], gets[LONGEST * MOST];
+static unsigned char gives[MAX_BYTES * MAX_TASKS], gets[MAX_BYTES * MAX_TASKS];
 static uint64_t state;
 
 static uint32_t draw(uint32_t below)
@@ -75,7 +75,7 @@ static void course(void)
 {
     unsigned seed = (unsigned)atoi(args[0]), calls = (unsigned)atoi(args[1]);
     rg_group groups[2] = {RG_WORLD};
-    CHECK(size <= MOST);
+    CHECK(size <= MAX_TASKS);
     OK(rg_group_split(RG_WORLD, 0, -me, &groups[1]));
     state = seed;
     for (unsigned call = 0; call < calls; call++) {
@@ -191,7 +191,7 @@ static void prefixes(void)
             equal(&out[i], me == 0 ? alone : composed(call, me, i, commutative), call, i);
         }
         /* Unequal parts, some of them nothing. */
-        size_t counts[MOST], all = 0, first = 0;
+        size_t counts[MAX_TASKS], all = 0, first = 0;
         for (int rank = 0; rank < size; rank++) {
             counts[rank] = rank % 3 == 1 ? 0 : most / (size_t)size - (size_t)(rank % 2);
             first += rank < me ? counts[rank] : 0;

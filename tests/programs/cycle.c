@@ -86,20 +86,20 @@ static void ring_of(size_t len, int count, int all)
  * sends last, which is longer than a pipe. */
 static void behind_small(void)
 {
-    enum { SMALL = 70, LONG = 1500000 };
-    unsigned char *bytes = need(LONG);
+    enum { SMALL_MESSAGES = 70, LONG_BYTES = 1500000 };
+    unsigned char *bytes = need(LONG_BYTES);
     int next = (me + 1) % size, before = (me + size - 1) % size;
     rg_status status;
-    for (int i = 0; i < SMALL; i++)
+    for (int i = 0; i < SMALL_MESSAGES; i++)
         OK(rg_send(bytes, 1000, next, 1, RG_WORLD));
-    FAILS(rg_send(bytes, LONG, next, 2, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+    FAILS(rg_send(bytes, LONG_BYTES, next, 2, RG_WORLD), RG_ERR_CYCLE, "in a circle");
     printf("got %d %s\n", me, rg_last_error());
-    for (int i = 0; i < SMALL; i++)
-        OK(rg_recv(bytes, LONG, before, 1, RG_WORLD, NULL));
+    for (int i = 0; i < SMALL_MESSAGES; i++)
+        OK(rg_recv(bytes, LONG_BYTES, before, 1, RG_WORLD, NULL));
     OK(rg_send(&me, sizeof me, next, 3, RG_WORLD));
     OK(rg_probe(before, RG_ANY, RG_WORLD, &status));
     CHECK(status.tag == 3);
-    OK(rg_recv(bytes, LONG, before, 3, RG_WORLD, NULL));
+    OK(rg_recv(bytes, LONG_BYTES, before, 3, RG_WORLD, NULL));
     free(bytes);
 }
 

@@ -160,20 +160,20 @@ static void apart(void)
 /* Items of every size from and to every distance, few and many. */
 static void vectors(void)
 {
-    enum { MOST = 8192 };
+    enum { MAX_ITEMS = 8192 };
     static const int layouts[][3] = {/* size, distances of sender and receiver */
                                      {4, 8, 8}, {4, 4, 12}, {4, 12, 4}, {1, 3, 2}, {7, 7, 7}, {24, 40, 31}, {8, -8, 16}};
-    char *from = need(MOST * 64), *to = need(MOST * 64);
+    char *from = need(MAX_ITEMS * 64), *to = need(MAX_ITEMS * 64);
 
     begin();
-    paint(from, MOST * 64, 1);
+    paint(from, MAX_ITEMS * 64, 1);
     for (size_t which = 0; which < sizeof layouts / sizeof *layouts; which++) {
-        for (int items = 0; items <= MOST; items = items * 8 + 1) {
+        for (int items = 0; items <= MAX_ITEMS; items = items * 8 + 1) {
             int bytes = layouts[which][0], apart = layouts[which][1], then = layouts[which][2];
             int peer = (me + 1) % size, before = (me + size - 1) % size, type = items;
-            char *first = apart < 0 ? from + MOST * 64 - bytes : from;
+            char *first = apart < 0 ? from + MAX_ITEMS * 64 - bytes : from;
 
-            memset(to, 0, MOST * 64);
+            memset(to, 0, MAX_ITEMS * 64);
             if (which % 2 == 0) {
                 CHECK(exvwrite(first, bytes, apart, items, &peer, &type) == bytes * items);
                 CHECK(exvread(to, bytes, then, items, &before, &type) == bytes * items);

@@ -8,7 +8,7 @@
 
 #include <express.h>
 
-enum { ROUNDS = 100, BATCHES = 10, PATIENCE = 15 };
+enum { ROUNDS = 100, BATCHES = 10, MAX_SECONDS = 15 };
 
 static struct nodenv env;
 static int other;
@@ -81,7 +81,7 @@ static void costs(void (*round)(void), unsigned long most)
     bool calls = strcmp(args[0], "calls") == 0;
     if (calls)
         count_calls();
-    end = rg_time() + PATIENCE;
+    end = rg_time() + MAX_SECONDS;
     for (int batch = 0;; batch++) {
         struct counts before = counts;
         for (int i = 0; i < ROUNDS; i++)

@@ -1,9 +1,9 @@
 /* Reductions by functions of the program's: the right elements are combined, in the order of ranks where that counts. */
 #include "check.h"
 
-enum { MOST = 65536 };
+enum { MAX_BYTES = 65536 };
 
-static _Alignas(16) unsigned char gives[MOST], gets[MOST];
+static _Alignas(16) unsigned char gives[MAX_BYTES], gets[MAX_BYTES];
 
 /* x -> factor * x + term. Composed they are associative and not commutative. */
 struct map {

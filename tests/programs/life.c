@@ -274,7 +274,7 @@ static void compute(double seconds)
  * so long before it looks, and a little after each message. */
 static void last_sends(void)
 {
-    enum { MANY = 200 };
+    enum { MESSAGE_COUNT = 200 };
     OK(rg_init());
     me = rg_rank(RG_WORLD);
     CHECK(arg_count == 3);
@@ -284,7 +284,7 @@ static void last_sends(void)
     CHECK(bytes != NULL);
     if (me == 1)
         compute(atof(args[2]));
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MESSAGE_COUNT; i++) {
         unsigned char mark = (unsigned char)(i * 7 + 1);
         if (me == 1) {
             rg_status status;
@@ -355,18 +355,18 @@ static void child_that_stays(void)
  * before it can know that. */
 static void late_loan(void)
 {
-    enum { MANY = 100, LENGTH = 1000 };
+    enum { MESSAGE_COUNT = 100, LENGTH = 1000 };
     static unsigned char bytes[LENGTH];
     rg_status status;
     bool dies = arg_count == 1 && strcmp(args[0], "dies") == 0;
     if (me == 0) {
         void *block;
-        for (int i = 0; i < MANY; i++) {
+        for (int i = 0; i < MESSAGE_COUNT; i++) {
             paint(bytes, LENGTH, (uint64_t)i);
             OK(rg_send(bytes, LENGTH, 1, 1, RG_WORLD));
         }
         OK(rg_loan(LENGTH, &block));
-        paint(block, LENGTH, MANY);
+        paint(block, LENGTH, MESSAGE_COUNT);
         OK(rg_loan_send(block, LENGTH, 1, 2, RG_WORLD));
         OK(rg_send("after", 6, 1, 3, RG_WORLD));
         if (dies)
@@ -381,12 +381,12 @@ static void late_loan(void)
     }
     OK(rg_recv(bytes, 3, 2, 4, RG_WORLD, &status));
     OK(rg_progress());
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MESSAGE_COUNT; i++) {
         OK(rg_recv(bytes, LENGTH, 0, 1, RG_WORLD, &status));
         CHECK(unpainted(bytes, LENGTH, (uint64_t)i) == LENGTH);
     }
     OK(rg_recv(bytes, LENGTH, 0, 2, RG_WORLD, &status));
-    CHECK(status.length == LENGTH && unpainted(bytes, LENGTH, MANY) == LENGTH);
+    CHECK(status.length == LENGTH && unpainted(bytes, LENGTH, MESSAGE_COUNT) == LENGTH);
     OK(rg_recv(bytes, LENGTH, 0, 3, RG_WORLD, &status));
     CHECK(strcmp((char *)bytes, "after") == 0);
     FAILS(rg_recv(bytes, LENGTH, 0, 3, RG_WORLD, &status), gone, "task 0");

@@ -184,8 +184,8 @@ static void death(void)
 /* Task 0 has as many groups as it can have. A split in which it joins something fails for all, those of other colours too. */
 static void full(void)
 {
-    enum { MOST = 1 << 15 };
-    static rg_group own[MOST];
+    enum { MAX_GROUPS = 1 << 15 };
+    static rg_group own[MAX_GROUPS];
     rg_group made;
     int self = me, count = 0, code = RG_OK;
     while (me == 0 && code == RG_OK)

@@ -3,14 +3,14 @@
 
 #include <signal.h>
 
-enum { MANY = 5000 };
+enum { MAX_ELEMENTS = 5000 };
 
 #define VECTORS(type, letter)                                                           \
     static void letter##_vectors(void)                                                  \
     {                                                                                   \
         begin();                                                                        \
-        static type x[MANY], work[MANY];                                                \
-        static const long lengths[] = {0, 1, 3, MANY};                                  \
+        static type x[MAX_ELEMENTS], work[MAX_ELEMENTS];                                                \
+        static const long lengths[] = {0, 1, 3, MAX_ELEMENTS};                                  \
         for (int which = 0; which < 4; which++) {                                       \
             long n = lengths[which];                                                    \
             for (long i = 0; i < n; i++)                                                \

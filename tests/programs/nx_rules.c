@@ -8,7 +8,7 @@
 #include "count.h"
 #include "nx_check.h"
 
-enum { ROUNDS = 100, BATCHES = 10, MOST_CALLS = 1, PATIENCE = 15 };
+enum { ROUNDS = 100, BATCHES = 10, MAX_CALLS = 1, MAX_SECONDS = 15 };
 
 static char bytes[8192], room[8192];
 static long length = 8;
@@ -50,7 +50,7 @@ static void held(void (*round)(void))
     if (strcmp(args[0], "calls") == 0)
         count_calls();
     struct counts best = {.allocations = -1ul, .calls = -1ul};
-    double end = dclock() + PATIENCE;
+    double end = dclock() + MAX_SECONDS;
     for (int batch = -4;; batch++) {
         struct counts before = counts;
         for (int i = 0; i < ROUNDS; i++)
@@ -61,7 +61,7 @@ static void held(void (*round)(void))
         best.allocations = allocations < best.allocations ? allocations : best.allocations;
         best.calls = made < best.calls ? made : best.calls;
         /* All go on, or none. */
-        long told[] = {best.allocations > 0 || best.calls > MOST_CALLS, dclock() > end}, work[2];
+        long told[] = {best.allocations > 0 || best.calls > MAX_CALLS, dclock() > end}, work[2];
         long broken = told[0];
         gihigh(told, 2, work);
         if (batch < BATCHES || (told[0] && !told[1]))

@@ -21,13 +21,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { BEGIN = 1, TIDS = 2, ENDED = 3, CLEAN = 4, VICTIM_TAG = 5000, PATIENCE = 40, WORDS = 1 << 20 };
+enum { BEGIN = 1, TIDS = 2, ENDED = 3, CLEAN = 4, VICTIM_TAG = 5000, MAX_SECONDS = 40, WORDS = 1 << 20 };
 
-int tids[MOST_TASKS], me, own_tid, parent_tid;
+int tids[MAX_TASKS], me, own_tid, parent_tid;
 static char said[WORDS];
 static size_t said_length;
 static struct plan plan;
-static char left_out[MOST_EPISODES];
+static char left_out[MAX_EPISODES];
 
 /* With PVM_COURSE_TRACE each task writes as well what it says into the file of that name and its number. */
 static FILE *trace;
@@ -89,7 +89,7 @@ static void say_to_all(int what)
 {
     int before = pvm_setcontext(wire);
     pvm_initsend(PvmDataRaw);
-    pvm_mcast(tids + 1, MOST_TASKS - 1, what);
+    pvm_mcast(tids + 1, MAX_TASKS - 1, what);
     pvm_freebuf(pvm_setsbuf(0));
     pvm_setcontext(before);
 }
@@ -121,20 +121,20 @@ static void play_course(uint64_t seed, int episodes, const char *program)
 /* All but the first task: play each course when the first says so. */
 static void follow(uint64_t first, int count, int episodes, const char *program)
 {
-    int news[MOST_TASKS + CONTEXTS + 1];
+    int news[MAX_TASKS + CONTEXTS + 1];
     pvm_recv(parent_tid, TIDS);
-    pvm_upkint(news, MOST_TASKS + CONTEXTS + 1, 1);
+    pvm_upkint(news, MAX_TASKS + CONTEXTS + 1, 1);
     memcpy(tids, news, sizeof tids);
-    memcpy(contexts, news + MOST_TASKS, sizeof contexts);
-    wire = news[MOST_TASKS + CONTEXTS];
-    for (me = 0; me < MOST_TASKS && tids[me] != own_tid; me++)
+    memcpy(contexts, news + MAX_TASKS, sizeof contexts);
+    wire = news[MAX_TASKS + CONTEXTS];
+    for (me = 0; me < MAX_TASKS && tids[me] != own_tid; me++)
         ;
     open_trace();
     prepare();
     for (int course = 0; course < count; course++) {
         hear_first(BEGIN);
         /* Nobody runs on if the first task has given up. */
-        alarm(PATIENCE + 10);
+        alarm(MAX_SECONDS + 10);
         play_course(first + (uint64_t)course, episodes, program);
         tell_first(said, (int)said_length + 1);
         hear_first(CLEAN);
@@ -145,27 +145,27 @@ static void follow(uint64_t first, int count, int episodes, const char *program)
 
 static void start_others(int argc, char **argv)
 {
-    int news[MOST_TASKS + CONTEXTS + 1];
+    int news[MAX_TASKS + CONTEXTS + 1];
     (void)argc;
     tids[0] = own_tid;
-    if (pvm_spawn(argv[0], argv + 1, PvmTaskDefault, "", MOST_TASKS - 1, tids + 1) != MOST_TASKS - 1)
+    if (pvm_spawn(argv[0], argv + 1, PvmTaskDefault, "", MAX_TASKS - 1, tids + 1) != MAX_TASKS - 1)
         fail("the others cannot be started");
     contexts[0] = 0;
     for (int at = 1; at < CONTEXTS; at++)
         contexts[at] = pvm_newcontext();
     wire = pvm_newcontext();
     memcpy(news, tids, sizeof tids);
-    memcpy(news + MOST_TASKS, contexts, sizeof contexts);
-    news[MOST_TASKS + CONTEXTS] = wire;
+    memcpy(news + MAX_TASKS, contexts, sizeof contexts);
+    news[MAX_TASKS + CONTEXTS] = wire;
     pvm_initsend(PvmDataDefault);
-    pvm_pkint(news, MOST_TASKS + CONTEXTS + 1, 1);
-    pvm_mcast(tids + 1, MOST_TASKS - 1, TIDS);
+    pvm_pkint(news, MAX_TASKS + CONTEXTS + 1, 1);
+    pvm_mcast(tids + 1, MAX_TASKS - 1, TIDS);
     pvm_freebuf(pvm_setsbuf(0));
 }
 
 static void kill_others(void)
 {
-    for (int task = 1; task < MOST_TASKS; task++)
+    for (int task = 1; task < MAX_TASKS; task++)
         pvm_kill(tids[task]);
 }
 
@@ -173,7 +173,7 @@ static void kill_others(void)
 static void hear(int task)
 {
     static char words[WORDS];
-    struct timeval limit = {PATIENCE, 0};
+    struct timeval limit = {MAX_SECONDS, 0};
     int before = pvm_setcontext(wire), length = 0, buffer = pvm_trecv(tids[task], ENDED, &limit);
     if (buffer <= 0) {
         kill_others();
@@ -194,7 +194,7 @@ static void on_alarm(int number)
     static const char words[] = "pvm_course: task 0: it does not come to its end\n";
     if (write(2, words, sizeof words - 1) < 0)
         _exit(3);
-    for (int task = 1; task < MOST_TASKS; task++)
+    for (int task = 1; task < MAX_TASKS; task++)
         pvm_kill(tids[task]);
     _exit(2);
 }
@@ -207,16 +207,16 @@ static void lead(uint64_t first, int count, int episodes, char **argv)
         printf("course %llu\n", (unsigned long long)seed);
         fflush(stdout);
         say_to_all(BEGIN);
-        alarm(PATIENCE);
+        alarm(MAX_SECONDS);
         play_course(seed, episodes, argv[0]);
         alarm(0);
         fputs(said, stdout);
-        for (int task = 1; task < MOST_TASKS; task++)
+        for (int task = 1; task < MAX_TASKS; task++)
             hear(task);
         /* Only when all have ended is taken away what others could have seen. */
         say_to_all(CLEAN);
         clean();
-        for (int task = 1; task < MOST_TASKS; task++)
+        for (int task = 1; task < MAX_TASKS; task++)
             hear(task);
     }
 }
@@ -227,7 +227,7 @@ static void leave_out(const char *list)
         long episode = strtol(list, &end, 10);
         if (end == list)
             return;
-        if (episode >= 0 && episode < MOST_EPISODES)
+        if (episode >= 0 && episode < MAX_EPISODES)
             left_out[episode] = 1;
     }
 }
@@ -243,8 +243,8 @@ int main(int argc, char **argv)
         leave_out(argv[4]);
     uint64_t first = strtoull(argv[1], NULL, 10);
     int count = atoi(argv[2]), episodes = atoi(argv[3]);
-    if (episodes > MOST_EPISODES)
-        episodes = MOST_EPISODES;
+    if (episodes > MAX_EPISODES)
+        episodes = MAX_EPISODES;
     own_tid = pvm_mytid();
     if (own_tid < 0)
         fail("no machine");

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 enum {
-    MOST_TASKS = 6,
-    MOST_STEPS = 4000,
-    MOST_MESSAGES = 2000,
-    MOST_EPISODES = 400,
+    MAX_TASKS = 6,
+    MAX_STEPS = 4000,
+    MAX_MESSAGES = 2000,
+    MAX_EPISODES = 400,
     CONTEXTS = 3, /* PVM's own, and two that the first task has made for all */
     GROUPS = 3,
     VICTIMS = 8,
@@ -71,7 +71,7 @@ struct step {
     int group;
     int count;
     int any_source, any_tag;
-    int others[MOST_TASKS];
+    int others[MAX_TASKS];
     uint64_t seed;  /* for what is drawn when it is done */
     int at;         /* it is the task's so-manieth */
 };
@@ -83,14 +83,14 @@ struct message {
     int handled;    /* goes to a function */
     int encoding;
     uint64_t script;
-    int seen[MOST_TASKS]; /* steps of the tasks that are done before it is sent */
+    int seen[MAX_TASKS]; /* steps of the tasks that are done before it is sent */
     int taken;      /* the receiver's so-manieth step takes it; 0: not yet */
 };
 
 struct plan {
     int tasks, steps, messages;
-    struct step step[MOST_STEPS];
-    struct message message[MOST_MESSAGES];
+    struct step step[MAX_STEPS];
+    struct message message[MAX_MESSAGES];
 };
 
 /* A plan of so many episodes; those that are marked are left out. */
@@ -117,7 +117,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_tid(int tid);
 
 /* The tasks of the course. */
-extern int tids[MOST_TASKS], me, own_tid, parent_tid;
+extern int tids[MAX_TASKS], me, own_tid, parent_tid;
 extern int contexts[CONTEXTS], wire;
 void play(const struct plan *plan, const char *program);
 void prepare(void);

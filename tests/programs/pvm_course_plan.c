@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct group {
-    int member[MOST_TASKS]; /* by instance, or NOBODY */
+    int member[MAX_TASKS]; /* by instance, or NOBODY */
     int size, frozen;
 };
 
@@ -18,14 +18,14 @@ struct group {
 static struct plan *plan;
 static uint64_t state;
 static int episode;
-static int done[MOST_TASKS];             /* steps of each task */
-static int seen[MOST_TASKS][MOST_TASKS]; /* seen[a][b]: so many steps of b are done before a goes on */
-static int context_of[MOST_TASKS];
-static int packed[MOST_TASKS]; /* the message whose contents are in the send buffer, or -1 */
+static int done[MAX_TASKS];             /* steps of each task */
+static int seen[MAX_TASKS][MAX_TASKS]; /* seen[a][b]: so many steps of b are done before a goes on */
+static int context_of[MAX_TASKS];
+static int packed[MAX_TASKS]; /* the message whose contents are in the send buffer, or -1 */
 static struct group groups[GROUPS];
 enum { MAILBOXES = GROUPS, THINGS };
 static int last_at[THINGS]; /* who has last done something with a group, or the mailboxes */
-static int next_tag, next_stream, victims, chooses[MOST_TASKS];
+static int next_tag, next_stream, victims, chooses[MAX_TASKS];
 
 uint64_t next_random(uint64_t *at)
 {
@@ -64,7 +64,7 @@ static unsigned below(unsigned most)
 
 static int full(void)
 {
-    return plan->steps > MOST_STEPS - 100 || plan->messages > MOST_MESSAGES - 20;
+    return plan->steps > MAX_STEPS - 100 || plan->messages > MAX_MESSAGES - 20;
 }
 
 static struct step *add(int task, int kind)
@@ -161,7 +161,7 @@ static void draw_send(void)
     int from = some_task(), tag = some_tag(), encoding = some_encoding(), single = below(5) == 0;
     int group = below(12) == 0 ? group_of(from) : -1, most = single || below(3) ? 1 : plan->tasks;
     uint64_t script = next_random(&state);
-    int to[MOST_TASKS], count = 0;
+    int to[MAX_TASKS], count = 0;
     if (group >= 0) {
         single = 0;
         touch(group, from);
@@ -269,7 +269,7 @@ static void draw_receive(int all)
     for (int at = 0; at < (all ? plan->messages : count); at++) {
         int which = all ? at : (first + at) % count;
         const struct message *message = &plan->message[which];
-        if (message->taken || message->handled || !is_first_of_its_kind(which) || plan->steps > MOST_STEPS - 8)
+        if (message->taken || message->handled || !is_first_of_its_kind(which) || plan->steps > MAX_STEPS - 8)
             continue;
         receive(which);
         if (!all)
@@ -369,7 +369,7 @@ static void draw_ask_group(void)
 static void draw_together(void)
 {
     static const int kinds[] = {BARRIER, BARRIER, REDUCE, REDUCE, GATHER, SCATTER, FREEZE};
-    int which = (int)below(GROUPS), kind = kinds[below(7)], member[MOST_TASKS];
+    int which = (int)below(GROUPS), kind = kinds[below(7)], member[MAX_TASKS];
     struct group *group = &groups[which];
     int count = members_of(group, member), root = (int)below((unsigned)(group->size ? group->size : 1));
     if (count == 0 || (kind == FREEZE && (group->frozen || count < group->size || below(4))))
@@ -597,13 +597,13 @@ void draw(struct plan *into, uint64_t seed, int episodes, const char *left_out)
     memset(groups, 0, sizeof groups);
     memset(chooses, 0, sizeof chooses);
     next_tag = victims = 0;
-    next_stream = MOST_TASKS;
-    for (int task = 0; task < MOST_TASKS; task++)
+    next_stream = MAX_TASKS;
+    for (int task = 0; task < MAX_TASKS; task++)
         packed[task] = -1;
     for (int thing = 0; thing < THINGS; thing++)
         last_at[thing] = NOBODY;
     state = mixed(seed, 1);
-    plan->tasks = 2 + (int)below(MOST_TASKS - 1);
+    plan->tasks = 2 + (int)below(MAX_TASKS - 1);
     for (episode = 0; episode < episodes && !full(); episode++) {
         state = mixed(seed, 100 + (uint64_t)episode);
         if (!left_out[episode])

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE = 60, VICTIM_TAG = 5000 };
+enum { MAX_SECONDS = 60, VICTIM_TAG = 5000 };
 
 int contexts[CONTEXTS], wire;
 static int victims[VICTIMS];
@@ -23,7 +23,7 @@ static const char *const group_names[GROUPS] = {"first", "second group", "3"};
 
 static struct timeval patience(void)
 {
-    struct timeval time = {PATIENCE, 0};
+    struct timeval time = {MAX_SECONDS, 0};
     return time;
 }
 
@@ -37,7 +37,7 @@ static int context_index(int context)
 
 void say_tid(int tid)
 {
-    for (int task = 0; task < MOST_TASKS; task++)
+    for (int task = 0; task < MAX_TASKS; task++)
         if (tids[task] == tid) {
             say(" #%d", task);
             return;
@@ -98,7 +98,7 @@ static void describe(int buffer)
 static void send_step(const struct step *step)
 {
     int encoding = step->any_tag, own = step->any_source == 1, buffer = 0, before = 0;
-    int to[MOST_TASKS + 1], count = step->count;
+    int to[MAX_TASKS + 1], count = step->count;
     for (int at = 0; at < count; at++)
         to[at] = tids[step->others[at]];
     if (step->how == 2) {
@@ -442,7 +442,7 @@ static void reduce_step(const struct step *step)
 static void gather_step(const struct step *step, int scatter)
 {
     static const int types[] = {PVM_BYTE, PVM_SHORT, PVM_INT, PVM_LONG, PVM_FLOAT, PVM_DOUBLE, PVM_CPLX, PVM_DCPLX};
-    static _Alignas(16) unsigned char part[8192], whole[MOST_TASKS * 8192];
+    static _Alignas(16) unsigned char part[8192], whole[MAX_TASKS * 8192];
     uint64_t state = step->seed;
     int type = types[random_below(&state, 8)], count = 1 + (int)random_below(&state, random_below(&state, 4) ? 8 : 500);
     char *name = (char *)group_names[step->group];
@@ -469,7 +469,7 @@ static int handle(int buffer)
     handled_count++;
     pvm_bufinfo(buffer, &length, &tag, &from);
     int rank = -1;
-    for (int task = 0; task < MOST_TASKS; task++)
+    for (int task = 0; task < MAX_TASKS; task++)
         if (tids[task] == from)
             rank = task;
     int numbers[3] = {length, tag, rank};

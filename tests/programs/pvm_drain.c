@@ -20,7 +20,7 @@
         }                                                                              \
     } while (0)
 
-enum { DATA = 1, FEW = 50000, TIMES = 4, MANY = FEW * TIMES };
+enum { DATA = 1, MESSAGE_COUNT = 50000, TIMES = 4, LARGER_COUNT = MESSAGE_COUNT * TIMES };
 
 static double processor_time(void)
 {
@@ -73,10 +73,10 @@ int main(int argc, char **argv)
         send_and_exit(argv[1], atoi(argv[2]));
         return 0;
     }
-    double few = drained(FEW), many = drained(MANY);
+    double few = drained(MESSAGE_COUNT), many = drained(LARGER_COUNT);
     /* Half way, in the exponent, between as their number and as its square. */
     if (many > 2 * TIMES * few)
-        printf("%d messages take %.3f s, %d take %.3f s\n", FEW, few, MANY, many);
+        printf("%d messages take %.3f s, %d take %.3f s\n", MESSAGE_COUNT, few, LARGER_COUNT, many);
     else
         printf("as their number\n");
     CHECK(pvm_exit() == 0);

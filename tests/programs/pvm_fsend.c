@@ -12,19 +12,19 @@
         }                                                                             \
     } while (0)
 
-enum { MANY = 300000, ONE = 1 };
+enum { MAX_ITEMS = 300000, ONE = 1 };
 
-static double out[MANY], in[MANY];
+static double out[MAX_ITEMS], in[MAX_ITEMS];
 
 int main(void)
 {
     int me = pvm_mytid(), from, tag, length, numbers[6] = {1, 2, 3, 4, 5, 6}, got[6] = {0};
 
     CHECK(me > 0);
-    for (int at = 0; at < MANY; at++)
+    for (int at = 0; at < MAX_ITEMS; at++)
         out[at] = at / 2.0;
     /* Few and many items, side by side and apart, to ourselves. */
-    int counts[] = {0, 1, 100, 512, 513, MANY / 3};
+    int counts[] = {0, 1, 100, 512, 513, MAX_ITEMS / 3};
     for (int which = 0; which < 6; which++) {
         int count = counts[which];
         for (int apart = 1; apart <= 3; apart++) {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWERS = 1, OUTPUT = 55, TRACE = 57, CONTEXT = 3, MOST = 64 };
+enum { ANSWERS = 1, OUTPUT = 55, TRACE = 57, CONTEXT = 3, MAX_ANSWERS = 64 };
 
-static int answers[MOST], count;
+static int answers[MAX_ANSWERS], count;
 
 static void check(const char *what, int answer)
 {
@@ -72,7 +72,7 @@ static void be_parent(char *program)
     check("spawning", pvm_spawn(program, arguments, PvmTaskDefault, NULL, 1, &tid) - 1);
     check("receiving", pvm_recv(tid, ANSWERS));
     check("unpacking", pvm_upkint(&count, 1, 1));
-    if (count > MOST)
+    if (count > MAX_ANSWERS)
         check("the answers", -1);
     check("unpacking", pvm_upkint(answers, count, 1));
     for (int i = 0; i < count; i++)

@@ -19,7 +19,7 @@
 
 enum { LONG = 1 << 20, BYTES = LONG * (int)sizeof(int), DATA = 2, BACK = 3, ENDED = 4, ROUNDS = 40 };
 /* The memory that the machine may have in use: a few messages, not one for each that was sent. */
-enum { MOST_MIB = 160 };
+enum { MAX_MIB = 160 };
 
 static int numbers[LONG], got[LONG];
 
@@ -116,7 +116,7 @@ int main(int count, char **arguments)
         CHECK(pvm_recv(tid, DATA) > 0);
         check_numbers(77);
     }
-    CHECK(in_use() < MOST_MIB);
+    CHECK(in_use() < MAX_MIB);
     /* Receivers that are killed with the message in their hands. */
     for (int round = 0; round < ROUNDS; round++) {
         int tid = spawn("holds");
@@ -125,14 +125,14 @@ int main(int count, char **arguments)
         take_back(tid);
         await_end(tid);
     }
-    CHECK(in_use() < MOST_MIB);
+    CHECK(in_use() < MAX_MIB);
     /* Nobody receives yet: no send waits, and the memory of the machine has an end. */
     int tid = spawn("takes"), rounds = 100;
     for (int round = 0; round < rounds; round++) {
         numbers[0] = round;
         send_numbers(tid);
     }
-    CHECK(in_use() < 2 * MOST_MIB);
+    CHECK(in_use() < 2 * MAX_MIB);
     pvm_psend(tid, BACK, &rounds, 1, PVM_INT);
     take_back(tid);
     /* One after the other. */
@@ -143,7 +143,7 @@ int main(int count, char **arguments)
         CHECK(pvm_pkint(numbers, 30000, 1) == 0 && pvm_send(tid, DATA) == 0);
     }
     take_back(tid);
-    CHECK(in_use() < 2 * MOST_MIB);
+    CHECK(in_use() < 2 * MAX_MIB);
     /* A message received before we leave can be read after that. */
     fill(5);
     send_numbers(pvm_mytid());

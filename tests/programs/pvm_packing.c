@@ -16,7 +16,7 @@
 
 extern int pvm_errno;
 
-enum { BUFFERS = 6, ROOM = 8192, ITEMS = 24, LONGEST = 3000, KINDS = 11 };
+enum { BUFFERS = 6, ROOM = 8192, ITEMS = 24, MAX_ITEM_BYTES = 3000, KINDS = 11 };
 
 static struct {
     int id;       /* 0: none */
@@ -206,7 +206,7 @@ static int unpack_kind(int kind, void *items, int count, int stride)
 static int may_pack(void)
 {
     int place = place_of(pvm_getsbuf());
-    return place < 0 || (!table[place].closed && length_of(place) < LONGEST);
+    return place < 0 || (!table[place].closed && length_of(place) < MAX_ITEM_BYTES);
 }
 
 /* So many bytes have been packed that are not numbers. */
@@ -334,7 +334,7 @@ static void nest(void)
         return;
     if (inner >= 0 && whole && table[inner].closed == 2)
         return;
-    if (inner >= 0 && (length_of(inner) == 0 || length_of(inner) > LONGEST / 4))
+    if (inner >= 0 && (length_of(inner) == 0 || length_of(inner) > MAX_ITEM_BYTES / 4))
         return;
     /* Its maker is packed as well, and is another one each time. */
     struct pvmminfo info = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -384,7 +384,7 @@ static void envelope(void)
     int place = free_place(), inner = (int)random_below(BUFFERS), encoding = (int)random_below(2), number = 77;
     if (place < 0 || !table[inner].id || table[inner].closed == 2)
         return;
-    if (length_of(inner) == 0 || length_of(inner) > LONGEST / 4)
+    if (length_of(inner) == 0 || length_of(inner) > MAX_ITEM_BYTES / 4)
         return;
     enter(place, pvm_mkbuf(encoding), encoding);
     pvm_setsbuf(table[place].id);

@@ -19,8 +19,8 @@ enum {
     ROUNDS = 100,   /* of a batch */
     SLOW = 100,     /* of a batch where tasks share cores and a round may take milliseconds */
     BATCHES = 10,   /* counted at least, whatever they cost; four come before that */
-    MOST_CALLS = 1, /* in a batch: one call in a hundred rounds */
-    PATIENCE = 15,  /* seconds until one batch must have kept the rule */
+    MAX_CALLS = 1, /* in a batch: one call in a hundred rounds */
+    MAX_SECONDS = 15,  /* seconds until one batch must have kept the rule */
     FIRST = 40,     /* messages of most of a page each: the memory between two tasks is gone through more than once */
     MAX_FAULTS = 10,/* pages that all of these together may find unmapped, the program's own among them */
 };
@@ -125,12 +125,12 @@ static void cost_nothing(const char *path, void (*round)(void))
     for (int batch = 0; batch < 4; batch++)
         batch_of(round);
     struct counts best = {.allocations = -1ul, .calls = -1ul};
-    double end = rg_time() + PATIENCE;
+    double end = rg_time() + MAX_SECONDS;
     for (int batch = 1;; batch++) {
         struct counts now = batch_of(round);
         best.allocations = now.allocations < best.allocations ? now.allocations : best.allocations;
         best.calls = now.calls < best.calls ? now.calls : best.calls;
-        int broken = best.allocations > 0 || best.calls > MOST_CALLS, late = rg_time() > end;
+        int broken = best.allocations > 0 || best.calls > MAX_CALLS, late = rg_time() > end;
         /* All go on, or none. */
         int told[] = {broken || batch < BATCHES, late}, all[2];
         OK(rg_allreduce(told, all, 2, RG_INT32, RG_MAX, RG_WORLD));

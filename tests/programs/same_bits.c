@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4000 };
+enum { MAX_ELEMENTS = 4000 };
 
 static void rounded(const void *in, void *inout, size_t count, void *argument)
 {
@@ -33,7 +33,7 @@ static double given(int rank, int i)
 
 static void compare(const double *mine, size_t count, const char *what, int in_place)
 {
-    static double all[2 * MOST];
+    static double all[2 * MAX_ELEMENTS];
     if (rg_allgather(mine, count * sizeof *mine, all, RG_WORLD) != RG_OK)
         exit(1);
     if (memcmp(all, all + count, count * sizeof *all) != 0) {
@@ -44,8 +44,8 @@ static void compare(const double *mine, size_t count, const char *what, int in_p
 
 int main(void)
 {
-    static double in[MOST], out[MOST];
-    const size_t counts[] = {1, 7, 8, 32, 33, 100, 500, 767, 768, 2000, 2048, 2049, MOST};
+    static double in[MAX_ELEMENTS], out[MAX_ELEMENTS];
+    const size_t counts[] = {1, 7, 8, 32, 33, 100, 500, 767, 768, 2000, 2048, 2049, MAX_ELEMENTS};
     if (rg_init() != RG_OK)
         return 1;
     int rank = rg_rank(RG_WORLD);

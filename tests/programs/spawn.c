@@ -131,7 +131,7 @@ static void as_poster(void)
 
 static void as_merged(void)
 {
-    int members[MOST];
+    int members[MAX_MEMBERS];
     rg_status status;
     OK(rg_recv(members, sizeof members, rg_parent(), GREETING, RG_ALL, &status));
     rg_group all;
@@ -184,7 +184,7 @@ static void worlds(void)
 
 static void merged(void)
 {
-    int members[MOST];
+    int members[MAX_MEMBERS];
     members[0] = rg_tid();
     start("as-merged", NULL, 3, members + 1);
     for (int i = 1; i <= 3; i++)
@@ -493,7 +493,7 @@ static void full_at_once(void)
 
 static void few_descriptors(void)
 {
-    int tids[MOST], started = 0, all = 0, code = RG_OK;
+    int tids[MAX_MEMBERS], started = 0, all = 0, code = RG_OK;
     char *argv[] = {"as-quiet", NULL};
     while (code == RG_OK && all < 100) {
         code = rg_spawn(own_path(), argv, NULL, 10, tids + all, &started);

@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-enum { MOST = 256, GREETING = 5, EVENT = 6, END = 7 };
+enum { MAX_MEMBERS = 256, GREETING = 5, EVENT = 6, END = 7 };
 
 static inline const char *own_path(void)
 {

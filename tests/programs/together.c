@@ -5,7 +5,7 @@
 #include "check.h"
 #include <sys/resource.h>
 
-enum { LONGEST = 128 };
+enum { MAX_BYTES = 128 };
 
 /* The task that sends, and the length, of a broadcast; most are short enough for such a frame. */
 static size_t length_of(int number)
@@ -17,7 +17,7 @@ static size_t length_of(int number)
 /* Broadcast `number` of the first `members` tasks, which are the group. */
 static void broadcast_in(rg_group group, int members, int number)
 {
-    char bytes[LONGEST], expected[LONGEST];
+    char bytes[MAX_BYTES], expected[MAX_BYTES];
     int root = number / 5 % members;
     size_t length = length_of(number);
     paint(expected, length, (uint64_t)number);

@@ -15,7 +15,7 @@
 #include "check.h"
 #include <sched.h>
 
-enum { TAGS = 12, CONTEXTS = 4, MESSAGES = 260, MOST = 3 << 20 };
+enum { TAGS = 12, CONTEXTS = 4, MESSAGES = 260, MAX_BYTES = 3 << 20 };
 enum discipline { EXACT, ANY_SOURCE, ANY_TAG, ANY_BOTH, MASKED, ANY_MASKED, DISCIPLINES };
 enum sending { SEND, SSEND, RSEND, ISEND, ISSEND, SENDV, ISENDV, LOAN, SENDINGS };
 enum receiving { RECV, IRECV, RECVV, IRECVV, PROBED, PEEKED, LENT, RECEIVINGS };
@@ -79,7 +79,7 @@ static size_t some_length(uint64_t *state)
     case 0:
         return 0;
     case 1: /* large, and seldom the largest */
-        return die(state, 5) ? die(state, 1 << 20) : die(state, MOST);
+        return die(state, 5) ? die(state, 1 << 20) : die(state, MAX_BYTES);
     case 2:
     case 3:
         return die(state, 64 << 10);

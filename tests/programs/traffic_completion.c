@@ -116,7 +116,7 @@ static void told_once(const rg_status *status, void *arg)
 /* A program waits for its callback by calls that have nothing to wait for: they run it. */
 static void callback_beside(void)
 {
-    enum { MANY = 1000 };
+    enum { MESSAGE_COUNT = 1000 };
     for (int way = 0; way < 4; way++) {
         int value = me, got = -1, rounds = 0, found;
         rg_request request, sent, received;
@@ -125,7 +125,7 @@ static void callback_beside(void)
         OK(rg_irecv(&got, sizeof got, me, 3, RG_WORLD, &request));
         OK(rg_on_complete(&request, told_once, NULL));
         OK(rg_send(&value, sizeof value, me, 3, RG_WORLD));
-        for (; !waited_for && rounds < MANY; rounds++) {
+        for (; !waited_for && rounds < MESSAGE_COUNT; rounds++) {
             if (way == 3) {
                 OK(rg_iprobe(RG_ANY, 5, RG_WORLD, &found, NULL));
                 continue;

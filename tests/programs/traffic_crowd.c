@@ -60,7 +60,7 @@ static void messages(void)
 
 enum kind { BARRIER, BROADCAST, REDUCE, ALLREDUCE, SCAN, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER,
             ALLGATHERV, ALLTOALL, ALLTOALLV, KINDS };
-enum { MOST_OPEN = 4, MOST_MEMBERS = 40 };
+enum { MAX_OPEN = 4, MAX_MEMBERS = 40 };
 
 /* One collective, planned by all members alike, and this member's part of it. */
 struct act {
@@ -70,7 +70,7 @@ struct act {
     size_t len, count; /* bytes of one piece; elements of a reduction */
     rg_op op;
     uint64_t paint;
-    size_t ins[MOST_MEMBERS], in_at[MOST_MEMBERS], outs[MOST_MEMBERS], out_at[MOST_MEMBERS];
+    size_t ins[MAX_MEMBERS], in_at[MAX_MEMBERS], outs[MAX_MEMBERS], out_at[MAX_MEMBERS];
     size_t in_all, out_all;
     unsigned char *in, *out;
     rg_request request;
@@ -249,17 +249,17 @@ static void check(const struct act *act, int rank, int members)
 /* A few collectives in a row; those that do not block stay open, and end together. */
 static void play(rg_group group, uint64_t *state)
 {
-    struct act acts[MOST_OPEN];
-    rg_request requests[MOST_OPEN];
+    struct act acts[MAX_OPEN];
+    rg_request requests[MAX_OPEN];
     int rank = rg_rank(group), members = rg_size(group);
-    for (int i = 0; i < MOST_OPEN; i++) {
+    for (int i = 0; i < MAX_OPEN; i++) {
         acts[i] = plan(state, members);
         lay_out(&acts[i], rank, members);
         call(&acts[i], rank, group);
         requests[i] = acts[i].request;
     }
-    OK(rg_waitall(MOST_OPEN, requests, NULL));
-    for (int i = 0; i < MOST_OPEN; i++) {
+    OK(rg_waitall(MAX_OPEN, requests, NULL));
+    for (int i = 0; i < MAX_OPEN; i++) {
         check(&acts[i], rank, members);
         free(acts[i].in);
         free(acts[i].out);
@@ -271,7 +271,7 @@ static void collectives(void)
 {
     static char name[60];
     const char *given = getenv("TRAFFIC_SEED");
-    CHECK(arg_count == 2 && size <= MOST_MEMBERS);
+    CHECK(arg_count == 2 && size <= MAX_MEMBERS);
     uint64_t seed = strtoull(given ? given : args[0], NULL, 0);
     OK(rg_op_create(combine_affine, &affine_op, 0, &affine_op));
     for (int rounds = atoi(args[1]); rounds > 0; rounds--, seed++) {

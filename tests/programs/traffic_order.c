@@ -136,7 +136,7 @@ static void flooded(void)
 /* crowded HOW: messages whose bytes are elsewhere, loans or synchronous ones of no bytes, are as many as a task takes in. */
 static void crowded(void)
 {
-    enum { MOST = 4096, COUNT = MOST + 100 };
+    enum { MAX_MESSAGES = 4096, COUNT = MAX_MESSAGES + 100 };
     static rg_request requests[COUNT];
     bool lent = arg_count == 1 && strcmp(args[0], "loans") == 0;
     if (me == 1) {
@@ -203,7 +203,7 @@ static void odd_strides(void)
 
 /* ---- receives alike -------------------------------------------------------------------------- */
 
-enum { MOST = 150, LONGEST = 200, NOTHING = 1 << 30 };
+enum { MAX_MESSAGES = 150, MAX_BYTES = 200, NOTHING = 1 << 30 };
 
 struct planned {
     int tag;
@@ -214,8 +214,8 @@ struct planned {
 /* Long stretches with one tag, of messages that fit into a line; a few longer ones, and a few for which there is too little room. */
 static int plan_alike(uint64_t *state, struct planned *plan)
 {
-    static const size_t lens[] = {0, 1, 8, 8, 8, 8, 16, 31, 40, 47, 48, 49, LONGEST};
-    int count = 1 + (int)(next_random(state) % MOST), tag = 1;
+    static const size_t lens[] = {0, 1, 8, 8, 8, 8, 16, 31, 40, 47, 48, 49, MAX_BYTES};
+    int count = 1 + (int)(next_random(state) % MAX_MESSAGES), tag = 1;
     for (int i = 0; i < count; i++) {
         if (next_random(state) % 16 == 0)
             tag = 3 - tag;
@@ -229,9 +229,9 @@ static int plan_alike(uint64_t *state, struct planned *plan)
 
 /* The next of all receives are waited for, and each has got its message. */
 static void finish_alike(uint64_t *state, int n, rg_request *requests, const int *which, const struct planned *plan,
-                         unsigned char (*inbox)[LONGEST + 16], int round)
+                         unsigned char (*inbox)[MAX_BYTES + 16], int round)
 {
-    rg_status statuses[MOST * 2];
+    rg_status statuses[MAX_MESSAGES * 2];
     bool told = next_random(state) % 2;
     int code = rg_waitall(n, requests, told ? statuses : NULL), wanted = RG_OK;
     for (int k = 0; k < n; k++) {
@@ -244,9 +244,9 @@ static void finish_alike(uint64_t *state, int n, rg_request *requests, const int
         size_t kept = one->len < one->room ? one->len : one->room;
         int error = one->len > one->room ? RG_ERR_TRUNCATED : RG_OK;
         wanted = wanted == RG_OK ? error : wanted;
-        if (unpainted(inbox[which[k]], kept, (uint64_t)(round * MOST + which[k])) != kept)
+        if (unpainted(inbox[which[k]], kept, (uint64_t)(round * MAX_MESSAGES + which[k])) != kept)
             FAILED("round %d: receive %d of tag %d has not got its message of %zu bytes", round, which[k], one->tag, one->len);
-        for (size_t at = one->room; at < LONGEST + 16; at++)
+        for (size_t at = one->room; at < MAX_BYTES + 16; at++)
             CHECK(inbox[which[k]][at] == 0xee);
         if (told)
             CHECK(statuses[k].source == 1 && statuses[k].tag == one->tag && statuses[k].length == one->len && statuses[k].error == error);
@@ -259,21 +259,21 @@ static void finish_alike(uint64_t *state, int n, rg_request *requests, const int
 static void alike(void)
 {
     enum { ROUNDS = 3000 };
-    static struct planned plan[MOST];
-    static unsigned char inbox[MOST][LONGEST + 16], block[LONGEST];
+    static struct planned plan[MAX_MESSAGES];
+    static unsigned char inbox[MAX_MESSAGES][MAX_BYTES + 16], block[MAX_BYTES];
     uint64_t state = 11, own = 12;
     for (int round = 0; me < 2 && round < ROUNDS; round++) {
         int count = plan_alike(&state, plan);
         if (me == 1) {
             for (int i = 0; i < count; i++) {
-                paint(block, plan[i].len, (uint64_t)(round * MOST + i));
+                paint(block, plan[i].len, (uint64_t)(round * MAX_MESSAGES + i));
                 OK(rg_send(block, plan[i].len, 0, plan[i].tag, RG_WORLD));
             }
             OK(rg_recv(NULL, 0, 0, 4, RG_WORLD, NULL));
             continue;
         }
-        rg_request requests[2 * MOST];
-        int which[2 * MOST], n = 0;
+        rg_request requests[2 * MAX_MESSAGES];
+        int which[2 * MAX_MESSAGES], n = 0;
         memset(inbox, 0xee, sizeof inbox);
         for (int i = 0; i < count; i++) {
             OK(rg_irecv(inbox[i], plan[i].room, plan[i].from_anybody ? RG_ANY : 1, plan[i].tag, RG_WORLD, &requests[n]));

@@ -8,10 +8,10 @@
  */
 #include "check.h"
 
-enum { FEW = 1000, MANY = 100000, ATTEMPTS = 3, GO = 0x7ffffff0, DONE = 0x7ffffff1, MOST_SLOWDOWN = 4, PATIENCE = 60 };
+enum { MESSAGE_COUNT = 1000, LARGER_COUNT = 100000, ATTEMPTS = 3, GO = 0x7ffffff0, DONE = 0x7ffffff1, MAX_SLOWDOWN = 4, MAX_SECONDS = 60 };
 
-static rg_request requests[MANY];
-static uint32_t values[MANY];
+static rg_request requests[LARGER_COUNT];
+static uint32_t values[LARGER_COUNT];
 
 static void tell(int tag) { OK(rg_send(NULL, 0, 1 - me, tag, RG_WORLD)); }
 static void hear(int tag) { OK(rg_recv(NULL, 0, 1 - me, tag, RG_WORLD, NULL)); }
@@ -115,20 +115,20 @@ static void least(double *best, double attempt)
 
 static void compare(double (*match)(int))
 {
-    double quick = 1e9, slow = 1e9, end = rg_time() + PATIENCE;
-    check_patience(PATIENCE + 60);
-    for (int attempt = 1, late = 0; attempt <= ATTEMPTS || (slow > MOST_SLOWDOWN * quick && !late); attempt++) {
+    double quick = 1e9, slow = 1e9, end = rg_time() + MAX_SECONDS;
+    check_patience(MAX_SECONDS + 60);
+    for (int attempt = 1, late = 0; attempt <= ATTEMPTS || (slow > MAX_SLOWDOWN * quick && !late); attempt++) {
         double sum = 0;
         for (int again = 0; again < 5; again++)
-            sum += match(FEW);
-        least(&quick, sum / 5 / FEW);
-        least(&slow, match(MANY) / MANY);
+            sum += match(MESSAGE_COUNT);
+        least(&quick, sum / 5 / MESSAGE_COUNT);
+        least(&slow, match(LARGER_COUNT) / LARGER_COUNT);
         late = rg_time() > end;
         OK(rg_broadcast(&late, sizeof late, 0, RG_WORLD));
     }
     if (me == 0)
-        printf("each %.0f ns with %d, %.0f ns with %d\n", quick * 1e9, FEW, slow * 1e9, MANY);
-    CHECK(slow <= MOST_SLOWDOWN * quick);
+        printf("each %.0f ns with %d, %.0f ns with %d\n", quick * 1e9, MESSAGE_COUNT, slow * 1e9, LARGER_COUNT);
+    CHECK(slow <= MAX_SLOWDOWN * quick);
 }
 
 static void posted(void) { compare(match_posted); }

@@ -22,7 +22,7 @@
 
 #include <inttypes.h>
 
-enum { OPEN = 8, MOST_IN_BATCH = 40, MOST = 200000 };
+enum { OPEN = 8, MAX_IN_BATCH = 40, MAX_BYTES = 200000 };
 
 /* ---- one pair of ways ------------------------------------------------------------------------ */
 
@@ -144,7 +144,7 @@ static size_t some_length(uint64_t *state)
     case 1: return next_random(state) % 16384;
     case 2: return 16384 - 4 + next_random(state) % 9;
     case 3: return 65536 - 4 + next_random(state) % 9;
-    case 4: return next_random(state) % MOST;
+    case 4: return next_random(state) % MAX_BYTES;
     default: return 16385 + next_random(state) % 49152;
     }
 }
@@ -264,12 +264,12 @@ static void end_receive(struct act *act)
 
 static void play(uint64_t *state)
 {
-    static struct message plan[2][MOST_IN_BATCH];
-    struct act sends[MOST_IN_BATCH], receives[MOST_IN_BATCH];
+    static struct message plan[2][MAX_IN_BATCH];
+    struct act sends[MAX_IN_BATCH], receives[MAX_IN_BATCH];
     int direction = (int)(next_random(state) % 3), counts[2];
     for (int task = 0; task < 2; task++) {
-        counts[task] = 1 + (int)(next_random(state) % MOST_IN_BATCH);
-        for (int i = 0; i < MOST_IN_BATCH; i++)
+        counts[task] = 1 + (int)(next_random(state) % MAX_IN_BATCH);
+        for (int i = 0; i < MAX_IN_BATCH; i++)
             plan[task][i] = draw(state, direction == 2);
         if (direction == 1 - task)
             counts[task] = 0;

@@ -18,11 +18,11 @@
 #include "layout.h"
 
 enum {
-    LOOKS = 1000,      /* how long to look on */
+    LOOKS_BEFORE_YIELD = 1000,      /* how long to look on */
     YIELDS = 4,        /* before a task sleeps; with 1 or 2 a processor runs out of tasks, and is slow to wake */
-    FEW_WAITS = 64,    /* without looking on after a failure, */
-    MOST_WAITS = 4096, /* and after many of them */
-    PROVEN = 64,       /* so many successes in a row, and failures are forgotten */
+    MIN_WAITS = 64,    /* without looking on after a failure, */
+    MAX_WAITS = 4096, /* and after many of them */
+    SUCCESSES_TO_FORGET = 64,       /* so many successes in a row, and failures are forgotten */
 };
 
 static int env_crowded;
@@ -34,7 +34,7 @@ struct wait {
 
 static struct {
     unsigned rest, next, successes; /* waits without looking on, now and after the next failure */
-} env_stay = {.next = FEW_WAITS};
+} env_stay = {.next = MIN_WAITS};
 
 static inline void env_pin(int processor, const cpu_set_t *allowed)
 {
@@ -63,7 +63,7 @@ static void env_settle(void)
 static inline void env_failed_to_look_on(void)
 {
     env_stay.rest = env_stay.next;
-    env_stay.next *= env_stay.next < MOST_WAITS ? 2 : 1;
+    env_stay.next *= env_stay.next < MAX_WAITS ? 2 : 1;
     env_stay.successes = 0;
 }
 
@@ -80,7 +80,7 @@ static void env_pause_in_crowd(struct wait *wait)
     int look = wait->looks++;
     if (look == 0) {
         env_stay.rest -= env_stay.rest > 0;
-        wait->looks_on = env_stay.rest == 0 ? LOOKS : 0;
+        wait->looks_on = env_stay.rest == 0 ? LOOKS_BEFORE_YIELD : 0;
     }
     if (look > 0 && look <= wait->looks_on) {
         if (look == wait->looks_on)
@@ -119,8 +119,8 @@ static inline void env_end_wait(const struct wait *wait)
         return;
     if (wait->looks > YIELDS + wait->looks_on)
         atomic_store(&env_shared->bells[env_my_rank].asleep, 0);
-    else if (wait->looks > 1 && wait->looks <= wait->looks_on && ++env_stay.successes >= PROVEN)
-        env_stay.next = FEW_WAITS;
+    else if (wait->looks > 1 && wait->looks <= wait->looks_on && ++env_stay.successes >= SUCCESSES_TO_FORGET)
+        env_stay.next = MIN_WAITS;
 }
 
 #define ENV_AWAIT(condition)             \

@@ -74,13 +74,13 @@ struct shared {
     _Alignas(128) _Atomic size_t choices[CHOICES + 1]; /* and a time */
     struct {
         _Alignas(128) _Atomic uint32_t asleep;
-    } bells[MOST_TASKS];
-    struct place places[MOST_TASKS];
+    } bells[MAX_TASKS];
+    struct place places[MAX_TASKS];
     struct channel channels[]; /* [from * size + to] */
 };
 
 static struct shared *env_shared;
-static struct cursor env_out[MOST_TASKS], env_in[MOST_TASKS];
+static struct cursor env_out[MAX_TASKS], env_in[MAX_TASKS];
 
 static inline struct channel *env_channel(int from, int to)
 {

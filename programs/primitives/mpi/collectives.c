@@ -6,17 +6,17 @@
 #ifdef ENV_MPI
 #include "expect.h"
 
-enum { IRREGULAR_MOST = 3000, IRREGULAR_STEP = 4096, MOST_TASKS = 64 };
+enum { IRREGULAR_MAX_COUNT = 3000, IRREGULAR_STEP = 4096, MAX_TASKS = 64 };
 
 /* Ints of a task in the irregular collectives, and where they lie. */
-static int irregular_counts[MOST_TASKS], irregular_places[MOST_TASKS];
+static int irregular_counts[MAX_TASKS], irregular_places[MAX_TASKS];
 
-static int32_t irregular_in[MOST_TASKS * IRREGULAR_STEP], irregular_out[MOST_TASKS * IRREGULAR_STEP];
+static int32_t irregular_in[MAX_TASKS * IRREGULAR_STEP], irregular_out[MAX_TASKS * IRREGULAR_STEP];
 
 static void irregular_ready(void)
 {
     for (int r = 0; r < tasks; r++) {
-        irregular_counts[r] = r % 2 ? 1 : IRREGULAR_MOST;
+        irregular_counts[r] = r % 2 ? 1 : IRREGULAR_MAX_COUNT;
         irregular_places[r] = r * IRREGULAR_STEP;
     }
 }
@@ -77,8 +77,8 @@ static void allgatherv_irregular(size_t bytes, long n)
 
 static void alltoallw(size_t bytes, long n)
 {
-    int counts[MOST_TASKS], places[MOST_TASKS];
-    MPI_Datatype types[MOST_TASKS];
+    int counts[MAX_TASKS], places[MAX_TASKS];
+    MPI_Datatype types[MAX_TASKS];
     for (int r = 0; r < tasks; r++) {
         counts[r] = (int)(bytes / sizeof(int32_t));
         places[r] = (int)bytes * r;

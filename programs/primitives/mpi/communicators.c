@@ -6,7 +6,7 @@
 #ifdef ENV_MPI
 #include "expect.h"
 
-enum { TAG_GROUP = 21, TAG_BRIDGE = 22, MOST_COMMUNICATORS = 1000 };
+enum { TAG_GROUP = 21, TAG_BRIDGE = 22, MAX_COMMUNICATORS = 1000 };
 
 static void communicator_check(MPI_Comm comm, int expected, const char *call)
 {
@@ -51,8 +51,8 @@ static void comm_idup(size_t bytes, long n)
 
 static void comm_dup_many(size_t number, long n)
 {
-    static MPI_Comm comms[MOST_COMMUNICATORS];
-    EXPECT(number <= MOST_COMMUNICATORS, "comm-dup-many", "it has no room for so many communicators");
+    static MPI_Comm comms[MAX_COMMUNICATORS];
+    EXPECT(number <= MAX_COMMUNICATORS, "comm-dup-many", "it has no room for so many communicators");
     for (long i = 0; i < n; i++) {
         for (size_t k = 0; k < number; k++)
             MPI_Comm_dup(MPI_COMM_WORLD, &comms[k]);

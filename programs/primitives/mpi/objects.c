@@ -3,7 +3,7 @@
 #ifdef ENV_MPI
 #include "expect.h"
 
-enum { MOST_ATTRIBUTES = 1000 };
+enum { MAX_ATTRIBUTES = 1000 };
 
 static void info_keys(size_t number, long n)
 {
@@ -31,8 +31,8 @@ static void info_keys(size_t number, long n)
 
 static void attributes(size_t number, long n)
 {
-    static int keys[MOST_ATTRIBUTES], values[MOST_ATTRIBUTES];
-    EXPECT(number <= MOST_ATTRIBUTES, "attributes", "it has no room for so many attributes");
+    static int keys[MAX_ATTRIBUTES], values[MAX_ATTRIBUTES];
+    EXPECT(number <= MAX_ATTRIBUTES, "attributes", "it has no room for so many attributes");
     for (long i = 0; i < n; i++) {
         for (size_t k = 0; k < number; k++) {
             MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keys[k], NULL);

@@ -7,14 +7,14 @@
 #ifdef ENV_MPI
 #include "expect.h"
 
-enum { MOST_REQUESTS = 4096, REQUEST_STRIDE = 7, TAG_PARTITIONED = 1 << 13 };
+enum { MAX_REQUESTS = 4096, REQUEST_STRIDE = 7, TAG_PARTITIONED = 1 << 13 };
 
-static MPI_Request requests[MOST_REQUESTS];
-static int32_t requests_in[2 * MOST_REQUESTS], requests_out[2 * MOST_REQUESTS];
+static MPI_Request requests[MAX_REQUESTS];
+static int32_t requests_in[2 * MAX_REQUESTS], requests_out[2 * MAX_REQUESTS];
 
 static void requests_bound(size_t number)
 {
-    EXPECT(number <= MOST_REQUESTS, "requests.c", "it has no room for so many requests");
+    EXPECT(number <= MAX_REQUESTS, "requests.c", "it has no room for so many requests");
 }
 
 /* A receive for each tag; then a message for each, in steps of REQUEST_STRIDE: message k has the word k + turn. */
@@ -59,7 +59,7 @@ static void request_waitany(size_t number, long n)
 
 static void request_testsome(size_t number, long n)
 {
-    static int which[MOST_REQUESTS];
+    static int which[MAX_REQUESTS];
     requests_check_number(number);
     for (long i = 0; i < n; i++) {
         payload_turn++;
@@ -152,7 +152,7 @@ static int iscan_done(size_t number)
 static void iscan_free(size_t number, long n)
 {
     static int32_t one = 1;
-    enum { MOST_LOOKS = 1000000 };
+    enum { MAX_LOOKS = 1000000 };
     requests_bound(number);
     if (payload_whole)
         memset(requests_in, 0, sizeof requests_in);
@@ -166,7 +166,7 @@ static void iscan_free(size_t number, long n)
     }
     int looks = 0;
     while (payload_whole && !iscan_done(number))
-        EXPECT(++looks < MOST_LOOKS, "MPI_Iscan", "a sum of a freed scan does not come");
+        EXPECT(++looks < MAX_LOOKS, "MPI_Iscan", "a sum of a freed scan does not come");
 }
 
 OPERATION(request_waitany, .name = "waitany", .run = request_waitany, .parts = 1, .unit = 1, .pairs = 2)

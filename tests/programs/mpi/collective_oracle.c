@@ -14,19 +14,19 @@ enum layout { NUMBERS, PAIR, SPREAD, LAYOUTS };
 static MPI_Datatype types[LAYOUTS];
 static MPI_Op compose;
 
-#define MOST_RANKS 8
-#define MOST_UNITS 300
-#define ROOM (MOST_RANKS * (MOST_UNITS + 7) * 3 + 16)
+#define MAX_RANKS 8
+#define MAX_UNITS 300
+#define ROOM (MAX_RANKS * (MAX_UNITS + 7) * 3 + 16)
 #define UNTOUCHED 0xabababab
 
 struct call {
     enum kind kind;
     int number, root, units, in_place, persistent, op;
     enum layout gives, takes;
-    int counts[MOST_RANKS], starts[MOST_RANKS];          /* of what a process takes, in units */
-    int their_counts[MOST_RANKS], their_starts[MOST_RANKS]; /* of what it gives */
-    int sizes[2][MOST_RANKS], places[2][MOST_RANKS];     /* as the call has them */
-    MPI_Datatype kinds[2][MOST_RANKS];
+    int counts[MAX_RANKS], starts[MAX_RANKS];          /* of what a process takes, in units */
+    int their_counts[MAX_RANKS], their_starts[MAX_RANKS]; /* of what it gives */
+    int sizes[2][MAX_RANKS], places[2][MAX_RANKS];     /* as the call has them */
+    MPI_Datatype kinds[2][MAX_RANKS];
     uint32_t *send, *recv;
     MPI_Request request;
 };
@@ -127,7 +127,7 @@ static struct call *make(int number)
     call->number = number;
     call->kind = draw(KINDS);
     call->root = draw(size);
-    call->units = draw(4) == 0 ? draw(MOST_UNITS) : draw(6);
+    call->units = draw(4) == 0 ? draw(MAX_UNITS) : draw(6);
     call->in_place = draw(3) == 0;
     call->op = draw(3);
     /* Layouts may differ from process to process. */
@@ -349,7 +349,7 @@ static void drop(struct call *call)
     free(call);
 }
 
-#define MOST_UNDER_WAY 6
+#define MAX_UNDER_WAY 6
 
 /* Waits for all calls under way, in an order of this process' own; persistent ones go once more. */
 static void finish(struct call **under_way, int *count, uint32_t *order)
@@ -396,7 +396,7 @@ static void pass_a_message(int number)
 
 static void play_forms(int calls, int forms)
 {
-    struct call *under_way[MOST_UNDER_WAY];
+    struct call *under_way[MAX_UNDER_WAY];
     int count = 0;
     uint32_t order = (uint32_t)me * 99991u + 5;
     types[NUMBERS] = MPI_UINT32_T;
@@ -421,7 +421,7 @@ static void play_forms(int calls, int forms)
         }
         if (draw(5) == 0)
             pass_a_message(number);
-        if (count == MOST_UNDER_WAY || draw(7) == 0)
+        if (count == MAX_UNDER_WAY || draw(7) == 0)
             finish(under_way, &count, &order);
     }
     finish(under_way, &count, &order);

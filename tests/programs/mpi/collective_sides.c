@@ -1,7 +1,7 @@
 /* Collectives between two groups, and among the neighbours of a topology; blocking, started and persistent. */
 #include "mpi_check.h"
 
-#define MOST 16
+#define MAX_PROCESSES 16
 
 enum form { BLOCKING, STARTED, PERSISTENT, FORMS };
 
@@ -53,7 +53,7 @@ static void choose_root(void)
 
 static void rooted(enum form form)
 {
-    int all[3 * MOST], one[3], counts[MOST], places[MOST];
+    int all[3 * MAX_PROCESSES], one[3], counts[MAX_PROCESSES], places[MAX_PROCESSES];
     int bcast[3] = {at_root ? 5 : 0, at_root ? 6 : 0, at_root ? 7 : 0};
     IN_FORM(form, MPI_Bcast, MPI_Ibcast, MPI_Bcast_init, bcast, 3, MPI_INT, root, inter);
     if (at_root || me % 2)
@@ -66,7 +66,7 @@ static void rooted(enum form form)
     for (int i = 0; at_root && i < there; i++)
         CHECK(all[2 * i] == far(i) && all[2 * i + 1] == far(i) * far(i));
 
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_PROCESSES; i++) {
         counts[i] = i % 3;
         places[i] = 3 * i + 1;
     }
@@ -78,7 +78,7 @@ static void rooted(enum form form)
         for (int k = 0; k < 2; k++)
             CHECK(all[3 * i + 1 + k] == (k < i % 3 ? far(i) : -1));
 
-    for (int i = 0; i < 3 * MOST; i++)
+    for (int i = 0; i < 3 * MAX_PROCESSES; i++)
         all[i] = 100 + i;
     one[0] = one[1] = one[2] = -1;
     IN_FORM(form, MPI_Scatter, MPI_Iscatter, MPI_Scatter_init, all, 2, MPI_INT, one, 2, MPI_INT, root, inter);
@@ -100,8 +100,8 @@ static void rooted(enum form form)
 
 static void exchanged(enum form form)
 {
-    int all[3 * MOST], one[3 * MOST], counts[MOST], places[MOST], bytes[MOST];
-    MPI_Datatype types[MOST];
+    int all[3 * MAX_PROCESSES], one[3 * MAX_PROCESSES], counts[MAX_PROCESSES], places[MAX_PROCESSES], bytes[MAX_PROCESSES];
+    MPI_Datatype types[MAX_PROCESSES];
     IN_FORM(form, MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init, inter);
     one[0] = me;
     one[1] = -me;
@@ -110,13 +110,13 @@ static void exchanged(enum form form)
     for (int i = 0; i < there; i++)
         CHECK(all[2 * i] == far(i) && all[2 * i + 1] == -far(i));
 
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_PROCESSES; i++) {
         counts[i] = i % 3;
         places[i] = 3 * i;
         bytes[i] = 4 * places[i];
         types[i] = MPI_INT;
     }
-    for (int i = 0; i < 3 * MOST; i++)
+    for (int i = 0; i < 3 * MAX_PROCESSES; i++)
         one[i] = me;
     memset(all, 0xff, sizeof all);
     IN_FORM(form, MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, one, mine % 3, MPI_INT, all, counts, places, MPI_INT,
@@ -133,9 +133,9 @@ static void exchanged(enum form form)
         CHECK(all[i] == 100 * far(i) + mine);
 
     /* From rank r to rank s (r + s) % 3 numbers. */
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < MAX_PROCESSES; i++)
         counts[i] = (i + mine) % 3;
-    for (int i = 0; i < 3 * MOST; i++)
+    for (int i = 0; i < 3 * MAX_PROCESSES; i++)
         one[i] = 1000 * me + i;
     for (int typed = 0; typed < 2; typed++) {
         memset(all, 0xff, sizeof all);
@@ -153,10 +153,10 @@ static void exchanged(enum form form)
 
 static void reduced(enum form form)
 {
-    int given[4 * MOST], sums[4 * MOST], wanted = 0, counts[MOST];
+    int given[4 * MAX_PROCESSES], sums[4 * MAX_PROCESSES], wanted = 0, counts[MAX_PROCESSES];
     for (int i = 0; i < there; i++)
         wanted += far(i);
-    for (int i = 0; i < 4 * MOST; i++)
+    for (int i = 0; i < 4 * MAX_PROCESSES; i++)
         given[i] = me + i;
     IN_FORM(form, MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, given, sums, 3, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < 3; i++)
@@ -225,10 +225,10 @@ static void crossing(void)
  * destination at which what is sent in each place comes. */
 static void with_neighbours(MPI_Comm comm, int sources, const int *from, int destinations, const int *slots, int rank)
 {
-    int one[2], all[2 * MOST], got[2 * MOST], counts[MOST], places[MOST];
-    MPI_Aint bytes[MOST];
-    MPI_Datatype types[MOST];
-    for (int i = 0; i < MOST; i++) {
+    int one[2], all[2 * MAX_PROCESSES], got[2 * MAX_PROCESSES], counts[MAX_PROCESSES], places[MAX_PROCESSES];
+    MPI_Aint bytes[MAX_PROCESSES];
+    MPI_Datatype types[MAX_PROCESSES];
+    for (int i = 0; i < MAX_PROCESSES; i++) {
         counts[i] = 2;
         places[i] = 2 * i;
         bytes[i] = 8 * i;

@@ -51,91 +51,91 @@ static void modes(void)
     FAILS(MPI_ERR_BUFFER, MPI_Bsend(&length, 1, MPI_INT, peer(), 0, MPI_COMM_WORLD));
 }
 
-enum { MANY = 100 };
+enum { MESSAGE_COUNT = 100 };
 
 static void begin_many(int *sent, int *got, MPI_Request *requests)
 {
-    for (int i = 0; i < MANY; i++) {
-        sent[i] = me * MANY + i;
+    for (int i = 0; i < MESSAGE_COUNT; i++) {
+        sent[i] = me * MESSAGE_COUNT + i;
         got[i] = -1;
         SUCCEEDS(MPI_Irecv(&got[i], 1, MPI_INT, peer(), i, MPI_COMM_WORLD, &requests[i]));
     }
-    for (int i = MANY; i-- > 0;)
-        SUCCEEDS(MPI_Isend(&sent[i], 1, MPI_INT, peer(), i, MPI_COMM_WORLD, &requests[MANY + i]));
+    for (int i = MESSAGE_COUNT; i-- > 0;)
+        SUCCEEDS(MPI_Isend(&sent[i], 1, MPI_INT, peer(), i, MPI_COMM_WORLD, &requests[MESSAGE_COUNT + i]));
 }
 
 static void check_many(const int *got, const MPI_Request *requests)
 {
-    for (int i = 0; i < MANY; i++)
-        CHECK(got[i] == peer() * MANY + i);
-    for (int i = 0; i < 2 * MANY; i++)
+    for (int i = 0; i < MESSAGE_COUNT; i++)
+        CHECK(got[i] == peer() * MESSAGE_COUNT + i);
+    for (int i = 0; i < 2 * MESSAGE_COUNT; i++)
         CHECK(requests[i] == MPI_REQUEST_NULL);
 }
 
 /* The ways to wait for several requests, and to look at them. */
 static void completion(void)
 {
-    static int sent[MANY], got[MANY], indices[2 * MANY];
-    static MPI_Request requests[2 * MANY];
-    static MPI_Status statuses[2 * MANY];
+    static int sent[MESSAGE_COUNT], got[MESSAGE_COUNT], indices[2 * MESSAGE_COUNT];
+    static MPI_Request requests[2 * MESSAGE_COUNT];
+    static MPI_Status statuses[2 * MESSAGE_COUNT];
     int flag = 0, index = -1, count = 0;
 
     begin_many(sent, got, requests);
-    SUCCEEDS(MPI_Waitall(2 * MANY, requests, statuses));
+    SUCCEEDS(MPI_Waitall(2 * MESSAGE_COUNT, requests, statuses));
     check_many(got, requests);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MESSAGE_COUNT; i++)
         CHECK(statuses[i].MPI_SOURCE == peer() && statuses[i].MPI_TAG == i);
 
     begin_many(sent, got, requests);
-    for (int i = 0; i < 2 * MANY; i++) {
+    for (int i = 0; i < 2 * MESSAGE_COUNT; i++) {
         MPI_Status status;
-        SUCCEEDS(MPI_Waitany(2 * MANY, requests, &index, &status));
-        CHECK(index >= 0 && index < 2 * MANY && requests[index] == MPI_REQUEST_NULL);
-        CHECK(index >= MANY || status.MPI_TAG == index);
+        SUCCEEDS(MPI_Waitany(2 * MESSAGE_COUNT, requests, &index, &status));
+        CHECK(index >= 0 && index < 2 * MESSAGE_COUNT && requests[index] == MPI_REQUEST_NULL);
+        CHECK(index >= MESSAGE_COUNT || status.MPI_TAG == index);
     }
     check_many(got, requests);
-    SUCCEEDS(MPI_Waitany(2 * MANY, requests, &index, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_Waitany(2 * MESSAGE_COUNT, requests, &index, MPI_STATUS_IGNORE));
     CHECK(index == MPI_UNDEFINED);
 
     begin_many(sent, got, requests);
-    for (int left = 2 * MANY; left > 0; left -= count) {
-        SUCCEEDS(MPI_Waitsome(2 * MANY, requests, &count, indices, statuses));
+    for (int left = 2 * MESSAGE_COUNT; left > 0; left -= count) {
+        SUCCEEDS(MPI_Waitsome(2 * MESSAGE_COUNT, requests, &count, indices, statuses));
         CHECK(count > 0);
         for (int i = 0; i < count; i++)
-            CHECK(indices[i] >= MANY || statuses[i].MPI_TAG == indices[i]);
+            CHECK(indices[i] >= MESSAGE_COUNT || statuses[i].MPI_TAG == indices[i]);
     }
     check_many(got, requests);
-    SUCCEEDS(MPI_Waitsome(2 * MANY, requests, &count, indices, statuses));
+    SUCCEEDS(MPI_Waitsome(2 * MESSAGE_COUNT, requests, &count, indices, statuses));
     CHECK(count == MPI_UNDEFINED);
 
     begin_many(sent, got, requests);
     for (flag = 0; !flag;)
-        SUCCEEDS(MPI_Testall(2 * MANY, requests, &flag, MPI_STATUSES_IGNORE));
+        SUCCEEDS(MPI_Testall(2 * MESSAGE_COUNT, requests, &flag, MPI_STATUSES_IGNORE));
     check_many(got, requests);
 
     begin_many(sent, got, requests);
-    for (int left = 2 * MANY; left > 0; left -= count) {
-        SUCCEEDS(MPI_Testsome(2 * MANY, requests, &count, indices, MPI_STATUSES_IGNORE));
+    for (int left = 2 * MESSAGE_COUNT; left > 0; left -= count) {
+        SUCCEEDS(MPI_Testsome(2 * MESSAGE_COUNT, requests, &count, indices, MPI_STATUSES_IGNORE));
         CHECK(count >= 0);
     }
     check_many(got, requests);
 
     begin_many(sent, got, requests);
-    for (int left = 2 * MANY; left > 0;) {
-        SUCCEEDS(MPI_Testany(2 * MANY, requests, &index, &flag, MPI_STATUS_IGNORE));
+    for (int left = 2 * MESSAGE_COUNT; left > 0;) {
+        SUCCEEDS(MPI_Testany(2 * MESSAGE_COUNT, requests, &index, &flag, MPI_STATUS_IGNORE));
         left -= flag != 0;
     }
     check_many(got, requests);
-    SUCCEEDS(MPI_Testany(2 * MANY, requests, &index, &flag, MPI_STATUS_IGNORE));
+    SUCCEEDS(MPI_Testany(2 * MESSAGE_COUNT, requests, &index, &flag, MPI_STATUS_IGNORE));
     CHECK(flag && index == MPI_UNDEFINED);
 
     begin_many(sent, got, requests);
-    for (int i = 0; i < 2 * MANY; i++) {
+    for (int i = 0; i < 2 * MESSAGE_COUNT; i++) {
         MPI_Status status;
         for (flag = 0; !flag;)
             SUCCEEDS(MPI_Request_get_status(requests[i], &flag, &status));
         CHECK(requests[i] != MPI_REQUEST_NULL);
-        CHECK(i >= MANY || status.MPI_TAG == i);
+        CHECK(i >= MESSAGE_COUNT || status.MPI_TAG == i);
         for (flag = 0; !flag;)
             SUCCEEDS(MPI_Test(&requests[i], &flag, &status));
     }

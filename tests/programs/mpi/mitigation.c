@@ -628,16 +628,16 @@ static void sides(void)
 /* One revokes communicators, and fails in the midst of that. Each is revoked for all survivors in the end, or for none. */
 static void revoker(void)
 {
-    enum { MANY = 12 };
-    MPI_Comm comms[MANY], rest;
+    enum { COMMUNICATOR_COUNT = 12 };
+    MPI_Comm comms[COMMUNICATOR_COUNT], rest;
     be_patient();
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < COMMUNICATOR_COUNT; i++) {
         SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
         SUCCEEDS(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN));
     }
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     fail_soon(300);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < COMMUNICATOR_COUNT; i++) {
         HERE;
         if (me == victim) {
             SUCCEEDS(MPIX_Comm_revoke(comms[i]));
@@ -651,7 +651,7 @@ static void revoker(void)
         pause();
     HERE;
     rest = go_on(MPI_COMM_WORLD, size - 1);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < COMMUNICATOR_COUNT; i++) {
         int code, flag, tries = 0;
         /* Word of it may be on its way still. */
         do {
@@ -667,7 +667,7 @@ static void revoker(void)
         code = MPIX_Comm_agree(comms[i], &flag);
         CHECK(class_of(code) == MPIX_ERR_PROC_FAILED && flag == 1);
     }
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < COMMUNICATOR_COUNT; i++)
         SUCCEEDS(MPI_Comm_free(&comms[i]));
     SUCCEEDS(MPI_Comm_free(&rest));
 }

@@ -209,27 +209,27 @@ static void together(void)
 /* Elements with gaps of their own, and more of them than go at once. */
 static void large(void)
 {
-    enum { MANY = 300000, PAIRS = 400 };
+    enum { ELEMENT_COUNT = 300000, PAIRS = 400 };
     struct pair {
         double value;
         int index;
     };
     for (int kind = 0; kind < KINDS; kind++) {
-        struct made made = make(kind, 3 * MANY);
+        struct made made = make(kind, 3 * ELEMENT_COUNT);
         int next = (me + 1) % size, before = (me + size - 1) % size;
-        int *given = malloc(MANY * sizeof(int)), *got = malloc(MANY * sizeof(int));
+        int *given = malloc(ELEMENT_COUNT * sizeof(int)), *got = malloc(ELEMENT_COUNT * sizeof(int));
         MPI_Datatype thirds, pairs;
-        SUCCEEDS(MPI_Type_vector(MANY, 1, 3, MPI_INT, &thirds));
+        SUCCEEDS(MPI_Type_vector(ELEMENT_COUNT, 1, 3, MPI_INT, &thirds));
         SUCCEEDS(MPI_Type_commit(&thirds));
-        for (int i = 0; i < MANY; i++)
+        for (int i = 0; i < ELEMENT_COUNT; i++)
             given[i] = me + i;
         SUCCEEDS(MPI_Win_fence(0, made.win));
-        SUCCEEDS(MPI_Put(given, MANY, MPI_INT, next, place(&made, next, 1), 1, thirds, made.win));
+        SUCCEEDS(MPI_Put(given, ELEMENT_COUNT, MPI_INT, next, place(&made, next, 1), 1, thirds, made.win));
         SUCCEEDS(MPI_Win_fence(0, made.win));
-        SUCCEEDS(MPI_Get_accumulate(given, MANY, MPI_INT, got, MANY, MPI_INT, next, place(&made, next, 1), 1, thirds, MPI_SUM, made.win));
+        SUCCEEDS(MPI_Get_accumulate(given, ELEMENT_COUNT, MPI_INT, got, ELEMENT_COUNT, MPI_INT, next, place(&made, next, 1), 1, thirds, MPI_SUM, made.win));
         SUCCEEDS(MPI_Win_fence(0, made.win));
-        CHECK(memcmp(got, given, MANY * sizeof(int)) == 0);
-        for (int i = 0; i < MANY; i++) {
+        CHECK(memcmp(got, given, ELEMENT_COUNT * sizeof(int)) == 0);
+        for (int i = 0; i < ELEMENT_COUNT; i++) {
             CHECK(made.memory[3 * i] == -1 - 3 * i && made.memory[3 * i + 2] == -1 - 3 * i - 2);
             CHECK(made.memory[3 * i + 1] == 2 * (before + i));
         }

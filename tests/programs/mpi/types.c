@@ -296,8 +296,8 @@ static void attributes(void)
     SUCCEEDS(MPI_Type_free(&t));
 }
 
-enum { MOST = 1 << 18 };
-static double from[2 * MOST], to[2 * MOST];
+enum { MAX_ELEMENTS = 1 << 18 };
+static double from[2 * MAX_ELEMENTS], to[2 * MAX_ELEMENTS];
 
 /* A column of a matrix in all modes, to oneself or to the other one; as plain numbers on the other side. */
 static void column(int rows)
@@ -345,7 +345,7 @@ static void columns(void)
     column(7);
     column(1000);
     column(8192);
-    column(MOST);
+    column(MAX_ELEMENTS);
 }
 
 /* Many pieces of different lengths: they go through memory in one piece. */

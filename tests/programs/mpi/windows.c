@@ -563,19 +563,19 @@ static void dead_holder(void)
 /* More windows at a time than words of windows find room in one place. */
 static void many(void)
 {
-    enum { MANY = 200 };
-    static MPI_Win wins[MANY];
-    static long memory[MANY];
+    enum { OPEN_WINDOWS = 200 };
+    static MPI_Win wins[OPEN_WINDOWS];
+    static long memory[OPEN_WINDOWS];
     int next = (me + 1) % size, before = (me + size - 1) % size;
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < MANY; i++) {
+        for (int i = 0; i < OPEN_WINDOWS; i++) {
             SUCCEEDS(MPI_Win_create(&memory[i], sizeof(long), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &wins[i]));
             SUCCEEDS(MPI_Win_fence(0, wins[i]));
             long mine = 1000 * round + 10 * i + me;
             SUCCEEDS(MPI_Put(&mine, 1, MPI_LONG, next, 0, 1, MPI_LONG, wins[i]));
             SUCCEEDS(MPI_Win_fence(0, wins[i]));
         }
-        for (int i = 0; i < MANY; i++) {
+        for (int i = 0; i < OPEN_WINDOWS; i++) {
             CHECK(memory[i] == 1000 * round + 10 * i + before);
             SUCCEEDS(MPI_Win_free(&wins[i]));
         }

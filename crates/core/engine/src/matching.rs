@@ -340,7 +340,7 @@ impl<T> Default for Unexpected<T> {
 
 impl<T> Unexpected<T> {
     /// Bytes of memory that a message takes here, with two lists of its own: those that tell tags apart.
-    pub(crate) const KEEPING: usize =
+    pub(crate) const MESSAGE_OVERHEAD_BYTES: usize =
         Index::<4, Waiting<T>>::ENTRY + 2 * Index::<4, Waiting<T>>::LIST;
 
     /// Returns whether none waits.

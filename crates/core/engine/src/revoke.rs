@@ -39,7 +39,7 @@ use crate::numbers;
 use crate::transport::{Peer, Presence, Transport};
 
 /// Maximum size of a group in which everybody tells everybody.
-const MAX_FULL_SIZE: usize = 16;
+const MAX_MEMBERS_TOLD_BY_ALL: usize = 16;
 /// Maximum number of words kept of groups that this task does not have, the latest. They are made soon, or never.
 const MAX_EARLY_WORDS: usize = 1 << 12;
 
@@ -110,7 +110,7 @@ impl Revocations {
 /// Returns the ranks that the member with this one tells, of those that are there.
 fn neighbours(rank: usize, there: &[bool]) -> Vec<usize> {
     let size = there.len();
-    if size <= MAX_FULL_SIZE {
+    if size <= MAX_MEMBERS_TOLD_BY_ALL {
         return (0..size).filter(|&rank| there[rank]).collect();
     }
     let distances = (0..)

@@ -4,7 +4,7 @@
 //! the blocking and the non-blocking form of a collective are the same thing. Steps between two
 //! waits run at once; a wait holds until all sends and receives before it are complete.
 //!
-//! Of many that are under way in a group progress runs the oldest [`MAX_RUNNING`] alone, so to start one more costs the same however many there are.
+//! Of many that are under way in a group progress runs the oldest [`MAX_RUNNING_SCHEDULES`] alone, so to start one more costs the same however many there are.
 //! That is enough: all members start them in the same order, so the oldest one that is not complete everywhere is among the oldest of each member.
 
 use std::collections::VecDeque;
@@ -106,9 +106,9 @@ struct Schedule {
 }
 
 /// Number of a group's collectives that progress runs, as long as nobody is gone.
-const MAX_RUNNING: usize = 32;
+const MAX_RUNNING_SCHEDULES: usize = 32;
 /// Number of groups whose queue is kept when it is empty: the next collective needs no allocation.
-const MAX_KEPT: usize = 16;
+const MAX_EMPTY_QUEUES: usize = 16;
 
 /// All collectives on their way.
 #[derive(Default)]
@@ -172,7 +172,7 @@ impl Schedules {
         let mut moved = false;
         for (_, queue) in &mut self.queues {
             let mut at = 0;
-            while at < queue.len() && (at < MAX_RUNNING || !groups.is_nobody_gone()) {
+            while at < queue.len() && (at < MAX_RUNNING_SCHEDULES || !groups.is_nobody_gone()) {
                 let schedule = &mut queue[at];
                 let before = (schedule.steps.len(), schedule.pending.len());
                 let outcome = match schedule.advance(groups) {
@@ -193,7 +193,7 @@ impl Schedules {
                 }
             }
         }
-        if self.queues.len() > MAX_KEPT {
+        if self.queues.len() > MAX_EMPTY_QUEUES {
             self.queues.retain(|(_, queue)| !queue.is_empty());
         }
         moved

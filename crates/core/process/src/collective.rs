@@ -26,7 +26,7 @@ const POLLS_BEFORE_WAIT: u32 = 2000;
 const CONTRIBUTIONS_CHECK_DELAY: Duration = Duration::from_millis(10);
 
 /// Bytes of memory for contributions of the shortest rounds.
-const LITTLE_WORK_BYTES: usize = 256;
+const STACK_WORK_BYTES: usize = 256;
 
 /// A round that this task waits for.
 pub(crate) struct AwaitedRound<'a>(pub(crate) &'a mut Round);
@@ -129,12 +129,12 @@ impl Process {
             let engine = &self.engine;
             engine.fold_for_all(round, place, operands, what, work);
         };
-        if what.bytes() > LITTLE_WORK_BYTES {
+        if what.bytes() > STACK_WORK_BYTES {
             return with_work(what.element.size(), fold);
         }
-        let mut few = MaybeUninit::<[u128; LITTLE_WORK_BYTES / 16]>::uninit();
+        let mut few = MaybeUninit::<[u128; STACK_WORK_BYTES / 16]>::uninit();
         // SAFETY: the memory outlives the views, which do not leave this function.
-        fold(&unsafe { Views::block(few.as_mut_ptr().cast(), LITTLE_WORK_BYTES) });
+        fold(&unsafe { Views::block(few.as_mut_ptr().cast(), STACK_WORK_BYTES) });
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Geometry {
 pub const NARROW_PIPE: u32 = 256 << 10;
 
 /// The smallest pipe, in bytes of data.
-const SMALL_PIPE: u32 = 64 << 10;
+const MIN_PIPE_BYTES: u32 = 64 << 10;
 
 /// How many sizes of pipes there are.
 pub const PIPE_SIZES: usize = 4;
@@ -66,8 +66,8 @@ impl Geometry {
     /// smallest that serves it.
     pub fn pipe_sizes(&self) -> [u32; PIPE_SIZES] {
         [
-            self.pipe.min(SMALL_PIPE),
-            self.pipe.min(2 * SMALL_PIPE),
+            self.pipe.min(MIN_PIPE_BYTES),
+            self.pipe.min(2 * MIN_PIPE_BYTES),
             self.pipe.min(NARROW_PIPE),
             self.pipe,
         ]

@@ -60,7 +60,7 @@ pub fn own_rank(members: &Members) -> Result<c_int> {
 }
 
 /// Number of members up to which a linear search is used.
-const FEW: usize = 8;
+const MAX_LINEAR_SEARCH_MEMBERS: usize = 8;
 
 /// Ranks of members by task number.
 enum Ranks<'a> {
@@ -77,7 +77,7 @@ impl Ranks<'_> {
             Some(&first) if members.windows(2).all(in_row) => {
                 Ranks::Row(first, members.len() as c_int)
             }
-            _ if members.len() <= FEW => Ranks::Few(members),
+            _ if members.len() <= MAX_LINEAR_SEARCH_MEMBERS => Ranks::Few(members),
             _ => Ranks::Many(members.iter().copied().zip(0..).collect()),
         }
     }

@@ -93,15 +93,15 @@ void pvmfhostsync_(int *host, int *seconds, int *microseconds, int *off_seconds,
 /* The arguments stand in one text, with blanks between them. */
 void pvmfstartpvmd_(char *arguments, int *block, int *info, int length)
 {
-    enum { MOST = LONGEST_TEXT / 2 + 1 };
+    enum { MAX_WORDS = LONGEST_TEXT / 2 + 1 };
     struct text text;
-    char *words[MOST + 1];
+    char *words[MAX_WORDS + 1];
     int count = 0;
 
     *info = to_c(&text, arguments, length);
     if (*info)
         return;
-    for (char *word = strtok(text.c, " \t"); word && count < MOST; word = strtok(NULL, " \t"))
+    for (char *word = strtok(text.c, " \t"); word && count < MAX_WORDS; word = strtok(NULL, " \t"))
         words[count++] = word;
     words[count] = NULL;
     *info = pvm_start_pvmd(count, words, *block);

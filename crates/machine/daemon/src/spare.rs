@@ -16,7 +16,7 @@ use crate::daemon::Daemon;
 use crate::talk::Wire;
 
 /// Maximum number of callers that wait to be told.
-const MAX_WAITING: usize = 64;
+const MAX_QUEUED_CALLERS: usize = 64;
 
 /// Somebody who has connected; a process of the user's, or a daemon.
 type Caller = (Wire, Option<Pid>);
@@ -26,7 +26,7 @@ pub(crate) struct Spare(SyncSender<(Caller, io::Error)>);
 
 impl Spare {
     pub(crate) fn start(daemon: &Arc<Daemon>) -> io::Result<Spare> {
-        let (unserved, told) = mpsc::sync_channel(MAX_WAITING);
+        let (unserved, told) = mpsc::sync_channel(MAX_QUEUED_CALLERS);
         let daemon = daemon.clone();
         Builder::new().spawn(move || tell_all(&daemon, &told))?;
         Ok(Spare(unserved))

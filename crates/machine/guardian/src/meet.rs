@@ -22,7 +22,7 @@ use crate::mesh::{BEAT_INTERVAL, Mesh, Other};
 use crate::{OURS, Refusal, node};
 
 /// Calls that may wait at a guardian's socket: as many nodes as may have been told where it is before it listens there.
-const BACKLOG: i32 = 4096;
+const MAX_PENDING_CONNECTIONS: i32 = 4096;
 
 /// A guardian's knowledge when all have met.
 pub(crate) struct Met {
@@ -50,7 +50,7 @@ impl Sockets {
             .map(|_| listen_at(address))
             .collect::<Result<_, _>>()?;
         let guardian = TcpListener::bind((address, 0))?;
-        rustix::net::listen(&guardian, BACKLOG)?;
+        rustix::net::listen(&guardian, MAX_PENDING_CONNECTIONS)?;
         let addresses = ranks.iter().map(TcpListener::local_addr);
         let letter = Letter {
             versions: OURS,

@@ -11,7 +11,7 @@ use sim::seeds::config;
 use sim::{Life, Sim};
 
 /// This many hosts come to a job.
-const MOST_NEW: usize = 3;
+const MAX_NEW: usize = 3;
 
 /// One thing that happens to a job.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ fn happen(sim: &mut Sim, mishap: &Mishap) {
             let host = &mut sim.hosts[host % hosts];
             host.is_back = host.life == Life::Gone;
         }
-        Mishap::Come if sim.machines.len() < sim.first_hosts as usize + MOST_NEW => sim.come(),
+        Mishap::Come if sim.machines.len() < sim.first_hosts as usize + MAX_NEW => sim.come(),
         Mishap::Come => {}
         Mishap::LoseNewest => {
             let newest = sim.machines.len() as u32 - 1;

@@ -30,13 +30,13 @@ pub(crate) enum Body {
 
 /// Bytes that keeping a message costs besides its own: what is known of it, and its places in the lists under matching, of which
 /// those for its tag may be its alone.
-pub(crate) const KEEPING: usize = 256;
-const _: () = assert!(Unexpected::<Body>::KEEPING <= KEEPING);
+pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 256;
+const _: () = assert!(Unexpected::<Body>::MESSAGE_OVERHEAD_BYTES <= MESSAGE_OVERHEAD_BYTES);
 
 /// Returns the charge of a held message of this many bytes against the buffer, in bytes.
 #[inline(always)]
 pub(crate) fn charge(bytes: usize) -> usize {
-    bytes.saturating_add(KEEPING)
+    bytes.saturating_add(MESSAGE_OVERHEAD_BYTES)
 }
 
 impl Body {

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::matching::{Posted, Unexpected, Waiting};
 use crate::numbers;
-use crate::point_to_point::body::{Body, KEEPING, charge};
+use crate::point_to_point::body::{Body, MESSAGE_OVERHEAD_BYTES, charge};
 use crate::point_to_point::matched::{Matched, Message};
 use crate::transport::Peer;
 
@@ -192,7 +192,7 @@ impl Inbox {
 
     #[inline(always)]
     fn most_waiting(&self) -> usize {
-        (self.limit / KEEPING).max(MIN_HELD_MESSAGES)
+        (self.limit / MESSAGE_OVERHEAD_BYTES).max(MIN_HELD_MESSAGES)
     }
 
     /// Returns whether a frame is taken in although the buffer is full.
@@ -210,7 +210,7 @@ impl Inbox {
 
     /// Returns whether there are not too many messages even for what is taken in beyond a full buffer.
     fn has_place_beyond(&self) -> bool {
-        self.waiting.len() < self.most_waiting() + RESERVE_BYTES / KEEPING
+        self.waiting.len() < self.most_waiting() + RESERVE_BYTES / MESSAGE_OVERHEAD_BYTES
     }
 
     /// Takes in what these peers have sent although the buffer is full. Replaces the list of an earlier call.

@@ -13,7 +13,7 @@ use super::signature::Signature;
 use crate::abi::*;
 
 /// Number of members of a structure up to which equal ones are not looked up.
-const SHORT: usize = 8;
+const MAX_UNGROUPED_MEMBERS: usize = 8;
 
 /// Blocks of `length` elements, `stride` bytes apart.
 pub fn hvector(old: &Map, count: i64, length: i64, stride: i64) -> Option<Map> {
@@ -126,7 +126,7 @@ pub fn structure<'a>(
         return Some(map);
     }
     // Few blocks are made at once, of many those that come again are known.
-    let is_short = blocks.size_hint().0 <= SHORT;
+    let is_short = blocks.size_hint().0 <= MAX_UNGROUPED_MEMBERS;
     let mut known: FxHashMap<(i64, *const Map), Map> = FxHashMap::default();
     let mut joining = Joining::with_capacity(blocks.size_hint().0);
     let mut signatures = Vec::with_capacity(blocks.size_hint().0);

@@ -76,7 +76,7 @@ impl Piece {
 }
 
 /// Average number of runs per loop from which on a long list of runs is turned into loops.
-const WORTH_GROUPING: usize = 16;
+const MIN_RUNS_PER_LOOP: usize = 16;
 /// Lists of so many parts or fewer become part of a list that holds them, so that runs that touch are found.
 const FLAT: usize = 64;
 
@@ -410,7 +410,7 @@ impl LayoutList {
         let mut groups: Vec<(usize, usize)> = Vec::new();
         let mut at = 0;
         while at < list.len() {
-            if groups.len() >= 16 && (groups.len() + 1) * WORTH_GROUPING > list.len() {
+            if groups.len() >= 16 && (groups.len() + 1) * MIN_RUNS_PER_LOOP > list.len() {
                 return;
             }
             let length = regular(&list[at..]);

@@ -6,7 +6,7 @@ use crate::datatype::builtin::{Basic, Kind};
 
 /// From so many elements on it is worth a look at what the processor has.
 #[cfg(target_arch = "x86_64")]
-const MANY: usize = 32;
+const MIN_VECTOR_ELEMENTS: usize = 32;
 
 /// Combines elements one by one. Buffers need no alignment; the compiler moves several elements at once.
 #[inline(always)]
@@ -39,7 +39,7 @@ macro_rules! kernel {
                 unsafe { each::<$type>(input, inout, count, $combine) }
             }
             #[cfg(target_arch = "x86_64")]
-            if count >= MANY && std::is_x86_feature_detected!("avx2") {
+            if count >= MIN_VECTOR_ELEMENTS && std::is_x86_feature_detected!("avx2") {
                 // SAFETY: the caller's promise; the processor has these instructions.
                 return unsafe { wide(input, inout, count) };
             }

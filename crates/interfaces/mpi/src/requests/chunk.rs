@@ -6,21 +6,21 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Slots of a chunk.
-pub(super) const CHUNK: usize = 1024;
+pub(super) const SLOTS_PER_CHUNK: usize = 1024;
 /// Slots that share a mark.
-const STRETCH: usize = 64;
+const SLOTS_PER_MARK: usize = 64;
 
 /// A chunk of slots, which never move.
 pub(super) struct Chunk<S> {
     slots: Box<[S]>,
-    marks: [AtomicBool; CHUNK / STRETCH],
+    marks: [AtomicBool; SLOTS_PER_CHUNK / SLOTS_PER_MARK],
 }
 
 impl<S: Default> Chunk<S> {
     pub(super) fn new() -> Chunk<S> {
         Chunk {
-            slots: (0..CHUNK).map(|_| S::default()).collect(),
-            marks: [const { AtomicBool::new(false) }; CHUNK / STRETCH],
+            slots: (0..SLOTS_PER_CHUNK).map(|_| S::default()).collect(),
+            marks: [const { AtomicBool::new(false) }; SLOTS_PER_CHUNK / SLOTS_PER_MARK],
         }
     }
 }
@@ -29,18 +29,18 @@ impl<S> Chunk<S> {
     /// The slot in place `index` of the table, of which this is a chunk.
     #[inline(always)]
     pub(super) fn slot(&self, index: usize) -> &S {
-        &self.slots[index % CHUNK]
+        &self.slots[index % SLOTS_PER_CHUNK]
     }
 
     /// The slot in this place is open.
     #[inline(always)]
     pub(super) fn mark(&self, index: usize) {
-        self.marks[index % CHUNK / STRETCH].store(true, Ordering::Release);
+        self.marks[index % SLOTS_PER_CHUNK / SLOTS_PER_MARK].store(true, Ordering::Release);
     }
 
     /// Calls `visit` with the slots of all stretches that may have open ones; it returns whether the slot is open. One caller at a time.
     pub(super) fn open_slots(&self, visit: &mut impl FnMut(&S) -> bool) {
-        for (mark, stretch) in self.marks.iter().zip(self.slots.chunks(STRETCH)) {
+        for (mark, stretch) in self.marks.iter().zip(self.slots.chunks(SLOTS_PER_MARK)) {
             if !mark.load(Ordering::Relaxed) {
                 continue;
             }
@@ -76,13 +76,21 @@ mod tests {
             (looks, found)
         };
         assert_eq!(search(), (0, 0));
-        (0..CHUNK).for_each(open);
-        assert_eq!(search(), (CHUNK, CHUNK as u32));
-        (1..CHUNK).for_each(|index| chunk.slot(index).store(0, Ordering::Relaxed));
-        assert_eq!(search(), (CHUNK, 1), "they are not known to be closed");
-        assert_eq!(search(), (STRETCH, 1));
-        assert_eq!(search(), (STRETCH, 1), "an open one is found each time");
-        open(CHUNK - 1);
-        assert_eq!(search(), (2 * STRETCH, 2));
+        (0..SLOTS_PER_CHUNK).for_each(open);
+        assert_eq!(search(), (SLOTS_PER_CHUNK, SLOTS_PER_CHUNK as u32));
+        (1..SLOTS_PER_CHUNK).for_each(|index| chunk.slot(index).store(0, Ordering::Relaxed));
+        assert_eq!(
+            search(),
+            (SLOTS_PER_CHUNK, 1),
+            "they are not known to be closed"
+        );
+        assert_eq!(search(), (SLOTS_PER_MARK, 1));
+        assert_eq!(
+            search(),
+            (SLOTS_PER_MARK, 1),
+            "an open one is found each time"
+        );
+        open(SLOTS_PER_CHUNK - 1);
+        assert_eq!(search(), (2 * SLOTS_PER_MARK, 2));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use regatta_sys as rg;
 
-use super::chunk::{CHUNK, Chunk};
+use super::chunk::{Chunk, SLOTS_PER_CHUNK};
 use super::slots::FIRST_PLAIN;
 use crate::abi::*;
 use crate::objects::{self, Kind, MAX_OBJECTS};
@@ -24,7 +24,7 @@ struct PlainSlot {
     comm: AtomicUsize,
 }
 
-const CHUNKS: usize = (MAX_OBJECTS - FIRST_PLAIN) / CHUNK;
+const CHUNKS: usize = (MAX_OBJECTS - FIRST_PLAIN) / SLOTS_PER_CHUNK;
 
 static SLOTS: [OnceLock<Chunk<PlainSlot>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
@@ -40,7 +40,7 @@ fn index_of(request: rg::Request) -> Option<usize> {
 
 #[inline(always)]
 fn at(index: usize) -> Option<&'static PlainSlot> {
-    Some(SLOTS.get(index / CHUNK)?.get()?.slot(index))
+    Some(SLOTS.get(index / SLOTS_PER_CHUNK)?.get()?.slot(index))
 }
 
 #[inline(always)]
@@ -60,9 +60,9 @@ pub fn open(request: rg::Request, comm: Comm) -> Option<Request> {
         return Some(COMPLETE);
     }
     let index = index_of(request)?;
-    let chunk = match SLOTS[index / CHUNK].get() {
+    let chunk = match SLOTS[index / SLOTS_PER_CHUNK].get() {
         Some(chunk) => chunk,
-        None => make(index / CHUNK),
+        None => make(index / SLOTS_PER_CHUNK),
     };
     let slot = chunk.slot(index);
     slot.comm.store(comm.0, Ordering::Relaxed);

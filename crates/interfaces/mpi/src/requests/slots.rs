@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use regatta_sys as rg;
 use rustc_hash::FxHashSet;
 
-use super::chunk::{CHUNK, Chunk};
+use super::chunk::{Chunk, SLOTS_PER_CHUNK};
 use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -148,7 +148,7 @@ struct OperationSlot {
 
 /// The first slot of plain requests: those of operations come before it.
 pub const FIRST_PLAIN: usize = MAX_OBJECTS / 2;
-const CHUNKS: usize = FIRST_PLAIN / CHUNK;
+const CHUNKS: usize = FIRST_PLAIN / SLOTS_PER_CHUNK;
 
 static SLOTS: [OnceLock<Chunk<OperationSlot>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 /// Free slots that no thread keeps.
@@ -189,7 +189,7 @@ impl Kept {
             if first == FIRST_PLAIN {
                 return Err(Error::new(ERR_NO_MEM, "there are too many requests"));
             }
-            SLOTS[first / CHUNK].get_or_init(Chunk::new);
+            SLOTS[first / SLOTS_PER_CHUNK].get_or_init(Chunk::new);
             free.made += KEPT / 2;
             // The lowest is taken first.
             self.0
@@ -310,7 +310,7 @@ fn rest(index: usize) {
 
 #[inline(always)]
 fn chunk(index: usize) -> Option<&'static Chunk<OperationSlot>> {
-    SLOTS.get(index / CHUNK)?.get()
+    SLOTS.get(index / SLOTS_PER_CHUNK)?.get()
 }
 
 #[inline(always)]

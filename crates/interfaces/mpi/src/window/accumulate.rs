@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::operator::{self, Reduction};
 
 /// Bytes that are gathered, combined and scattered at a time, so that they stay in the first-level cache.
-const CACHED: usize = 8192;
+const MAX_PART_BYTES: usize = 8192;
 
 /// An operator and the predefined type of the elements.
 pub struct Update {
@@ -229,7 +229,7 @@ impl Update {
                 }
             }
         };
-        let act = || parts(spot.elements.length(), self.size, CACHED, part);
+        let act = || parts(spot.elements.length(), self.size, MAX_PART_BYTES, part);
         window.locks().exclusively(place, window.comm.rank, act)
     }
 

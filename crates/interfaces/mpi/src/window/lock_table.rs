@@ -45,7 +45,7 @@ const SPINS: u32 = 200;
 /// Of so many looks one lets others have the core.
 const PAUSES: u32 = 8;
 /// Nanoseconds of a sleep, after which the holder is looked at.
-const SLEEP: libc::c_long = 50_000_000;
+const MAX_SLEEP_NANOS: libc::c_long = 50_000_000;
 /// Of one for a lock that is held for as long as an accumulate takes.
 const NAP: libc::c_long = 200_000;
 
@@ -108,7 +108,7 @@ impl LockTable {
             let word = self.passive(place);
             turns += 1;
             if turns > SPINS {
-                self.sleep(place, 0, word.load(Ordering::Relaxed), SLEEP);
+                self.sleep(place, 0, word.load(Ordering::Relaxed), MAX_SLEEP_NANOS);
                 self.check_holders(place)?;
             } else {
                 // Whoever has it may ask this process for something.

@@ -8,13 +8,13 @@ use crate::error::Result;
 /// Maximum number of bytes of a request.
 pub const MAX_BYTES: usize = 64 << 20;
 /// Bit in the word of a piece: it has several blocks, whose count and stride follow.
-const MANY: u64 = 1;
+const HAS_COUNT_BIT: u64 = 1;
 /// Word before a piece in the long form, which is needed if it is too long or too far from the first one. Other words are not 0: no block is empty.
-const FAR: u64 = 0;
+const LONG_FORM_WORD: u64 = 0;
 /// Bytes of a block from which on the long form is needed.
-const LONG_FORM: usize = 1 << 31;
+const SHORT_FORM_LIMIT_BYTES: usize = 1 << 31;
 /// Average bytes of a block from which on copying them costs more than finding their pages.
-const LONG_BLOCK: usize = 4096;
+const MIN_MAPPED_BLOCK_BYTES: usize = 4096;
 
 /// Bytes that the system copies in the time in which it finds another block.
 const COPIED_BYTES_PER_LOOKUP: usize = 1024;
@@ -59,7 +59,7 @@ impl Pieces {
         let mut pieces = Vec::with_capacity(left.len());
         let mut total = 0u64;
         while let [word, others @ ..] = left {
-            if *word != FAR && word & MANY == 0 {
+            if *word != LONG_FORM_WORD && word & HAS_COUNT_BIT == 0 {
                 // One block, as the pieces of irregular types mostly are.
                 let address = near(base, *word);
                 let block = u64::from(*word as u32 >> 1);
@@ -73,10 +73,10 @@ impl Pieces {
             }
             let (address, block, count, stride);
             (address, block, count, stride, left) = match (*word, others) {
-                (FAR, [address, block, count, stride, others @ ..]) => {
+                (LONG_FORM_WORD, [address, block, count, stride, others @ ..]) => {
                     (*address, *block, *count, *stride as i64, others)
                 }
-                (FAR, _) => return None,
+                (LONG_FORM_WORD, _) => return None,
                 (word, [count, stride, others @ ..]) => {
                     let block = u64::from(word as u32 >> 1);
                     (near(base, word), block, *count, *stride as i64, others)
@@ -106,7 +106,7 @@ impl Pieces {
     }
 
     /// Appends the words of a request: the first address, then for each piece its distance from there (high 32 bits), the block's length (31 bits)
-    /// and [`MANY`], followed by count and stride if that is set. The long form is [`FAR`], address, length, count, stride.
+    /// and [`HAS_COUNT_BIT`], followed by count and stride if that is set. The long form is [`LONG_FORM_WORD`], address, length, count, stride.
     pub fn write(&self, words: &mut Vec<u64>) {
         let Some(first) = self.0.first() else { return };
         words.push(first.offset as u64);
@@ -114,14 +114,20 @@ impl Pieces {
             let (count, stride) = (it.count as u64, it.stride as u64);
             let delta = i32::try_from(it.offset.wrapping_sub(first.offset));
             match (delta, it.block) {
-                (Ok(delta), block @ ..LONG_FORM) => {
-                    let many = u64::from(count != 1) * MANY;
+                (Ok(delta), block @ ..SHORT_FORM_LIMIT_BYTES) => {
+                    let many = u64::from(count != 1) * HAS_COUNT_BIT;
                     words.push((delta as u64) << 32 | (block as u64) << 1 | many);
                     if count != 1 {
                         words.extend([count, stride]);
                     }
                 }
-                _ => words.extend([FAR, it.offset as u64, it.block as u64, count, stride]),
+                _ => words.extend([
+                    LONG_FORM_WORD,
+                    it.offset as u64,
+                    it.block as u64,
+                    count,
+                    stride,
+                ]),
             }
         }
     }
@@ -154,7 +160,7 @@ impl Pieces {
     /// Returns whether they have more than so many blocks, and short ones on the average.
     pub fn are_scattered(&self, blocks: usize) -> bool {
         let count: usize = self.0.iter().map(|it| it.count).sum();
-        count > blocks && self.length() / count < LONG_BLOCK
+        count > blocks && self.length() / count < MIN_MAPPED_BLOCK_BYTES
     }
 
     /// Returns first address and length of the range that they lie in, if copying that takes less time than copying them one by one.
@@ -293,7 +299,10 @@ mod tests {
             let whole = [&[MEMORY], words].concat();
             assert!(Pieces::read(&whole, allows).is_none(), "{words:?}");
         };
-        let (one, many) = (|block: u64| block << 1, |block: u64| block << 1 | MANY);
+        let (one, many) = (
+            |block: u64| block << 1,
+            |block: u64| block << 1 | HAS_COUNT_BIT,
+        );
         refused(&[one(1001)]);
         refused(&[(u64::from(u32::MAX)) << 32 | one(1)]);
         refused(&[many(4), 0, 8]);
@@ -303,12 +312,12 @@ mod tests {
         refused(&[many(4), 127, 8]);
         refused(&[many(4), 2]);
         refused(&[many(0), 2, 8]);
-        refused(&[FAR]);
-        refused(&[FAR, MEMORY, 8, 1]);
-        refused(&[FAR, MEMORY - 1, 8, 1, 0]);
-        refused(&[FAR, MEMORY, u64::MAX, 1, 0]);
-        refused(&[FAR, u64::MAX, 2, 1, 0]);
-        refused(&[FAR, MEMORY, 8, 0, 0]);
+        refused(&[LONG_FORM_WORD]);
+        refused(&[LONG_FORM_WORD, MEMORY, 8, 1]);
+        refused(&[LONG_FORM_WORD, MEMORY - 1, 8, 1, 0]);
+        refused(&[LONG_FORM_WORD, MEMORY, u64::MAX, 1, 0]);
+        refused(&[LONG_FORM_WORD, u64::MAX, 2, 1, 0]);
+        refused(&[LONG_FORM_WORD, MEMORY, 8, 0, 0]);
         // More bytes than a request has, all of them in the window.
         refused(&[many(1000), MAX_BYTES as u64, 0]);
     }
@@ -316,11 +325,11 @@ mod tests {
     #[test]
     fn blocks_may_lie_in_several_parts_of_memory() {
         let parts = |at: u64, length: u64| at % 100 + length <= 10;
-        let mut words = vec![1000, 10 << 1 | MANY, 20, 100];
+        let mut words = vec![1000, 10 << 1 | HAS_COUNT_BIT, 20, 100];
         assert!(Pieces::read(&words, parts).is_some());
-        words[1] = 11 << 1 | MANY;
+        words[1] = 11 << 1 | HAS_COUNT_BIT;
         assert!(Pieces::read(&words, parts).is_none());
-        let backward = [2900, 10 << 1 | MANY, 20, -100i64 as u64];
+        let backward = [2900, 10 << 1 | HAS_COUNT_BIT, 20, -100i64 as u64];
         assert!(Pieces::read(&backward, parts).is_some());
     }
 

@@ -25,7 +25,7 @@ use super::outputs::HOST_WINDOW_BYTES;
 use super::{Down, Life, Owner, Sim, Up, What, name_of, run_of};
 
 /// This many tasks may a job have had in all.
-const MOST_TASKS: u32 = 60;
+const MAX_TASKS: u32 = 60;
 
 /// A host, as its launcher knows it.
 #[derive(Default)]
@@ -127,7 +127,7 @@ impl Launcher {
             replication: Replication::default(),
             confirmed: 0,
             remotes: BTreeMap::new(),
-            spawns: Spawns::new(MOST_TASKS),
+            spawns: Spawns::new(MAX_TASKS),
             credits: Credits::new(HOST_WINDOW_BYTES),
             time_requests: TimeRequests::default(),
             lifecycle: Lifecycle::new(POLICY, 0),

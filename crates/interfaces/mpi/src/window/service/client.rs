@@ -152,7 +152,7 @@ fn refused(rank: c_int, class: c_int) -> Error {
 }
 
 /// Bytes up to which a request that may be taken back is tried before the system copies them.
-const FEW_BYTES: usize = 1024;
+const MAX_TRIED_REQUEST_BYTES: usize = 1024;
 
 /// Reaches the memory of a process of this host by the cheaper way: `ask` sends a request, and returns `false` if it was taken back; `copy` has the
 /// system copy the blocks.
@@ -167,7 +167,7 @@ pub fn by_either(
     let needed = pieces.are_scattered(mailbox.blocks_to_copy());
     let asks_first = match needed {
         true => mailbox.is_open(process),
-        false => length <= FEW_BYTES && mailbox.is_attended(process),
+        false => length <= MAX_TRIED_REQUEST_BYTES && mailbox.is_attended(process),
     };
     match asks_first && ask(&pieces, needed)? {
         true => Ok(()),

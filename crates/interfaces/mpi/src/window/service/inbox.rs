@@ -19,7 +19,8 @@ use super::super::Window;
 use super::super::copying::{self, CopyDirection};
 use super::super::pieces::MAX_BYTES;
 use super::page::{
-    AREA, BY_THREAD, CLASS_SHIFT, CLOSED, Client, DONE, Page, Part, SLEEPS, sleep, wake,
+    BY_THREAD_BIT, CLASS_SHIFT, CLOSED, Client, DONE_BIT, Page, Part, SLEEPING_BIT,
+    SLOT_DATA_BYTES, sleep, wake,
 };
 use super::server::{self, wrong};
 use crate::communicator::internal_messages;
@@ -98,7 +99,7 @@ fn make() -> Result<Inbox> {
                 sleep(&page.head.posted, 0, None);
                 page.head.sleeps.store(0, Ordering::Relaxed);
             }
-            serve(page, BY_THREAD);
+            serve(page, BY_THREAD_BIT);
         }
     })?;
     Ok(Inbox { page, file, thread })
@@ -154,8 +155,8 @@ fn serve(page: &Page, by: u32) {
             continue;
         }
         let class = internal_messages::class_of(&answer(page, index)) as u32;
-        let done = DONE | by | class << CLASS_SHIFT;
-        if slot.done.swap(done, Ordering::AcqRel) & SLEEPS != 0 {
+        let done = DONE_BIT | by | class << CLASS_SHIFT;
+        if slot.done.swap(done, Ordering::AcqRel) & SLEEPING_BIT != 0 {
             wake(&slot.done);
         }
     }
@@ -175,7 +176,7 @@ fn answer(page: &Page, index: usize) -> Result {
     let reserve = |wanted: usize| {
         length = wanted;
         match room.address {
-            0 if wanted <= AREA => Ok(page.reply(index)),
+            0 if wanted <= SLOT_DATA_BYTES => Ok(page.reply(index)),
             0 => Err(wrong()),
             _ => {
                 reply = memory(wanted)?;
@@ -212,7 +213,7 @@ fn request(
     let mut head = vec![0u64; front / 8];
     let to = head.as_mut_ptr().cast::<u8>();
     if words.address == 0 {
-        if front + behind > AREA {
+        if front + behind > SLOT_DATA_BYTES {
             return Err(wrong());
         }
         let given = page.given(index);

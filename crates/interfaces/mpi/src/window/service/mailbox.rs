@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::super::Window;
 use super::inbox::{Address, serve_own};
 use super::page::{
-    AREA, BY_THREAD, CLASS_SHIFT, Client, DONE, Page, Part, SLEEPS, SLOTS, Slot, sleep, wake,
+    BY_THREAD_BIT, CLASS_SHIFT, Client, DONE_BIT, Page, Part, SLEEPING_BIT, SLOT_DATA_BYTES, SLOTS,
+    Slot, sleep, wake,
 };
 use crate::error::{Error, PROC_FAILED, Result};
 use crate::segment::Segment;
@@ -18,7 +19,7 @@ const POLLS_BEFORE_WAKING: u32 = 100;
 /// Polls before the client sleeps: some 50 us, in which a thread is woken and serves.
 const POLLS_BEFORE_SLEEP: u32 = 300;
 /// Nanoseconds of a sleep, after which the client checks that the target still runs.
-const SLEEP: libc::c_long = 50_000_000;
+const MAX_SLEEP_NANOS: libc::c_long = 50_000_000;
 /// Attempts to get a slot between checks that the target and those who have its slots still run.
 const LOOKS_BEFORE_CHECK: u32 = 1024;
 /// Polls before a request that is not needed is taken back: some 2 us, in which a target that is copying by the system comes back.
@@ -28,7 +29,7 @@ const BLOCKS_OF_A_REQUEST: usize = 16;
 /// Blocks that the system copies in the time of a request for which a thread is woken.
 const BLOCKS_OF_A_SWITCH: usize = 48;
 /// Number of requests that are not tried after one was taken back.
-const PASSED_OVER: u32 = 32;
+const REQUESTS_PASSED_OVER: u32 = 32;
 
 /// The client's side of an inbox.
 pub struct Mailbox {
@@ -122,18 +123,19 @@ impl Mailbox {
             && page.head.posted.fetch_and(!bit, Ordering::AcqRel) & bit != 0
         {
             slot.client.store(0, Ordering::Release);
-            self.passed_over.store(PASSED_OVER, Ordering::Relaxed);
+            self.passed_over
+                .store(REQUESTS_PASSED_OVER, Ordering::Relaxed);
             return Ok(None);
         }
         // The slot of a target that has ended stays as it is: nobody else needs it.
         let done = self.await_done(whom, page, slot)?;
         let (room, length) = letter.room;
-        if done >> CLASS_SHIFT == 0 && (1..=AREA).contains(&length) {
+        if done >> CLASS_SHIFT == 0 && (1..=SLOT_DATA_BYTES).contains(&length) {
             // SAFETY: the caller's room, and that of the slot.
             unsafe { room.copy_from_nonoverlapping(page.reply(index), length) };
         }
         slot.client.store(0, Ordering::Release);
-        let is_apart = done & BY_THREAD != 0;
+        let is_apart = done & BY_THREAD_BIT != 0;
         self.is_apart.store(is_apart, Ordering::Relaxed);
         Ok(Some((done >> CLASS_SHIFT) as c_int))
     }
@@ -147,7 +149,7 @@ impl Mailbox {
         let Letter { words, data, .. } = letter;
         let (room, room_length) = letter.room;
         let front = size_of_val(words);
-        let fits = front + data.len() <= AREA;
+        let fits = front + data.len() <= SLOT_DATA_BYTES;
         if fits {
             let given = page.given(index);
             // SAFETY: the slot is this client's, and its area has so much room.
@@ -164,7 +166,7 @@ impl Mailbox {
         slot.set_parts([
             part(front, words.as_ptr() as u64, fits),
             part(data.len(), data.as_ptr() as u64, fits),
-            part(room_length, room as u64, room_length <= AREA),
+            part(room_length, room as u64, room_length <= SLOT_DATA_BYTES),
         ]);
     }
 
@@ -176,7 +178,7 @@ impl Mailbox {
         };
         loop {
             let done = slot.done.load(Ordering::Acquire);
-            if done & DONE != 0 {
+            if done & DONE_BIT != 0 {
                 return Ok(done);
             }
             serve_own();
@@ -191,9 +193,9 @@ impl Mailbox {
                 }
                 _ => {
                     // Unless the reply has come: then the sleep ends at once.
-                    slot.done.fetch_or(SLEEPS, Ordering::Relaxed);
-                    sleep(&slot.done, SLEEPS, Some(SLEEP));
-                    if slot.done.load(Ordering::Acquire) & DONE == 0 {
+                    slot.done.fetch_or(SLEEPING_BIT, Ordering::Relaxed);
+                    sleep(&slot.done, SLEEPING_BIT, Some(MAX_SLEEP_NANOS));
+                    if slot.done.load(Ordering::Acquire) & DONE_BIT == 0 {
                         check(whom, page)?;
                     }
                 }
@@ -266,7 +268,7 @@ fn take_over(
 /// Polls for the reply for a short while.
 fn is_done_soon(slot: &Slot) -> bool {
     for _ in 0..LOOKS_BEFORE_TAKING_BACK {
-        if slot.done.load(Ordering::Acquire) & DONE != 0 {
+        if slot.done.load(Ordering::Acquire) & DONE_BIT != 0 {
             return true;
         }
         serve_own();

@@ -13,14 +13,14 @@ pub const SLOTS: usize = 31;
 /// Bit beside those of the slots: the inbox is closed.
 pub const CLOSED: u32 = 1 << SLOTS;
 /// Bytes of a slot's room for a request, and for a reply.
-pub const AREA: usize = 32 << 10;
+pub const SLOT_DATA_BYTES: usize = 32 << 10;
 
 /// Bit: the reply has been given.
-pub const DONE: u32 = 1;
+pub const DONE_BIT: u32 = 1;
 /// Bit: the thread of the inbox has given it.
-pub const BY_THREAD: u32 = 2;
+pub const BY_THREAD_BIT: u32 = 2;
 /// Bit: the client sleeps until the reply is given.
-pub const SLEEPS: u32 = 4;
+pub const SLEEPING_BIT: u32 = 4;
 /// Position of the error class behind these bits.
 pub const CLASS_SHIFT: u32 = 3;
 
@@ -40,7 +40,7 @@ pub struct Head {
 pub struct Slot {
     /// The [`Client`] as a number; 0 while the slot is free.
     pub client: AtomicU64,
-    /// [`DONE`], [`BY_THREAD`] and the class of the error; 0 or [`SLEEPS`] before.
+    /// [`DONE_BIT`], [`BY_THREAD_BIT`] and the class of the error; 0 or [`SLEEPING_BIT`] before.
     pub done: AtomicU32,
     /// The target's number of the window.
     pub window: AtomicU32,
@@ -99,7 +99,7 @@ impl Slot {
 }
 
 #[repr(C, align(128))]
-struct Area(UnsafeCell<[u8; AREA]>);
+struct Area(UnsafeCell<[u8; SLOT_DATA_BYTES]>);
 
 /// The memory of an inbox.
 #[repr(C)]
