@@ -300,15 +300,21 @@ unsafe fn load_program(file: *const c_char, node: c_long, pid: c_long) -> Answer
 }
 
 /// Kills processes of the host's cube, and forgets them.
-pub fn kill_loaded(node: c_long, pid: c_long) {
+///
+/// Returns the tasks that have been sent the signal, of whose ends the host will hear.
+pub fn kill_loaded(node: c_long, pid: c_long) -> Vec<c_int> {
     let library = library();
     let cube = library.cube.get_or_insert_default();
+    let mut killed = Vec::new();
     while let Some(task) = cube.running(node, pid).map(|process| process.task) {
         // SAFETY: a plain call. One that has ended cannot be killed any more.
-        unsafe { rg::rg_kill(task) };
+        if unsafe { rg::rg_kill(task) } == rg::OK {
+            killed.push(task);
+        }
         cube.processes.retain(|process| process.task != task);
         library.places.remove(task);
     }
+    killed
 }
 
 /// A node kills processes with its own pid, itself last.
@@ -346,7 +352,12 @@ unsafe fn kill(node: c_long, pid: c_long) -> Answer {
     match library().cube {
         Some(_) => {
             host()?;
-            kill_loaded(node, pid);
+            let mut dying = kill_loaded(node, pid);
+            // Another process may be loaded in the place of one: from then on nobody finds the old one there.
+            while !dying.is_empty() {
+                let ended = await_end(FOR_EVER)?;
+                dying.retain(|&task| task != ended);
+            }
         }
         None => kill_beside(enrolled()?, node, pid),
     }
@@ -363,7 +374,7 @@ fn watch(task: c_int) -> Result<(), Fault> {
 pub fn take_notice() -> Result<(), Fault> {
     while library().joined {
         match await_end(0.0) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(fault) if fault.code == EQTIME => break,
             Err(fault) => return Err(fault),
         }
@@ -371,8 +382,8 @@ pub fn take_notice() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Waits until one more process has ended, so many seconds at most; negative: as long as it takes.
-pub fn await_end(seconds: f64) -> Result<(), Fault> {
+/// Waits until one more process has ended, this many seconds at most; negative: as long as it takes. Returns its task.
+pub fn await_end(seconds: f64) -> Result<c_int, Fault> {
     // SAFETY: an event made of zeros is one.
     let mut event: rg::Event = unsafe { std::mem::zeroed() };
     let buffer = Buffer {
@@ -388,7 +399,7 @@ pub fn await_end(seconds: f64) -> Result<(), Fault> {
     let library = library();
     library.places.remove(event.tid);
     own_cube(library).end(event.tid, code);
-    Ok(())
+    Ok(event.tid)
 }
 
 /// Waits until all processes have ended that are meant.
