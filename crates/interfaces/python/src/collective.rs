@@ -68,6 +68,20 @@ fn empty<'py>(like: &Bound<'py, PyAny>, shape: Bound<'py, PyTuple>) -> PyResult<
     numpy(like.py(), "empty")?.call1((shape, like.getattr("dtype")?))
 }
 
+/// Returns the memory that is given and that of the result: `out`, or else a new array whose shape follows from the array that is given.
+fn with_output<'py>(
+    input: &Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyAny>>,
+    shape: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    if let Some(output) = out {
+        return Ok((input.clone(), output));
+    }
+    let given = array(input)?;
+    let output = empty(&given, shape(&given)?)?;
+    Ok((given, output))
+}
+
 fn shape<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     Ok(array.getattr("shape")?.cast_into::<PyTuple>()?)
 }
@@ -313,14 +327,7 @@ impl Group {
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, group, size) = (input.py(), self.handle(), self.members(input.py())?);
-        let (given, output) = match out {
-            Some(output) => (input.clone(), output),
-            None => {
-                let given = array(input)?;
-                let output = empty(&given, unstacked(&given, size)?)?;
-                (given, output)
-            }
-        };
+        let (given, output) = with_output(input, out, |given| unstacked(given, size))?;
         {
             let from = Memory::typed(&given, Access::Read)?;
             let to = Memory::typed(&output, Access::Write)?;
@@ -347,14 +354,7 @@ impl Group {
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, group, size) = (input.py(), self.handle(), self.members(input.py())?);
-        let (given, output) = match out {
-            Some(output) => (input.clone(), output),
-            None => {
-                let given = array(input)?;
-                let output = empty(&given, stacked(&given, size)?)?;
-                (given, output)
-            }
-        };
+        let (given, output) = with_output(input, out, |given| stacked(given, size))?;
         {
             let from = Memory::of(&given, Access::Read)?;
             let to = Memory::of(&output, Access::Write)?;
@@ -469,15 +469,10 @@ impl Group {
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, group, size) = (input.py(), self.handle(), self.members(input.py())?);
-        let (given, output) = match out {
-            Some(output) => (input.clone(), output),
-            None => {
-                let given = array(input)?;
-                unstacked(&given, size)?;
-                let output = empty(&given, shape(&given)?)?;
-                (given, output)
-            }
-        };
+        let (given, output) = with_output(input, out, |given| {
+            unstacked(given, size)?;
+            shape(given)
+        })?;
         {
             let from = Memory::of(&given, Access::Read)?;
             let to = Memory::of(&output, Access::Write)?;

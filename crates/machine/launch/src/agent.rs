@@ -10,7 +10,7 @@
 //! inner one, which is the tasks' parent and speaks on the channel, and the one between ends what the inner one leaves. All are subreapers.
 
 use std::cell::RefCell;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
@@ -66,20 +66,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job. Should this agent become the
 /// launcher, hosts are started by `starter`.
 pub fn run(temporary: bool, starter: NewHostStarter) -> Result<u8, Refusal> {
-    if !rsh::is_channel() {
-        return Err(Refusal::usage(
-            "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use by hand",
-        ));
-    }
-    if temporary {
-        rsh::remove_copy();
-    }
-    let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
-    let link = copy(std::io::stdin().as_fd())
-        .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
-        .map_err(|errno| {
-            Refusal::of_regatta(format!("the agent cannot use its channel: {errno}"))
-        })?;
+    let by_hand = "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use by hand";
+    let link = rsh::channel_to_starter(temporary, by_hand)?;
     serve(link, starter)
 }
 

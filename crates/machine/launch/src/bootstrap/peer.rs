@@ -2,7 +2,7 @@
 //!
 //! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use regatta_program::Refusal;
@@ -41,20 +41,8 @@ pub enum Word {
 impl BootstrapPeer {
     /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
     pub fn open(temporary: bool) -> Result<BootstrapPeer, Refusal> {
-        if !rsh::is_channel() {
-            return Err(Refusal::usage(
-                "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand",
-            ));
-        }
-        if temporary {
-            rsh::remove_copy();
-        }
-        let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
-        let link = copy(std::io::stdin().as_fd())
-            .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
-            .map_err(|errno| {
-                Refusal::of_regatta(format!("the starter cannot use its channel: {errno}"))
-            })?;
+        let by_hand = "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand";
+        let link = rsh::channel_to_starter(temporary, by_hand)?;
         let beacon = gather::light()?;
         let mut peer = BootstrapPeer {
             link,

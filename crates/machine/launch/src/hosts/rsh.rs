@@ -6,15 +6,16 @@
 //!
 //! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub(crate) use regatta_job::hosts::{READY, SEND, TROUBLE};
+use regatta_program::Refusal;
 use regatta_trust::SHELL;
 use rustix::fs::FileType;
 
-use crate::channel::messages;
+use crate::channel::{Link, messages};
 use crate::hosts::slurm;
 use crate::plan::Across;
 
@@ -86,16 +87,35 @@ pub fn reach_command(own: &str, machine: &str, job: &str) -> Vec<String> {
         .into()
 }
 
+/// Opens the channel, on standard input and output, to the one that has started this program on its host. `temporary`: the program is a copy
+/// made for this, and is removed. `by_hand` is the error's text where nobody has started it so.
+pub(crate) fn channel_to_starter(temporary: bool, by_hand: &str) -> Result<Link, Refusal> {
+    if !is_channel() {
+        return Err(Refusal::usage(by_hand));
+    }
+    if temporary {
+        remove_copy();
+    }
+    let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
+    let link = copy(std::io::stdin().as_fd())
+        .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?));
+    link.map_err(|errno| {
+        Refusal::of_regatta(format!(
+            "the channel to the program that has started this one cannot be used: {errno}"
+        ))
+    })
+}
+
 /// Whether standard input can come from a launcher: it is a pipe or a socket. Output says nothing: srun connects it to a
 /// pseudo terminal.
-pub(crate) fn is_channel() -> bool {
+fn is_channel() -> bool {
     let kind = rustix::fs::fstat(std::io::stdin().as_fd())
         .map(|found| FileType::from_raw_mode(found.st_mode));
     matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
 /// Removes the copy that [`script`] has made of this program, and its directory. A program in another place is no copy.
-pub(crate) fn remove_copy() {
+fn remove_copy() {
     let Ok(path) = std::env::current_exe() else {
         return;
     };
