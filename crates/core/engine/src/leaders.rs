@@ -83,20 +83,17 @@ pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation)
     steps
 }
 
-/// Returns the steps of a complete exchange of parts that are all alike.
+/// Returns the steps of a complete exchange of parts that are all alike. Leaders gather a row of parts from each member of their host, send each other host
+/// what is for its members, and hand out rows again.
 pub(crate) fn leaders_alltoall(
     hosts: &Hosts,
     (rank, size): (u32, u32),
     operation: &Operation,
 ) -> Steps {
     let part = operation.gets.longest();
-    let whole = part * size as usize;
-    let (given, output) = (
-        operation.given().part(0, whole),
-        operation.out().part(0, whole),
-    );
-    let here = hosts.here();
-    let (leader, followers) = (here[0], &here[1..]);
+    let row = part * size as usize;
+    let (given, output) = (operation.given().part(0, row), operation.out().part(0, row));
+    let (leader, followers) = (hosts.here()[0], &hosts.here()[1..]);
     let mut steps = Steps::default();
     if rank != leader {
         steps.push(Step::Send(leader, given));
@@ -105,64 +102,65 @@ pub(crate) fn leaders_alltoall(
         steps.push(Step::Receive(leader, output));
         return steps;
     }
-    let rows = steps.scratch(here.len() * whole);
-    let row = |at: usize| rows.part(at * whole, whole);
-    steps.push(Step::Copy(given, row(0)));
-    for (at, &other) in followers.iter().enumerate() {
-        steps.push(Step::Receive(other, row(at + 1)));
+    let rows: Vec<Views> = hosts.here().iter().map(|_| steps.scratch(row)).collect();
+    steps.push(Step::Copy(given, rows[0].clone()));
+    for (&other, row) in followers.iter().zip(&rows[1..]) {
+        steps.push(Step::Receive(other, row.clone()));
     }
     steps.push(Step::Wait);
-    let cell = |views: &Views, at: usize| views.part(at * part, part);
-    let results: Vec<Views> = here.iter().map(|_| steps.scratch(whole)).collect();
-    // Between two hosts: to each member there what each member here has for it, by receiver.
+    let come = exchange_cells(&mut steps, hosts, &rows, part);
+    steps.push(Step::Wait);
+    let results: Vec<Views> = hosts.here().iter().map(|_| steps.scratch(row)).collect();
+    for (senders, cells) in &come {
+        let mut packed = Packed {
+            bytes: cells,
+            end: 0,
+        };
+        for result in &results {
+            for &sender in *senders {
+                let place = result.part(sender as usize * part, part);
+                steps.push(Step::Copy(packed.next(part), place));
+            }
+        }
+    }
+    for (&other, result) in followers.iter().zip(&results[1..]) {
+        steps.push(Step::Send(other, result.clone()));
+    }
+    steps.push(Step::Copy(results[0].clone(), output));
+    steps
+}
+
+/// Adds the messages between the leaders. Returns the senders on each host and what comes from them, by receiver here.
+fn exchange_cells<'a>(
+    steps: &mut Steps,
+    hosts: &'a Hosts,
+    rows: &[Views],
+    part: usize,
+) -> Vec<(&'a [u32], Views)> {
     let (count, number) = (hosts.count(), hosts.number());
     let mut come = vec![];
-    for distance in 1..count {
-        let (to, from) = (
-            hosts.list((number + distance) % count),
-            hosts.list((number + count - distance) % count),
-        );
-        let cells = steps.scratch(here.len() * to.len() * part);
+    for distance in 0..count {
+        let to = hosts.list((number + distance) % count);
+        let from = hosts.list((number + count - distance) % count);
+        let cells = steps.scratch(rows.len() * to.len() * part);
         let mut packed = Packed {
             bytes: &cells,
             end: 0,
         };
         for &receiver in to {
-            for at in 0..here.len() {
-                steps.push(Step::Copy(
-                    cell(&row(at), receiver as usize),
-                    packed.next(part),
-                ));
+            for row in rows {
+                let cell = row.part(receiver as usize * part, part);
+                steps.push(Step::Copy(cell, packed.next(part)));
             }
         }
-        let theirs = steps.scratch(here.len() * from.len() * part);
+        if distance == 0 {
+            come.push((to, cells));
+            continue;
+        }
+        let theirs = steps.scratch(rows.len() * from.len() * part);
         steps.push(Step::Send(to[0], cells));
         steps.push(Step::Receive(from[0], theirs.clone()));
         come.push((from, theirs));
     }
-    for (at, &receiver) in here.iter().enumerate() {
-        for (from, &sender) in here.iter().enumerate() {
-            steps.push(Step::Copy(
-                cell(&row(from), receiver as usize),
-                cell(&results[at], sender as usize),
-            ));
-        }
-    }
-    steps.push(Step::Wait);
-    for (from, theirs) in &come {
-        let mut packed = Packed {
-            bytes: theirs,
-            end: 0,
-        };
-        for result in &results {
-            for &sender in *from {
-                steps.push(Step::Copy(packed.next(part), cell(result, sender as usize)));
-            }
-        }
-    }
-    for (&other, result) in here.iter().zip(&results).skip(1) {
-        steps.push(Step::Send(other, result.clone()));
-    }
-    steps.push(Step::Copy(results[0].clone(), output));
-    steps
+    come
 }
