@@ -306,6 +306,40 @@ fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
     outcome(1, &mut engines);
 }
 
+/// Across hosts leaders carry the parts of others behind their own.
+#[test]
+fn a_leader_that_gives_more_than_its_part_spoils_no_other_part() {
+    use regatta_engine::{GroupId, Parts};
+    let net = Net::new(4, Sizes::EAGER_16_BYTES);
+    net.spread(2);
+    let mut engines: Vec<_> = (0..4)
+        .map(|me| Engine::new(net.end(me), Settings::default()))
+        .collect();
+    let outputs: Vec<_> = (0..4).map(|_| room(16)).collect();
+    let mut handles: Vec<Handle> = Vec::new();
+    for (me, engine) in engines.iter_mut().enumerate() {
+        let given = if me == 0 { 8 } else { 4 };
+        let gathering = Operation {
+            input: Some(memory(&vec![me as u8 + 1; given])),
+            output: Some(outputs[me].clone()),
+            gets: Parts::Listed((0..4).map(|rank| (4, 4 * rank)).collect()),
+            ..Operation::of(Kind::Allgather)
+        };
+        handles.push(engine.start(GroupId::WORLD, &gathering).expect("started"));
+    }
+    for _ in 0..100 {
+        engines.iter_mut().for_each(|engine| {
+            engine.progress();
+        });
+    }
+    for (me, engine) in engines.iter_mut().enumerate() {
+        let outcome = engine.finish(handles[me]).expect("a live handle");
+        assert_eq!(outcome.expect("it ends").1, None);
+        let wanted: Vec<u8> = (1..=4).flat_map(|rank| [rank; 4]).collect();
+        assert_eq!(outputs[me].to_vec(), wanted, "rank {me}");
+    }
+}
+
 /// The message waited for lies behind others that fill the buffer: a blocked receive can tell.
 #[test]
 fn a_full_buffer_in_front_of_a_receive_shows() {
