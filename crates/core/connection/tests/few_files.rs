@@ -109,6 +109,12 @@ fn ends_are_told_from_words() {
 fn high_numbers_are_waited_for() {
     let mut one = pipe().expect("a pipe");
     let before = getrlimit(Resource::Nofile);
+    // Users commonly begin with a limit of 1024.
+    let all = Rlimit {
+        current: before.maximum,
+        ..before
+    };
+    setrlimit(Resource::Nofile, all).expect("the highest limit");
     let high: Vec<_> = [1023, 1024, 1025, 1087, 1088, 3000]
         .into_iter()
         .map(|least| rustix::io::fcntl_dupfd_cloexec(&one.0, least).expect("a descriptor"))
