@@ -1,4 +1,4 @@
-/* A stream of Cubix: a FILE of C's over functions of this library (fopencookie), which know its mode. */
+/* A stream of Cubix: a C FILE over functions of this library (fopencookie), which handle its mode. */
 #ifndef REGATTA_CUBIX_STREAM_H
 #define REGATTA_CUBIX_STREAM_H
 
@@ -20,33 +20,33 @@ struct stream {
     struct stream *next;
     FILE *file;
     enum mode mode;
-    int fd; /* of node 0, and in async mode of each node; or -1 */
+    int fd; /* at node 0, and in async mode at each node; otherwise -1 */
     bool reads, writes, standard;
-    char *path; /* to be opened by other nodes, with these flags */
+    char *path; /* for other nodes to open, with these flags */
     int flags;
-    /* Written in multi mode, and not flushed. */
+    /* Data written in multi mode and not flushed yet. */
     char *pending;
     size_t used, room;
-    /* Nodes that can write into the file themselves, by number, when that is known; and how this node does it, or -1. */
+    /* Which nodes can write to the file directly, by number, once that is known; and this node's descriptor for it, or -1. */
     unsigned char *writers;
     int own;
-    /* An error of C's of this node's last part, which the others have not been told. */
+    /* The errno of this node's last part, which was not reported to the other nodes yet. */
     int failed;
-    /* Read from the file, and not given to the program. */
+    /* Data read from the file and not yet given to the program. */
     char *ahead;
     size_t from, to;
-    /* The FILE is being emptied, or is to see an end: it gets nothing. */
+    /* The FILE's buffer is being emptied, or the FILE must see an end of file: reads give nothing. */
     bool dry;
 };
 
-/* Of this library only. */
+/* Internal to this library. */
 #pragma GCC visibility push(hidden)
 
 /* stream.c */
-int cubix_node(void); /* -1: this is no node; the reason was told */
+int cubix_node(void); /* returns this node's number, or -1 if the program is no node; the reason was printed */
 int cubix_nodes(void);
-int cubix_failed(int code); /* tells of an error of Regatta's; returns -1 with errno */
-/* Ends the program: the others wait for this node, and hear that it is gone. */
+int cubix_failed(int code); /* prints an error of Regatta; returns -1 and sets errno */
+/* Ends the program: the other nodes wait for this node, and get an error that it is gone. */
 _Noreturn void cubix_give_up(const char *why);
 struct stream *cubix_find(FILE *file);
 struct stream *cubix_first(void);
@@ -56,21 +56,21 @@ void cubix_forget(struct stream *stream);
 /* output.c */
 int cubix_write_all(int fd, const char *bytes, size_t len);
 int cubix_keep(struct stream *stream, const char *bytes, size_t len);
-/* Writes what all nodes have, in their order. Each has written its own part then, and all have if they `wait`; failures of others that this node has not
- * waited for are told by the next one. */
+/* Writes the data of all nodes, in the order of the nodes. When it returns, this node has written its part; with `wait` all nodes have written theirs.
+ * Without `wait`, failures of other nodes are reported by the next call. */
 int cubix_flush_together(struct stream *stream, bool wait);
-/* As fflush, of one stream. */
+/* Like fflush, for one stream. */
 int cubix_flush_one(FILE *file, bool wait);
 void cubix_drop_pending(struct stream *stream);
-/* Length of the next piece of what was kept, and what is done with a piece that has been written: its memory goes back to the kernel, for which that is
- * quicker to write the next one to than memory that is new. */
+/* Return the length of the next piece of the kept data, and release a written piece: its pages go back to the kernel, which can reuse them for the
+ * next piece of the file. That is faster than new pages. */
 size_t cubix_piece(const struct stream *stream, size_t from);
 void cubix_give_back(const struct stream *stream, size_t from, size_t len);
 
 /* parts.c */
-/* Where each node's part of a flush goes: all nodes know. */
+/* Where each node's part of a flush is written; all nodes know this. */
 struct parts {
-    off64_t at; /* in the file; negative: node 0 writes all of it, where it is */
+    off64_t at; /* position in the file; negative: node 0 writes all parts, at its current position */
     size_t *lens, *offsets, whole;
 };
 

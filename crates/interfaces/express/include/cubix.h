@@ -3,15 +3,15 @@
  *
  * A node program uses the calls of stdio.h for files and the terminal without a host program. A stream is in one of three modes:
  *
- *   single  all nodes make the same calls with the same data: one copy is written, and what is read goes to all. Every stream begins so.
- *   multi   all nodes make the same calls with data of their own: these follow each other in the order of the nodes. All that was written goes
- *           to the file when all nodes call fflush or fclose, or end; only fread and fgets read.
- *   async   each node by itself, with a position of its own.
+  *   single  all nodes make the same calls with the same data: one copy is written, and all nodes get the data that is read. This is the initial mode.
+ *   multi   all nodes make the same calls with different data, which is written or read in the order of the nodes. Output is written to the file
+ *           when all nodes call fflush or fclose, or end; only fread and fgets read.
+ *   async   each node uses the file independently, with a position of its own.
  *
- * In single and multi mode all nodes open, flush, seek in, read and close a stream together, and change its mode together. stderr is always async. Returned is what
- * stdio.h says; fsingl, fmulti and fasync return 0, or EOF. All of it is reconstructed (docs/express.md).
+ * In single and multi mode all nodes open, flush, seek in, read and close a stream together, and change its mode together. stderr is always async. Results
+ * are those of stdio.h; fsingl, fmulti and fasync return 0, or EOF. All of this is reconstructed (docs/express.md).
  *
- * Include this, or have the compiler include it (-include cubix.h), before a program's own text.
+ * Include this, or make the compiler include it (-include cubix.h), before the program's own text.
  */
 #ifndef REGATTA_CUBIX_H
 #define REGATTA_CUBIX_H

@@ -1,6 +1,6 @@
 /*
- * Texts of Fortran: no end, but a length, which comes behind all other arguments, and blanks to
- * fill up. Compilers pass the length as an int or as a size_t; its lower half is the same.
+  * Fortran strings: no NUL but a length, which follows all other arguments, and padding with blanks.
+ * Compilers pass the length as an int or as a size_t; the lower half is the same.
  */
 #ifndef REGATTA_FPVM_TEXT_H
 #define REGATTA_FPVM_TEXT_H
@@ -9,19 +9,19 @@
 
 enum { LONGEST_TEXT = 256, BAD_PARAM = -2 };
 
-/* A text as C has it, without the blanks at its end. */
+/* A NUL-terminated copy of a string, without trailing blanks. */
 struct text {
     char c[LONGEST_TEXT + 1];
 };
 
-/* 0, or BAD_PARAM for a text that is too long. */
+/* Returns 0, or BAD_PARAM if the string is too long. */
 static inline int to_c(struct text *to, const char *from, int length)
 {
     while (length > 0 && from[length - 1] == ' ')
         length--;
     if (length > LONGEST_TEXT)
         return BAD_PARAM;
-    /* A C program may hand over a text with an end. */
+    /* A C program may pass a NUL-terminated string. */
     if (length > 0) {
         const char *end = memchr(from, 0, (size_t)length);
         if (end)

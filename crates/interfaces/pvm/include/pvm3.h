@@ -1,9 +1,9 @@
 /*
  * pvm3.h: the C interface of PVM 3.4, as Regatta has it.
  *
- * Names, values and signatures are those of PVM 3.4.6, so that its programs compile and what was
- * compiled with its header fits. The work of each function is said in PVM's manual; where Regatta
- * differs is said in docs/pvm.md.
+  * Names, values and signatures are those of PVM 3.4.6, so that its programs compile and object files
+ * compiled with its header are compatible. PVM's manual describes each function; docs/pvm.md lists
+ * the differences of Regatta.
  */
 #ifndef _PVM3_H_
 #define _PVM3_H_
@@ -18,57 +18,57 @@
 /* ---- encodings of messages: pvm_initsend, pvm_mkbuf ----------------------------------------- */
 
 #define PvmDataDefault 0 /* XDR */
-#define PvmDataRaw 1     /* as it lies in memory */
-#define PvmDataInPlace 2 /* left where it is until it is sent */
+#define PvmDataRaw 1     /* as in memory */
+#define PvmDataInPlace 2 /* not copied until it is sent */
 #define PvmDataFoo PvmDataDefault
 #define PvmDataTrace 4 /* for tracers: each item with its type */
 
 /* ---- pvm_spawn: where and how ---------------------------------------------------------------- */
 
 #define PvmTaskDefault 0
-#define PvmTaskHost 1       /* on the host that is named */
-#define PvmTaskArch 2       /* on hosts of the architecture that is named */
+#define PvmTaskHost 1       /* on the named host */
+#define PvmTaskArch 2       /* on hosts of the named architecture */
 #define PvmTaskDebug 4      /* under a debugger */
 #define PvmTaskTrace 8      /* with events for a tracer */
 #define PvmMppFront 16      /* on the front end of a machine that has one */
-#define PvmHostCompl 32     /* on the hosts that are not named */
-#define PvmNoSpawnParent 64 /* the tasks do not learn who started them */
+#define PvmHostCompl 32     /* on all hosts but the named ones */
+#define PvmNoSpawnParent 64 /* the tasks have no parent */
 
-/* ---- pvm_notify: of what ---------------------------------------------------------------------- */
+/* ---- kinds of pvm_notify ----------------------------------------------------------------------- */
 
 #define PvmTaskExit 1       /* a task ends */
-#define PvmHostDelete 2     /* a host is lost or given back */
-#define PvmHostAdd 3        /* hosts come */
-#define PvmRouteAdd 4       /* a direct way to a task is opened */
-#define PvmRouteDelete 5    /* a direct way to a task is closed */
-#define PvmNotifyCancel 256 /* added to a kind: no longer */
+#define PvmHostDelete 2     /* a host is lost or deleted */
+#define PvmHostAdd 3        /* hosts are added */
+#define PvmRouteAdd 4       /* a direct route to a task is opened */
+#define PvmRouteDelete 5    /* a direct route to a task is closed */
+#define PvmNotifyCancel 256 /* added to a kind: cancel the notification */
 
 /* ---- pvm_setopt, pvm_getopt ------------------------------------------------------------------- */
 
-#define PvmRoute 1       /* the way of messages */
-#define PvmDontRoute 1   /* of PvmRoute: never directly */
-#define PvmAllowDirect 2 /* of PvmRoute: directly when the other task asks */
-#define PvmRouteDirect 3 /* of PvmRoute: directly */
+#define PvmRoute 1       /* the route of messages */
+#define PvmDontRoute 1   /* for PvmRoute: never direct */
+#define PvmAllowDirect 2 /* for PvmRoute: direct if the other task requests it */
+#define PvmRouteDirect 3 /* for PvmRoute: direct */
 #define PvmDebugMask 2
 #define PvmAutoErr 3     /* failing calls: 0 silent, 1 a line, 2 exit, 3 abort */
-#define PvmOutputTid 4   /* who gets the output of children */
-#define PvmOutputCode 5  /* with which tag */
-#define PvmTraceTid 6    /* who gets the events of children */
-#define PvmTraceCode 7   /* with which tag */
-#define PvmTraceBuffer 8 /* how many bytes of events are held back */
+#define PvmOutputTid 4   /* the task that gets the output of children */
+#define PvmOutputCode 5  /* the tag of these messages */
+#define PvmTraceTid 6    /* the task that gets the events of children */
+#define PvmTraceCode 7   /* the tag of these messages */
+#define PvmTraceBuffer 8 /* number of bytes of events that are buffered */
 #define PvmTraceOptions 9
-#define PvmTraceFull 1  /* of PvmTraceOptions: all of an event */
-#define PvmTraceTime 2  /* of PvmTraceOptions: how long calls take */
-#define PvmTraceCount 3 /* of PvmTraceOptions: how many calls there are */
+#define PvmTraceFull 1  /* for PvmTraceOptions: complete events */
+#define PvmTraceTime 2  /* for PvmTraceOptions: only the time of calls */
+#define PvmTraceCount 3 /* for PvmTraceOptions: only the number of calls */
 #define PvmFragSize 10  /* bytes of a piece of a message */
-#define PvmResvTids 11  /* allow tids and tags that are the system's */
+#define PvmResvTids 11  /* allow reserved tids and tags */
 #define PvmSelfOutputTid 12 /* from here to 17: the same for this task itself */
 #define PvmSelfOutputCode 13
 #define PvmSelfTraceTid 14
 #define PvmSelfTraceCode 15
 #define PvmSelfTraceBuffer 16
 #define PvmSelfTraceOptions 17
-#define PvmShowTids 18 /* pvm_catchout writes whose a line is */
+#define PvmShowTids 18 /* pvm_catchout writes the tid before each line */
 #define PvmPollType 19 /* how to wait in shared memory */
 #define PvmPollConstant 1
 #define PvmPollSleep 2
@@ -79,12 +79,12 @@
 #define PvmSelfTraceContext 24
 #define PvmNoReset 25 /* a reset leaves this task alone */
 
-/* ---- pvm_settmask, pvm_gettmask: whose mask --------------------------------------------------- */
+/* ---- pvm_settmask, pvm_gettmask: the owner of the mask ----------------------------------------- */
 
 #define PvmTaskSelf 0
 #define PvmTaskChild 1
 
-/* The context that tasks begin in. */
+/* The initial context of tasks. */
 #define PvmBaseContext 0
 
 /* ---- mailboxes: pvm_putinfo, pvm_recvinfo, pvm_delinfo ---------------------------------------- */
@@ -93,12 +93,12 @@
 #define PvmMboxPersistent 1    /* the entry outlives its owner */
 #define PvmMboxMultiInstance 2 /* a name may have several entries */
 #define PvmMboxOverWritable 4  /* others may replace and delete it */
-#define PvmMboxFirstAvail 8    /* the first entry from the index on */
+#define PvmMboxFirstAvail 8    /* the first entry at or after the index */
 #define PvmMboxReadAndDelete 16
 #define PvmMboxWaitForInfo 32 /* wait until there is one */
 #define PvmMboxMaxFlag 512
 
-/* An index among the flags of pvm_putinfo; one that is too large is as none. */
+/* An index among the flags of pvm_putinfo; an index that is too large counts as no index. */
 #define PvmMboxDirectIndexShift 10
 #define PvmMboxMaxDirectIndex ((unsigned)1 << (31 - PvmMboxDirectIndexShift))
 #define PvmMboxDirectIndex(index) \
@@ -106,7 +106,7 @@
 #define PvmMboxDirectIndexOf(flags) \
     (((flags) & ((PvmMboxMaxDirectIndex - 1) << PvmMboxDirectIndexShift)) >> PvmMboxDirectIndexShift)
 
-/* Names under which the system's own tasks can be found. */
+/* Names under which the system's own tasks are registered. */
 #define PVMNORESETCLASS "###_PVM_NO_RESET_###"
 #define PVMHOSTERCLASS "###_PVM_HOSTER_###"
 #define PVMTASKERCLASS "###_PVM_TASKER_###"
@@ -137,19 +137,19 @@
 #define PvmNoParent -23     /* no parent */
 #define PvmNotImpl -24      /* not implemented */
 #define PvmDSysErr -25      /* the virtual machine failed */
-#define PvmBadVersion -26   /* versions do not fit */
-#define PvmOutOfRes -27     /* something is used up */
-#define PvmDupHost -28      /* the host is there already */
-#define PvmCantStart -29    /* cannot be started there */
-#define PvmAlready -30      /* is being done already */
+#define PvmBadVersion -26   /* incompatible versions */
+#define PvmOutOfRes -27     /* a resource is used up */
+#define PvmDupHost -28      /* the host is already in the machine */
+#define PvmCantStart -29    /* the daemon cannot be started on the host */
+#define PvmAlready -30      /* already in progress */
 #define PvmNoTask -31       /* no such task */
 #define PvmNotFound -32     /* nothing has this name */
 #define PvmExists -33       /* something has this name already */
 #define PvmHostrNMstr -34   /* a hoster must run on the first host */
-#define PvmParentNotSet -35 /* the parent did not want to be one */
-#define PvmIPLoopback -36   /* the first host's address is for itself alone */
+#define PvmParentNotSet -35 /* the parent spawned with PvmNoSpawnParent */
+#define PvmIPLoopback -36   /* the first host has a loopback address only */
 
-#define PvmNoEntry PvmNotFound /* as they were called in PVM 3.3 */
+#define PvmNoEntry PvmNotFound /* the names in PVM 3.3 */
 #define PvmDupEntry PvmDenied
 
 /* ---- types of data: pvm_psend, pvm_precv, pvm_reduce, ... -------------------------------------- */
@@ -167,14 +167,14 @@
 #define PVM_UINT 10
 #define PVM_ULONG 11
 
-/* ---- what calls tell ---------------------------------------------------------------------------- */
+/* ---- results of calls --------------------------------------------------------------------------- */
 
 struct pvmhostinfo { /* pvm_config */
     int hi_tid;      /* number of the host */
     char *hi_name;
     char *hi_arch;
-    int hi_speed; /* 1000 is ordinary */
-    int hi_dsig;  /* signature of its types */
+    int hi_speed; /* the default is 1000 */
+    int hi_dsig;  /* signature of its data types */
 };
 
 struct pvmtaskinfo { /* pvm_tasks */
@@ -190,7 +190,7 @@ struct pvmminfo { /* pvm_getminfo, pvm_setminfo */
     int len;
     int ctx;
     int tag;
-    int wid; /* a number to tell replies apart */
+    int wid; /* a number that distinguishes replies */
     int enc;
     int crc;
     int src;
@@ -199,7 +199,7 @@ struct pvmminfo { /* pvm_getminfo, pvm_setminfo */
 
 struct pvmmboxinfo { /* pvm_getmboxinfo */
     char *mi_name;
-    int mi_nentries; /* so long are these three */
+    int mi_nentries; /* length of these three arrays */
     int *mi_indices;
     int *mi_owners;
     int *mi_flags;
@@ -221,7 +221,7 @@ struct pvmmboxinfo { /* pvm_getmboxinfo */
 
 /* ---- functions ------------------------------------------------------------------------------------ */
 
-/* Some programs declare their own functions with it. */
+/* Some programs declare their own functions with this macro. */
 #undef __ProtoGlarp__
 #define __ProtoGlarp__(arguments) arguments
 
@@ -243,7 +243,7 @@ int pvm_tidtohost(int tid);
 int pvm_notify(int what, int tag, int count, int *tids);
 int pvm_export(char *name);
 int pvm_unexport(char *name);
-#if defined(EOF) /* where <stdio.h> is known */
+#if defined(EOF) /* if <stdio.h> was included */
 int pvm_catchout(FILE *file);
 #endif
 
@@ -322,7 +322,7 @@ int pvm_probe(int tid, int tag);
 int pvm_precv(int tid, int tag, void *data, int count, int type, int *from, int *as, int *length);
 int (*pvm_recvf(int (*match)(int bufid, int tid, int tag)))(int, int, int);
 
-/* Not in PVM 3.4: typed data from memory to memory, each stride-th item, without a buffer. Go together with
+/* Not in PVM 3.4: typed data from memory to memory, each stride-th item, without a buffer. Can be combined with
  * all other calls; *length is in bytes. */
 int pvm_fsend(int tid, int tag, void *data, int count, int stride, int type);
 int pvm_frecv(int tid, int tag, void *data, int count, int stride, int type, int *from, int *as, int *length);

@@ -1,9 +1,9 @@
 /*
- * pvmproto.h: what tasks and daemons of PVM 3.4 say to each other, as Regatta has it.
+  * pvmproto.h: the messages between tasks and daemons of PVM 3.4, as Regatta has it.
  *
  * Names and values are those of PVM 3.4.6. Programs that do a daemon's work (pvm_reg_rm, pvm_reg_tasker, pvm_reg_hoster)
- * need the tags SM_ and set PvmResvTids to send them. The others are tags between parts of PVM itself, and sizes of its
- * own packets, which nothing of Regatta sends.
+  * need the tags SM_ and set PvmResvTids to send them. The others are tags between parts of PVM itself, and sizes of its
+ * own packets, which Regatta never sends.
  */
 #ifndef _PVMPROTO_H_
 #define _PVMPROTO_H_
@@ -13,22 +13,22 @@
 #define SDPROTOCOL 4302
 
 #define SM_FIRST (int)0x80040001
-#define SM_SPAWN (SM_FIRST + 0)     /* to and from the resource manager, as TM_SPAWN */
-#define SM_EXEC (SM_FIRST + 1)      /* from it to a daemon: start tasks */
+#define SM_SPAWN (SM_FIRST + 0)     /* to and from the resource manager, like TM_SPAWN */
+#define SM_EXEC (SM_FIRST + 1)      /* from the resource manager to a daemon: start tasks */
 #define SM_EXECACK (SM_FIRST + 2)   /* which tasks have been started */
-#define SM_TASK (SM_FIRST + 3)      /* to and from the resource manager, as TM_TASK */
-#define SM_CONFIG (SM_FIRST + 4)    /* as TM_CONFIG */
-#define SM_ADDHOST (SM_FIRST + 5)   /* as TM_ADDHOST */
-#define SM_DELHOST (SM_FIRST + 6)   /* as TM_DELHOST */
-#define SM_ADD (SM_FIRST + 7)       /* from it to a daemon: take hosts in */
-#define SM_ADDACK (SM_FIRST + 8)    /* which hosts have been taken in */
-#define SM_NOTIFY (SM_FIRST + 9)    /* to the resource manager, as TM_NOTIFY */
+#define SM_TASK (SM_FIRST + 3)      /* to and from the resource manager, like TM_TASK */
+#define SM_CONFIG (SM_FIRST + 4)    /* like TM_CONFIG */
+#define SM_ADDHOST (SM_FIRST + 5)   /* like TM_ADDHOST */
+#define SM_DELHOST (SM_FIRST + 6)   /* like TM_DELHOST */
+#define SM_ADD (SM_FIRST + 7)       /* from the resource manager to a daemon: add hosts */
+#define SM_ADDACK (SM_FIRST + 8)    /* which hosts have been added */
+#define SM_NOTIFY (SM_FIRST + 9)    /* to the resource manager, like TM_NOTIFY */
 #define SM_TASKX (SM_FIRST + 10)    /* a task has ended: to the resource manager, or from the tasker */
 #define SM_HOSTX (SM_FIRST + 11)    /* to the resource manager: a host is gone */
-#define SM_HANDOFF (SM_FIRST + 12)  /* from it: another one takes its place */
-#define SM_SCHED (SM_FIRST + 13)    /* to and from the resource manager, as TM_SCHED */
+#define SM_HANDOFF (SM_FIRST + 12)  /* from the resource manager: another one takes its place */
+#define SM_SCHED (SM_FIRST + 13)    /* to and from the resource manager, like TM_SCHED */
 #define SM_STHOST (SM_FIRST + 14)   /* to the hoster: start daemons on hosts */
-#define SM_STHOSTACK (SM_FIRST + 15) /* from the hoster: what they have said */
+#define SM_STHOSTACK (SM_FIRST + 15) /* from the hoster: the daemons' answers */
 #define SM_STTASK (SM_FIRST + 16)   /* to the tasker: start a task */
 #define SM_LAST (SM_FIRST + 16)
 
@@ -170,12 +170,12 @@
 #define TC_SIBLINGS (TC_FIRST + 11)
 #define TC_LAST (TC_FIRST + 11)
 
-/* In place of a count of bytes, in messages with what a task writes. */
+/* In place of a count of bytes, in messages with the output of a task. */
 #define TO_EOF 0
 #define TO_SPAWN -1
 #define TO_NEW -2
 
-/* ---- contexts of PVM's own, from the top downwards --------------------------------------------------- */
+/* ---- contexts reserved for PVM, from the top downwards ----------------------------------------------- */
 
 #define SYSCTX_FIRST (int)0x0007ffff
 #define SYSCTX_TC (SYSCTX_FIRST - 0)

@@ -1,15 +1,15 @@
 /*
  * pvmtev.h: events for tracers in PVM 3.4, as Regatta has it.
  *
- * Names and values are those of PVM 3.4.6. An event is a message of numbers, each behind its type;
- * which events a task sends is said by a mask with a bit for each.
+  * Names and values are those of PVM 3.4.6. An event is a message of numbers, each preceded by its type;
+ * a mask with a bit for each event selects the events that a task sends.
  */
 #ifndef _PVMTEV_H_
 #define _PVMTEV_H_
 
 #include <sys/time.h>
 
-/* ---- where the parts of a message of events begin and end ------------------------------------ */
+/* ---- marks for the beginning and end of parts of a message of events -------------------------- */
 
 #define TEV_MARK_EVENT_BUFFER -1
 #define TEV_MARK_EVENT_BUFFER_END -2
@@ -47,7 +47,7 @@
 #define TEV_DATA_SCALAR 0x00
 #define TEV_DATA_ARRAY 0x80
 
-/* ---- what a number of an event means ------------------------------------------------------------ */
+/* ---- meanings of the numbers of an event --------------------------------------------------------- */
 
 #define TEV_DID_FIRST 0
 #define TEV_DID_AN 0
@@ -177,10 +177,10 @@
 
 struct Pvmtevdid {
     char *did;  /* short name of the meaning */
-    char *desc; /* in words */
+    char *desc; /* description */
 };
 
-/* ---- events: one for each call, and some of the system ------------------------------------------- */
+/* ---- events: one for each call, and some for the system ------------------------------------------ */
 
 #define TEV_FIRST 0
 #define TEV_ADDHOSTS 0
@@ -294,13 +294,13 @@ struct Pvmtevdid {
 #define TEV_USER_DEFINED 108
 #define TEV_MAX 108
 
-/* Added to an event: the call begins, the call ends. */
+/* Added to an event: the call begins, or the call ends. */
 #define TEV_EVENT_ENTRY 0x4000
 #define TEV_EVENT_EXIT 0x8000
 
 struct Pvmtevinfo {
     char *name;
-    int desc_status; /* has it been described to the tracer? */
+    int desc_status; /* whether it has been described to the tracer */
     struct timeval mark;
     struct timeval total;
     int count;
@@ -315,7 +315,7 @@ typedef char Pvmtmask[TEV_MASK_LENGTH];
 #define TEV_MASK_SET(m, k) ((m)[(k) / 4] |= (1 << ((k) & 3)))
 #define TEV_MASK_UNSET(m, k) ((m)[(k) / 4] &= ~(1 << ((k) & 3)))
 #define TEV_MASK_CHECK(m, k) ((m)[(k) / 4] & (1 << ((k) & 3)))
-/* A block, not an expression: programs write it without a semicolon, too. */
+/* A block, not an expression: some programs use it without a semicolon. */
 #define TEV_MASK_INIT(m)                                             \
     {                                                                \
         int tev_mask_at;                                             \
@@ -324,7 +324,7 @@ typedef char Pvmtmask[TEV_MASK_LENGTH];
         (m)[TEV_MASK_LENGTH - 1] = 0;                                \
     }
 
-/* Where the events and the output of a task go. */
+/* Destinations of the events and the output of a task. */
 struct Pvmtracer {
     int trctid;
     int trcctx;

@@ -1,5 +1,5 @@
-/* A unit of Fortran's under Cubix. gfortran writes to a descriptor by number: behind that number lies the unit's own file, or, where this node's
- * lines are not to go there at once, memory that looks like a file. */
+/* A Fortran unit under Cubix. gfortran writes to a descriptor number. This number refers to the unit's own file or, while this node's lines must
+ * not be written at once, to memory that looks like a file. */
 #ifndef REGATTA_CUBIX_UNIT_H
 #define REGATTA_CUBIX_UNIT_H
 
@@ -19,25 +19,25 @@ struct unit {
     struct unit *next;
     int number;
     enum mode mode;
-    int file;    /* the unit's own, as gfortran has opened it */
-    int memory;  /* or -1: gfortran writes to the file */
-    off_t taken; /* so much of the memory has gone to the file */
-    bool fresh;  /* no call of all nodes has been about it */
+    int file;    /* the unit's own file, as gfortran has opened it */
+    int memory;  /* a memory file, or -1 if gfortran writes to the file */
+    off_t taken; /* number of bytes of the memory that have been written to the file */
+    bool fresh;  /* no collective call has used the unit yet */
 };
 
 /* unit.c */
 struct unit *unit_first(void);
-/* The unit of this number, for the first time as gfortran has it. NULL: it is not open, as was told. */
+/* Returns the unit of this number; the first time it is as gfortran has opened it. Returns NULL if it is not open; the error was printed. */
 struct unit *unit_find(const char *call, int number);
 void unit_forget(struct unit *unit);
-/* Brings what gfortran holds back to the descriptor. Returns 0, or -1: the unit is closed. */
+/* Flushes gfortran's buffer to the descriptor. Returns 0, or -1 if the unit is closed. */
 int unit_push(const struct unit *unit);
-/* Has gfortran write to memory, or to the file, at this place of it (negative: where it is). Return 0, or -1. */
+/* Make gfortran write to memory, or to the file at this position (negative: the current one). Return 0, or -1. */
 int unit_to_memory(struct unit *unit);
 int unit_to_file(struct unit *unit, off_t at);
 int unit_failed(const char *call, int number, const char *why); /* -1 */
 
 /* modes.c */
-int unit_node(void); /* -1: this is no node */
+int unit_node(void); /* returns this node's number, or -1 if the program is no node */
 
 #endif
