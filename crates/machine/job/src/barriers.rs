@@ -1,31 +1,32 @@
-//! Shared barriers that are lent to named groups, and when each is shut.
+//! Shared barriers lent to named groups, and when each one is shut.
 //!
-//! A shared barrier is memory in which the tasks of one host meet without the launcher. It is lent when all members of a group have met in
-//! the registry. Before anything that concerns the group comes to the registry the barrier is shut, and the members that wait in it wait
-//! in the registry instead: it never knows that there was one.
+//! A shared barrier is memory in which tasks of one host meet without the launcher. It is lent when all members of a
+//! group have met in the registry. Before the registry handles anything that concerns the group, the launcher shuts the
+//! barrier, and members that wait in it wait in the registry instead. The registry never knows of shared barriers.
 //!
-//! A member that waits in a shared barrier has announced there under which number it will ask, should the barrier be shut. The launcher
-//! asks in its place at once ([`Barriers::shut`]); the request that the member then sends is the same one and is not handled again
-//! ([`Barriers::requested`]).
+//! A member that waits in a shared barrier has written the number of the request there that it will send if the barrier
+//! is shut. The launcher handles that request at once ([`Barriers::shut`]). The member then sends the same request,
+//! which is not handled again ([`Barriers::requested`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_wire::control::Ask;
 
-/// Limit on the members of a group with a shared barrier.
+/// Maximum number of members of a group with a shared barrier.
 const MAX_BARRIER_MEMBERS: usize = 1 << 12;
 
-/// A shared barrier that is lent.
+/// A shared barrier that is lent to a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LentBarrier {
-    /// Its name in the memory that the tasks share.
+    /// The barrier's name in the memory that the tasks share.
     pub name: u64,
-    /// The members of the group, by their places in the barrier.
+    /// The members of the group. A member's index is its slot in the barrier.
     pub members: Vec<u32>,
 }
 
 impl LentBarrier {
-    /// How many members it is made for: a barrier serves groups of similar sizes.
+    /// Returns the number of members that the barrier is made for, a power of two, so that it serves groups of similar
+    /// sizes.
     fn room(&self) -> u32 {
         room(self.members.len())
     }
@@ -39,13 +40,14 @@ fn room(members: usize) -> u32 {
 #[derive(Debug)]
 struct Retired {
     barrier: LentBarrier,
-    /// The tasks that may still look at it.
+    /// The tasks that may still read the barrier.
     users: BTreeSet<u32>,
-    /// Requests that were handled already, and that will come: the task, and its number for the request.
+    /// Requests that were handled when the barrier was shut, and that the tasks will still send: (task, request
+    /// number).
     handled: BTreeSet<(u32, u32)>,
 }
 
-/// The group that a request concerns in such a way that its barrier must be shut, and the number of the request.
+/// Returns the group whose barrier must be shut before `request` is handled, and the number of the request.
 fn subject(request: &Ask) -> Option<(&str, u32)> {
     match request {
         Ask::Join { id, group } | Ask::Leave { id, group } | Ask::Meet { id, group, .. } => {
@@ -60,17 +62,18 @@ fn subject(request: &Ask) -> Option<(&str, u32)> {
 pub struct Barriers {
     lent: BTreeMap<String, LentBarrier>,
     retired: BTreeMap<String, Vec<Retired>>,
-    /// Names of barriers that nobody looks at any more, by how many members they have room for.
+    /// Names of barriers that no task reads any more, by the number of members that they have room for.
     free: BTreeMap<u32, Vec<u64>>,
 }
 
 impl Barriers {
-    /// Whether a group gets a shared barrier; `is_here` says whether a task runs on the launcher's host.
+    /// Returns whether a group gets a shared barrier. `is_here` returns whether a task runs on the launcher's host.
     pub fn may_share(members: &[u32], is_here: impl Fn(u32) -> bool) -> bool {
         members.len() <= MAX_BARRIER_MEMBERS && members.iter().all(|&task| is_here(task))
     }
 
-    /// The barrier to lend to this many members: one that nobody looks at any more, or one that `make` makes for this many.
+    /// Returns a barrier for this many members: an unused one, or a new one from `make`, which gets the number of
+    /// members to make it for.
     pub fn find<E>(
         &mut self,
         members: usize,
@@ -81,18 +84,18 @@ impl Barriers {
         free.map_or_else(|| make(room), Ok)
     }
 
-    /// The members of a group have this barrier from now on.
+    /// Records that the members of a group use `barrier` from now on.
     pub fn lend(&mut self, group: String, barrier: LentBarrier) {
         self.lent.insert(group, barrier);
     }
 
-    /// The barrier of a group, which is to be shut now ([`Barriers::shut`] comes next).
+    /// Removes and returns the barrier of a group, to shut it. The caller then calls [`Barriers::shut`].
     pub fn take_back(&mut self, group: &str) -> Option<LentBarrier> {
         self.lent.remove(group)
     }
 
-    /// A barrier has been shut, in which these places waited, each to ask under this number. The requests to handle now: tasks, and their
-    /// numbers for them.
+    /// Records that the barrier of a group has been shut. `waiting` has each slot that waited in it, with the number of
+    /// the request that its member will send. Returns the requests to handle now, as (task, request number).
     pub fn shut(
         &mut self,
         group: &str,
@@ -114,7 +117,8 @@ impl Barriers {
         waiting
     }
 
-    /// The groups whose barrier must be shut before this request comes to the registry; None: the request was handled already.
+    /// Returns the groups whose barriers must be shut before the registry handles this request, or `None` if the
+    /// request was handled already.
     pub fn requested(&mut self, task: u32, request: &Ask) -> Option<Vec<String>> {
         if let Ask::Groups { .. } = request {
             return Some(self.lent.keys().cloned().collect());
@@ -122,17 +126,19 @@ impl Barriers {
         let Some((group, number)) = subject(request) else {
             return Some(Vec::new());
         };
-        // A request that an earlier barrier has announced is no reason to shut the one there is now.
+        // A request announced in an earlier barrier does not shut the present one.
         let was_handled = self.spoke(group, task, number);
         (!was_handled).then(|| vec![group.to_owned()])
     }
 
-    /// Whether a request was handled while a barrier was shut because of it: the requesting task itself had announced it there.
+    /// Returns whether the request was handled when the barrier was shut for it: the requesting task may itself have
+    /// announced it there.
     pub fn was_handled(&mut self, task: u32, request: &Ask) -> bool {
         subject(request).is_some_and(|(group, number)| self.spoke(group, task, number))
     }
 
-    /// A task speaks of a group, under this number: it looks at no earlier barrier. Returns whether that was handled already.
+    /// Records that `task` has sent a request about a group, so it no longer reads earlier barriers. Returns whether
+    /// that request was handled already.
     fn spoke(&mut self, group: &str, task: u32, request: u32) -> bool {
         let mut known = false;
         for retired in self.retired.get_mut(group).into_iter().flatten() {
@@ -145,7 +151,7 @@ impl Barriers {
         known
     }
 
-    /// The groups whose barrier a task may pass: to be shut before it ends.
+    /// Returns the groups whose barriers the task may be in. They must be shut before the task's end is handled.
     pub fn of_task(&self, task: u32) -> Vec<String> {
         let lent = self.lent.iter();
         lent.filter(|(_, barrier)| barrier.members.contains(&task))
@@ -153,7 +159,7 @@ impl Barriers {
             .collect()
     }
 
-    /// A task is no more.
+    /// Records that a task has ended.
     pub fn task_ended(&mut self, task: u32) {
         let groups: Vec<String> = self.retired.keys().cloned().collect();
         for group in groups {
@@ -164,7 +170,7 @@ impl Barriers {
         }
     }
 
-    /// Keeps the barriers that nobody looks at any more for others.
+    /// Moves barriers that no task reads any more to the free list.
     fn reuse(&mut self, group: &str) {
         let Some(all) = self.retired.get_mut(group) else {
             return;
@@ -185,7 +191,7 @@ mod tests {
 
     const GROUP: &str = "crew";
 
-    /// Lends a barrier to these members; it is called `new` if it has to be made.
+    /// Lends a barrier to these members. A new barrier gets the name `new`.
     fn lend(barriers: &mut Barriers, new: u64, members: &[u32]) -> u64 {
         let name = barriers.find(members.len(), |_| Ok::<_, ()>(new));
         let name = name.expect("memory for it");
@@ -223,7 +229,7 @@ mod tests {
         let mut barriers = Barriers::default();
         lend(&mut barriers, 5, &[2, 0]);
         assert_eq!(barriers.of_task(0), [GROUP]);
-        // Place 0 is task 2; a place that no member has is nobody's.
+        // Slot 0 is task 2. A slot without a member is ignored.
         assert_eq!(shut(&mut barriers, &[(0, 77), (9, 1)]), [(2, 77)]);
         assert!(barriers.take_back(GROUP).is_none() && barriers.of_task(0).is_empty());
         let to_shut = Some(vec![GROUP.to_owned()]);
@@ -259,7 +265,7 @@ mod tests {
         let mut barriers = Barriers::default();
         assert_eq!(lend(&mut barriers, 1, &[0, 1]), 1);
         shut(&mut barriers, &[(1, 5)]);
-        // Task 1 looks at it until it has asked under the number that it announced.
+        // Task 1 reads the barrier until it has sent the request that it announced.
         assert!(barriers.requested(0, &meet(8)).is_some());
         assert!(barriers.requested(1, &meet(9)).is_some());
         assert_eq!(lend(&mut barriers, 2, &[0, 1]), 2);

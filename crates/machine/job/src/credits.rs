@@ -1,17 +1,20 @@
-//! Credit for bytes that are on their way between hosts, so that nobody's memory fills up because somebody does not read.
+//! Credit for bytes in flight between hosts. It bounds the memory used when a receiver does not read.
 //!
 //! | bytes | sender's window | repaid |
 //! |---|---|---|
 //! | output of a host's tasks for the job's output | [`SendWindow`] of the host | by the launcher ([`Credits`]), when its own output is not full |
-//! | output of a host's tasks for another task | [`ReceiverWindows`] of the host, one for each receiver | by the receiver; by the launcher, where nobody receives it |
+//! | output of a host's tasks for another task | [`ReceiverWindows`] of the host, one for each receiver | by the
+//! receiver, or by the launcher if no task receives it |
 //! | standard input of the first task | [`SendWindow`] of the launcher | by the host |
 //!
 //! Promises:
 //!
-//! - A window is overrun by its last piece at most, and by the last output of tasks that have ended, which is heard before their ends.
-//! - What was sent too much is missing from the room that repayments make: a window never grows.
-//! - What was repaid too much changes nothing: nothing less than nothing is on its way.
-//! - A window is whole again when all that was sent has been repaid, its receiver has ended, or another launcher has begun.
+//! - A window is exceeded by at most its last piece, and by the last output of tasks that have ended, which is
+//!   delivered before their ends.
+//! - Bytes sent beyond the window count against later repayments: a window never grows.
+//! - Repayments of more than was sent have no effect: the number of bytes in flight is never negative.
+//! - A window is empty again once all bytes sent have been repaid, its receiver has ended, or another launcher has
+//!   begun.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +24,10 @@ mod receivers;
 
 pub use receivers::ReceiverWindows;
 
-/// Maximum number of bytes of output on their way from one host to the launcher.
+/// Maximum number of bytes of output in flight from one host to the launcher.
 pub const HOST_WINDOW_BYTES: u32 = 1 << 20;
 
-/// A window of bytes of one sender. It is shut until it is opened.
+/// The window of one sender, in bytes. A window made by `default` allows nothing until it is opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SendWindow {
     size: usize,
@@ -32,7 +35,7 @@ pub struct SendWindow {
 }
 
 impl SendWindow {
-    /// Opens a window of this many bytes, with none on their way.
+    /// Returns a window of `size` bytes with none in flight.
     pub fn open(size: usize) -> Self {
         Self {
             size,
@@ -40,46 +43,47 @@ impl SendWindow {
         }
     }
 
-    /// Whether more may be sent.
+    /// Returns whether more may be sent.
     pub fn has_room(&self) -> bool {
         self.on_their_way < self.size
     }
 
-    /// This many bytes are sent.
+    /// Records that this many bytes have been sent.
     pub fn sent(&mut self, bytes: usize) {
         self.on_their_way += bytes;
     }
 
-    /// This many bytes have been dealt with.
+    /// Records that the receiver has consumed this many bytes.
     pub fn repaid(&mut self, bytes: usize) {
         self.on_their_way = self.on_their_way.saturating_sub(bytes);
     }
 
-    /// How many bytes have been sent and not repaid.
+    /// Returns the number of bytes that have been sent and not repaid.
     pub fn on_their_way(&self) -> usize {
         self.on_their_way
     }
 }
 
-/// Bytes that a host may send once more to a task, since nobody waits for those before.
+/// Bytes that a host may send to a task again, since as many have been consumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repayment {
-    /// The task that was to receive them.
+    /// The task that the bytes were sent to.
     pub by: u32,
-    /// The task that wrote them: its host has the window.
+    /// The task that wrote the bytes. Its host has the window.
     pub task: u32,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u32,
 }
 
-/// The launcher's debts: output that it has taken, and whose senders have not been told so.
+/// The repayments that the launcher owes: output that it has taken, and for which it has not repaid the senders.
 #[derive(Debug)]
 pub struct Credits {
-    /// The windows of all hosts.
+    /// The size of each host's window in bytes.
     window: u32,
-    /// By hosts, of output for the job's output.
+    /// Bytes owed for the job's output, by host.
     hosts: BTreeMap<u32, u64>,
-    /// Of output for tasks, which went to the job's output because they do not receive it.
+    /// Repayments for output that was sent to a task but written to the job's output, because that task does not
+    /// receive it.
     diverted: Vec<Repayment>,
 }
 
@@ -90,7 +94,7 @@ impl Default for Credits {
 }
 
 impl Credits {
-    /// Of a launcher whose hosts have windows of this many bytes.
+    /// Returns the credits of a launcher whose hosts have windows of `window` bytes.
     pub fn new(window: u32) -> Self {
         Self {
             window,
@@ -99,12 +103,12 @@ impl Credits {
         }
     }
 
-    /// A host has sent so many bytes for the job's output.
+    /// Records that a host has sent this many bytes for the job's output.
     pub fn host_sent(&mut self, host: u32, bytes: usize) {
         *self.hosts.entry(host).or_default() += bytes as u64;
     }
 
-    /// A piece goes to the job's output, perhaps in a receiver's place.
+    /// Records that a piece goes to the job's output. If it was for a task, its writer's host is owed a repayment.
     pub fn piece_diverted(&mut self, piece: &Piece) {
         if let Some(route) = piece.route.filter(|_| !piece.bytes.is_empty()) {
             self.diverted.push(Repayment {
@@ -115,7 +119,8 @@ impl Credits {
         }
     }
 
-    /// How much to repay to a host now, in large pieces: or a chatty task would cost a message for each of its own.
+    /// Returns how many bytes to repay to a host now, or `None` if that is less than a quarter of the window. Repaying
+    /// in large pieces saves a message for each small write of a task.
     pub fn repay_host(&mut self, host: u32, output_is_full: bool) -> Option<u32> {
         let owed = self.hosts.get_mut(&host).filter(|_| !output_is_full)?;
         let bytes = u32::try_from(*owed).unwrap_or(u32::MAX);
@@ -126,7 +131,7 @@ impl Credits {
         Some(bytes)
     }
 
-    /// Repayments that are due now, to the hosts of writers.
+    /// Takes the repayments that are due now, to be sent to the hosts of the writers.
     pub fn repay_diverted(&mut self, output_is_full: bool) -> Vec<Repayment> {
         match output_is_full {
             true => Vec::new(),
@@ -134,12 +139,12 @@ impl Credits {
         }
     }
 
-    /// Nothing is owed to a host that is lost.
+    /// Forgets what is owed to a host that is lost.
     pub fn host_lost(&mut self, host: u32) {
         self.hosts.remove(&host);
     }
 
-    /// How much is owed to a host for the job's output.
+    /// Returns the bytes owed to a host for the job's output.
     pub fn owed(&self, host: u32) -> u64 {
         self.hosts.get(&host).copied().unwrap_or_default()
     }

@@ -6,25 +6,25 @@ use regatta_wire::fields;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::life::{Cause, TaskState};
 
-/// How the process of a task ended, as its parent knows it.
+/// How the process of a task ended, as seen by its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With this status.
+    /// Exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// Killed by a signal.
     Signalled {
-        /// Its number.
+        /// The signal's number.
         signal: i32,
         /// Whether a core file was written.
         core: bool,
     },
-    /// With its host: nobody can tell how.
+    /// Its host was lost, so the end of the process is unknown.
     Lost,
 }
 
 impl End {
-    /// The exit status that stands for this end: 128 and the signal, as in a shell. A task on a lost host has been killed, or
-    /// will be: no agent lets tasks outlive its channel.
+    /// Returns the exit status that stands for this end: for a signal 128 plus its number, as in a shell. A task on a
+    /// lost host counts as killed: no agent lets tasks outlive its channel.
     pub fn status(self) -> u8 {
         match self {
             End::Exited(status) => status as u8,
@@ -33,7 +33,7 @@ impl End {
         }
     }
 
-    /// This end as the tables of tasks record it.
+    /// Returns this end as the tables of tasks record it.
     pub fn cause(self) -> Cause {
         match self {
             End::Exited(status) => Cause::Exited(status),
@@ -42,7 +42,7 @@ impl End {
         }
     }
 
-    /// This end as tasks are notified of it.
+    /// Returns this end as it is notified to tasks.
     pub fn ending(self) -> Ending {
         match self {
             End::Exited(status) => Ending::Exited(status),
@@ -55,13 +55,13 @@ impl End {
 /// A task that has ended, as its host reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Its number.
+    /// The task's number.
     pub rank: u32,
-    /// Its process.
+    /// The pid of its process.
     pub pid: u32,
     /// How the process ended.
     pub end: End,
-    /// Where it was in its life as a task.
+    /// The task's state when it ended.
     pub state: TaskState,
 }
 fields!(Ended {
@@ -97,11 +97,11 @@ impl Field for End {
 /// A task that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// Its rank.
+    /// The task's rank.
     pub rank: u32,
-    /// Its process; 0: it was never started.
+    /// The pid of its process, or 0 if it was never started.
     pub pid: u32,
-    /// How it ended.
+    /// How the task ended.
     pub end: End,
 }
 fields!(Failure { rank, pid, end });

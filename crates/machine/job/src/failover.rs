@@ -1,40 +1,45 @@
-//! How a job outlives the host of its launcher: who leads next, and with what state.
+//! How a job outlives the host of its launcher: which host leads next, and with what state.
 //!
 //! # The promise
 //!
-//! A launcher that ends, or is ended, ends its job, and says so. A launcher whose *host* is lost says nothing. Then the first candidate
-//! of the [`SuccessionOrder`] that is left leads in its place, with the tasks that are left and with all that the registry knew. When that
-//! host is lost too, the next candidate follows.
+//! A launcher that ends, or is ended, ends its job and notifies the hosts. A launcher whose *host* is lost cannot. Then
+//! the first candidate of the [`SuccessionOrder`] that is left leads in its place, with the tasks that are left and
+//! everything that the registry knew. When that host is lost too, the next candidate follows.
 //!
 //! # The next leader
 //!
-//! The succession order is the launcher's host and behind it all other hosts of the job by their numbers; the launcher sends it to every
-//! host. Which of them are left is the verdict of the membership ([`MembershipView`]), never silence. Only a majority passes a verdict, and
-//! it is never taken back: a host that returns is another run. So all agree in the end, and no two lead: a host that sees no majority leads
-//! nobody, and a launcher that is cut off from a majority, has lost its daemon, or was declared dead gives up ([`Leadership`]). Both may
-//! lead for as long as a verdict takes.
+//! The succession order is the launcher's host, followed by all other hosts of the job by number. The launcher sends it
+//! to every host. Which of them are left is decided by the verdict of the membership ([`MembershipView`]), never by
+//! silence. Only a majority passes a verdict, and a verdict is final: a host that returns is another run. So all hosts
+//! agree in the end, and no two lead: a host that sees no majority does not lead, and a launcher that is cut off from a
+//! majority, has lost its daemon, or was declared dead gives up ([`Leadership`]). Both may lead for as long as a
+//! verdict takes.
 //!
-//! A launcher may give up a host that is alive: the channel between the two has broken, say. That host keeps the order that it had, and
-//! may be the first of it. So a host whose owner is lost says who may take it over by its own, latest order ([`Follower::successors`]), and a
-//! host that is not among them gives up. It asks all of them before it takes over any ([`Claims`]).
+//! A launcher may give up a host that is alive, for example because the channel between the two has broken. That host
+//! keeps its last order, and may be the first candidate of it. Therefore a host whose owner is lost reports which hosts
+//! may take it over by its own latest order ([`Follower::successors`]), and a host that is not among them gives up. A
+//! new leader asks all hosts before it takes over any ([`Claims`]).
 //!
-//! # State that is kept
+//! # Replicated state
 //!
-//! - The first candidates hold *replicas* of the registry ([`Replica`]): a snapshot once, then each change before any task hears what came
-//!   of it. Half as many as there are hosts, so that every majority without the launcher has one; but at most eight.
-//! - Each host keeps what only it knows ([`LocalRecord`]): what its tasks have requested without an answer, how many messages each of them has
-//!   received, how its tasks ended, which worlds it has entered into its table.
+//! - The first candidates hold *replicas* of the registry ([`Replica`]): one snapshot, then each change before any task
+//!   receives a message that depends on it. Half of the hosts hold one (at least two, at most eight), so that every
+//!   majority without the launcher has one.
+//! - Each host records what no other host knows ([`LocalRecord`]): which requests of its tasks are unanswered, how many
+//!   messages each of them has received, how its tasks ended, and which worlds it has entered into its table.
 //!
-//! # Why the latest replica is enough
+//! # Why the latest replica is sufficient
 //!
-//! Replicas are not alike: the launcher sends each change to all of them before it answers, but a host may be cut off while some have
-//! arrived and others have not. The replica that has applied the most changes knows all that the others know. A message to a host
-//! arrives in order, so a host with a replica has every change before its tasks hear what came of it. A message for a task on a host without a
-//! replica waits until a host with one confirms the changes before it ([`Replication`]). So the next launcher knows what any task has
-//! heard, unless that host is lost at the same time. A launcher whose host is lost before the first candidate has got its replica takes the
-//! job with it: the others wait for their turn, and end.
+//! Replicas differ: the launcher sends each change to all of them before it answers, but a host may be cut off while
+//! some have arrived and others have not. The replica that has applied the most changes knows everything that the
+//! others know. Messages to a host arrive in order, so a host with a replica has every change before its tasks receive
+//! messages that depend on it. A message for a task on a host without a replica waits until a host with one confirms
+//! the changes before it ([`Replication`]). So the next launcher knows everything that any task has been told, unless
+//! the confirming host is lost at the same time. If the launcher's host is lost before the first candidate has received
+//! its replica, the job is lost with it: the other candidates wait for their turn, then end.
 //!
-//! The next launcher takes the latest replica and the [`Handover`] of every host ([`Takeover`]), and makes one job of them ([`take_over`]).
+//! The next launcher takes the latest replica and the [`Handover`] of every host ([`Takeover`]), and combines them into
+//! one job ([`take_over`]).
 
 mod absence;
 mod claims;
@@ -65,8 +70,8 @@ pub use takeover::{Handover, Successor, Takeover, living_tasks, take_over};
 
 use crate::Registry;
 
-/// The runs of hosts that a new launcher does not take in: those the registry knows, of which some were given back, and those of the
-/// succession order.
+/// Returns the runs of hosts that a new launcher does not add: those that the registry knows (some may have been given
+/// back), and those of the succession order.
 pub fn known_runs(registry: &Registry, order: impl Iterator<Item = String>) -> Vec<String> {
     let mut known = registry.known_runs().to_vec();
     known.extend(order);
@@ -75,7 +80,8 @@ pub fn known_runs(registry: &Registry, order: impl Iterator<Item = String>) -> V
     known
 }
 
-/// Whether a new launcher handles a request that the old one may have handled: its answer was not sent again, and will not come by itself.
+/// Returns whether a new launcher must handle a request that the old one may have handled: its answer was not sent
+/// again, and it does not wait for something that will answer it.
 fn is_open(registry: &Registry, answered: &BTreeSet<(u32, u32)>, task: u32, id: u32) -> bool {
     !answered.contains(&(task, id)) && !registry.is_pending(task, id)
 }

@@ -1,20 +1,20 @@
-//! Requests of tasks for hosts: which may be had, and the answer when it is known of each what has become of it.
+//! Requests of tasks for hosts: which hosts they may have, and the answer once the outcome of each is known.
 
 use regatta_wire::control::{Tell, Why};
 
 use crate::registry::Refused;
 
-/// Limit on the hosts of one request; a request for more is an error.
+/// Maximum number of hosts in one request. A request for more is an error.
 const MAX_HOSTS_PER_REQUEST: usize = 4096;
 
-/// One host of a request: the place of its outcome in the answer.
+/// One host of a request: identifies the slot of its outcome in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostPlace {
     request: u32,
     index: usize,
 }
 
-/// A request without an answer.
+/// An unanswered request.
 #[derive(Debug)]
 struct HostRequest {
     number: u32,
@@ -22,7 +22,7 @@ struct HostRequest {
     by: u32,
     id: u32,
     outcomes: Vec<Option<Result<u32, Why>>>,
-    /// The first sentence about a host that cannot be had.
+    /// The first sentence about a host that could not be added.
     sentence: String,
 }
 
@@ -37,8 +37,8 @@ impl HostRequest {
     }
 }
 
-/// All requests that are not answered yet. Each is answered once, when the outcome of each of its hosts is known: its number in the job, or
-/// why it cannot be had.
+/// All unanswered requests. Each is answered once, when the outcome of each of its hosts is known: its number in the
+/// job, or why it could not be added.
 #[derive(Debug, Default)]
 pub struct HostRequests {
     open: Vec<HostRequest>,
@@ -46,7 +46,7 @@ pub struct HostRequests {
 }
 
 impl HostRequests {
-    /// A task requests so many hosts, under this number.
+    /// Records that a task requests `count` hosts, in a request with this number. Returns a slot for each of them.
     pub fn begin(
         &mut self,
         (by, id): (u32, u32),
@@ -73,7 +73,7 @@ impl HostRequests {
         }))
     }
 
-    /// It is known what has become of a host.
+    /// Records the outcome of a host.
     pub fn resolve(&mut self, place: HostPlace, outcome: Result<u32, Refused>) {
         let mut open = self.open.iter_mut();
         let Some(request) = open.find(|request| request.number == place.request) else {
@@ -90,7 +90,7 @@ impl HostRequests {
         }
     }
 
-    /// The answers that are complete, with the tasks they are for.
+    /// Takes the answers that are complete, with the tasks that they are for.
     pub fn take_answers(&mut self) -> Vec<(u32, Tell)> {
         let mut answers = Vec::new();
         self.open.retain(|request| match request.answer() {
@@ -103,7 +103,7 @@ impl HostRequests {
         answers
     }
 
-    /// Forgets the whole request that a host is of: the task that made it, and its number for it.
+    /// Forgets the whole request that a host belongs to. Returns the task that made it and its number.
     pub fn withdraw(&mut self, place: HostPlace) -> Option<(u32, u32)> {
         let mut open = self.open.iter();
         let at = open.position(|request| request.number == place.request)?;
@@ -112,28 +112,29 @@ impl HostRequests {
     }
 }
 
-/// Facts about a host that a task requests, by which it may become one of the job's or not.
+/// Facts about a requested host that decide whether it may join the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestedHost<'n> {
-    /// Its name.
+    /// The host's name.
     pub name: &'n str,
-    /// It is one of the job's, or about to be.
+    /// Whether it is a host of the job, or about to become one.
     pub is_of_job: bool,
-    /// Whether the virtual machine that the job has its hosts from has it; None: the job has them from no machine.
+    /// Whether it is a host of the virtual machine that the job gets its hosts from, or `None` if the job uses no
+    /// machine.
     pub is_of_machine: Option<bool>,
-    /// The request is for a second agent on a host that has one.
+    /// Whether the request is for a second agent on a host that has one.
     pub again: bool,
 }
 
 impl RequestedHost<'_> {
-    /// Why the job may not have it.
+    /// Fails with the reason if the job may not have the host.
     pub fn check(&self) -> Result<(), Refused> {
         let name = self.name;
         if self.is_of_job {
             let sentence = format!("the host {name} is of the job already");
             return Err((Why::Exists, sentence));
         }
-        // The commands that lead to hosts lead to those of the machine only.
+        // The channels of the machine only lead to its own hosts.
         if self.is_of_machine == Some(false) {
             let sentence = format!(
                 "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"

@@ -1,4 +1,4 @@
-//! Hosts that arrive: those that a job begins with, those that come later, and those of a machine that begins.
+//! Arriving hosts: those that a job begins with, those that join later, and those of a machine that begins.
 //!
 //! ```text
 //!            Open          line of the agent      greeting         Ask           answer
@@ -7,15 +7,17 @@
 //!   └──────────────────┘ or once more, if its admission says so
 //! ```
 //!
-//! [`Arrivals`] decides; what differs between the ways into a job is data ([`Admission`]). Hosts that begin together take each step together:
-//! [`Arrivals::is_settled`] says when all have taken it, and whoever has begun them asks for the next one. A host that comes alone goes on by
-//! itself: it is prepared as soon as it has said what it is, and joins when it is ready.
+//! [`Arrivals`] decides. The differences between the ways into a job are data ([`Admission`]). Hosts that begin
+//! together take each step together: [`Arrivals::is_settled`] returns whether all have taken it, and the caller that
+//! has started them then asks for the next one. A host that arrives alone goes on by itself: it is prepared as soon as
+//! it has sent its greeting, and joins when it is ready.
 //!
 //! Promises:
 //!
 //! - Every host that is expected joins, or is lost with one cause: the first.
-//! - Of hosts that begin together the first that fails ends all, unless they are to be heard to the end.
-//! - Nothing is sent to a host after its channel was closed, and a channel that was opened is closed or joins.
+//! - If one of the hosts that begin together fails, all are ended, unless their admission says that the outcome of each
+//!   is wanted.
+//! - Nothing is sent to a host after its channel was closed. Each opened channel is closed, or its host joins.
 //! - A host that was refused is not opened again.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -39,29 +41,29 @@ pub use message::{Answer, Effect, Hello, Input, MARK, Question, READY, SEND, TRO
 use addresses::Search;
 use host::{Host, HostState, Next};
 
-/// A host of the job: its identity, as its agent has said it, and its name.
+/// A host of the job: its identity as reported by its agent, and its name.
 pub type Member = (String, String);
 
-/// All hosts that are on their way into a job.
+/// All hosts that are arriving.
 #[derive(Debug)]
 pub struct Arrivals {
     program: Program,
     choice: Option<Choice>,
-    /// The hosts of the job, none of which can come once more.
+    /// The hosts of the job. None of them can join again.
     pub members: Vec<Member>,
     hosts: BTreeMap<u32, Host>,
     ids: u32,
     next: u32,
-    /// The hosts that begin together look for each other.
+    /// The search of the hosts that begin together for each other's addresses.
     search: Option<Search>,
-    /// The first of these that has failed.
+    /// The first host of those that begin together that has failed.
     failed: Option<u32>,
     effects: VecDeque<Effect>,
 }
 
 impl Arrivals {
-    /// None so far. Hosts must run this program; their addresses are limited by the user's choice. `next` is the number of the next host that
-    /// comes alone.
+    /// Returns the state without hosts. Hosts must run `program`, and `choice` limits their addresses. `next` is the
+    /// number of the next host that arrives alone.
     pub fn new(program: Program, choice: Option<Choice>, next: u32) -> Self {
         Self {
             program,
@@ -76,14 +78,14 @@ impl Arrivals {
         }
     }
 
-    /// A host is to arrive. Returns the number that it has here: hosts that begin together are counted from 0.
+    /// Adds a host that is to arrive. Returns its id here. Hosts that begin together have the ids from 0.
     pub fn expect(&mut self, now: Duration, expected: Expected) -> u32 {
         self.ids += 1;
         self.hosts.insert(self.ids - 1, Host::new(expected, now));
         self.ids - 1
     }
 
-    /// This host takes part in what begins, under the next number.
+    /// Adds this host to those that begin, under the next id.
     pub fn expect_own(&mut self, expected: Expected, hello: Hello) -> u32 {
         let id = self.expect(Duration::ZERO, expected);
         if let Some(own) = self.hosts.get_mut(&id) {
@@ -92,13 +94,13 @@ impl Arrivals {
         id
     }
 
-    /// The number in the job of a host that is to come.
+    /// Returns a new number in the job, for a host that is to arrive.
     pub fn new_number(&mut self) -> u32 {
         self.next += 1;
         self.next - 1
     }
 
-    /// Nobody wants these hosts any more: their channels are closed, and they are forgotten.
+    /// Closes the channels of hosts that are no longer wanted, and forgets them.
     pub fn dismiss(&mut self, unwanted: impl Fn(u32) -> bool) {
         let hosts = self.hosts.iter();
         let closed = hosts.filter(|(id, host)| unwanted(**id) && host.has_channel());
@@ -108,7 +110,7 @@ impl Arrivals {
         self.failed.take_if(|failed| unwanted(*failed));
     }
 
-    /// Something has happened to a host. An event of one that is not on its way counts for nothing.
+    /// Handles an event of a host. Ignored if the host is lost or unknown.
     pub fn handle(&mut self, now: Duration, id: u32, input: Input) {
         let Some(host) = self.hosts.get_mut(&id).filter(|host| !host.is_lost()) else {
             return;
@@ -133,13 +135,13 @@ impl Arrivals {
             }
             Err(why) => {
                 self.lose(id, why);
-                // It may be the last that the others have waited for.
+                // It may be the last one that the others have waited for.
                 self.advance_search(now);
             }
         }
     }
 
-    /// Time has passed: channels are opened whose time has come, and hosts given up that have been silent.
+    /// Opens the channels that are due, and gives up hosts that have been silent for too long.
     pub fn tick(&mut self, now: Duration) {
         let mut silent = Vec::new();
         for (&id, host) in &mut self.hosts {
@@ -155,24 +157,24 @@ impl Arrivals {
         }
     }
 
-    /// The time at which [`Self::tick`] is due.
+    /// Returns the time at which [`Self::tick`] is due.
     pub fn deadline(&self) -> Option<Duration> {
         self.hosts.values().filter_map(Host::deadline).min()
     }
 
-    /// This process did not run for so long: nobody could be heard.
+    /// Extends all timeouts by `away`, because this process did not run for that time and received nothing.
     pub fn slept(&mut self, away: Duration) {
         self.hosts.values_mut().for_each(|host| host.slept(away));
     }
 
-    /// The user ends it all, with this status.
+    /// Ends the arrival of all hosts, because the user wants to end with this status.
     pub fn interrupt(&mut self, status: u8) {
         for id in self.ids_of(|host| host.is_under_way()) {
             self.lose(id, Departure::Interrupted(status));
         }
     }
 
-    /// The next thing to do. A host that was lost meanwhile is not opened or asked any more.
+    /// Returns the next effect. Skips opening or asking hosts that were lost meanwhile.
     pub fn poll(&mut self) -> Option<Effect> {
         loop {
             let effect = self.effects.pop_front()?;
@@ -184,7 +186,7 @@ impl Arrivals {
         }
     }
 
-    /// A host does not arrive, for this cause, and with it perhaps the others.
+    /// Records that a host does not arrive, for this cause. The other hosts may be ended with it.
     fn lose(&mut self, id: u32, why: Departure) {
         let Some(host) = self.hosts.get(&id).filter(|host| !host.is_lost()) else {
             return;
@@ -227,13 +229,14 @@ impl Arrivals {
         meant.map(|(id, _)| *id).collect()
     }
 
-    /// The question to a host that comes alone, has said what it is, and whose name leads there: to be ready for tasks that will be started.
+    /// Returns the question to a host that arrives alone, once it has sent its greeting: to prepare for tasks that will
+    /// be started. `named` are the addresses that its name resolves to.
     fn question_to(&mut self, id: u32, named: &[IpAddr]) -> Result<Question, Departure> {
         let host = self.hosts.get(&id);
         let Some((host, hello)) = host.and_then(|host| Some((host, host.hello.as_ref()?))) else {
             return Err(Departure::Nonsense);
         };
-        // A host that is being prepared is as good as one.
+        // A host that is being prepared counts as one of the job.
         let coming = self.hellos().filter(|(other, _)| *other != id);
         let coming = coming.map(|(other, hello)| (&hello.host, &self.hosts[&other].expected.name));
         let members = self.members.iter().map(|(identity, name)| (identity, name));
@@ -260,43 +263,43 @@ impl Arrivals {
     }
 }
 
-/// Hosts that begin together.
+/// Operations on hosts that begin together.
 impl Arrivals {
-    /// Whether every host has taken the last step, or will not.
+    /// Returns whether every host has taken the last step or has failed.
     pub fn is_settled(&self) -> bool {
         !self.hosts.values().any(Host::is_under_way)
     }
 
-    /// The first host that has failed, and why.
+    /// Returns the first host that has failed, and why.
     pub fn failure(&self) -> Option<(&str, &Departure)> {
         self.hosts.get(&self.failed?).and_then(Host::why_lost)
     }
 
-    /// Each host but this one, with its name and why it has failed, if it has.
+    /// Returns each host but this one. For a host that has failed, it includes its name and the cause.
     pub fn outcomes(&self) -> impl Iterator<Item = (u32, Option<(&str, &Departure)>)> {
         let others = self.hosts.iter().filter(|(_, host)| !host.is_own);
         others.map(|(id, host)| (*id, host.why_lost()))
     }
 
-    /// Every host that has said what it is and has not failed, in their order.
+    /// Returns the greeting of every host that has sent one and has not failed, in their order.
     pub fn hellos(&self) -> impl Iterator<Item = (u32, &Hello)> {
         let left = self.hosts.iter().filter(|(_, host)| !host.is_lost());
         left.filter_map(|(id, host)| Some((*id, host.hello.as_ref()?)))
     }
 
-    /// The last answers of all hosts.
+    /// Returns the last answers of all hosts.
     pub fn answers(&self) -> impl Iterator<Item = (u32, &Answer)> {
         let hosts = self.hosts.iter();
         hosts.filter_map(|(id, host)| Some((*id, host.answer.as_ref()?)))
     }
 
-    /// Whether a host's agent speaks, and not its shell; None: it has no channel.
+    /// Returns whether the agent of a host is running (instead of its shell), or `None` if the host has no channel.
     pub fn has_agent(&self, id: u32) -> Option<bool> {
         let open = self.hosts.get(&id).filter(|host| host.has_channel())?;
         Some(open.state != HostState::Shell)
     }
 
-    /// Two names of one host, if there are such: the second, and why it cannot be.
+    /// Returns the second of two names that mean the same host, and the cause, if there are such names.
     pub fn two_names(&self) -> Option<(&str, Departure)> {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
         self.hellos().find_map(|(id, hello)| {
@@ -306,13 +309,13 @@ impl Arrivals {
         })
     }
 
-    /// Has the hosts look for each other. [`Self::found`] has the outcome when they have.
+    /// Starts the search for addresses. [`Self::found`] has the outcome when all hosts have settled.
     pub fn look(&mut self, now: Duration) {
         let seen = self.hellos().filter_map(|(_, hello)| hello.launcher);
         let seen: Vec<IpAddr> = seen.collect();
         let own = self.hosts.values_mut().find(|host| host.is_own);
         if let Some(hello) = own.and_then(|own| own.hello.as_mut()) {
-            // The others know under which address they see this host.
+            // The other hosts report under which address they see this host.
             addresses::put_first(&mut hello.candidates, seen.into_iter());
         }
         self.search = Some(Search::new(self.hellos(), self.choice.as_ref()));
@@ -321,7 +324,7 @@ impl Arrivals {
 
     fn ask_search(&mut self, now: Duration) {
         let Some(search) = &self.search else { return };
-        // Others first: this host's own search takes time.
+        // Ask the other hosts first: this host's own search takes time.
         let others = self.ids_of(|host| !host.is_own);
         let all = others.into_iter().chain(self.ids_of(|host| host.is_own));
         let all: Vec<_> = all.map(|id| (id, search.targets(id))).collect();
@@ -345,14 +348,14 @@ impl Arrivals {
         }
     }
 
-    /// For each host the first address at which the others reach it, or why there is none.
+    /// Returns for each host the first address at which the others reach it, or why there is none.
     pub fn found(&self) -> Vec<Found> {
         let name = |id: u32| self.hosts.get(&id).map(|host| host.expected.name.as_str());
         let search = self.search.iter();
         search.flat_map(|search| search.found(name)).collect()
     }
 
-    /// Has every other host make its tasks ready: those whose hosts these are.
+    /// Asks every other host to prepare its tasks. `host_of` has the host of each rank.
     pub fn prepare(&mut self, now: Duration, host_of: &[u32]) {
         self.search = None;
         for number in self.ids_of(|host| !host.is_own) {
@@ -366,7 +369,7 @@ impl Arrivals {
         }
     }
 
-    /// Asks another host something in words of the caller's.
+    /// Sends another host a question in a format of the caller's.
     pub fn say(&mut self, now: Duration, id: u32, words: Vec<u8>) {
         self.search = None;
         if self.hosts.get(&id).is_some_and(|host| !host.is_own) {

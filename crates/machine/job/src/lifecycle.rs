@@ -1,29 +1,30 @@
 //! The lifecycle of a job: when it is over, how it is ended, and with which status.
 //!
-//! A state machine without clock and processes. Events (a task ended, a signal came, time passed) go in; the steps to be
-//! taken come out as [`Action`]s. Time is counted from the start of the job.
+//! A state machine without clock and processes. Events (a task ended, a signal arrived, time passed) go in; the steps
+//! to be taken come out as [`Action`]s. Time is counted from the start of the job.
 //!
-//! # The other tasks, when one fails
+//! # The other tasks after a failure
 //!
-//! A task has failed when it was killed, ended with another status than 0, or ended without leaving the job it had
-//! joined. The others learn it at once through the job's segment: their operations with the dead task return errors that
-//! name it, so nobody waits for it for ever.
+//! A task has failed when it was killed, ended with another status than 0, or ended without leaving the job that it had
+//! joined. The other tasks are notified at once through the job's segment: their operations with the dead task return
+//! errors that name it, so none of them waits for it forever.
 //!
-//! By default they then have a grace period of ten seconds, and are ended. Most programs cannot go on without a task, and not all notice:
-//! one that computes, or waits for a file, would burn its hours in a batch queue or a test run. The grace period is for programs
-//! that do notice, to save what they have. A program made to survive says so with `--on-failure=continue`; there
-//! is no third way that would suit both, because a launcher cannot tell a survivor from a task that is stuck.
+//! By default they then have a grace period of ten seconds, and are ended. Most programs cannot go on without a task,
+//! and not all notice: one that computes, or waits for a file, would waste hours in a batch queue or a test run. The
+//! grace period is for programs that do notice, to save their data. For a program made to survive, the user gives
+//! `--on-failure=continue`. There is no automatic choice, because a launcher cannot distinguish a survivor from a task
+//! that is stuck.
 //!
 //! # A request to end
 //!
-//! A signal that ends programs (SIGTERM, SIGHUP, SIGQUIT, SIGINT) goes to all tasks, which may handle it as they like for the same grace
-//! period, whatever the policy says of failures. Tasks that still run then are ended: whoever sends such a signal (a batch system, `timeout`, a
-//! terminal that goes away) waits for the end of the command. A terminal's Ctrl-C alone has no such limit: a program may use it for
-//! something else, and a second one ends all tasks at once.
+//! A signal that ends programs (SIGTERM, SIGHUP, SIGQUIT, SIGINT) goes to all tasks. They may handle it during the same
+//! grace period, whatever the policy for failures. Tasks that still run then are ended: the sender of such a signal (a
+//! batch system, `timeout`, a terminal that closes) waits for the end of the command. Only a Ctrl-C from a terminal has
+//! no such limit: a program may use it for something else, and a second one ends all tasks at once.
 //!
-//! A task whose end another living task watches for or has requested (`rg_notify`, `rg_kill`) is that task's affair: its
-//! death is *excused*, is no failure of the job and not reported to the user. A task that ends before its starter can
-//! watch for it is reported, and excused by that watch.
+//! If another living task watches for a task's end or has requested it (`rg_notify`, `rg_kill`), its death is
+//! *excused*: it is no failure of the job and is not reported to the user. A task that ends before its starter can
+//! watch for it is reported, and excused by the later watch.
 
 mod decision;
 mod policy;
@@ -38,101 +39,102 @@ pub use policy::{OnFailure, Policy};
 use regatta_wire::life::{Cause, TaskState};
 pub use sentence::EndReason;
 
-/// Time from the request to end (SIGTERM) to the end (SIGKILL).
+/// Time from SIGTERM to SIGKILL when everything is ended.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time in which processes that the tasks left behind may end by themselves.
 const SETTLING_TIME: Duration = Duration::from_millis(100);
-/// Time from the beginning of an end with tasks still at work to the sentence that says what is waited for.
+/// Time from the start of a grace period until the user is told what is waited for.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
-/// Time between two kills of processes that are still there.
+/// Time between two kills of processes that still run.
 const KILL_INTERVAL: Duration = Duration::from_millis(100);
-/// Time from the first kill to the admission that something cannot be killed.
+/// Time from the first kill until the job is given up as unkillable.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time within which two interrupts are one: a terminal's and a launcher's copy of the same key.
+/// Time within which two interrupts count as one: the terminal and another launcher may both send the same Ctrl-C.
 const SAME_INTERRUPT_TIME: Duration = Duration::from_millis(50);
-/// Maximum number of failures that are reported one by one; the rest is counted.
+/// Maximum number of failures that are reported one by one. The rest is counted.
 const MAX_REPORTED_FAILURES: usize = 4;
-/// The status when the job ran longer than it may, as that of `timeout`.
+/// The exit status if the job exceeds its time limit, as that of `timeout`.
 const STATUS_TIMEOUT: u8 = 124;
 
-/// An action that the launcher must carry out. Actions are carried out in their order.
+/// An action that the launcher must carry out, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Report this sentence to the user.
+    /// Print this sentence for the user.
     Report(String),
-    /// Report why the rest is ended, or cannot be, with the names of what still runs at this moment.
+    /// Print why the rest of the job is ended, or cannot be, with the names of what still runs at this moment.
     ReportEnding(EndReason),
     /// Enter into every host's table that a task is dead.
     MarkDead(u32, Cause),
     /// Send a signal, by its number, to every process of the job.
     Signal(i32),
-    /// Send a signal, by its number, to every process of the job on other hosts: those here have it from the terminal.
+    /// Send a signal, by its number, to every process of the job on other hosts. Those on this host have it from the
+    /// terminal.
     SignalElsewhere(i32),
     /// Start no more tasks.
     StopStarting,
 }
 
-/// How far the ending of the job has come. Times are those of the next step.
+/// The phase of the job's end. Times are those of the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Nothing forces an end.
     Running,
-    /// A task has failed, or a signal has asked for the end; what still runs is terminated at this time.
+    /// A task has failed, or a signal has requested the end. What still runs is terminated at this time.
     Grace(Duration),
-    /// All tasks have ended, something they started has not; it is terminated at this time.
+    /// All tasks have ended, but processes that they started have not. These are terminated at this time.
     Settling(Duration),
-    /// Everything was asked to end (SIGTERM); it is killed at this time.
+    /// SIGTERM was sent. What still runs is killed at this time.
     Terminating(Duration),
-    /// Everything was killed; it is killed again at the first time, and given up at the second.
+    /// SIGKILL was sent. It is sent again at the first time, and the job is given up at the second.
     Killing(Duration, Duration),
-    /// Something cannot be killed.
+    /// Some processes cannot be killed.
     GivenUp,
 }
 
-/// The lifecycle of one job; the module describes it.
+/// The lifecycle of one job; see the module.
 #[derive(Debug)]
 pub struct Lifecycle {
     policy: Policy,
-    /// How many tasks have been given numbers.
+    /// Number of tasks with numbers.
     tasks: u32,
     phase: Phase,
-    /// A sentence on how many tasks still run, and when it is due.
+    /// A sentence about the tasks that still run, and the time at which it is due.
     notice: Option<(Duration, String)>,
     running: u32,
     ended: u32,
-    /// Some tasks have numbers and have not been started.
+    /// Whether some tasks have numbers and have not been started.
     starting: bool,
-    /// Spawns that tasks have requested and of which the number of tasks is not known yet.
+    /// Number of requested spawns whose number of tasks is not known yet.
     pending_spawns: u32,
-    /// How many tasks there were at first.
+    /// Number of tasks that the job began with.
     first_tasks: u32,
-    /// Some task has joined.
+    /// Whether some task has joined.
     joined: bool,
-    /// First tasks that ended well without joining.
+    /// First tasks that ended with status 0 without joining.
     never_joined: Vec<u32>,
-    /// Failures that were to be reported.
+    /// Number of failures to be reported.
     failures: usize,
-    /// Failures that are not excused, in their order. The first one gives the status.
+    /// Failures that are not excused, in order. The first one determines the status.
     unexcused: Vec<Failure>,
     /// The exit status so far.
     status: u8,
-    /// When the first interrupt came.
+    /// The time of the first interrupt.
     interrupted: Option<Duration>,
     /// The signals that the user has sent to end the job.
     forwarded: Vec<i32>,
-    /// The first signal after which the job has to end within the grace period.
+    /// The first signal after which the job must end within the grace period.
     asked: Option<i32>,
-    /// The job has run for as long as it may.
+    /// Whether the job has reached its time limit.
     timed_out: bool,
-    /// The names of hosts by their numbers, and the host of each rank; empty if this host is the only one.
+    /// The names of hosts by number, and the host of each rank. Empty if this host is the only one.
     hosts: Vec<String>,
     host_of: Vec<u32>,
-    /// The job goes on elsewhere: what is decided here is not for the others.
+    /// Whether the job goes on under another launcher, so that decisions made here are not for the other hosts.
     left_to_others: bool,
 }
 
 impl Lifecycle {
-    /// The lifecycle of a job that begins with this many tasks.
+    /// Returns the lifecycle of a job that begins with this many tasks.
     pub fn new(policy: Policy, tasks: u32) -> Self {
         // The first number of a resident job belongs to no task.
         let tasks = if policy.resident { 0 } else { tasks };
@@ -161,13 +163,15 @@ impl Lifecycle {
         }
     }
 
-    /// A job that runs on several hosts: their names by number, and the host of each rank.
+    /// Makes this the lifecycle of a job on several hosts. `hosts` are their names by number, `host_of` has the host of
+    /// each rank.
     pub fn across(mut self, hosts: Vec<String>, host_of: Vec<u32>) -> Self {
         (self.hosts, self.host_of) = (hosts, host_of);
         self
     }
 
-    /// A job that had another launcher before: so many of its tasks run, and so many have ended.
+    /// Makes this the lifecycle of a job that another launcher has led: this many of its tasks run, and this many have
+    /// ended.
     pub fn resumed(mut self, first_tasks: u32, running: u32, ended: u32) -> Self {
         (self.first_tasks, self.running, self.ended) = (first_tasks, running, ended);
         self.starting = running + ended < self.tasks;
@@ -175,14 +179,14 @@ impl Lifecycle {
         self
     }
 
-    /// The job cannot go on here, for a reason that gives `status`; others may go on with it.
+    /// Ends this launcher's part of the job with `status`. Another launcher may go on with it.
     pub fn give_up(&mut self, now: Duration, status: u8, actions: &mut Vec<Action>) {
         self.left_to_others = true;
         self.status = status;
         self.kill(now, actions);
     }
 
-    /// A host with this number and name has joined the job.
+    /// Records that a host with this number and name has joined the job.
     pub fn add_host(&mut self, number: u32, name: &str) {
         let number = number as usize;
         if self.hosts.len() <= number {
@@ -191,49 +195,49 @@ impl Lifecycle {
         name.clone_into(&mut self.hosts[number]);
     }
 
-    /// The name of a task's host, if there are several hosts.
+    /// Returns the name of a task's host, or `None` if there is only one host.
     pub fn host(&self, rank: u32) -> Option<&str> {
         let host = *self.host_of.get(rank as usize)?;
         self.hosts.get(host as usize).map(String::as_str)
     }
 
-    /// A task has been started.
+    /// Records that a task has been started.
     pub fn task_started(&mut self) {
         self.running += 1;
         self.starting &= self.running + self.ended < self.tasks;
     }
 
-    /// A task has requested a spawn. The job is not over until [`Self::spawn_resolved`].
+    /// Records that a task has requested a spawn. The job is not over until [`Self::spawn_resolved`].
     pub fn spawn_requested(&mut self) {
         self.pending_spawns += 1;
     }
 
-    /// The number of tasks of a requested spawn is known: none, or [`Self::tasks_added`] follows.
+    /// Records that the number of tasks of a requested spawn is known: none, or [`Self::tasks_added`] follows.
     pub fn spawn_resolved(&mut self) {
         self.pending_spawns = self.pending_spawns.saturating_sub(1);
     }
 
-    /// More tasks have numbers and are to be started, on these hosts.
+    /// Records that more tasks have numbers and are to be started, on these hosts.
     pub fn tasks_added(&mut self, hosts: &[u32]) {
         self.tasks += hosts.len() as u32;
         self.starting = true;
         self.host_of.extend(hosts);
     }
 
-    /// One of them cannot be started.
+    /// Records that one of the added tasks cannot be started.
     pub fn start_failed(&mut self) {
         self.ended += 1;
         self.starting &= self.running + self.ended < self.tasks;
     }
 
-    /// The first tasks cannot be started, for a reason that gives `status`: the job ends.
+    /// Ends the job with `status` because its first tasks cannot be started.
     pub fn cannot_start(&mut self, now: Duration, status: u8, actions: &mut Vec<Action>) {
         self.starting = false;
         self.status = status;
         self.kill(now, actions);
     }
 
-    /// A task has ended; `state` is how far it had joined. An excused end is no failure.
+    /// Handles the end of a task. `state` tells whether it had joined or left. An excused end is no failure.
     pub fn task_ended(
         &mut self,
         now: Duration,
@@ -253,7 +257,8 @@ impl Lifecycle {
             }
             _ => {}
         }
-        // Dead already: the task may have written that itself, and then the other tables do not have it.
+        // Also if it is marked dead here: the task may have written that itself, and then the other tables do not have
+        // it.
         if state != TaskState::Left {
             actions.push(Action::MarkDead(rank, end.cause()));
         }
@@ -263,7 +268,7 @@ impl Lifecycle {
         }
     }
 
-    /// A host is lost, and with it the tasks that ran on it (`running`, with their processes) and those that were to be
+    /// Handles the loss of a host, with the tasks that ran on it (`running`, with their pids) and those that were to be
     /// started there. `sentence` says how it was lost.
     pub fn host_lost(
         &mut self,
@@ -288,7 +293,7 @@ impl Lifecycle {
         if self.is_ending() {
             return;
         }
-        // One sentence for the host, not one for each of its tasks.
+        // Report one sentence for the host, not one for each of its tasks.
         let ranks: Vec<u32> = lost.iter().map(|&(rank, _)| rank).collect();
         let tasks = words::tasks(&ranks);
         actions.push(Action::Report(format!("{sentence}; lost with it: {tasks}")));
@@ -299,7 +304,7 @@ impl Lifecycle {
     }
 
     fn failed(&mut self, now: Duration, failure: Failure, actions: &mut Vec<Action>) {
-        // A task that ends by the signal that the user has sent is no news.
+        // The user expects a task to end by a signal that the user has sent.
         let requested = matches!(failure.end, End::Signalled { signal, .. } if self.forwarded.contains(&signal));
         if !requested {
             self.failures += 1;
@@ -311,7 +316,7 @@ impl Lifecycle {
         self.first_failed(now, failure);
     }
 
-    /// The first failure gives the status, and decides what becomes of the others.
+    /// Counts a failure. The first one determines the status, and what happens to the other tasks.
     fn first_failed(&mut self, now: Duration, failure: Failure) {
         self.unexcused.push(failure);
         if self.unexcused.len() > 1 {
@@ -329,8 +334,8 @@ impl Lifecycle {
         }
     }
 
-    /// Excuses a death that has been counted as a failure: the task had died before its starter could watch for it. The exit status becomes that of
-    /// the next failure, if there is one; otherwise the other tasks are not ended any more.
+    /// Excuses a death that has been counted as a failure, because the task died before its starter could watch for it.
+    /// The exit status becomes that of the next failure. If there is none, the other tasks are not ended any more.
     pub fn excuse(&mut self, rank: u32) {
         let Some(first) = self.first_failure() else {
             return;
@@ -346,7 +351,7 @@ impl Lifecycle {
         }
     }
 
-    /// A signal for the job, by its number. `delivered` says that the terminal has sent it to the tasks already.
+    /// Handles a signal for the job, by its number. With `delivered`, the terminal has sent it to the tasks already.
     pub fn signal(
         &mut self,
         now: Duration,
@@ -354,7 +359,7 @@ impl Lifecycle {
         delivered: bool,
         actions: &mut Vec<Action>,
     ) {
-        // A shell or another launcher may pass the same Ctrl-C on.
+        // A shell or another launcher may pass on the same Ctrl-C.
         let is_echo = signal == libc::SIGINT && self.interrupted.is_some();
         if signal == libc::SIGINT && self.is_second_interrupt(now) {
             let sentence = "interrupted twice: ending all tasks at once".to_owned();
@@ -383,7 +388,7 @@ impl Lifecycle {
         });
     }
 
-    /// Has whatever still runs ended when the grace period is over. An end that comes sooner anyway stays so.
+    /// Starts the grace period after which whatever still runs is ended. An earlier end stays.
     fn ask_to_end(&mut self, now: Duration, signal: i32) {
         self.asked.get_or_insert(signal);
         if self.phase != Phase::Running {
@@ -408,12 +413,12 @@ impl Lifecycle {
         false
     }
 
-    /// A task has requested the end of the job.
+    /// Ends the job at the request of a task.
     pub fn halt(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.kill(now, actions);
     }
 
-    /// A task has requested the end of the job, with this status. A failure before it, or another such request, keeps its own.
+    /// Ends the job at the request of a task, with this status. The status of an earlier failure or request is kept.
     pub fn abort(&mut self, now: Duration, task: u32, status: u8, actions: &mut Vec<Action>) {
         if self.is_ending() {
             return;
@@ -428,13 +433,13 @@ impl Lifecycle {
         self.kill(now, actions);
     }
 
-    /// The owner of the job is gone.
+    /// Ends the job because its owner is gone.
     pub fn abandoned(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.status = by_signal(libc::SIGKILL);
         self.kill(now, actions);
     }
 
-    /// Time has passed: to be called at [`Self::deadline`], and after every other input.
+    /// Handles the passing of time. To be called at [`Self::deadline`], and after every other input.
     pub fn tick(&mut self, now: Duration, actions: &mut Vec<Action>) {
         if self.is_over() && matches!(self.phase, Phase::Running | Phase::Grace(_)) {
             self.phase = Phase::Settling(now + SETTLING_TIME);
@@ -477,7 +482,7 @@ impl Lifecycle {
         }
     }
 
-    /// Sets the status unless something has set it before.
+    /// Sets the status unless it has been set before.
     fn set_status(&mut self, status: u8) {
         if self.status == 0 {
             self.status = status;
@@ -487,7 +492,7 @@ impl Lifecycle {
     fn terminate(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.end(actions);
         actions.push(Action::Signal(libc::SIGTERM));
-        // A stopped process handles it when it is continued.
+        // A stopped process handles SIGTERM only when it is continued.
         actions.push(Action::Signal(libc::SIGCONT));
         self.phase = Phase::Terminating(now + TERMINATION_TIMEOUT);
     }
@@ -498,19 +503,19 @@ impl Lifecycle {
         self.phase = Phase::Killing(now + KILL_INTERVAL, now + KILL_TIMEOUT);
     }
 
-    /// Nothing is started any more, and nothing keeps the job alive.
+    /// Stops starting tasks, and drops everything that keeps the job alive.
     fn end(&mut self, actions: &mut Vec<Action>) {
         self.notice = None;
         actions.push(Action::StopStarting);
         (self.starting, self.pending_spawns, self.policy.resident) = (false, 0, false);
     }
 
-    /// Whether somebody waits for the end of the job: a signal has asked for it, or it has run for as long as it may.
+    /// Returns whether the end of the job is awaited: a signal has requested it, or the job has reached its time limit.
     pub fn is_awaited(&self) -> bool {
         self.asked.is_some() || self.timed_out
     }
 
-    /// Whether everything is being ended.
+    /// Returns whether everything is being ended.
     pub fn is_ending(&self) -> bool {
         matches!(
             self.phase,
@@ -518,7 +523,7 @@ impl Lifecycle {
         )
     }
 
-    /// When [`Self::tick`] has something to do next.
+    /// Returns the time at which [`Self::tick`] must be called next.
     pub fn deadline(&self) -> Option<Duration> {
         let phase = match self.phase {
             Phase::Running | Phase::GivenUp => None,
@@ -532,40 +537,40 @@ impl Lifecycle {
         [phase, notice, timeout].into_iter().flatten().min()
     }
 
-    /// Whether all tasks have ended and no more will be started.
+    /// Returns whether all tasks have ended and no more will be started.
     pub fn is_over(&self) -> bool {
         let waits = self.starting || self.pending_spawns > 0 || self.policy.resident;
         self.running == 0 && !waits
     }
 
-    /// Whether something that still runs cannot be ended.
+    /// Returns whether processes that still run cannot be killed.
     pub fn is_given_up(&self) -> bool {
         self.phase == Phase::GivenUp
     }
 
-    /// The status that the command exits with.
+    /// Returns the status that the command exits with.
     pub fn status(&self) -> u8 {
         self.status
     }
 
-    /// The failure that gave the status, if one did.
+    /// Returns the failure that determined the status, if one did.
     pub fn first_failure(&self) -> Option<Failure> {
         self.unexcused.first().copied()
     }
 
-    /// Whether any task joined.
+    /// Returns whether any task has joined.
     pub fn joined(&self) -> bool {
         self.joined
     }
 
-    /// The ranks of the first tasks that ended well without ever joining, ascending.
+    /// Returns the ranks of the first tasks that ended with status 0 without ever joining, ascending.
     pub fn never_joined(&self) -> Vec<u32> {
         let mut ranks = self.never_joined.clone();
         ranks.sort_unstable();
         ranks
     }
 
-    /// A sentence on the failures that were not reported, for the end of the job.
+    /// Returns a sentence about the failures that were not reported one by one, if there are any.
     pub fn unreported(&self) -> Option<String> {
         let unreported = self.failures.checked_sub(MAX_REPORTED_FAILURES)?;
         (unreported > 0).then(|| format!("{} failed", words::count(unreported, "more task")))

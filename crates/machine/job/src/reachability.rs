@@ -1,15 +1,16 @@
-//! Tasks that cannot reach each other although the launcher reaches both: reported to the user, and given up if that is wanted.
+//! Tasks that cannot reach each other although the launcher reaches both. They are reported to the user, and give each
+//! other up if the user wants that.
 //!
-//! *Who decides.* The task whose messages are not acknowledged reports it ([`regatta_wire::control::Ask::Reach`]), again and again
-//! while it lasts, so that the next launcher hears it too. The other one may only wait for messages, and notices nothing. So the
-//! launcher decides for both, once for each pair of tasks, and tells both the same: a verdict is not taken back. It decides
-//! nothing about a host that it has not heard itself since the silence began: such a host may be lost, which is another matter
-//! (`--host-timeout`). And it decides only when a report has just come: a task that is stopped, or gets no processor, reports
-//! neither that the silence lasts nor that it is over.
+//! *Decision.* A task whose messages are not acknowledged reports that ([`regatta_wire::control::Ask::Reach`]),
+//! repeatedly while it lasts, so that the next launcher receives it too. The other task may only wait for messages, and
+//! does not notice. So the launcher decides for both, once for each pair of tasks, and tells both the same. The
+//! decision is final. The launcher decides nothing about a host from which it has received nothing since the silence
+//! began: such a host may be lost, which `--host-timeout` handles. And it decides only when a report has just arrived:
+//! a task that is stopped, or gets no processor, reports neither that the silence lasts nor that it is over.
 //!
-//! *What is reported.* One line for all pairs of tasks on the same two hosts, and one when the last of them is reached again; of two
-//! hosts that are cut off from each other again and again, no more than that in [`REPEAT_INTERVAL`]. Of very many pairs of hosts only
-//! the first [`MAX_NAMED_PAIRS`] are named, the others counted.
+//! *Reports.* The user gets one line for all pairs of tasks on the same two hosts, and one when the last of them is
+//! reached again. Two hosts that are cut off again and again are reported at most once in [`REPEAT_INTERVAL`]. Of many
+//! pairs of hosts only the first [`MAX_NAMED_PAIRS`] are named. The others are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,28 +21,28 @@ use crate::{Lifecycle, Registry};
 #[cfg(test)]
 mod tests;
 
-/// Time before two hosts of which nothing more is to be said are named again.
+/// Minimum time before two hosts are named again after their last report.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of pairs of hosts that are named at a time.
 const MAX_NAMED_PAIRS: usize = 8;
-/// Time for which pairs of hosts that are not named are counted before the number is said.
+/// Time for which unnamed pairs of hosts are counted before their number is reported.
 const COUNTING_TIME: Duration = Duration::from_secs(1);
-/// Maximum number of pairs of hosts of which the daemon is told.
+/// Maximum number of pairs of hosts that are reported to the daemon.
 const MAX_LISTED_PAIRS: usize = 64;
 
-/// Two numbers, the lower one first: of tasks, or of hosts.
+/// Numbers of two tasks or two hosts, the lower one first.
 type Two = (u32, u32);
 
 fn two(one: u32, other: u32) -> Two {
     (one.min(other), one.max(other))
 }
 
-/// One thing to do. Effects are carried out in the order in which they come.
+/// A step for the launcher. Effects are carried out in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReachabilityEffect {
-    /// Tell the user this sentence.
+    /// Print this sentence for the user.
     Report(String),
-    /// Write an event about two tasks, for programs that read these.
+    /// Write an event about two tasks, for programs that read events.
     Event {
         /// The event.
         event: ReachabilityEvent,
@@ -49,14 +50,14 @@ pub enum ReachabilityEffect {
         by: u32,
         /// The task that it cannot reach.
         peer: u32,
-        /// The length of the silence.
+        /// How long the silence has lasted.
         lasted: Duration,
     },
-    /// Tell a task that another one is dead to it, and why.
+    /// Tell a task that it must treat another one as dead, and why.
     GiveUp {
         /// The task to tell.
         to: u32,
-        /// The other one.
+        /// The task to be treated as dead.
         task: u32,
         /// The reason.
         sentence: String,
@@ -75,7 +76,7 @@ pub enum ReachabilityEvent {
 }
 
 impl ReachabilityEvent {
-    /// Its name for programs.
+    /// Returns the event's name for programs.
     pub fn name(self) -> &'static str {
         match self {
             ReachabilityEvent::Unreachable => "unreachable",
@@ -85,31 +86,31 @@ impl ReachabilityEvent {
     }
 }
 
-/// The first pair of tasks on two hosts that cannot reach each other, for whoever asks for the hosts.
+/// The first pair of tasks on two hosts that cannot reach each other, for the list of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreachablePair {
     /// The task that has reported it.
     pub task: u32,
     /// The task that it cannot reach.
     pub peer: u32,
-    /// The length of the silence.
+    /// How long the silence has lasted.
     pub lasted: Duration,
-    /// All pairs of tasks on these hosts have given each other up.
+    /// Whether all pairs of tasks on these hosts have given each other up.
     pub given_up: bool,
 }
 
 /// Two tasks of which at least one does not reach the other.
 #[derive(Debug)]
 struct Pair {
-    /// When the launcher heard of it, and how long the silence had lasted by then.
+    /// The time of the first report, and how long the silence had lasted by then.
     reported: Duration,
     silent: Duration,
-    /// The one or two of them that have reported it.
+    /// The one or two of the tasks that have reported it.
     by: BTreeSet<u32>,
-    /// The task that reported it first, and where the other one listens.
+    /// The task that reported it first, and the address at which the other one listens.
     first: u32,
     address: Option<SocketAddr>,
-    /// A report has come since the last look: the silence lasts.
+    /// Whether a report has arrived since the last `look`, which means that the silence lasts.
     renewed: bool,
     given_up: bool,
 }
@@ -119,7 +120,7 @@ impl Pair {
         self.silent + now.saturating_sub(self.reported)
     }
 
-    /// The task that reported it first, and the other one of these two.
+    /// Returns the task that reported it first, then the other one.
     fn ordered(&self, tasks: Two) -> Two {
         match self.first == tasks.0 {
             true => tasks,
@@ -127,7 +128,8 @@ impl Pair {
         }
     }
 
-    /// The task that cannot reach the other one, and that one with its address, as sentences name them.
+    /// Returns the names of the task that cannot reach the other one, and of that other one with its address, for
+    /// sentences.
     fn named(&self, tasks: Two, lifecycle: &Lifecycle) -> (String, String) {
         let (one, other) = self.ordered(tasks);
         let other = named(other, lifecycle);
@@ -146,31 +148,31 @@ fn named(task: u32, lifecycle: &Lifecycle) -> String {
     }
 }
 
-/// How far the user has been told of two hosts.
+/// What the user has been told about two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Told {
     #[default]
     Nothing,
     Named,
-    /// As one of many.
+    /// Counted among others, without their names.
     Counted,
 }
 
-/// All such pairs of tasks on the same two hosts.
+/// All pairs of tasks on the same two hosts that cannot reach each other.
 #[derive(Debug, Default)]
 struct Between {
     pairs: BTreeMap<Two, Pair>,
     told: Told,
-    /// The user has been told that tasks of these hosts have given each other up.
+    /// Whether the user has been told that tasks of these hosts have given each other up.
     given_up: bool,
-    /// The last pair has reached each other again, after so long.
+    /// The last pair, which has reached each other again, and how long the silence lasted.
     healed: Option<(Two, Duration)>,
-    /// Nothing more is said of these hosts before this moment.
+    /// Nothing more is reported about these hosts before this time.
     quiet: Option<Duration>,
 }
 
 impl Between {
-    /// Something is to be said of these hosts, now or later.
+    /// Returns whether these hosts are still to be reported, now or later.
     fn waits(&self) -> bool {
         self.told == Told::Nothing && !self.pairs.is_empty()
     }
@@ -180,21 +182,21 @@ impl Between {
     }
 }
 
-/// Pairs of tasks that cannot reach each other, by their hosts. Time is that since the start of the job.
+/// Pairs of tasks that cannot reach each other, by their hosts. Times are since the start of the job.
 #[derive(Debug, Default)]
 pub struct Reachability {
-    /// How long tasks wait for one that cannot be reached; None: as long as it takes.
+    /// Time after which tasks that cannot reach each other give up, or `None` if they wait without a limit.
     patience: Option<Duration>,
     hosts: BTreeMap<Two, Between>,
-    /// So many pairs of hosts are not named, and their number is to be said then.
+    /// The number of pairs of hosts that are not named, and the time at which that number is reported.
     counted: usize,
     count_due: Option<Duration>,
-    /// The daemon of the virtual machine, if there is one, has not been told the latest.
+    /// Whether the daemon of the virtual machine, if there is one, has not been told the latest state.
     changed: bool,
 }
 
 impl Reachability {
-    /// Of tasks that give each other up after so long; None: they wait.
+    /// Returns the state without pairs. Tasks give each other up after `patience`, or never for `None`.
     pub fn new(patience: Option<Duration>) -> Self {
         Self {
             patience,
@@ -202,8 +204,8 @@ impl Reachability {
         }
     }
 
-    /// A task reports that another one, which listens at `address`, has not answered for so long; without a time, that it answers
-    /// again.
+    /// Handles a report of task `by`: `task`, which listens at `address`, has not answered for the time `silent`, or
+    /// answers again if that is `None`.
     pub fn report(
         &mut self,
         now: Duration,
@@ -255,7 +257,7 @@ impl Reachability {
         }
     }
 
-    /// A task is no more: nobody waits for it, and that its hosts reach each other again nobody has seen.
+    /// Drops the pairs of a task that has ended. This does not mean that its hosts reach each other again.
     pub fn task_ended(&mut self, now: Duration, task: u32) {
         for between in self.hosts.values_mut() {
             let before = between.pairs.len();
@@ -270,8 +272,8 @@ impl Reachability {
         }
     }
 
-    /// Says who cannot reach whom, and who can again, and gives up pairs whose time is over. `heard` says whether the launcher has heard
-    /// a host within a time that ends now.
+    /// Reports new pairs and those that reach each other again, and gives up pairs whose time is over. `heard` returns
+    /// whether something was received from a host during the given time up to now.
     pub fn look(
         &mut self,
         now: Duration,
@@ -329,8 +331,8 @@ impl Reachability {
         )));
     }
 
-    /// The pairs of which the daemon of the virtual machine is to tell whoever asks for the hosts, if they have changed since the last
-    /// call; for each two hosts one. Forgets hosts of which nothing is left to be said.
+    /// Returns the pairs for the daemon of the virtual machine if they have changed since the last call, one for each
+    /// two hosts. Forgets hosts about which nothing is left to be reported.
     pub fn take_changed(&mut self, now: Duration) -> Option<Vec<UnreachablePair>> {
         let changed = std::mem::take(&mut self.changed).then(|| self.unreachable(now));
         self.hosts
@@ -354,17 +356,18 @@ impl Reachability {
         told.filter_map(first).take(MAX_LISTED_PAIRS).collect()
     }
 
-    /// The daemon has not been told, or whoever was to tell it has ended: all is said again.
+    /// Makes `take_changed` return all pairs again, because the daemon was not told or has ended.
     pub fn tell_again(&mut self) {
         self.changed = true;
     }
 
-    /// Whether there is nothing to look at.
+    /// Returns whether no pairs are known.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// When [`Reachability::look`] must be called next. That a pair is to be given up, the next report of it tells.
+    /// Returns when [`Reachability::look`] must be called next. Giving up needs no deadline: it happens at the next
+    /// report of the pair.
     pub fn deadline(&self, now: Duration) -> Option<Duration> {
         let waiting = self.hosts.values().filter(|between| between.waits());
         let quiet = waiting.filter_map(|between| between.quiet.filter(|until| now < *until));
@@ -397,7 +400,8 @@ impl Between {
         }
     }
 
-    /// Reports the first pair of which the launcher is sure, by name or as one to be counted. False: there is none.
+    /// Reports the first pair for which `is_sure` is true, by name or as one to be counted. Returns false if there is
+    /// none.
     fn report_cut(
         &mut self,
         now: Duration,
@@ -431,8 +435,8 @@ impl Between {
         true
     }
 
-    /// Tells both tasks of each pair whose time is over, and whose silence was just reported again, that the other one is dead to
-    /// them. False: there is none.
+    /// Gives up each pair whose time is over and whose silence was just reported again: tells both tasks that the other
+    /// one is dead to them. Returns false if there is no such pair.
     fn give_up(
         &mut self,
         now: Duration,

@@ -1,18 +1,18 @@
 //! The registry of a job: its tasks and hosts, names, groups and watches, and the answers to what tasks request.
 //!
-//! A state machine without clock and processes. Requests go in, and what has happened; messages to tasks collect until
+//! A state machine without clock and processes. Requests and events go in. Messages to tasks are queued until
 //! [`Registry::take_messages`]. Work that needs processes, hosts or a clock is returned to the caller as an [`Effect`].
 //!
 //! | file | part |
 //! |---|---|
-//! | `requests.rs`, `effect.rs` | what tasks request, and what the launcher has to do about it |
+//! | `requests.rs`, `effect.rs` | what tasks request, and what the launcher must do for it |
 //! | `names.rs` | named entries: mailboxes |
 //! | `groups.rs` | named groups and their barriers |
 //! | `watches.rs` | which task is notified of which end, loss or arrival |
 //! | `outputs.rs` | which task receives the output of which others |
-//! | `placing.rs` | on which hosts tasks are started |
+//! | `placing.rs` | the hosts on which tasks are started |
 //! | `sent.rs` | messages kept until they are acknowledged |
-//! | `replicated.rs`, `snapshot.rs` | copies on other hosts: the changes, and the whole |
+//! | `replicated.rs`, `snapshot.rs` | copies on other hosts: changes and snapshots |
 
 mod effect;
 mod groups;
@@ -44,24 +44,24 @@ use sent::SentLog;
 pub use sent::{ACKNOWLEDGE_BYTES, ACKNOWLEDGE_MESSAGES, is_resent};
 use watches::Watches;
 
-/// A host of the job, as tasks can ask for it.
+/// A host of the job, as tasks can query it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRecord {
-    /// Its number in the job, never given again.
+    /// The host's number in the job, never reused.
     pub number: u32,
-    /// The name under which the job knows it.
+    /// The name by which the job knows the host.
     pub name: String,
-    /// The architecture of its processors, as Rust names it.
+    /// The architecture of the host's processors, as Rust names it.
     pub architecture: String,
-    /// How many tasks can run there at once.
+    /// Number of tasks that can run there at once.
     pub cores: u32,
-    /// Its speed relative to other hosts; [`DEFAULT_SPEED`] unless somebody has set another.
+    /// Speed relative to other hosts. [`DEFAULT_SPEED`] unless it has been set.
     pub speed: u32,
-    /// False once the host is lost or given back; its record stays.
+    /// False once the host is lost or given back. Its record stays.
     pub alive: bool,
 }
 
-/// The speed of a host for which nobody has set another.
+/// The speed of a host for which none has been set.
 pub const DEFAULT_SPEED: u32 = 1000;
 
 /// A task that has a number, whether or not it still runs.
@@ -69,43 +69,45 @@ pub const DEFAULT_SPEED: u32 = 1000;
 struct TaskRecord {
     parent: Option<u32>,
     host: u32,
-    /// 0: it has not been started yet.
+    /// The pid, or 0 if the task has not been started yet.
     pid: u32,
     program: Rc<[u8]>,
     ended: Option<Ending>,
-    /// The signal by which another task has requested its death; 0: none has.
+    /// The signal by which another task has requested its death, or 0.
     kill_requested: i32,
     output: TaskOutput,
 }
 
-/// Why something is not done: a kind and a sentence.
+/// Why a request is refused: a kind and a sentence.
 pub type Refused = (Why, String);
 
-/// The registry of one job; the module describes it.
+/// The registry of one job; see the module.
 #[derive(Debug)]
 pub struct Registry {
-    /// By task number.
+    /// Indexed by task number.
     tasks: Vec<TaskRecord>,
     hosts: Vec<HostRecord>,
-    /// Identities of the runs of hosts that are or were of the job, or could not join it: none of them is added again.
+    /// Identities of the runs of hosts that are or were in the job, or could not join it. None of them is added again.
     known_runs: Vec<String>,
     watches: Watches,
     names: Names,
     groups: Groups,
-    /// None: no copies, so nothing is ever sent again.
+    /// Messages kept until they are acknowledged, or `None` if there are no copies and nothing is ever sent again.
     sent: Option<SentLog>,
-    /// How many changes have been applied. Of two copies, the one with more of them knows all that the other does.
+    /// Number of changes that have been applied. Of two copies, the one with the higher number knows everything that
+    /// the other does.
     changes: u64,
     /// Decisions about the end of the job.
     decision: Decision,
-    /// Watchers and receivers have been notified of this many tasks.
+    /// The number of tasks of which watchers and receivers have been notified.
     announced: u32,
     /// Messages that the caller has not taken yet.
     outgoing: Vec<(u32, Tell)>,
 }
 
 impl Registry {
-    /// The registry of a job that begins with one task of `program` for each number in `host_of`, the number of its host.
+    /// Returns the registry of a job that begins with one task of `program` for each entry in `host_of`, which is the
+    /// number of its host.
     pub fn new(hosts: Vec<HostRecord>, host_of: &[u32], program: &[u8]) -> Self {
         let mut registry = Self {
             tasks: Vec::new(),
@@ -124,8 +126,8 @@ impl Registry {
         registry
     }
 
-    /// Gives numbers to new tasks, one for each host number in `host_of`, and returns the first. Their output goes along `route`;
-    /// None: with the job's.
+    /// Adds new tasks, one for each host number in `host_of`, and returns the number of the first. Their output follows
+    /// `route`, or goes to the job's output if that is `None`.
     pub fn add_tasks(
         &mut self,
         parent: Option<u32>,
@@ -147,88 +149,89 @@ impl Registry {
         first
     }
 
-    /// Makes each task from this number on its own parent, because the task that started them does not want to be it.
+    /// Makes each task from this number on its own parent, because the task that started them does not want to be their
+    /// parent.
     pub fn detach(&mut self, from: u32) {
         for (number, task) in (0..).zip(&mut self.tasks).skip(from as usize) {
             task.parent = Some(number);
         }
     }
 
-    /// The version of all memberships in named groups: another number after each change, and never 0.
+    /// Returns the version of the memberships in named groups. It differs after each change, and is never 0.
     pub fn groups_version(&self) -> u64 {
         self.groups.changes() + 1
     }
 
-    /// How many changes have been applied, here and under former launchers; counted only where copies are kept.
+    /// Returns how many changes have been applied, here and under former launchers. Counted only if copies are kept.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Watchers and receivers have been notified of this many tasks.
+    /// Returns the number of tasks of which watchers and receivers have been notified.
     pub fn announced(&self) -> u32 {
         self.announced
     }
 
-    /// Decisions about the end of the job.
+    /// Returns the decisions about the end of the job.
     pub fn decision(&self) -> Decision {
         self.decision
     }
 
-    /// Sets what has been decided about the end of the job.
+    /// Sets the decisions about the end of the job.
     pub fn set_decision(&mut self, decision: Decision) {
         self.decision = decision;
     }
 
-    /// The living tasks that another task has requested to be killed at once.
+    /// Returns the living tasks for which another task has requested SIGKILL.
     pub fn killed_at_once(&self) -> Vec<u32> {
         let tasks = 0..self.task_count();
         tasks.filter(|task| self.is_killed_at_once(*task)).collect()
     }
 
-    /// Whether another task has requested that this living task be killed at once.
+    /// Returns whether another task has requested SIGKILL for this living task.
     pub fn is_killed_at_once(&self, task: u32) -> bool {
         let task = self.tasks.get(task as usize);
         task.is_some_and(|task| task.ended.is_none() && task.kill_requested == libc::SIGKILL)
     }
 
-    /// How many task numbers have been given.
+    /// Returns how many task numbers have been assigned.
     pub fn task_count(&self) -> u32 {
         self.tasks.len() as u32
     }
 
-    /// All hosts that are or were of the job, in the order of their arrival.
+    /// Returns all hosts that are or were in the job, in the order of their arrival.
     pub fn hosts(&self) -> &[HostRecord] {
         &self.hosts
     }
 
-    /// The process of a task; 0: it has not been started yet, or there is no such task.
+    /// Returns the pid of a task, or 0 if it has not been started yet or does not exist.
     pub fn pid(&self, task: u32) -> u32 {
         self.tasks.get(task as usize).map_or(0, |task| task.pid)
     }
 
-    /// The number of the host of a task.
+    /// Returns the number of the host of a task.
     pub fn host_of(&self, task: u32) -> Option<u32> {
         self.tasks.get(task as usize).map(|task| task.host)
     }
 
-    /// Whether a task has a number and has not ended: it runs, or is to be started.
+    /// Returns whether a task has a number and has not ended: it runs, or is to be started.
     pub fn is_alive(&self, task: u32) -> bool {
         let task = self.tasks.get(task as usize);
         task.is_some_and(|task| task.ended.is_none())
     }
 
-    /// Every task that has ended, and how.
+    /// Returns every task that has ended, and how.
     pub fn endings(&self) -> impl Iterator<Item = (u32, Ending)> {
         let tasks = (0..).zip(&self.tasks);
         tasks.filter_map(|(number, task)| Some((number, task.ended?)))
     }
 
-    /// Messages to tasks since the last call, in the order in which they must be sent.
+    /// Returns the messages to tasks since the last call, in the order in which they must be sent.
     pub fn take_messages(&mut self) -> Vec<(u32, Tell)> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Sends a message to a task. A list that is too long for a message becomes a refusal.
+    /// Sends a message to a task. A list that is too long for one message becomes a refusal.
     pub fn send(&mut self, to: u32, message: Tell) {
         let message = that_fits(message);
         self.log_sent(to, &message);
@@ -247,20 +250,22 @@ impl Registry {
         }
     }
 
-    /// A task has been started, as this process of its host.
+    /// Records that a task has been started, with this pid on its host.
     pub fn task_started(&mut self, task: u32, pid: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
             task.pid = pid;
         }
     }
 
-    /// Whether the failure of a task is expected and no failure of the job: its death was requested, or another task watches it.
+    /// Returns whether the failure of a task is no failure of the job: its death was requested, or another task watches
+    /// it.
     pub fn is_excused(&self, task: u32) -> bool {
         let known = self.tasks.get(task as usize);
         known.is_some_and(|task| task.kill_requested != 0) || self.watches.watches_end_of(task)
     }
 
-    /// A task has ended, or will never be started. Its names, memberships, watches and unacknowledged messages go with it.
+    /// Records that a task has ended, or will never be started. Its names, memberships, watches and unacknowledged
+    /// messages are removed.
     pub fn task_ended(&mut self, number: u32, end: End) {
         let Some(task) = self.tasks.get_mut(number as usize) else {
             return;
@@ -286,7 +291,7 @@ impl Registry {
         }
     }
 
-    /// A host has joined the job.
+    /// Records that a host has joined the job.
     pub fn host_added(&mut self, host: HostRecord) {
         let event = Event::HostAdded {
             host: host.number,
@@ -297,12 +302,12 @@ impl Registry {
         self.notify(watchers, &event);
     }
 
-    /// The runs of hosts that must not be added, or not again.
+    /// Returns the runs of hosts that must not be added, or not again.
     pub fn known_runs(&self) -> &[String] {
         &self.known_runs
     }
 
-    /// A host of this run has joined the job, or could not.
+    /// Records that a host of this run has joined the job, or could not.
     pub fn add_known_run(&mut self, run: &str) {
         // A host without a run was requested by its name, and may be requested again.
         if !run.is_empty() && !self.known_runs.iter().any(|known| known == run) {
@@ -317,7 +322,7 @@ impl Registry {
         }
     }
 
-    /// A host is lost or given back. The ends of its tasks have been reported before.
+    /// Records that a host is lost or given back. The ends of its tasks have been recorded before.
     pub fn host_lost(&mut self, number: u32) {
         let Some(host) = self.hosts.iter_mut().find(|host| host.number == number) else {
             return;
@@ -332,10 +337,11 @@ impl Registry {
     }
 }
 
-/// Maximum size of a sentence for a task, in bytes.
+/// Maximum size of a sentence sent to a task, in bytes.
 const MAX_SENTENCE_BYTES: usize = 4096;
 
-/// A refusal with a sentence that fits every message: names in it can be of any length.
+/// Returns the refusal with its sentence shortened so that it fits into every message. Names in a sentence can be of
+/// any length.
 pub fn shortened((why, mut sentence): Refused) -> Refused {
     if sentence.len() > MAX_SENTENCE_BYTES {
         sentence.truncate(sentence.floor_char_boundary(MAX_SENTENCE_BYTES));
@@ -344,7 +350,8 @@ pub fn shortened((why, mut sentence): Refused) -> Refused {
     (why, sentence)
 }
 
-/// A message with a sentence that is not too long; a list that a task has requested, or a refusal if it is too long for one message.
+/// Returns the message with its sentence shortened. A list for a task that is too long for one message is replaced by a
+/// refusal.
 fn that_fits(mut message: Tell) -> Tell {
     if let Tell::Refused { why, sentence, .. } = &mut message {
         (*why, *sentence) = shortened((*why, std::mem::take(sentence)));
@@ -370,13 +377,13 @@ fn that_fits(mut message: Tell) -> Tell {
     }
 }
 
-/// Why something is refused that does not fit a message.
+/// Returns the refusal for something that does not fit into a message.
 pub fn too_long(what: &str, bytes: usize) -> Refused {
     let sentence = format!("{what} has {bytes} bytes, and a message may have {MAX_REQUEST_BYTES}");
     (Why::Memory, sentence)
 }
 
-/// The reply to a request, with its outcome.
+/// Returns the reply to a request, with its outcome.
 pub fn reply(id: u32, outcome: Result<u64, Refused>) -> Tell {
     match outcome {
         Ok(value) => Tell::Done { id, value },

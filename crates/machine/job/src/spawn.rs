@@ -1,18 +1,20 @@
 //! Spawns: tasks that other tasks request, and processes that want to become tasks.
 //!
-//! A spawn may concern several hosts, and takes three steps on all of them. Each begins when the last host has done the one before, so
-//! nobody hears of a task that it cannot find.
+//! A spawn may concern several hosts, and takes three steps on all of them. Each step begins when the last host has
+//! done the one before, so no task is told of a task that is not in its host's table.
 //!
-//! | step | every host concerned | when one cannot |
+//! | step | every host concerned | if a host cannot |
 //! |---|---|---|
-//! | prepare | finds the program, opens the sockets at which its tasks will listen | the other hosts' tasks are started without its own |
-//! | enter | the tasks have numbers; every host of the job enters them into its table, the launcher's first | nothing comes of the spawn |
-//! | start | starts its tasks | each task that cannot be started has ended |
+//! | prepare | finds the program, opens the sockets at which its tasks will listen | the other hosts' tasks are started
+//! without its own |
+//! | enter | the tasks have numbers; every host of the job enters them into its table, the launcher's first | the spawn
+//! fails |
+//! | start | starts its tasks | each task that cannot be started counts as ended |
 //!
-//! The requester is answered at the end, when each task that was started can be spoken to. A process that joins is one task of its host,
-//! prepared already.
+//! The requester is answered at the end, when messages can be sent to each task that was started. A process that joins
+//! is a single task, which its host has already prepared.
 //!
-//! [`Spawns`] decides: what has happened goes in, and [`Spawns::poll`] gives what is to be done, in order.
+//! [`Spawns`] decides. Events go in, and [`Spawns::poll`] returns the steps to be taken, in order.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -29,22 +31,22 @@ mod tests;
 
 pub use effect::{SpawnEffect, SpawnedTasks};
 
-/// Where the tasks of one host will listen, or why it has none.
+/// The addresses at which the tasks of one host will listen, or why it cannot start them.
 pub type Prepared = Result<Vec<Option<SocketAddr>>, Refused>;
 
-/// Where a spawn comes from: the one that is answered at the end.
+/// The requester of a spawn, which is answered at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnedBy {
-    /// A task, and the number of its request.
+    /// A task.
     Task {
-        /// The task.
+        /// The task's number.
         by: u32,
         /// The number of its request.
         id: u32,
     },
-    /// A process that wants to become a task, by its host and its number there.
+    /// A process that wants to become a task.
     Process {
-        /// The host's number.
+        /// The number of its host.
         host: u32,
         /// The number of the process on that host.
         number: u32,
@@ -54,11 +56,11 @@ pub enum SpawnedBy {
 /// All spawns that are not answered yet.
 #[derive(Debug, Default)]
 pub struct Spawns {
-    /// This many tasks may the job have had in all.
+    /// Maximum number of tasks that the job may have in all.
     most_tasks: u32,
     /// The number of the next spawn.
     next: u32,
-    /// In the order of their requests.
+    /// In order of their requests.
     open: Vec<Spawning>,
     effects: VecDeque<SpawnEffect>,
 }
@@ -69,7 +71,7 @@ struct Spawning {
     number: u32,
     requester: SpawnedBy,
     order: Spawn,
-    /// The task that gets what the new ones write; none: the job's output.
+    /// The task that receives the output of the new ones, or `None` for the job's output.
     route: Option<Route>,
     parts: Vec<Part>,
     step: Step,
@@ -81,25 +83,25 @@ struct Part {
     host: u32,
     count: u32,
     prepared: Option<Prepared>,
-    /// The number of its first task, once it has one.
+    /// The number of its first task, once assigned.
     first: Option<u32>,
 }
 
 #[derive(Debug)]
 enum Step {
-    /// Some hosts have not answered whether they are prepared.
+    /// Some hosts have not reported whether they are prepared.
     Preparing,
-    /// The launcher's own table has not been asked.
+    /// The launcher's own table has not been asked to enter the tasks.
     EnteringHere(World),
-    /// These hosts have not entered the tasks into their tables; None: it is not known which are to. A refusal ends the spawn when all have
-    /// answered.
+    /// The hosts that have not entered the tasks into their tables, or `None` if it is not known yet which hosts are
+    /// asked. A refusal ends the spawn when all have answered.
     Entering(Option<BTreeSet<u32>>, Option<Refused>),
-    /// Some tasks have not been started: the outcomes of the others.
+    /// Some tasks have not been started. The list has the outcomes of the others.
     Starting(Vec<(u32, Result<u32, Refused>)>),
 }
 
 impl Spawns {
-    /// None, in a job that may have had this many tasks in all.
+    /// Returns the state without spawns, for a job that may have `most_tasks` tasks in all.
     pub fn new(most_tasks: u32) -> Self {
         Self {
             most_tasks,
@@ -107,7 +109,7 @@ impl Spawns {
         }
     }
 
-    /// A task requests tasks. It is answered by the registry, now or later.
+    /// Handles a task's request for tasks. The registry answers it, now or later.
     pub fn request(
         &mut self,
         (by, id): (u32, u32),
@@ -155,7 +157,8 @@ impl Spawns {
         Ok((parent, placed.into_iter().map(part).collect()))
     }
 
-    /// A process of a host wants to become a task, and will listen there. `number` is its name on that host.
+    /// Handles a process of a host that wants to become a task and will listen at `address`. `number` identifies it on
+    /// that host.
     pub fn join(
         &mut self,
         (host, number): (u32, u32),
@@ -176,7 +179,8 @@ impl Spawns {
         });
     }
 
-    /// May there be so many more tasks, beside those that have been requested and have no numbers yet?
+    /// Fails if there may not be `count` more tasks, in addition to those that have been requested and have no numbers
+    /// yet.
     fn check_room(
         &self,
         count: u32,
@@ -236,7 +240,8 @@ impl Spawns {
         });
     }
 
-    /// The tasks that a spawn requests, and the task that gets what they write. None: it has been answered.
+    /// Returns the order of a spawn, and the route for the output of its tasks, or `None` if the spawn has been
+    /// answered.
     pub fn order(&self, spawn: u32) -> Option<(&Spawn, Option<Route>)> {
         let found = self.open.iter().find(|one| one.number == spawn)?;
         Some((&found.order, found.route))
@@ -246,7 +251,7 @@ impl Spawns {
         self.open.iter_mut().find(|one| one.number == spawn)
     }
 
-    /// A host has prepared its tasks, or cannot.
+    /// Records that a host has prepared its tasks, or cannot.
     pub fn prepared(&mut self, host: u32, spawn: u32, prepared: Prepared) {
         let Some(spawning) = self.find(spawn) else {
             return;
@@ -265,7 +270,8 @@ impl Spawns {
         }
     }
 
-    /// The launcher's own table has the tasks, or has no room for them: then no number is used up.
+    /// Records that the launcher's own table has the tasks, or has no room for them. In the latter case no number is
+    /// used.
     pub fn entered_here(
         &mut self,
         spawn: u32,
@@ -304,15 +310,16 @@ impl Spawns {
             .push_back(SpawnEffect::EnterElsewhere { spawn, world });
     }
 
-    /// These hosts have been asked to enter the tasks, perhaps none.
+    /// Records which hosts have been asked to enter the tasks, possibly none.
     pub fn entering(&mut self, spawn: u32, hosts: impl IntoIterator<Item = u32>) {
         if let Some(Step::Entering(awaited, _)) = self.find(spawn).map(|one| &mut one.step) {
             *awaited = Some(hosts.into_iter().collect());
         }
     }
 
-    /// A host has entered the world that begins with task `first`, or cannot: then nothing comes of the spawn, as that host would not know
-    /// the tasks. Returns the refusal if no spawn waits for it: these tasks run already, and the host cannot stay.
+    /// Records that a host has entered the world that begins with task `first`, or cannot. In the latter case the spawn
+    /// fails, as that host would not know the tasks. Returns the refusal if no spawn waits for it: its tasks run
+    /// already, and the host must leave the job.
     #[must_use]
     pub fn entered(
         &mut self,
@@ -330,7 +337,8 @@ impl Spawns {
         refused
     }
 
-    /// A task of a spawn has been started, or not. Also for tasks of no spawn, or of one that has been answered.
+    /// Records that a task has been started, or could not be. Ignored for a task of no spawn, or of one that has been
+    /// answered.
     pub fn started(&mut self, task: u32, outcome: Result<(), Refused>) {
         for spawning in &mut self.open {
             let has = spawning
@@ -343,7 +351,8 @@ impl Spawns {
         }
     }
 
-    /// A host is lost, and these tasks were to be started there. Of those that have started before, the host's report counts.
+    /// Records that a host is lost, on which these tasks were to be started. For tasks that had been started before,
+    /// the host's report counts.
     pub fn host_lost(&mut self, host: u32, unstarted: &[u32]) {
         let lost = || {
             let sentence = "the host was lost while it was to start tasks".to_owned();
@@ -371,7 +380,7 @@ impl Spawns {
         }
     }
 
-    /// No more tasks are started: all requesters are refused.
+    /// Refuses all requesters, because no more tasks are started.
     pub fn end(&mut self, registry: &mut ReplicatedRegistry, lifecycle: &mut Lifecycle) {
         for spawning in std::mem::take(&mut self.open) {
             if let Step::Preparing | Step::EnteringHere(_) = spawning.step {
@@ -393,7 +402,7 @@ impl Spawns {
         }
     }
 
-    /// The next thing to do. To be called until there is none, after everything else that is called here.
+    /// Returns the next effect. To be called until it returns `None`, after every other call.
     pub fn poll(
         &mut self,
         registry: &mut ReplicatedRegistry,
@@ -401,7 +410,7 @@ impl Spawns {
     ) -> Option<SpawnEffect> {
         let is_numbered = |one: &Spawning| matches!(one.step, Step::EnteringHere(_));
         while self.effects.is_empty() {
-            // Its numbers may be used up or not.
+            // It is not known yet whether its numbers are used.
             if self.open.iter().any(is_numbered) {
                 return None;
             }
@@ -415,7 +424,7 @@ impl Spawns {
         self.effects.pop_front()
     }
 
-    /// Takes a spawn to its next step. None: it has been answered.
+    /// Takes a spawn to its next step. Returns `None` if it has been answered.
     fn next_step(
         &mut self,
         mut spawning: Spawning,
@@ -451,7 +460,7 @@ impl Spawns {
             },
             Step::Starting(outcomes) => {
                 let outcomes = std::mem::take(outcomes);
-                // A process that has joined is welcomed by its host.
+                // A process that has joined is notified by its host.
                 if let SpawnedBy::Task { by, id } = spawning.requester {
                     registry.send(by, spawning.answer(id, outcomes));
                 }
@@ -488,14 +497,14 @@ impl Spawning {
         }
     }
 
-    /// The hosts that have prepared their tasks.
+    /// Returns the hosts that have prepared their tasks.
     fn prepared_hosts(&self) -> impl Iterator<Item = u32> {
         let prepared = self.parts.iter();
         let prepared = prepared.filter(|part| matches!(part.prepared, Some(Ok(_))));
         prepared.map(|part| part.host)
     }
 
-    /// The tasks that have numbers, with their hosts.
+    /// Returns the tasks that have numbers, with their hosts.
     fn shares(&self) -> impl Iterator<Item = (u32, SpawnedTasks)> {
         let parts = self.parts.iter();
         parts.filter_map(|part| {
@@ -515,7 +524,8 @@ impl Spawning {
         }
     }
 
-    /// All of its tasks that hosts have prepared, with numbers from `first` on. None: there are none.
+    /// Returns all tasks of the spawn that hosts have prepared, with numbers from `first` on, or `None` if there are
+    /// none.
     fn world(&self, first: u32) -> Option<World> {
         let mut places = Vec::new();
         for part in &self.parts {
@@ -535,7 +545,7 @@ impl Spawning {
         })
     }
 
-    /// Gives numbers to the tasks that hosts have prepared.
+    /// Assigns numbers to the tasks that hosts have prepared.
     fn number_parts(&mut self, mut first: u32) {
         for part in &mut self.parts {
             if matches!(part.prepared, Some(Ok(_))) {
@@ -545,7 +555,8 @@ impl Spawning {
         }
     }
 
-    /// The answer to the task that has requested it: tasks that were started in the order of their numbers, then why the others were not.
+    /// Returns the answer to the requesting task: the started tasks ordered by number, then why the others were not
+    /// started.
     fn answer(&self, id: u32, outcomes: Vec<(u32, Result<u32, Refused>)>) -> Tell {
         let unprepared = self.parts.iter().filter_map(|part| {
             let refused = part.prepared.as_ref()?.as_ref().err()?.clone();
@@ -567,7 +578,7 @@ impl Spawning {
     }
 }
 
-/// This host is waited for no more.
+/// Removes a host from those that are awaited.
 fn done(awaited: &mut Option<BTreeSet<u32>>, host: u32) {
     if let Some(awaited) = awaited {
         awaited.remove(&host);

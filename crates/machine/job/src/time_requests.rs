@@ -1,10 +1,10 @@
-//! Tasks' questions for a host's time, kept until the host answers or is lost.
+//! Tasks' requests for a host's time, kept until the host answers or is lost.
 
 use regatta_wire::control::Why;
 
 use crate::registry::ReplicatedRegistry;
 
-/// A question that a host has not answered yet.
+/// A request that a host has not answered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Question {
     host: u32,
@@ -12,19 +12,19 @@ struct Question {
     id: u32,
 }
 
-/// All such questions.
+/// All unanswered requests.
 #[derive(Debug, Default)]
 pub struct TimeRequests {
     asked: Vec<Question>,
 }
 
 impl TimeRequests {
-    /// Notes that a host is asked the time on behalf of task `by`, whose request has the number `id`.
+    /// Records that a host is asked the time on behalf of task `by`, whose request has the number `id`.
     pub fn ask(&mut self, host: u32, by: u32, id: u32) {
         self.asked.push(Question { host, by, id });
     }
 
-    /// Passes a host's answer on. An answer to no question is ignored.
+    /// Passes on a host's answer. An answer without a request is ignored.
     pub fn answered(
         &mut self,
         registry: &mut ReplicatedRegistry,
@@ -38,7 +38,7 @@ impl TimeRequests {
         }
     }
 
-    /// Refuses all questions to a host that is lost.
+    /// Refuses all requests to a host that is lost.
     pub fn host_lost(&mut self, registry: &mut ReplicatedRegistry, host: u32) {
         for Question { by, id, .. } in self.asked.extract_if(.., |asked| asked.host == host) {
             let sentence = "the host was lost before it said what time it is".to_owned();

@@ -1,9 +1,9 @@
-//! Words of sentences: signals, ranks, counts, and what others have said.
+//! Parts of sentences: signals, ranks, counts, and text from other processes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The name and meaning of a signal, as in "signal 11 (segmentation fault)".
+/// Returns the name and meaning of a signal, as in "signal 11 (segmentation fault)".
 pub fn signal(number: i32) -> String {
     match meaning(number) {
         Some(meaning) => format!("signal {number} ({meaning})"),
@@ -35,9 +35,9 @@ fn meaning(number: i32) -> Option<&'static str> {
     })
 }
 
-/// Returns text as it may be shown on a terminal. Words of hosts, tasks and files stand in sentences; control characters in it (an escape
-/// that moves the cursor, a reversal of the direction of writing) would change what the reader sees of the rest. They are written out
-/// as `\u{1b}`; ends of lines and tabs stay.
+/// Returns `text` in a form that is safe to show on a terminal. Text from hosts, tasks and files is quoted in
+/// sentences. Control characters in it (an escape that moves the cursor, a reversal of the writing direction) would
+/// change how the rest is displayed. They are written as `\u{1b}`. Newlines and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_safe = |letter: char| !rewrites(letter) || matches!(letter, '\n' | '\t');
     if text.chars().all(is_safe) {
@@ -54,14 +54,14 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Whether a terminal does something else with this character than show it: it is a control character, or one that changes the direction
-/// of those around it.
+/// Returns whether a terminal does anything but display this character: it is a control character, or changes the
+/// direction of the text around it.
 fn rewrites(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// "1 task", "4 tasks".
+/// Returns a number with its noun: "1 task", "4 tasks".
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
@@ -70,14 +70,14 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// "task 3", "tasks 0-2, 5"; `ranks` ascend.
+/// Returns the names of tasks: "task 3", "tasks 0-2, 5". `ranks` must ascend.
 pub fn tasks(ranks: &[u32]) -> String {
     let noun = if ranks.len() == 1 { "task" } else { "tasks" };
     let numbers: Vec<usize> = ranks.iter().map(|&rank| rank as usize).collect();
     format!("{noun} {}", self::numbers(&numbers))
 }
 
-/// "3", "0-2, 5"; after a few ranges "and so on". `numbers` ascend.
+/// Returns numbers as ranges: "3", "0-2, 5", and "and so on" after a few ranges. `numbers` must ascend.
 pub fn numbers(numbers: &[usize]) -> String {
     const MAX_RANGES: usize = 6;
     let mut ranges: Vec<(usize, usize)> = Vec::new();

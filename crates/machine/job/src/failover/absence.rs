@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// The reason, as a sentence has it behind "the host is lost: ".
+/// The reason, worded to follow "the host is lost: ".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
-    /// The membership has said why it is gone.
+    /// The host is gone, for this cause reported by the membership.
     Gone(String),
-    /// The membership does not know this run of it any more.
+    /// The membership no longer knows this run of the host.
     UnknownRun,
-    /// Its agent could not be claimed in time, or has not answered.
+    /// Its agent could not be claimed in time, or did not answer.
     NotHeard,
-    /// Its agent does not keep to the protocol.
+    /// Its agent violated the protocol.
     Nonsense,
-    /// The launcher before had given it up, and some hosts have heard so.
+    /// The previous launcher had given it up, and some hosts were notified of that.
     GivenUpBefore,
 }
 

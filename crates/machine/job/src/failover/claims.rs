@@ -1,5 +1,5 @@
-//! Claims of a host that takes a job over: it claims the channel of every other host of the job, and says the word that it leads to all
-//! their agents together, or to none.
+//! Claims of a host that takes a job over. It claims the channel of every other host of the job, and then tells all
+//! their agents that it leads, or none of them.
 //!
 //! ```text
 //!           Open            OwnerLost           Lead             Ready, AskState      HandedOver
@@ -8,24 +8,29 @@
 //!    └─────────────────┴── Closed, claimed again a moment later ───────────┘          (Lost, from any)
 //! ```
 //!
-//! A daemon gives a channel away when its agent knows that its owner is lost, which is later on some hosts than on others: so a claim that
-//! fails is made again. A claim is *open* until its host is claimed or lost. A channel that has been claimed is held while another claim is open, so
-//! that this host can still leave the job to another one if some agent does not name it among the hosts that may lead.
+//! A daemon hands out a channel once its agent knows that its owner is lost. That happens later on some hosts than on
+//! others, so a claim that fails is repeated. A claim is *open* until its host is claimed or lost. While another claim
+//! is open, claimed channels are only held, so that this host can still leave the job to another one if some agent does
+//! not name it among the hosts that may lead.
 //!
-//! Majority: this host says the word only if more than half of the hosts that are left, itself among them, have consented.
+//! Majority: this host announces that it leads only if more than half of the hosts that are left, including itself,
+//! have consented.
 //!
 //! | answer | counts as |
 //! |---|---|
-//! | the agent waits for this host ([`ClaimInput::OwnerLost`]) | consent: nobody else has its channel as long as this claim lasts |
-//! | the membership says that the host is gone, or a replica that it is dead | absence: the host is not left |
-//! | none in time, or only claims that fail ([`ClaimInput::Closed`]) | neither: the host is left and has not consented |
+//! | the agent waits for this host ([`ClaimInput::OwnerLost`]) | consent: no other host can have its channel while this
+//! claim lasts |
+//! | the membership reports that the host is gone, or a replica that it is dead | absence: the host is not left |
+//! | none in time, or only claims that fail ([`ClaimInput::Closed`]) | neither: the host is left and has not consented
+//! |
 //!
-//! A claim that a daemon refuses because nothing of the job waits there is no absence. It says the same of an agent that does not know yet
-//! that its owner is lost, of one that follows another launcher, of one that leads, and of one that has ended, be it killed or because the
-//! job is over. Of two hosts that are left, each would otherwise take the other one for absent: one that was given up while it lived, and has
-//! an order from before, would lead beside the other one, or a job that has its result already. The price: if one of two hosts that are left
-//! is alive, and its agent ends after the launcher is lost, the job ends as well. An agent that ends before that costs nothing: the launcher
-//! gives its host up, and the next order does not name it.
+//! A daemon refuses a claim if no agent of the job waits there. That does not count as absence. The daemon gives the
+//! same answer for an agent that does not know yet that its owner is lost, follows another launcher, leads itself, or
+//! has ended (it was killed, or the job is over). Otherwise each of two remaining hosts could take the other one for
+//! absent. A host that was given up while it lived, and has an old order, would then lead beside the other host, or
+//! lead a job that already has its result. The price: if one of two remaining hosts is alive, and its agent ends after
+//! the launcher is lost, the job ends as well. An agent that ends before that does no harm: the launcher gives its host
+//! up, and the next order does not name it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -33,73 +38,76 @@ use std::time::Duration;
 use super::{Absence, Candidate, MembershipView};
 use crate::Registry;
 
-/// Time after which an open claim of an agent, or an answer that has not come, is given up.
+/// Time after which an open claim or an outstanding answer of an agent is given up.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(15);
-/// Time for which a host that may not lead goes on with its open claims, to say so to those agents, too: they may wait for it.
+/// Time for which a host that may not lead continues its open claims, so that it can withdraw from those agents as
+/// well: they may wait for it.
 const WITHDRAWAL_TIME: Duration = Duration::from_secs(3);
 /// Time from the end of a channel to the next claim for it.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An event. Hosts are given by their numbers in the job, and are others than the one that claims.
+/// An event. Hosts are identified by their numbers in the job. The claiming host is never among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimInput {
-    /// Time has passed: due at [`Claims::deadline`], and harmless at any other time.
+    /// Time has passed. Due at [`Claims::deadline`], harmless at any other time.
     Timer,
-    /// The membership reports, with the causes why runs of hosts are gone.
+    /// A report of the membership, with the causes for which runs of hosts are gone.
     Membership(MembershipView, BTreeMap<String, String>),
-    /// The daemon of this host has ended, and with it all channels.
+    /// The daemon of this host has ended, and all channels with it.
     DaemonEnded,
-    /// A channel has ended, or could not be opened.
+    /// The channel to this host has ended, or could not be opened.
     Closed(u32),
-    /// An agent has said that its owner is lost, and which runs of hosts may take it over: its channel is claimed.
+    /// The agent of this host has reported that its owner is lost, and which runs of hosts may take it over: its
+    /// channel is claimed.
     OwnerLost(u32, Vec<String>),
-    /// An agent has taken note of the word.
+    /// The agent of this host has acknowledged that this host leads.
     Ready(u32),
-    /// An agent has handed over all that it knows. By its replica, if it has one, these hosts are dead.
+    /// The agent of this host has handed over its state. According to its replica, if it has one, the listed hosts are
+    /// dead.
     HandedOver(u32, Vec<u32>),
-    /// An agent says what cannot be understood.
+    /// The agent of this host has sent something malformed or unexpected.
     Nonsense(u32),
 }
 
-/// A step that the process of this host carries out. Effects are carried out in their order.
+/// A step that the process of this host carries out, in the order of the effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimEffect {
-    /// Open a channel, to claim the agent at its other end.
+    /// Open a channel to claim the agent at its other end.
     Open(u32),
-    /// Say the word that this host leads.
+    /// Announce to the agent that this host leads.
     Lead(u32),
-    /// Ask the agent for all that it knows.
+    /// Request the agent's state.
     AskState(u32),
     /// Close the channel.
     Close(u32),
-    /// Say that this host does not lead after all, and close the channel.
+    /// Tell the agent that this host does not lead after all, and close the channel.
     GiveUp(u32),
-    /// Every host has handed over what it knows, or is lost: the last effect.
+    /// Begin to lead: every host has handed over its state or is lost. This is the last effect.
     Begin,
-    /// This host leaves the job to others, and all channels end with its process: the last effect.
+    /// Leave the job to other hosts. All channels end with this process. This is the last effect.
     Leave(Obstacle),
 }
 
-/// Why a host does not take a job over.
+/// The reason why a host does not take a job over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
     /// Its daemon has ended.
     DaemonEnded,
-    /// It sees no majority, for this reason, and others of the job are silent.
+    /// It sees no majority, for this reason, and other hosts of the job are silent.
     CutOff(String),
-    /// The launcher before it had given it up, as this host has heard.
+    /// The previous launcher had given it up, as this host (by number) reports.
     GivenUp(u32),
-    /// No more than half of the hosts of the job that are left would follow.
+    /// At most half of the hosts of the job that are left would follow.
     TooFew,
 }
 
-/// How far the claim of a host is.
+/// The state of the claim of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// It is claimed at this time.
+    /// No channel. The next claim is due at this time.
     Closed(Duration),
     Opening,
-    /// Its agent waits for a word.
+    /// Its agent waits for an announcement.
     Claimed,
     Called,
     Asked,
@@ -118,7 +126,7 @@ impl Host {
         !matches!(self.step, Step::Closed(_) | Step::Lost(_))
     }
 
-    /// Neither claimed nor lost, and so no word is said to others.
+    /// Returns whether the host is neither claimed nor lost. While any claim is open, no agent gets an announcement.
     fn is_open(&self) -> bool {
         matches!(self.step, Step::Closed(_) | Step::Opening)
     }
@@ -136,20 +144,21 @@ pub struct Claims {
     hosts: Vec<Host>,
     view: MembershipView,
     causes: BTreeMap<String, String>,
-    /// The hosts that some replica says are dead: others have been told so.
+    /// The hosts that are dead according to some replica: other hosts have been notified of it.
     dead: BTreeSet<u32>,
-    /// Since when agents are waited for: the first claims, or the word.
+    /// The start of the wait for agents: the first claims, or the announcement.
     began: Duration,
-    /// The word is said.
+    /// Whether the announcement has been made.
     calls: bool,
-    /// The first agent that does not name this host, and when it said so.
+    /// The first agent that did not name this host as a successor, and when it reported that.
     unnamed: Option<(u32, Duration)>,
     is_over: bool,
     effects: VecDeque<ClaimEffect>,
 }
 
 impl Claims {
-    /// Begins to claim these hosts, from a host on which the membership has reported so. The registry is its own replica.
+    /// Begins to claim `others`. `view` and `causes` are the membership's report on this host, and `registry` is this
+    /// host's replica.
     pub fn new(
         now: Duration,
         others: &[Candidate],
@@ -177,7 +186,7 @@ impl Claims {
         claims
     }
 
-    /// Takes note of an event. One that comes twice, late, or from a host whose channel was closed, changes nothing.
+    /// Handles an event. An event that is repeated, late, or from a host whose channel was closed, has no effect.
     pub fn handle(&mut self, now: Duration, input: ClaimInput) {
         if self.is_over {
             return;
@@ -211,12 +220,12 @@ impl Claims {
         self.decide(now);
     }
 
-    /// The next effect.
+    /// Returns the next effect.
     pub fn poll(&mut self) -> Option<ClaimEffect> {
         self.effects.pop_front()
     }
 
-    /// When [`ClaimInput::Timer`] is due.
+    /// Returns the time at which [`ClaimInput::Timer`] is due.
     pub fn deadline(&self) -> Option<Duration> {
         if self.is_over {
             return None;
@@ -230,7 +239,7 @@ impl Claims {
         claims.chain(withdrawal).chain([late]).min()
     }
 
-    /// The hosts that are lost, and why.
+    /// Returns the hosts that are lost, and why.
     pub fn lost(&self) -> BTreeMap<u32, Absence> {
         let lost = self.hosts.iter().filter_map(|host| match &host.step {
             Step::Lost(why) => Some((host.candidate.number, why.clone())),
@@ -244,7 +253,7 @@ impl Claims {
         hosts.find(|host| host.candidate.number == number)
     }
 
-    /// Takes the claim of a host from one step to another, if it is there.
+    /// Moves the claim of a host from step `from` to step `to`. Returns false if it is not at `from`.
     fn advance(&mut self, host: u32, from: &Step, to: Step) -> bool {
         let found = self.find(host).filter(|host| host.step == *from);
         found.map(|host| host.step = to).is_some()
@@ -255,7 +264,7 @@ impl Claims {
             return;
         }
         match self.calls {
-            // The others follow already.
+            // The other agents already follow this host.
             true => self.lose(host, Absence::NotHeard),
             false => {
                 self.unnamed.get_or_insert((host, now));
@@ -274,7 +283,7 @@ impl Claims {
         }
     }
 
-    /// Decides all that follows from what is known now.
+    /// Decides everything that follows from the present state.
     fn decide(&mut self, now: Duration) {
         if let Some(why) = self.cut_off() {
             return self.leave(Obstacle::CutOff(why));
@@ -301,7 +310,8 @@ impl Claims {
         }
     }
 
-    /// Why others may go on with the job without this host: it sees no majority, and is silent to some of them or they to it.
+    /// Returns why other hosts may go on with the job without this one: it sees no majority, and some host of the job
+    /// is suspected. Returns `None` otherwise.
     fn cut_off(&self) -> Option<String> {
         let why = self.view.hindrance.as_ref()?;
         let mut hosts = self.hosts.iter();
@@ -309,8 +319,9 @@ impl Claims {
         is_silent.then(|| why.clone())
     }
 
-    /// Whether no more than half of the hosts that are left would follow, this one included: then the others may follow another one, that has
-    /// claimed them before or leads already. It is alone with its order if the launcher before had given it up.
+    /// Returns whether at most half of the hosts that are left, including this one, would follow. Then the other hosts
+    /// may follow another host that claimed them before or already leads. This happens to a host that the previous
+    /// launcher had given up, because only that host has its order.
     fn has_too_few(&self) -> bool {
         let is_claimed = |host: &&Host| host.step == Step::Claimed;
         let is_left = |host: &&Host| {
@@ -328,16 +339,16 @@ impl Claims {
             let run = &host.candidate.run;
             match &host.step {
                 Step::Lost(_) => None,
-                // Others have been told so.
+                // Other hosts have been notified of its loss.
                 _ if self.dead.contains(&host.candidate.number) => Some(Absence::GivenUpBefore),
-                // The end of its channel says that it is lost, in the job that begins.
+                // If it is lost, the end of its channel reports that in the job that begins.
                 Step::Found => None,
-                // As it was, it does not come back, whether or not it is still known why.
+                // This run of the host does not come back, whether or not the cause is still known.
                 _ if !self.view.is_left(run) => Some(match self.causes.get(run) {
                     Some(cause) => Absence::Gone(cause.clone()),
                     None => Absence::UnknownRun,
                 }),
-                // It waits for the word, and has nothing to say.
+                // It waits for the announcement and sends nothing.
                 Step::Claimed => None,
                 _ => is_late.then_some(Absence::NotHeard),
             }
@@ -361,7 +372,7 @@ impl Claims {
         }
     }
 
-    /// Gives the claims back to agents that have heard no word: they wait for this host no longer.
+    /// Gives up the claims of agents that have not received the announcement. They no longer wait for this host.
     fn give_up_claimed(&mut self) {
         for host in self.hosts.iter_mut() {
             if host.step == Step::Claimed {
@@ -378,7 +389,7 @@ impl Claims {
     }
 }
 
-/// The hosts that are dead by a registry.
+/// Returns the hosts that are dead according to a registry.
 pub fn dead_hosts(registry: &Registry) -> impl Iterator<Item = u32> {
     let dead = registry.hosts().iter().filter(|host| !host.alive);
     dead.map(|host| host.number)

@@ -1,14 +1,17 @@
-//! A host of a job that another host leads: whether the leader's host is lost, and whether it is for this host to lead.
+//! A host of a job that another host leads: decides whether the leader's host is lost, and whether this host leads
+//! next.
 
 use std::time::Duration;
 
 use super::{FailoverPlan, LocalRecord, MembershipView, Replica, SuccessionOrder};
 
-/// Time for which a host whose leader is lost waits for the candidate whose turn it is: that host's daemon may have to wait for a verdict, too.
+/// Time for which a host whose leader is lost waits for the candidate whose turn it is. That candidate's daemon may
+/// also have to wait for a verdict.
 const CANDIDATE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Silence allowed to a launcher whose host is alive, as a multiple of the silence otherwise allowed.
+/// Silence allowed to a launcher whose host is alive, as a multiple of the usual limit.
 const SILENCE_FACTOR_WHILE_ALIVE: u32 = 3;
-/// A host says of so many candidates that they may take it over. Only the first few get replicas ([`Replication::count`]).
+/// Maximum number of candidates that a host names as its possible successors. Only the first few hold replicas
+/// ([`Replication::count`]).
 ///
 /// [`Replication::count`]: super::Replication::count
 const SUCCESSORS: usize = 32;
@@ -16,31 +19,31 @@ const SUCCESSORS: usize = 32;
 /// The leader's host is lost, and no other leader has taken over this host.
 #[derive(Debug)]
 struct OwnerLost {
-    /// The run of that host: when the next leader's host is lost too, the owner is lost once more.
+    /// The run of the lost host. If the next leader's host is lost too, the owner is lost again.
     of: String,
-    /// The run of the candidate whose turn it is, and since when it is.
+    /// The run of the candidate whose turn it is, and since when.
     turn: Option<String>,
     since: Duration,
 }
 
-/// A host that follows. Times are durations since any one moment, as everywhere in this crate.
+/// A host that follows. All times are durations since one fixed moment, as everywhere in this crate.
 #[derive(Debug)]
 pub struct Follower {
-    /// The settings it would lead with, from the launcher's command line.
+    /// The settings from the launcher's command line, with which this host would lead.
     pub plan: FailoverPlan,
-    /// Its copy of the registry, if it has one.
+    /// This host's copy of the registry, if it has one.
     pub replica: Replica,
-    /// Facts that only this host knows.
+    /// Facts that no other host knows.
     pub local: LocalRecord,
     order: Option<SuccessionOrder>,
     view: Option<MembershipView>,
     owner_lost: Option<OwnerLost>,
-    /// When the job is to be ended.
+    /// The time at which the job is to be ended.
     end: Option<Duration>,
 }
 
 impl Follower {
-    /// A host that has just got the plan.
+    /// Returns the state of a host that has just received the plan.
     pub fn new(plan: FailoverPlan, now: Duration) -> Self {
         let limit = plan.timeout.map(Duration::from_millis);
         Self {
@@ -54,31 +57,32 @@ impl Follower {
         }
     }
 
-    /// The launcher says who leads after it.
+    /// Sets the succession order that the launcher has sent.
     pub fn set_order(&mut self, order: SuccessionOrder) {
         self.order = Some(order);
         self.replica.order_arrived();
     }
 
-    /// The runs of the hosts that may take over this one, in their order. A host that the leader has given up is not among them: it may
-    /// still have an earlier order and be the first of that.
+    /// Returns the runs of the hosts that may take over this one, in order. A host that the leader has given up is not
+    /// among them. It may still have an earlier order in which it is the first.
     pub fn successors(&self) -> impl Iterator<Item = &str> {
         let candidates = self.order.iter().flat_map(|order| &order.candidates);
         let runs = candidates.map(|candidate| candidate.run.as_str());
         runs.take(SUCCESSORS)
     }
 
-    /// The succession order, to lead with.
+    /// Takes the succession order, to lead with it.
     pub fn take_order(&mut self) -> Option<SuccessionOrder> {
         self.order.take()
     }
 
-    /// Whether reports of the membership are needed: the leader has been silent for longer than it means to be, or is lost.
+    /// Returns whether reports of the membership are needed: the leader is lost, or has been silent for longer than its
+    /// interval.
     pub fn wants_membership(&self, is_silent: bool) -> bool {
         self.order.is_some() && (is_silent || self.owner_lost.is_some())
     }
 
-    /// The membership reports.
+    /// Handles a report of the membership.
     pub fn handle_membership(&mut self, now: Duration, view: MembershipView) {
         self.view = Some(view);
         self.renew_turn(now);
@@ -91,7 +95,8 @@ impl Follower {
         }
     }
 
-    /// The candidate on the host of this run will not lead: the leader had given it up, as other hosts have heard.
+    /// Removes the candidate on the host of this run. It will not lead: the leader had given it up, as other hosts
+    /// know.
     pub fn pass_over(&mut self, now: Duration, run: &str) {
         if let Some(order) = &mut self.order {
             order.candidates.retain(|candidate| candidate.run != run);
@@ -99,26 +104,26 @@ impl Follower {
         self.renew_turn(now);
     }
 
-    /// Nobody reports any more: what was reported is out of date.
+    /// Discards the last report of the membership, because reports have stopped and it is out of date.
     pub fn forget_membership(&mut self) {
         self.view = None;
     }
 
-    /// The run of the candidate whose turn it is if the leader's host is lost.
+    /// Returns the run of the candidate whose turn it is if the leader's host is lost.
     fn turn(&self) -> Option<&str> {
         let (view, order) = self.verdicts()?;
         order.next(view).map(|candidate| candidate.run.as_str())
     }
 
-    /// The last report, if this host may use its verdicts.
+    /// Returns the last report and the order, or `None` if this host may not use the verdicts in it.
     fn verdicts(&self) -> Option<(&MembershipView, &SuccessionOrder)> {
         let view = self.view.as_ref()?;
         let order = self.order.as_ref()?;
         view.hindrance.is_none().then_some((view, order))
     }
 
-    /// Whether the leader's host was lost since the last call: from then on the owner of this host is lost. True once more when the host
-    /// that said it leads is lost, too.
+    /// Returns whether the leader's host was lost since the last call. From then on the owner of this host is lost.
+    /// Returns true again when the host that announced itself as the next leader is lost, too.
     pub fn has_lost_owner(&mut self, now: Duration) -> bool {
         let lost = |(view, order): (&MembershipView, &SuccessionOrder)| {
             (!view.is_left(&order.launcher)).then(|| order.launcher.clone())
@@ -137,23 +142,25 @@ impl Follower {
         newly
     }
 
-    /// Whether the owner is lost, and no other leader has asked for this host's state.
+    /// Returns whether the owner is lost and no other leader has requested this host's state.
     pub fn is_without_owner(&self) -> bool {
         self.owner_lost.is_some()
     }
 
-    /// Another leader calls, on a host of this run. Until it sends its own succession order, the old one goes on without it.
+    /// Records that a host of this run leads now. Until its own succession order arrives, the old one is used without
+    /// that host.
     pub fn follow(&mut self, run: &str) {
         self.order.iter_mut().for_each(|order| order.follow(run));
     }
 
-    /// That leader has asked for all that is known here: it is the owner.
+    /// Makes the new leader the owner: it has requested this host's state.
     pub fn adopt(&mut self) {
         self.owner_lost = None;
         self.replica.leader_changed();
     }
 
-    /// Whether this host leads from now on: it is its turn, it has a replica, and no other host leads as far as is known here.
+    /// Returns whether this host leads from now on: it is its turn, it has a current replica, and no other leader is
+    /// known here.
     pub fn leads(&self) -> bool {
         let (Some((view, order)), Some(lost)) = (self.verdicts(), &self.owner_lost) else {
             return false;
@@ -163,9 +170,9 @@ impl Follower {
         is_ours && self.replica.is_current() && lost.of == order.launcher
     }
 
-    /// Whether a leader that has been silent for so long, and usually may be for `limit`, is no reason to end the job yet. A leader on a host
-    /// that is alive may be stopped, or have been given no processor, and its tasks need nothing of it meanwhile. Its channel may also be
-    /// cut between these two hosts alone, so it has not for ever.
+    /// Returns whether a leader that has been silent for `silent` is no reason yet to end the job; `limit` is the usual
+    /// limit. A leader on a host that is alive may be stopped or get no processor, and its tasks do not need it
+    /// meanwhile. But the channel may also be cut between these two hosts alone, so the time is limited.
     pub fn is_patient(&self, now: Duration, silent: Duration, limit: Duration) -> bool {
         let Some((view, order)) = self.verdicts() else {
             return false;
@@ -177,7 +184,7 @@ impl Follower {
         }
     }
 
-    /// For how long the job may still run.
+    /// Returns how long the job may still run.
     pub fn remaining(&self, now: Duration) -> Option<Duration> {
         self.end.map(|end| end.saturating_sub(now))
     }
@@ -201,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Host 2, of hosts 0 to 3, led from host 0, with a replica.
+    /// Returns host 2 of the hosts 0 to 3, led from host 0, with a replica.
     fn follower() -> Follower {
         let mut follower = Follower::new(FailoverPlan::default(), NOW);
         follower.set_order(SuccessionOrder {
@@ -217,7 +224,7 @@ mod tests {
         follower
     }
 
-    /// The daemon of host 2 says that these are left.
+    /// Returns the view of host 2's daemon in which these hosts are left.
     fn view(left: &[u32]) -> MembershipView {
         let left = left.iter();
         MembershipView {
@@ -298,7 +305,7 @@ mod tests {
         assert_eq!(host.successors().collect::<Vec<_>>(), ["r2", "r3"]);
     }
 
-    /// Host 1 lives, and has heard that it was given up; this host has not.
+    /// Host 1 is alive and knows that it was given up. This host does not know that.
     #[test]
     fn nobody_waits_for_a_candidate_that_has_given_up() {
         let mut host = follower();
@@ -309,7 +316,7 @@ mod tests {
         assert_eq!(host.successors().collect::<Vec<_>>(), ["r2", "r3"]);
     }
 
-    /// The present leader may have acted on changes that the replica of an earlier one lacks.
+    /// The present leader may have acted on changes that the replica from an earlier one lacks.
     #[test]
     fn no_host_leads_with_the_replica_of_an_earlier_leader() {
         for is_renewed in [false, true] {

@@ -1,8 +1,8 @@
-//! Which tasks are gone, put together from what the replica and every host know.
+//! Which tasks are gone, combined from what the replica and every host know.
 //!
-//! The old launcher may have told some hosts that a task is gone and others not, and the next one may know it only from the replica of
-//! another host. So the next launcher tells it again to every host, and enters it into its own table. A host that knows it already
-//! ignores it.
+//! The old launcher may have told some hosts that a task is gone and others not, and the next launcher may know it only
+//! from the replica of another host. So the next launcher tells every host again, and enters it into its own table. A
+//! host that knows it already ignores the message.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,16 @@ use regatta_wire::life::{Cause, TaskState};
 use super::Handover;
 use crate::Registry;
 
-/// All tasks that some table has as gone, or should have since the registry knows that they ended; without a cause they left in good
-/// order. An end that the registry has not heard of yet is not among them: it is still to happen.
+/// Returns all tasks that some table records as gone, or should, since the registry knows that they ended. Tasks
+/// without a cause left in good order. An end that the registry does not know yet is not included: it is still to be
+/// handled.
 pub(super) fn all_gone(
     registry: &Registry,
     handovers: &[Handover],
 ) -> BTreeMap<u32, Option<Cause>> {
     let dead = registry.endings();
-    // The registry does not know whether a task left. One that nobody else knows of probably did so before it exited with 0.
+    // The registry does not know whether a task left. If no table knows it either, a task that exited with 0 has
+    // probably left before.
     let mut all: BTreeMap<u32, Option<Cause>> = dead
         .map(|(task, ending)| match ending {
             Ending::Exited(0) => (task, None),
@@ -66,7 +68,7 @@ mod tests {
         registry.task_ended(3, End::Exited(3));
         let own = vec![
             ended(2, End::Exited(0), TaskState::Joined),
-            // The registry has not heard of this one.
+            // The registry does not know this end yet.
             ended(5, End::Exited(0), TaskState::Left),
         ];
         let other = vec![(3, None), (4, Some(Cause::Lost))];

@@ -1,4 +1,5 @@
-//! The leader's part in failover: the succession order it sends, and whether it has to give up since others may go on without it.
+//! The leader's part in failover: the succession order that it sends, and whether it must give up because other hosts
+//! may go on without it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use super::{Candidate, MembershipView, SuccessionOrder};
 /// A host that leads a job of a virtual machine.
 #[derive(Debug)]
 pub struct Leadership {
-    /// This host's name, and its run.
+    /// This host's name and run.
     name: String,
     run: String,
     /// The runs of the job's hosts, by their numbers.
@@ -16,7 +17,7 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// On the host of this name and run.
+    /// Returns the leadership of the host with this name and run.
     pub fn new(name: &str, run: &str, runs: BTreeMap<u32, String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -26,17 +27,17 @@ impl Leadership {
         }
     }
 
-    /// A host has become one of the job's.
+    /// Adds a host that has joined the job.
     pub fn add(&mut self, number: u32, run: &str) {
         self.runs.insert(number, run.to_owned());
     }
 
-    /// Whether this is the leader's own host.
+    /// Returns whether `host` is the leader's own host.
     pub fn is_here(&self, host: u32) -> bool {
         self.runs.get(&host) == Some(&self.run)
     }
 
-    /// The succession order of the hosts that are left, which are given by number and name.
+    /// Returns the succession order of the hosts that are left, which are given by number and name.
     pub fn order<'a>(&self, left: impl Iterator<Item = (u32, &'a str)>) -> SuccessionOrder {
         let candidate = |(number, name): (u32, &str)| {
             let run = self.runs.get(&number)?.clone();
@@ -52,12 +53,14 @@ impl Leadership {
         }
     }
 
-    /// Whether the daemon of this host reports as another run than the one that leads: the others had declared this host dead.
+    /// Returns whether the daemon of this host reports another run than the one that leads: the other hosts had
+    /// declared this host dead.
     pub fn is_another_run(&self, view: &MembershipView) -> bool {
         view.own.as_ref().is_some_and(|own| *own != self.run)
     }
 
-    /// The other hosts of the job that are silent while this host may not take on work: they may go on without it.
+    /// Returns the other hosts of the job that are silent while this host may not take on work: they may go on without
+    /// it.
     pub fn cut_off(&self, view: &MembershipView) -> Vec<u32> {
         if view.hindrance.is_none() {
             return Vec::new();
@@ -67,12 +70,12 @@ impl Leadership {
         silent.map(|(number, _)| *number).collect()
     }
 
-    /// Leaves the job to others.
+    /// Records that this host has left the job to others.
     pub fn give_up(&mut self) {
         self.given_up = true;
     }
 
-    /// Whether the job was left to others.
+    /// Returns whether the job was left to others.
     pub fn has_given_up(&self) -> bool {
         self.given_up
     }

@@ -1,4 +1,4 @@
-//! Facts that only one host knows of its tasks: the next launcher asks every host for them.
+//! Facts about its tasks that only one host knows. The next launcher requests them from every host.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,14 +15,14 @@ use crate::registry::{ACKNOWLEDGE_BYTES, ACKNOWLEDGE_MESSAGES, is_resent};
 /// Messages that one task has received.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received {
-    /// How many messages that are sent again after a take-over. Wraps.
+    /// Number of received messages of the kinds that are sent again after a take-over. Wraps around.
     pub count: u32,
-    /// Messages and bytes that the launcher does not know to have been received.
+    /// Messages and bytes received since the last acknowledgement to the launcher.
     unacknowledged: (usize, usize),
 }
 
 impl Received {
-    /// One more message, of this many bytes. The count, when it is time to acknowledge it.
+    /// Counts one more message of this many bytes. Returns the count if an acknowledgement is due.
     fn note(&mut self, bytes: usize) -> Option<u32> {
         self.count = self.count.wrapping_add(1);
         self.unacknowledged.0 += 1;
@@ -35,32 +35,33 @@ impl Received {
     }
 }
 
-/// The facts. The module says more.
+/// The facts; see the module.
 #[derive(Debug, Default)]
 pub struct LocalRecord {
-    /// Where the first tasks listen.
+    /// The addresses at which the first tasks listen.
     pub addresses: Vec<SocketAddr>,
-    /// The worlds that were entered into this host's table.
+    /// The worlds that have been entered into this host's table.
     pub worlds: Vec<World>,
-    /// The tasks of other hosts that are gone by this host's table; without a cause they left in good order.
+    /// The tasks of other hosts that are gone according to this host's table. Tasks without a cause left in good order.
     pub gone: Vec<(u32, Option<Cause>)>,
-    /// Its own tasks that have ended.
+    /// This host's tasks that have ended.
     pub ended: Vec<Ended>,
-    /// Messages that each of its tasks has received, by its number.
+    /// Messages that each of this host's tasks has received, by task number.
     pub received: BTreeMap<u32, Received>,
-    /// Requests without an answer, by task and number.
+    /// Unanswered requests, by task and request number.
     pub requests: BTreeMap<(u32, u32), Vec<u8>>,
 }
 
 impl LocalRecord {
-    /// A task of this host makes a request.
+    /// Records a request of a task of this host.
     pub fn note_request(&mut self, task: u32, bytes: &[u8]) {
         if let Some(id) = Ask::decode(bytes).ok().and_then(|ask| ask.id()) {
             self.requests.insert((task, id), bytes.to_vec());
         }
     }
 
-    /// A task of this host receives a message. How many it has received, when it is time to acknowledge that.
+    /// Records a message that a task of this host receives. Returns how many it has received if an acknowledgement is
+    /// due.
     pub fn note_message(&mut self, task: u32, bytes: &[u8]) -> Option<u32> {
         let message = Tell::decode(bytes).ok()?;
         let received = self.received.entry(task).or_default();
@@ -73,7 +74,7 @@ impl LocalRecord {
         due
     }
 
-    /// A task of this host has ended: nobody waits for its answers.
+    /// Records that a task of this host has ended. Its unanswered requests are dropped.
     pub fn note_ended(&mut self, ended: Ended) {
         let of = |task: u32| (task, 0)..=(task, u32::MAX);
         let unanswered = self.requests.range(of(ended.rank));
@@ -84,7 +85,7 @@ impl LocalRecord {
         self.ended.push(ended);
     }
 
-    /// These facts for the next launcher. The processes of this host say the rest.
+    /// Returns these facts for the next launcher. The caller adds those about running processes.
     pub fn handover(&self) -> Handover {
         let received = self.received.iter();
         let requests = self.requests.iter();

@@ -7,28 +7,29 @@ use std::collections::BTreeMap;
 pub enum HostState {
     /// It answers.
     Alive,
-    /// It is silent, and the verdict is still to come.
+    /// It is silent, and there is no verdict yet.
     Suspected,
 }
 
 /// One report of the membership.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MembershipView {
-    /// The run of the host that reports.
+    /// The run of the reporting host.
     pub own: Option<String>,
     /// The runs of all hosts that are not gone.
     pub left: BTreeMap<String, HostState>,
-    /// Why the reporting host may not take on work, if it may not (it sees no majority, say): then the verdicts are not for it to use.
+    /// Why the reporting host may not take on work (for example because it sees no majority), or `None` if it may. If
+    /// set, the host must not use the verdicts.
     pub hindrance: Option<String>,
 }
 
 impl MembershipView {
-    /// Whether this run of a host is not gone.
+    /// Returns whether this run of a host is not gone.
     pub fn is_left(&self, run: &str) -> bool {
         self.left.contains_key(run)
     }
 
-    /// Whether it is silent.
+    /// Returns whether this run of a host is silent.
     pub fn is_suspected(&self, run: &str) -> bool {
         self.left.get(run) == Some(&HostState::Suspected)
     }

@@ -1,4 +1,4 @@
-//! In which order hosts lead a job.
+//! The order in which hosts lead a job.
 
 use regatta_wire::fields;
 
@@ -7,11 +7,11 @@ use super::MembershipView;
 /// A host that may lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number in the job.
+    /// The host's number in the job.
     pub number: u32,
-    /// Its name, for people.
+    /// The host's name, for messages to the user.
     pub name: String,
-    /// The membership's name for this run of it: a host that returns has another one.
+    /// The membership's identity of this run of the host. A host that returns has another one.
     pub run: String,
 }
 fields!(Candidate { number, name, run });
@@ -21,7 +21,7 @@ fields!(Candidate { number, name, run });
 pub struct SuccessionOrder {
     /// The run of the launcher's host.
     pub launcher: String,
-    /// Its name, for people.
+    /// The name of the launcher's host, for messages to the user.
     pub name: String,
     /// All other hosts that are left, in the order in which they lead.
     pub candidates: Vec<Candidate>,
@@ -33,13 +33,14 @@ fields!(SuccessionOrder {
 });
 
 impl SuccessionOrder {
-    /// The host that leads when the launcher's is lost: the first candidate that is left.
+    /// Returns the host that leads when the launcher's is lost: the first candidate that is left.
     pub fn next(&self, view: &MembershipView) -> Option<&Candidate> {
         let mut candidates = self.candidates.iter();
         candidates.find(|candidate| view.is_left(&candidate.run))
     }
 
-    /// Another host leads. Until its own order arrives, this one goes on without that host among the candidates.
+    /// Records that another host leads. Until its own order arrives, this one is used without that host among the
+    /// candidates.
     pub fn follow(&mut self, run: &str) {
         run.clone_into(&mut self.launcher);
         let at = self.candidates.iter().position(|host| host.run == run);

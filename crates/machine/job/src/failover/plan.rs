@@ -7,21 +7,21 @@ use regatta_wire::fields;
 pub struct FailoverPlan {
     /// The job's name.
     pub job: String,
-    /// The name of the virtual machine whose daemons lead to hosts and report the membership.
+    /// The name of the virtual machine whose daemons carry channels to hosts and report the membership.
     pub machine: String,
     /// Whether the job goes on after the failure of a task.
     pub goes_on: bool,
-    /// How long tasks have between a signal and the next harder one, in milliseconds.
+    /// Time between a signal to the tasks and the next stronger one, in milliseconds.
     pub grace: u32,
-    /// After so many milliseconds from the arrival of this plan the job is ended.
+    /// Time after the arrival of this plan after which the job is ended, in milliseconds.
     pub timeout: Option<u64>,
-    /// How output is written: 0 as it comes, 1 labelled, 2 JSON, 3 journal.
+    /// How output is written: 0 unchanged, 1 labelled, 2 JSON, 3 journal.
     pub form: u32,
-    /// How long a host may take to answer, in milliseconds.
+    /// Time that a host may take to answer, in milliseconds.
     pub connect: u32,
     /// The network that the tasks use, as the user wrote it.
     pub interface: Option<String>,
-    /// Whether steps are reported.
+    /// Whether steps are reported to the user.
     pub verbose: bool,
 }
 fields!(FailoverPlan {

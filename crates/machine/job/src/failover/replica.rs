@@ -12,17 +12,18 @@ pub const PIECE_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Replica {
     registry: Option<Registry>,
-    /// The beginning of a snapshot or change whose last piece has not arrived.
+    /// The first pieces of a snapshot or change whose last piece has not arrived.
     pieces: Vec<u8>,
-    /// The snapshot came from an earlier leader than the present one.
+    /// Whether the snapshot came from an earlier leader.
     is_of_earlier_leader: bool,
-    /// The present leader has said who leads after it, and has sent no snapshot before: from then on it may act on changes that this
-    /// replica lacks.
+    /// Whether the present leader has sent its succession order without a snapshot before it. From then on it may act
+    /// on changes that this replica lacks.
     is_outdated: bool,
 }
 
 impl Replica {
-    /// A piece of a change, or of a snapshot, which replaces what was there. An error means that the launcher makes no sense.
+    /// Takes a piece of a change, or of a snapshot, which replaces the registry. Fails if the bytes are malformed, or a
+    /// change arrives without a snapshot.
     pub fn take_piece(&mut self, change: bool, bytes: &[u8], last: bool) -> Result<(), Malformed> {
         self.pieces.extend_from_slice(bytes);
         if !last {
@@ -40,33 +41,34 @@ impl Replica {
         Ok(())
     }
 
-    /// Another launcher sends from now on: the end of what the old one began will not come.
+    /// Records that another launcher sends from now on. Pieces of an incomplete change are dropped, since the rest will
+    /// not arrive.
     pub fn leader_changed(&mut self) {
         self.pieces.clear();
         self.is_of_earlier_leader = true;
     }
 
-    /// The present leader has sent its succession order.
+    /// Records that the present leader has sent its succession order.
     pub fn order_arrived(&mut self) {
         self.is_outdated |= self.is_of_earlier_leader;
     }
 
-    /// Whether this host may lead with it.
+    /// Returns whether this host may lead with the replica.
     pub fn is_current(&self) -> bool {
         self.registry.is_some() && !self.is_outdated
     }
 
-    /// How many changes of the registry it has applied; none: this host has no replica.
+    /// Returns how many changes of the registry the replica has applied, or `None` if this host has no replica.
     pub fn changes(&self) -> Option<u64> {
         self.registry.as_ref().map(Registry::changes)
     }
 
-    /// The registry, to lead with.
+    /// Takes the registry, to lead with it.
     pub fn take(&mut self) -> Option<Registry> {
         self.registry.take()
     }
 
-    /// A snapshot, if this replica has applied more changes than so many.
+    /// Returns a snapshot if this replica has applied more than `changes` changes.
     pub fn later_snapshot(&self, changes: u64) -> Option<Vec<u8>> {
         let later = self.registry.as_ref();
         let later = later.filter(|registry| registry.changes() > changes);
@@ -74,7 +76,8 @@ impl Replica {
     }
 }
 
-/// The one of our own and of others' snapshots that has applied the most changes. Bytes that are no snapshot are left out.
+/// Returns the registry that has applied the most changes, among our own and others' snapshots. Malformed snapshots are
+/// ignored.
 pub fn latest<'a>(own: Registry, others: impl Iterator<Item = &'a Vec<u8>>) -> Registry {
     let others = others.filter_map(|bytes| Registry::from_snapshot(bytes).ok());
     others.fold(own, |best, other| match other.changes() > best.changes() {

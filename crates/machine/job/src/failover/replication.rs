@@ -1,18 +1,20 @@
-//! Which hosts hold replicas of the registry, and which messages wait until one of them knows of what they come.
+//! Which hosts hold replicas of the registry, and which messages wait until a replica has the changes that they depend
+//! on.
 //!
-//! Otherwise a task could hear that it has joined a group, and the next launcher would know nothing of that: the change was sent to the
-//! replicas before, but another channel may be faster. A host with a replica has each change before the messages to its tasks, since both
-//! use one channel. The launcher asks the hosts with replicas how many changes they have applied, and the first answer is enough.
+//! Otherwise a task could be told that it has joined a group, and the next launcher would not know that: the change was
+//! sent to the replicas first, but another channel may be faster. A host with a replica has each change before the
+//! messages to its tasks, since both use one channel. The launcher asks the hosts with replicas how many changes they
+//! have applied. The first sufficient answer is enough.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Limit on hosts that hold a replica.
+/// Maximum number of hosts that hold a replica.
 const MAX_REPLICAS: usize = 8;
 
 /// A message that waits.
 #[derive(Debug)]
 struct Waiting {
-    /// It comes of the registry after so many changes.
+    /// The number of changes that a replica must have applied before this message is sent.
     changes: u64,
     task: u32,
     bytes: Vec<u8>,
@@ -24,46 +26,50 @@ impl Waiting {
     }
 }
 
-/// Hosts with replicas, and messages that wait for them. Hosts and tasks are given by their numbers in the job.
+/// Hosts with replicas, and messages that wait for them. Hosts and tasks are identified by their numbers in the job.
 #[derive(Debug, Default)]
 pub struct Replication {
     holders: BTreeSet<u32>,
-    /// So many changes of the registry are known to a replica, and after so many the holders were asked last.
+    /// The number of changes that some replica is known to have applied, and the number for which the holders were
+    /// asked last.
     confirmed: u64,
     asked: u64,
-    /// In the order of the changes.
+    /// Ordered by `changes`.
     waiting: VecDeque<Waiting>,
 }
 
 impl Replication {
-    /// How many of this many hosts hold replicas.
+    /// Returns how many of this many hosts hold replicas.
     pub fn count(hosts: usize) -> usize {
         (hosts / 2).clamp(2, MAX_REPLICAS)
     }
 
-    /// These hosts are to hold replicas; a host that holds one goes on to do so. The hosts that need a snapshot now.
+    /// Makes these hosts hold replicas. Hosts that hold one already keep it. Returns the hosts that need a snapshot
+    /// now.
     pub fn add_holders(&mut self, wanted: impl Iterator<Item = u32>) -> Vec<u32> {
         wanted.filter(|host| self.holders.insert(*host)).collect()
     }
 
-    /// A host is lost. Perhaps it was the only one that had confirmed a change: the others are to confirm it, too.
+    /// Records that a host is lost. It may have been the only one that had confirmed a change, so the other holders
+    /// must confirm it again.
     pub fn host_lost(&mut self, host: u32) {
         if self.holders.remove(&host) {
             self.confirmed = 0;
         }
     }
 
-    /// Whether this host holds a replica.
+    /// Returns whether this host holds a replica.
     pub fn holds(&self, host: u32) -> bool {
         self.holders.contains(&host)
     }
 
-    /// Whether messages for tasks on another host than the launcher's have to wait that come of the registry after so many changes.
+    /// Returns whether a message for a task on another host than the launcher's must wait, if it depends on this many
+    /// changes.
     pub fn must_wait(&self, host: u32, changes: u64) -> bool {
         changes > self.confirmed && !self.holders.is_empty() && !self.holds(host)
     }
 
-    /// Keeps a message until a replica has applied so many changes.
+    /// Keeps a message until a replica has applied this many changes.
     pub fn keep(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
         self.waiting.push_back(Waiting {
             changes,
@@ -72,7 +78,7 @@ impl Replication {
         });
     }
 
-    /// Whether the holders are to be asked now: something waits for more than they were asked for.
+    /// Returns whether the holders must be asked now: a message waits for more changes than they were last asked for.
     pub fn is_to_be_asked(&mut self) -> bool {
         let Some(last) = self.waiting.back() else {
             return false;
@@ -82,7 +88,7 @@ impl Replication {
         more
     }
 
-    /// A replica has applied so many changes. The messages that may be sent now, in order.
+    /// Records that a replica has applied this many changes. Returns the messages that may be sent now, in order.
     pub fn confirm(&mut self, changes: u64) -> Vec<(u32, Vec<u8>)> {
         self.confirmed = self.confirmed.max(changes);
         let ready = self
@@ -91,8 +97,8 @@ impl Replication {
         self.waiting.drain(..ready).map(Waiting::message).collect()
     }
 
-    /// The holders have changed: they are asked again. The messages that need not wait any more, of tasks whose host is given by
-    /// `host_of`.
+    /// Makes the holders be asked again, because they have changed. Returns the messages that no longer wait. `host_of`
+    /// returns the host of a task.
     pub fn holders_changed(&mut self, host_of: impl Fn(u32) -> Option<u32>) -> Vec<(u32, Vec<u8>)> {
         self.asked = 0;
         let holders = &self.holders;
@@ -134,7 +140,7 @@ mod tests {
         assert_eq!(words.confirm(3), [(7, vec![1]), (8, vec![2])]);
         assert!(!words.must_wait(3, 3) && words.must_wait(3, 5));
         words.keep(6, 8, vec![4]);
-        // The host of task 7 has a replica now; the holders are asked again from the beginning.
+        // The host of task 7 has a replica now. The holders are asked again.
         assert_eq!(words.add_holders([1, 2, 7].into_iter()), [7]);
         assert_eq!(words.holders_changed(Some), [(7, vec![3])]);
         assert!(words.is_to_be_asked());

@@ -1,9 +1,10 @@
-//! Going on with a job as its next launcher: in which order all that is known happens.
+//! Resuming a job as its next launcher: the order in which the known facts are applied.
 //!
-//! The replica says what the last launcher knew; every host says what only it knows ([`Handover`]). The order below is a promise. Tables
-//! come before messages, so a task that hears of an end finds it in its table. Replicas come before messages, too: perhaps no other host has
-//! a replica as late as this one, and this host may be lost next. Messages that tasks have not received come before all that is
-//! new, so they are received in the order in which things happened. Ends come before requests, so a request sees the job as it is.
+//! The replica has what the last launcher knew, and every host adds what only it knows ([`Handover`]). The order below
+//! is a promise. Tables come before messages, so a task that is notified of an end finds it in its table. Replicas come
+//! before messages, too: perhaps no other host has a replica as late as this one, and this host may be lost next.
+//! Messages that tasks have not received come before new messages, so tasks receive them in the order in which the
+//! events happened. Ends come before requests, so a request sees the present state of the job.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,30 +20,30 @@ use crate::end::Ended;
 use crate::lifecycle::{Lifecycle, Policy};
 use crate::registry::{HostRecord, Registry, ReplicatedRegistry};
 
-/// The facts of one host that the next launcher may not know.
+/// Facts from one host that the next launcher may not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handover {
-    /// The host's number: the launcher knows it, whatever the host says.
+    /// The host's number. The launcher knows it and ignores what the host reports.
     pub host: u32,
-    /// How many tasks are in its table.
+    /// The number of tasks in the host's table.
     pub tasks: u32,
-    /// Worlds in its table, those at least that the next launcher has not.
+    /// Worlds in the host's table, at least those that the next launcher does not have.
     pub worlds: Vec<World>,
-    /// Its own tasks that are to start.
+    /// The host's tasks that are to be started.
     pub unstarted: Vec<u32>,
-    /// Its own tasks that run, with their processes.
+    /// The host's running tasks, with their pids.
     pub running: Vec<(u32, u32)>,
-    /// Its own tasks that have ended.
+    /// The host's tasks that have ended.
     pub ended: Vec<Ended>,
-    /// Per task, how many messages it has received.
+    /// The number of messages that each task has received.
     pub received: Vec<(u32, u32)>,
-    /// Tasks of other hosts that are gone by its table; without a cause they left in good order.
+    /// Tasks of other hosts that are gone according to the host's table. Tasks without a cause left in good order.
     pub gone: Vec<(u32, Option<Cause>)>,
-    /// Requests of its tasks without an answer.
+    /// Unanswered requests of the host's tasks.
     pub requests: Vec<(u32, Vec<u8>)>,
-    /// Streams of its tasks that may still be written to, and are for another task than the job's output.
+    /// Streams of the host's tasks that are still open and whose receiver is another task.
     pub open_streams: Vec<(u32, u32)>,
-    /// Its own tasks that run and will not read a message any more.
+    /// The host's running tasks that do not read messages any more.
     pub silent: Vec<u32>,
 }
 fields!(Handover {
@@ -59,23 +60,23 @@ fields!(Handover {
     silent
 });
 
-/// All that is known of a job that is taken over, beside the latest replica of its registry.
+/// Everything that is known of a job that is taken over, except the latest replica of its registry.
 #[derive(Debug)]
 pub struct Takeover {
-    /// The facts of each host that takes part.
+    /// The facts from each host that takes part.
     handovers: Vec<Handover>,
-    /// All worlds that any host has in its table, each once, in the order of their numbers.
+    /// All worlds in the table of any host, each once, ordered by task numbers.
     pub worlds: Vec<World>,
-    /// The tasks that are gone, of all that these hosts and the replica know.
+    /// The tasks that are gone according to any of these hosts or the replica.
     gone: BTreeMap<u32, Option<Cause>>,
     /// The hosts that do not take part any more, and why.
     pub lost: BTreeMap<u32, Absence>,
 }
 
 impl Takeover {
-    /// Puts together what the hosts have handed over, the one that takes the job over first, with the latest replica, to which it adds the
-    /// tasks that only hosts know of: `program` is the one that the job began with. `lost` are hosts that have been claimed in vain;
-    /// `launcher` is the name of the last launcher's host, and how it was lost.
+    /// Combines the hosts' handovers, this host's first, with the latest replica, and adds the tasks to the replica
+    /// that only hosts know of. `program` is the job's first program. `lost` are hosts that could not be claimed.
+    /// `launcher` is the name of the last launcher's host, with the reason for its loss.
     pub fn new(
         registry: &mut Registry,
         mut handovers: Vec<Handover>,
@@ -98,7 +99,7 @@ impl Takeover {
         takeover
     }
 
-    /// The hosts that the registry takes for hosts of the job, and that hand nothing over.
+    /// Returns the hosts that are alive according to the registry, and that hand nothing over.
     pub fn absent<'r>(&self, registry: &'r Registry) -> impl Iterator<Item = &'r HostRecord> {
         let hosts = registry.hosts().iter().filter(|host| host.alive);
         hosts.filter(|host| self.handovers.iter().all(|one| one.host != host.number))
@@ -115,7 +116,8 @@ impl Takeover {
         }
     }
 
-    /// Some tables have it already that a host is lost which has come: the old launcher had given it up.
+    /// Marks hosts as lost that take part, but that some table already records as lost: the old launcher had given them
+    /// up.
     fn note_given_up(&mut self) {
         let is_gone = |(task, _): &(u32, u32)| self.gone.contains_key(task);
         let others = self.handovers.iter().skip(1);
@@ -125,7 +127,7 @@ impl Takeover {
         }
     }
 
-    /// The lifecycle of a job that began with this many tasks.
+    /// Returns the lifecycle of a job that began with `first_tasks` tasks.
     pub fn lifecycle(
         &self,
         policy: Policy,
@@ -142,8 +144,8 @@ impl Takeover {
             .resumed(first_tasks, begun, ended)
     }
 
-    /// How many tasks have been started that the registry does not know to have ended: they run, their ends are news, or they are lost with
-    /// their hosts.
+    /// Returns how many tasks have been started whose end the registry does not know: they run, their ends are to be
+    /// reported, or they are lost with their hosts.
     fn begun(&self, registry: &Registry) -> u32 {
         let is_news = |ended: &&Ended| registry.is_alive(ended.rank);
         let of_host =
@@ -154,7 +156,8 @@ impl Takeover {
     }
 }
 
-/// The tasks of a host that the registry takes for alive: those that run, with their processes, and those that are to start.
+/// Returns the tasks of a host that are alive according to the registry: the running ones with their pids, and those
+/// that are to be started.
 pub fn living_tasks(registry: &Registry, host: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
     let tasks = 0..registry.task_count();
     let living =
@@ -165,7 +168,7 @@ pub fn living_tasks(registry: &Registry, host: u32) -> (Vec<(u32, u32)>, Vec<u32
     (running.collect(), unstarted)
 }
 
-/// Each of these worlds once, in the order of their numbers.
+/// Returns each of these worlds once, ordered by task numbers.
 fn all_worlds(known: impl IntoIterator<Item = World>) -> Vec<World> {
     let mut worlds: Vec<World> = known.into_iter().collect();
     worlds.sort_by_key(|world| world.first);
@@ -173,8 +176,9 @@ fn all_worlds(known: impl IntoIterator<Item = World>) -> Vec<World> {
     worlds
 }
 
-/// Adds the tasks of worlds that some host has in its table, and that the registry does not know: the last launcher was lost before a replica
-/// knew of them. `requests` are those without an answer. Output of these tasks goes to the job, since it is not known who was to get it.
+/// Adds the tasks of worlds that some host has in its table but the registry does not know: the last launcher was lost
+/// before a replica knew of them. `requests` are the unanswered ones. Output of these tasks goes to the job, since
+/// its receiver is unknown.
 fn add_unknown_tasks<'r>(
     registry: &mut Registry,
     worlds: &[World],
@@ -200,39 +204,41 @@ fn add_unknown_tasks<'r>(
     }
 }
 
-/// The hands of a launcher that takes a job over.
+/// The operations of a launcher that takes a job over.
 pub trait Successor {
-    /// The latest replica.
+    /// Returns the latest replica.
     fn registry(&mut self) -> &mut ReplicatedRegistry;
-    /// Has a host enter a world into its table. A host that is not there any more is passed over.
+    /// Has a host enter a world into its table. Does nothing if the host is lost.
     fn enter(&mut self, host: u32, world: &World);
-    /// Enters into every table that a task is gone, also into those that have it so.
+    /// Enters into every table that a task is gone, including tables that record it already.
     fn notify_gone(&mut self, task: u32, cause: Option<Cause>);
-    /// Gives the first candidates replicas, and says to all who leads next. The hosts that are lost, as [`Takeover::lost`] has them, are no
-    /// candidates from the beginning.
+    /// Sends replicas to the first candidates, and the succession order to all hosts. The hosts in [`Takeover::lost`]
+    /// are no candidates from the beginning.
     fn replicate(&mut self);
-    /// Sends a message to a task once more. It waits as every message does until another host's replica knows of what it comes.
+    /// Sends a message to a task again. Like every message it waits until another host's replica has the changes that
+    /// it depends on.
     fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>);
-    /// A task has ended, and the registry does not know it.
+    /// Handles the end of a task that the registry does not know.
     fn task_ended(&mut self, ended: Ended);
-    /// A host is lost, with all of its tasks that the registry takes for alive.
+    /// Handles the loss of a host, with all its tasks that are alive according to the registry.
     fn host_lost(&mut self, host: u32, why: &Absence);
-    /// A task has a number, and no host has it, nor had, nor will start it.
+    /// Handles a task that has a number, but that no host has, had, or will start.
     fn not_started(&mut self, task: u32);
-    /// Handles a request as one that has just come.
+    /// Handles a request as if it had just arrived.
     fn request(&mut self, task: u32, bytes: &[u8]);
 }
 
-/// Makes one job of all that is known.
+/// Resumes the job from everything that is known.
 pub fn take_over(launcher: &mut impl Successor, takeover: Takeover) {
     let (handovers, worlds) = (&takeover.handovers, &takeover.worlds);
     for handover in handovers {
         let lacking = worlds.iter().filter(|world| world.first >= handover.tasks);
         lacking.for_each(|world| launcher.enter(handover.host, world));
     }
-    // A host that hears of a loss must not follow the lost host any more, if this launcher is lost next: so it hears before who may lead.
+    // A host that is told of a loss must not follow the lost host if this launcher is lost next, so the succession
+    // order is sent first.
     launcher.replicate();
-    // Some hosts may have heard of these and others not.
+    // Some hosts may have been told of these and others not.
     for (task, cause) in takeover.gone {
         launcher.notify_gone(task, cause);
     }
@@ -244,7 +250,8 @@ pub fn take_over(launcher: &mut impl Successor, takeover: Takeover) {
     for handover in handovers {
         for &ended in &handover.ended {
             if launcher.registry().is_alive(ended.rank) {
-                // A task that has ended while nobody led has started, and the one that spawned it is told so.
+                // A task that ended while there was no leader had been started, so the task that spawned it is told so
+                // first.
                 if launcher.registry().pid(ended.rank) == 0 && ended.pid != 0 {
                     launcher.registry().task_started(ended.rank, ended.pid);
                 }
@@ -263,7 +270,8 @@ pub fn take_over(launcher: &mut impl Successor, takeover: Takeover) {
     for task in not_started(launcher.registry(), handovers) {
         launcher.not_started(task);
     }
-    // All are looked at before any is handled: one that waits may be answered by another one, and must not be handled again.
+    // Check all requests before handling any: handling one may answer another one that waits, which must then not be
+    // handled again.
     let mut open = Vec::new();
     for (task, bytes) in handovers.iter().flat_map(|handover| &handover.requests) {
         let id = Ask::decode(bytes).ok().and_then(|request| request.id());
@@ -276,7 +284,7 @@ pub fn take_over(launcher: &mut impl Successor, takeover: Takeover) {
     }
 }
 
-/// Sends each task the messages that it has not received. The requests that these answer, by task and number.
+/// Sends each task the messages that it has not received. Returns the requests that they answer, by task and number.
 fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> BTreeSet<(u32, u32)> {
     let mut answered = BTreeSet::new();
     for handover in handovers {
@@ -294,7 +302,7 @@ fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> BTreeSet
     answered
 }
 
-/// Closes the streams that were closed while nobody led, and sends nothing more to the tasks that read nothing more.
+/// Closes the streams that were closed while there was no leader, and stops output to tasks that no longer read.
 fn close_streams(registry: &mut ReplicatedRegistry, handovers: &[Handover]) {
     for (task, stream) in registry.open_streams() {
         let host = registry.host_of(task);
@@ -309,7 +317,7 @@ fn close_streams(registry: &mut ReplicatedRegistry, handovers: &[Handover]) {
     });
 }
 
-/// The tasks that the registry takes for alive and that no host has.
+/// Returns the tasks that are alive according to the registry but that no host has.
 fn not_started(registry: &Registry, handovers: &[Handover]) -> Vec<u32> {
     let mut known: BTreeSet<u32> = BTreeSet::new();
     for handover in handovers {
@@ -333,7 +341,7 @@ fn request_again(launcher: &mut impl Successor, task: u32, bytes: &[u8], worlds:
     launcher.request(task, bytes);
 }
 
-/// Tells the task that spawned a world which of its tasks there are: the last launcher had given out their numbers.
+/// Tells the task that spawned a world which of its tasks exist. The last launcher had assigned their numbers.
 fn conclude_spawn(
     registry: &mut ReplicatedRegistry,
     (by, id): (u32, u32),

@@ -1,8 +1,9 @@
-//! Which address of a host counts: the first one at which the others reach it, or that somebody else is known to reach it at.
+//! Which address of a host is used: the first one at which the other hosts reach it, or one at which it is known to be
+//! reachable.
 //!
-//! Hosts that begin together try each other: each host is looked for by a few others (its witnesses), and the first of its candidates that
-//! all of them reach is its address. So an address that is filtered, or that belongs to another machine on another network, is found out
-//! before any task starts.
+//! Hosts that begin together try each other: a few other hosts (its witnesses) look for each host, and the first of its
+//! candidates that all of them reach is its address. So an address that is filtered, or that belongs to another host on
+//! another network, is found out before any task starts.
 
 use std::net::IpAddr;
 
@@ -11,7 +12,8 @@ use regatta_wire::fields;
 use super::departure::Departure;
 use super::message::Hello;
 
-/// Maximum number of other hosts that try to reach each host: all in a job of few, and enough to find a firewall in one of many.
+/// Maximum number of witnesses of a host: all other hosts in a small job, and enough to detect a firewall in a large
+/// one.
 const MAX_WITNESSES: usize = 4;
 
 /// An address of an interface that is up.
@@ -24,13 +26,14 @@ pub struct Interface {
 }
 fields!(Interface { name, address });
 
-/// A beacon's word to everybody who connects: it distinguishes hosts that have one address on different networks.
+/// Random bytes that a beacon sends to everyone who connects. They distinguish hosts that have the same address on
+/// different networks.
 pub type Token = [u8; 16];
 
-/// A host that is to be reached.
+/// A host to be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its number.
+    /// The host's number.
     pub host: u32,
     /// The port of its beacon.
     pub port: u16,
@@ -59,7 +62,7 @@ fields!(Sight {
     token
 });
 
-/// Which interfaces may be used.
+/// The user's choice of interfaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice(Rule);
 
@@ -70,7 +73,7 @@ enum Rule {
 }
 
 impl Choice {
-    /// Reads the name of an interface, an address, or a network as `10.0.0.0/8`.
+    /// Parses the name of an interface, an address, or a network such as `10.0.0.0/8`.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self(Rule::Network(address, bits(address).1)));
@@ -114,7 +117,7 @@ impl std::fmt::Display for Choice {
     }
 }
 
-/// An address as a number, and how many bits such an address has.
+/// Returns an address as a number, and the number of bits of such an address.
 fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
@@ -122,7 +125,7 @@ fn bits(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// The addresses that the user's choice allows, all when there was no choice.
+/// Returns the addresses that the user's choice allows, or all if there is no choice.
 pub fn chosen(all: &[Interface], choice: Option<&Choice>) -> Vec<IpAddr> {
     let allowed = |interface: &&Interface| choice.is_none_or(|choice| choice.allows(interface));
     all.iter()
@@ -131,19 +134,20 @@ pub fn chosen(all: &[Interface], choice: Option<&Choice>) -> Vec<IpAddr> {
         .collect()
 }
 
-/// How the address is found of a host that arrives.
+/// How the address of an arriving host is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressRule {
-    /// The hosts that begin with it try.
+    /// The hosts that begin with it try its addresses.
     Tried,
-    /// The membership reaches it there.
+    /// The membership reaches it at this address.
     Told(IpAddr),
-    /// Its name leads there, if that is one of its addresses; otherwise where others reach it best.
+    /// The address that its name resolves to, if that is one of its own. Otherwise the one at which others are
+    /// likeliest to reach it.
     Named,
 }
 
 impl AddressRule {
-    /// The address of a host that has these, and whose name leads there.
+    /// Returns the address of a host with these candidates, whose name resolves to `named`.
     pub(super) fn address(
         self,
         candidates: &[Interface],
@@ -169,7 +173,7 @@ impl AddressRule {
     }
 }
 
-/// The words that say which addresses a choice allows.
+/// Returns the words that name the user's choice, for a sentence about a host's addresses.
 fn limit(choice: Option<&Choice>) -> String {
     choice.map_or(String::new(), |choice| {
         format!(" that --interface {choice} allows")
@@ -180,23 +184,23 @@ fn no_address(choice: Option<&Choice>) -> Departure {
     Departure::Unreached(format!("has no address{}", limit(choice)))
 }
 
-/// The first address at which the others reach a host, by its number, or why there is none.
+/// The number of a host, and the first address at which the others reach it or why there is none.
 pub type Found = (u32, Result<IpAddr, Departure>);
 
-/// Hosts that look for each other, and what they have seen.
+/// A search of hosts for each other's addresses, and what they have reached.
 #[derive(Debug)]
 pub(super) struct Search {
     choice: Option<Choice>,
     /// Each host with all its candidates, and its token.
     hosts: Vec<(Target, Token)>,
-    /// Only the first candidate of each is tried.
+    /// Whether only the first candidate of each host is tried.
     is_first: bool,
     seen: Vec<(u32, Sight)>,
 }
 
 impl Search {
-    /// Begins with the first candidate of each host. Nearly always the others reach that one; only when they do not are all tried, which
-    /// can take the time of packets that nobody answers.
+    /// Starts with the first candidate of each host. It nearly always suffices. Only if it does not, all are tried,
+    /// which can take as long as the timeout of packets without an answer.
     pub(super) fn new<'h>(
         hellos: impl Iterator<Item = (u32, &'h Hello)>,
         choice: Option<&Choice>,
@@ -215,7 +219,7 @@ impl Search {
         }
     }
 
-    /// The targets of a host.
+    /// Returns the targets that host `by` is to try.
     pub(super) fn targets(&self, by: u32) -> Vec<Target> {
         let sought = (0..self.hosts.len()).filter(|&at| self.witnesses(at).any(|host| host == by));
         let most = if self.is_first { 1 } else { usize::MAX };
@@ -230,19 +234,19 @@ impl Search {
         targets.collect()
     }
 
-    /// The hosts that try to reach the one at this place: those that follow it, in a ring.
+    /// Returns the witnesses of the host with this index: the hosts that follow it in a ring.
     fn witnesses(&self, at: usize) -> impl Iterator<Item = u32> {
         let count = self.hosts.len();
         (1..count.min(MAX_WITNESSES + 1)).map(move |next| self.hosts[(at + next) % count].0.host)
     }
 
-    /// A host has seen these.
+    /// Records the beacons that a host has reached.
     pub(super) fn saw(&mut self, by: u32, sights: &[Sight]) {
         let sights = sights.iter().map(|sight| (by, sight.clone()));
         self.seen.extend(sights);
     }
 
-    /// Goes on to all candidates, if the first ones do not do. False: it is over.
+    /// Goes on to all candidates if the first ones are not sufficient. Returns false if the search is over.
     pub(super) fn widen(&mut self) -> bool {
         let again = self.is_first && (0..self.hosts.len()).any(|at| self.address(at).is_none());
         if again {
@@ -262,13 +266,13 @@ impl Search {
         self.seen.contains(&(by, sight))
     }
 
-    /// The first address of the host at this place at which all its witnesses have reached it.
+    /// Returns the first address of the host with this index at which all its witnesses have reached it.
     fn address(&self, at: usize) -> Option<IpAddr> {
         let mut candidates = self.hosts[at].0.candidates.iter().copied();
         candidates.find(|&address| self.witnesses(at).all(|by| self.reached(by, at, address)))
     }
 
-    /// The outcome for all hosts.
+    /// Returns the outcome for all hosts.
     pub(super) fn found<'n>(&self, name: impl Fn(u32) -> Option<&'n str>) -> Vec<Found> {
         let found = self.hosts.iter().enumerate().map(|(at, (target, _))| {
             let address = self.address(at);
@@ -303,7 +307,7 @@ impl Search {
     }
 }
 
-/// Puts the addresses first under which others see this host, in the order in which they have said so.
+/// Moves the addresses under which other hosts see this host to the front, in the order in which they were reported.
 pub(super) fn put_first(
     candidates: &mut [Interface],
     seen: impl DoubleEndedIterator<Item = IpAddr>,

@@ -1,41 +1,44 @@
-//! How a host comes into a job: the differences, as data.
+//! The ways of hosts into a job: the differences, as data.
 //!
-//! | | begins with the job | machine begins or grows | joins, told by the membership | joins, requested by a task |
+//! | | begins with the job | machine begins or grows | joins, reported by the membership | joins, requested by a task |
 //! |---|---|---|---|---|
 //! | waits for the others | yes | yes | no | no |
-//! | one that fails | ends all | is reported when all have been heard | goes alone | goes alone |
-//! | address | the others try | the others try | where the membership reaches it | where its name leads |
-//! | opened again | never | never | for a while, as it may not know us yet | never |
+//! | if it fails | all are ended | it is reported when all outcomes are known | only it is lost | only it is lost |
+//! | address | the others try | the others try | the one at which the membership reaches it | the one its name resolves
+//! to |
+//! | opened again | never | never | for a few seconds, as its daemon may not know ours yet | never |
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::addresses::AddressRule;
 
-/// Time for which a host that the membership has just taken in is asked again: it may not know this one yet, and then gives no shell.
+/// Time for which a host that the membership has just added is opened again. Its daemon may not know ours yet, and then
+/// refuses a shell.
 const NEWCOMER_RETRY_TIME: Duration = Duration::from_secs(3);
-/// Time between two such questions.
+/// Time between two such attempts.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// Time limit for a person who is asked for a password.
+/// Time limit for a person to type a password.
 const PASSWORD_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The way of a host into a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admission {
-    /// It begins with others: each step is for all.
+    /// Whether it begins with other hosts, so that each step is taken by all.
     pub together: bool,
-    /// The others are heard to the end when one has failed.
+    /// Whether the outcomes of all hosts are wanted when one has failed.
     pub hears_all: bool,
-    /// It may be silent for so long.
+    /// How long the host may be silent.
     pub patience: Duration,
-    /// For so long from its beginning it is opened again when its channel ends before there is an agent.
+    /// Time from the beginning in which its channel is opened again if it ends before there is an agent.
     pub retries: Duration,
-    /// How its address is found.
+    /// How its address is determined.
     pub address: AddressRule,
 }
 
 impl Admission {
-    /// A host that a job begins with: the first that fails ends all, and nothing was started anywhere.
+    /// Returns the admission of a host that a job begins with: the first one that fails ends all, and no task has been
+    /// started anywhere.
     pub fn begin(patience: Duration) -> Self {
         Self {
             together: true,
@@ -46,7 +49,7 @@ impl Admission {
         }
     }
 
-    /// A host of several of which it is to be said how each fares.
+    /// Returns the admission of a host that begins with others, if the outcome of each is wanted.
     pub fn survey(patience: Duration) -> Self {
         Self {
             hears_all: true,
@@ -54,7 +57,7 @@ impl Admission {
         }
     }
 
-    /// A host that the membership has told of, which reaches it there.
+    /// Returns the admission of a host that the membership has reported, and reaches at `address`.
     pub fn told(patience: Duration, address: IpAddr) -> Self {
         Self {
             together: false,
@@ -64,7 +67,8 @@ impl Admission {
         }
     }
 
-    /// A host that a task has requested, perhaps with a person who types a password.
+    /// Returns the admission of a host that a task has requested. With `is_typed`, a person may have to type a
+    /// password.
     pub fn requested(patience: Duration, is_typed: bool) -> Self {
         Self {
             together: false,

@@ -1,38 +1,41 @@
-//! Why a host does not become one of the job's: one cause for each, and its sentence.
+//! Why a host does not join a job: one cause for each host, and its sentence for the user.
 
 use std::time::Duration;
 
-/// The cause for which a host that was to arrive does not. The first one counts. Texts that are no whole sentences follow "the host NAME".
+/// The cause for which an arriving host does not join. The first cause counts. Texts that are not whole sentences
+/// follow "the host NAME".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Departure {
-    /// This side could not do its part: a sentence.
+    /// This side could not do its part, as this sentence says.
     Failed(String),
-    /// The channel has ended: a sentence, by the words of the command that carried it.
+    /// The channel has ended. The sentence quotes the command that carried it.
     Ended(String),
-    /// The channel of an agent that others had started has ended.
+    /// The channel to an agent that the user had started has ended.
     HungUp,
-    /// Nothing has come for so long, from the shell that this command leads to, or from an agent that others had started.
+    /// Nothing was received for this long, from the shell that this command leads to, or from an agent that the user
+    /// had started (`None`).
     Silent(Duration, Option<String>),
-    /// It has not the program that it needs.
+    /// It does not have the program that it needs, for this reason.
     Unfit(String),
-    /// It says something else than an agent does.
+    /// Its messages are not those of an agent.
     Nonsense,
-    /// Its agent cannot do what it was asked: the status that a command exits with because of that, and the reason.
+    /// Its agent cannot do what it was asked: the exit status of the command, and the reason.
     Refused(u8, String),
-    /// It is a host of the job, which has this name.
+    /// It already is the host of the job with this name.
     Member(String),
-    /// It begins under this name, too.
+    /// It also begins under this name.
     TwoNames(String),
-    /// It has no address that tasks could be reached at.
+    /// It has no address at which tasks could be reached.
     Unreached(String),
-    /// Another host that was to begin with it has failed.
+    /// Another host that began with it has failed.
     Abandoned,
-    /// The user has ended it, with this status.
+    /// The user has ended the start, with this status.
     Interrupted(u8),
 }
 
 impl Departure {
-    /// The status that a command exits with because of it, if it is not the usual one of commands that could not do their work.
+    /// Returns the exit status of the command for this cause, or `None` for the usual status of a command that could
+    /// not do its work.
     pub fn status(&self) -> Option<u8> {
         match self {
             Self::Refused(status, _) | Self::Interrupted(status) => Some(*status),
@@ -40,7 +43,7 @@ impl Departure {
         }
     }
 
-    /// The sentence about a host of this name: what has happened, and what to do next.
+    /// Returns the sentence about the host with this name: what has happened, and what to do next.
     pub fn sentence(&self, host: &str) -> String {
         match self {
             Self::Failed(sentence) | Self::Ended(sentence) => sentence.clone(),

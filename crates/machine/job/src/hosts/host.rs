@@ -1,4 +1,4 @@
-//! One host that arrives, state by state.
+//! The state machine of one arriving host.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,58 +7,58 @@ use super::admission::{Admission, RETRY_INTERVAL};
 use super::departure::Departure;
 use super::message::{Answer, Hello, Input, Question, READY, SEND, TROUBLE};
 
-/// The program that hosts must run, too.
+/// The program that the hosts must run as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// The text that launcher and agents must have in common.
+    /// The text that must be equal for the launcher and its agents.
     pub identity: String,
-    /// The system and the machine that it runs on, as `uname -s -m` prints them.
+    /// The system and architecture that it runs on, as `uname -s -m` prints them.
     pub machine: String,
 }
 
 /// A host that is to arrive.
 #[derive(Debug, Clone)]
 pub struct Expected {
-    /// Its name.
+    /// The host's name.
     pub name: String,
-    /// The command that leads to its shell, as the user would type it.
+    /// The command that leads to the host's shell, as the user would type it.
     pub command: String,
-    /// The number that it was given before it came.
+    /// The host's number in the job, if it has one before it arrives.
     pub number: Option<u32>,
-    /// Others have started its agent, which has been called: its channel stands. Otherwise one is opened.
+    /// Whether the user has started its agent and a channel to it already exists. Otherwise a channel is opened.
     pub is_called: bool,
-    /// Its way into the job.
+    /// The host's way into the job.
     pub admission: Admission,
 }
 
 /// The state of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HostState {
-    /// A channel is to be opened then.
+    /// A channel is to be opened at this time.
     Wanted(Duration),
     /// A channel is being opened.
     Opening,
-    /// A shell is to become an agent.
+    /// The host has a shell that is to become an agent.
     Shell,
-    /// The agent is there, and has not said what it is.
+    /// The agent runs and has not sent its greeting.
     Agent,
-    /// The agent has said what it is, and nothing is asked.
+    /// The agent has sent its greeting, and no question is open.
     Idle,
-    /// The agent has been asked this.
+    /// The agent has been asked this question.
     Asked(Question),
-    /// It does not arrive.
+    /// The host does not arrive, for this cause.
     Lost(Departure),
 }
 
-/// A host on its way.
+/// An arriving host.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// This process is on it: it needs no channel.
+    /// Whether this process runs on the host, so that it needs no channel.
     pub(super) is_own: bool,
     pub(super) expected: Expected,
-    /// Until then it is opened again when its channel ends.
+    /// The channel is opened again if it ends before this time.
     retries_until: Duration,
-    /// When it was last heard.
+    /// The time at which something was last received from the host.
     heard: Duration,
     pub(super) state: HostState,
     pub(super) hello: Option<Hello>,
@@ -66,15 +66,15 @@ pub(super) struct Host {
     pub(super) answer: Option<Answer>,
 }
 
-/// The consequence of an input, beyond the state of the host.
+/// What an input requires beyond the change of the host's state.
 pub(super) enum Next {
     Nothing,
-    /// It asks for this program.
+    /// Send the program to the host.
     SendProgram,
     Note(String),
-    /// It has closed its channel, and is opened again.
+    /// Close the channel, which will be opened again.
     Again,
-    /// It has said what it is, and its name leads there.
+    /// Handle the greeting. The host's name resolves to these addresses.
     Greeted(Vec<IpAddr>),
     Answered,
 }
@@ -95,12 +95,12 @@ impl Host {
         }
     }
 
-    /// Whether something is still to come of it.
+    /// Returns whether the host has not finished the present step.
     pub(super) fn is_under_way(&self) -> bool {
         !matches!(self.state, HostState::Idle | HostState::Lost(_))
     }
 
-    /// Whether its agent, or the shell that is to become one, has a channel.
+    /// Returns whether its agent, or the shell that is to become one, has a channel.
     pub(super) fn has_channel(&self) -> bool {
         let is_open = matches!(
             self.state,
@@ -109,12 +109,12 @@ impl Host {
         is_open && !self.is_own
     }
 
-    /// Whether it does not arrive.
+    /// Returns whether the host does not arrive.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.state, HostState::Lost(_))
     }
 
-    /// Why it does not arrive, with its name.
+    /// Returns the host's name and why it does not arrive, or `None` if it still may.
     pub(super) fn why_lost(&self) -> Option<(&str, &Departure)> {
         match &self.state {
             HostState::Lost(why) => Some((&self.expected.name, why)),
@@ -122,7 +122,7 @@ impl Host {
         }
     }
 
-    /// Handles what has happened.
+    /// Handles an event.
     pub(super) fn handle(
         &mut self,
         now: Duration,
@@ -133,7 +133,7 @@ impl Host {
             self.heard = now;
         }
         match (input, &self.state) {
-            // Also what comes of a channel that was closed.
+            // The second pattern ignores the rest of a closed channel.
             (Input::Heard, _) | (_, HostState::Wanted(_)) => {}
             (Input::Failed(sentence), _) => return Err(Departure::Failed(sentence)),
             (Input::Opened, HostState::Opening) => self.state = HostState::Shell,
@@ -172,7 +172,7 @@ impl Host {
         Ok(Next::Nothing)
     }
 
-    /// Handles a line of its shell.
+    /// Handles a line of the host's shell.
     fn read_line(&mut self, line: &str, own: &Program) -> Result<Next, Departure> {
         let Program { identity, machine } = own;
         let unfit = |why: String| Err(Departure::Unfit(why));
@@ -199,18 +199,18 @@ impl Host {
         Ok(Next::Nothing)
     }
 
-    /// It is asked something.
+    /// Records that the host is asked a question now.
     pub(super) fn ask(&mut self, now: Duration, question: Question) {
         (self.heard, self.answer) = (now, None);
         self.state = HostState::Asked(question);
     }
 
-    /// This process did not run for so long: nobody could be heard.
+    /// Extends the timeout by `away`, because this process did not run for that time and received nothing.
     pub(super) fn slept(&mut self, away: Duration) {
         self.heard += away;
     }
 
-    /// When something is due: to open a channel, or to give it up.
+    /// Returns the time at which to open a channel, or to give the host up.
     pub(super) fn deadline(&self) -> Option<Duration> {
         match self.state {
             HostState::Wanted(at) => Some(at),
@@ -221,7 +221,7 @@ impl Host {
         }
     }
 
-    /// Why it is given up now, if it has been silent for too long.
+    /// Returns the cause to give the host up if it has been silent for too long.
     pub(super) fn silence(&self, now: Duration) -> Option<Departure> {
         let is_open = !matches!(self.state, HostState::Wanted(_));
         let is_late = is_open && self.deadline().is_some_and(|deadline| deadline <= now);

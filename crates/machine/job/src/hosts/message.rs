@@ -1,4 +1,4 @@
-//! Messages of hosts that arrive, and the inputs and effects that carry them.
+//! Messages of arriving hosts, and the inputs and effects that carry them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,33 +7,33 @@ use regatta_wire::fields;
 use super::addresses::{Interface, Sight, Target, Token};
 use super::departure::Departure;
 
-/// The beginning of the lines in which a host's shell answers; all other text is the noise of shells that start.
+/// Prefix of the lines that the host's shell answers with. All other text is output of shell startup files.
 pub const MARK: &str = "regatta-";
-/// The agent is there, and messages follow: its identity.
+/// First word of the line after which the agent's messages follow. The agent's identity comes next in the line.
 pub const READY: &str = "regatta-agent";
-/// The host asks for the program: its system and architecture follow.
+/// First word of the line that requests the program. The host's system and architecture follow.
 pub const SEND: &str = "regatta-send";
-/// It cannot be done: why follows.
+/// First word of the line that reports a failure. The reason follows.
 pub const TROUBLE: &str = "regatta-trouble";
 
 /// An agent's report about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// How many tasks can run at once.
+    /// Number of tasks that can run at once.
     pub cores: u32,
-    /// Which cores they may use.
+    /// The cores that the tasks may use.
     pub allowed: Vec<u32>,
-    /// The architecture of its processors.
+    /// The architecture of the host's processors.
     pub architecture: String,
-    /// Equal for two agents exactly if they are on one host.
+    /// The host's identity: equal for two agents if and only if they are on the same host.
     pub host: String,
-    /// Where it may be reached, the likeliest first.
+    /// Addresses at which the host may be reached, the likeliest first.
     pub candidates: Vec<Interface>,
-    /// From where the launcher came to it, as far as it can tell.
+    /// The address from which the launcher reached the host, if known.
     pub launcher: Option<IpAddr>,
-    /// The port of its beacon, and what the beacon says.
+    /// The port of the host's beacon.
     pub port: u16,
-    /// The word of the beacon.
+    /// The token that the host's beacon sends.
     pub token: Token,
 }
 fields!(Hello {
@@ -47,37 +47,38 @@ fields!(Hello {
     token
 });
 
-/// An order to a host that has an agent. Each is answered once.
+/// A question or order to a host that has an agent. Each is answered once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Which of these hosts do you reach?
+    /// Try to reach these hosts.
     Probe(Vec<Target>),
-    /// Make everything ready for the job.
+    /// Prepare for the job.
     Prepare {
-        /// The number of the host.
+        /// The number of the host in the job.
         number: u32,
-        /// Where its tasks are to listen; none: the caller knows.
+        /// The address at which its tasks listen, or `None` if the caller's own code determines it.
         address: Option<IpAddr>,
-        /// Its tasks from the first.
+        /// The ranks of its tasks, ascending.
         ranks: Vec<u32>,
     },
-    /// Something in the words of a caller.
+    /// A question in a format of the caller's.
     Words(Vec<u8>),
 }
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It reaches these.
+    /// The beacons that the host has reached.
     Probed(Vec<Sight>),
-    /// Everything is ready, and its tasks listen there.
+    /// The host is prepared. Its tasks, by rank, listen at these addresses.
     Prepared(Vec<(u32, SocketAddr)>),
-    /// Something in the words of a caller.
+    /// An answer in a format of the caller's.
     Words(Vec<u8>),
 }
 
 impl Question {
-    /// Whether this answers it. A host that is prepared says of each of its tasks where it listens, and of no others.
+    /// Returns whether `answer` answers this question. The answer to `Prepare` must have an address for each of the
+    /// host's tasks and for no other task.
     pub(super) fn is_answered_by(&self, answer: &Answer) -> bool {
         match (self, answer) {
             (Self::Prepare { ranks, .. }, Answer::Prepared(addresses)) => {
@@ -91,47 +92,47 @@ impl Question {
     }
 }
 
-/// Something that has happened to a host that arrives.
+/// An event of an arriving host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// A channel to it stands.
+    /// A channel to the host is open.
     Opened,
-    /// The effect that was to be carried out could not be, as this sentence says.
+    /// The last effect for the host could not be carried out, as this sentence says.
     Failed(String),
-    /// Bytes have come, or were taken.
+    /// Bytes were received or sent.
     Heard,
-    /// Its shell has said a line.
+    /// The host's shell has written this line.
     Line(String),
-    /// The program was sent to it: so many bytes.
+    /// The program was sent to the host: the number of bytes.
     ProgramSent(u64),
-    /// Its agent says what it is. Its name leads to these addresses.
+    /// The agent's greeting, and the addresses that the host's name resolves to.
     Greeting(Box<Hello>, Vec<IpAddr>),
-    /// Its agent has answered.
+    /// The agent has answered.
     Answer(Answer),
-    /// Its agent cannot do what it was asked: the status to exit with, and why.
+    /// The agent cannot do what it was asked: the status to exit with, and the reason.
     Refused(u8, String),
-    /// Bytes have come that are no message, or one that has no place here.
+    /// Bytes were received that are no message, or a message that is not allowed in this state.
     Nonsense,
     /// The channel has ended, as this sentence says.
     Closed(String),
 }
 
-/// One thing to do about a host that arrives, by the number that [`super::Arrivals::expect`] has given it. Effects are carried out in the order in which they
-/// come.
+/// A step for an arriving host, which is identified by the id from [`super::Arrivals::expect`]. Effects are carried out
+/// in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Open a channel to it. Answered by [`Input::Opened`] or [`Input::Failed`].
+    /// Open a channel to the host. Answered by [`Input::Opened`] or [`Input::Failed`].
     Open(u32),
-    /// Send it this program. Answered by [`Input::ProgramSent`] or [`Input::Failed`].
+    /// Send the host the program. Answered by [`Input::ProgramSent`] or [`Input::Failed`].
     SendProgram(u32),
-    /// Send its agent a question. Answered by [`Input::Answer`], [`Input::Refused`] or [`Input::Failed`].
+    /// Send the host's agent a question. Answered by [`Input::Answer`], [`Input::Refused`] or [`Input::Failed`].
     Ask(u32, Question),
-    /// Close the channel. Nothing is sent after this.
+    /// Close the channel to the host. Nothing is sent to it afterwards.
     Close(u32),
-    /// Tell the user.
+    /// Print a note for the user.
     Note(String),
-    /// It is one of the job's from now on, under this number.
+    /// The host (by id) has joined the job, under this number.
     Joined(u32, u32),
-    /// It does not become one.
+    /// The host does not join.
     Lost(u32, Departure),
 }

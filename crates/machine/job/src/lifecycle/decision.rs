@@ -1,4 +1,4 @@
-//! Decisions about the end of a job that hold for the next launcher, too.
+//! Decisions about the end of a job that also bind the next launcher.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use regatta_wire::fields;
 use super::{Action, Lifecycle};
 use crate::end::Failure;
 
-/// The decisions so far. The registry has them, so every replica does.
+/// The decisions so far. They are part of the registry, so every replica has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The exit status so far.
     pub status: u32,
-    /// The failure that gave the status, if one did.
+    /// The failure that determined the status, if one did.
     pub first_failure: Option<Failure>,
-    /// The signal after which the job has to end within the grace period; 0: none has come.
+    /// The signal after which the job must end within the grace period, or 0 if there was none.
     pub asked: u32,
-    /// Everything is being ended.
+    /// Whether everything is being ended.
     pub is_ending: bool,
 }
 fields!(Decision {
@@ -27,7 +27,8 @@ fields!(Decision {
 });
 
 impl Lifecycle {
-    /// The decisions so far; None: they are not for the other hosts, which may go on with the job without this one.
+    /// Returns the decisions so far, or `None` if they are not for the other hosts, which may go on with the job
+    /// without this one.
     pub fn decision(&self) -> Option<Decision> {
         (!self.left_to_others).then(|| Decision {
             status: u32::from(self.status),
@@ -37,7 +38,8 @@ impl Lifecycle {
         })
     }
 
-    /// Begins with what the launcher before this one had decided. The grace period after a failure, or a request to end, begins anew.
+    /// Adopts what the previous launcher had decided. The grace period after a failure, or after a request to end,
+    /// starts again.
     pub fn adopt(&mut self, now: Duration, decision: Decision, actions: &mut Vec<Action>) {
         if let Some(failure) = decision.first_failure {
             self.first_failed(now, failure);
@@ -102,7 +104,7 @@ mod tests {
         assert_eq!((next.is_ending(), next.status()), (true, 143));
     }
 
-    /// A status that comes of the take-over itself stays, in whatever order the two come.
+    /// A status set by the take-over itself stays, in whatever order the two happen.
     #[test]
     fn a_decision_of_nothing_leaves_the_status_as_it_is() {
         let (mut next, mut actions) = (lifecycle(), Vec::new());

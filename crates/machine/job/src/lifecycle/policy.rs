@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-/// The fate of the other tasks when one has failed.
+/// What happens to the other tasks when one has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
     /// They have a grace period to react, and are then ended.
     #[default]
     Stop,
-    /// They go on for as long as they like.
+    /// They go on without a limit.
     Continue,
 }
 
 /// When and how a job is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// The fate of the others when a task has failed.
+    /// What happens to the other tasks when one has failed.
     pub on_failure: OnFailure,
-    /// How long the others may go on after a failure, with [`OnFailure::Stop`].
+    /// Time that the other tasks have after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,
-    /// After how long the job is ended; None: never.
+    /// Time after which the job is ended, or `None` for no limit.
     pub timeout: Option<Duration>,
-    /// The job begins without a task and ends only on request.
+    /// Whether the job begins without tasks and ends only on request.
     pub resident: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The sentences of the lifecycle.
+//! The lifecycle's sentences for the user.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use crate::words;
 /// Why the rest of a job is ended, or cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// The job has run for as long as it may.
+    /// The job has reached its time limit.
     TimeOver {
-        /// So long.
+        /// The time limit.
         limit: Duration,
     },
     /// The grace period after a failure is over.
     TaskFailed,
-    /// The grace period after a signal that asks for the end is over.
+    /// The grace period after a signal that requests the end is over.
     Asked {
-        /// Its number.
+        /// The signal's number.
         signal: i32,
     },
-    /// All tasks have ended, and processes that they started have not.
+    /// All tasks have ended, but processes that they started have not.
     LeftBehind,
-    /// Killed processes do not end.
+    /// Processes that were killed do not end.
     Unkillable,
 }
 
 impl EndReason {
-    /// The sentence for the user. `left` names what still runs.
+    /// Returns the sentence for the user. `left` names what still runs.
     pub fn sentence(self, left: &str) -> String {
         match self {
             EndReason::TimeOver { limit } => {
@@ -49,19 +49,19 @@ impl EndReason {
     }
 }
 
-/// How many tasks still run.
+/// Returns how many tasks still run, for a sentence.
 pub(super) fn still_running(running: u32) -> String {
     let verb = if running == 1 { "runs" } else { "run" };
     format!("{} still {verb}", words::count(running as usize, "task"))
 }
 
-/// That a task has ended the job; `host` is named if there are several.
+/// Returns the sentence that a task has ended the job. `host` is given if there are several.
 pub(super) fn abort(task: u32, host: Option<&str>, status: u8) -> String {
     let place = host.map(|host| format!(" on {host}")).unwrap_or_default();
     format!("task {task}{place} has called rg_abort({status}): ending all tasks at once")
 }
 
-/// How a task failed; `host` is named if there are several.
+/// Returns the sentence about a failed task. `host` is given if there are several.
 pub(super) fn failure(failure: &Failure, host: Option<&str>) -> String {
     let Failure { rank, pid, end } = failure;
     let place = host.map(|host| format!(" on {host}")).unwrap_or_default();

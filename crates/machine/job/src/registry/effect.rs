@@ -7,11 +7,11 @@ use regatta_wire::control::{HostStarted, Spawn};
 /// A task that requests a change of the job's hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// The task.
+    /// The requesting task.
     pub by: u32,
     /// The number of its request.
     pub id: u32,
-    /// The terminal at which a person can be asked for a password; None: nobody can.
+    /// The terminal at which the user can be asked for a password, or `None` if there is none.
     pub terminal: Option<String>,
 }
 
@@ -20,16 +20,16 @@ pub struct Requester {
 pub enum Effect {
     /// Start tasks.
     Spawn {
-        /// The task that requests it.
+        /// The requesting task.
         by: u32,
         /// The number of its request.
         id: u32,
-        /// Which program, how many, where.
+        /// The program, the number of tasks, and their placement.
         order: Spawn,
     },
     /// Send a signal to a task.
     Signal {
-        /// The task.
+        /// The receiving task.
         task: u32,
         /// The signal's number.
         signal: i32,
@@ -38,23 +38,24 @@ pub enum Effect {
     Halt,
     /// End the job with this exit status.
     Abort {
-        /// The task that requests it.
+        /// The requesting task.
         by: u32,
-        /// The status.
+        /// The exit status.
         status: u8,
     },
     /// Add hosts to the job, or give hosts back.
     Hosts {
-        /// The task that requests it.
+        /// The request and its task.
         requester: Requester,
-        /// The request.
+        /// The change.
         change: HostChange,
     },
-    /// All members of a group have met, so they may share a barrier in sent (see [`super::Registry::share_barrier`]).
+    /// Let a group share a barrier in shared memory, since all its members have met (see
+    /// [`super::Registry::share_barrier`]).
     ShareBarrier {
         /// The group's name.
         group: String,
-        /// Its members, by their numbers in the group.
+        /// The members, indexed by their numbers in the group.
         members: Vec<u32>,
     },
     /// Let this task start the tasks of its host.
@@ -64,27 +65,27 @@ pub enum Effect {
         /// The number of its request.
         id: u32,
     },
-    /// Let this task start the agents of hosts that are to come, or no more.
+    /// Let this task start the agents of hosts to be added, or stop doing so.
     Hoster {
         /// The task.
         by: u32,
         /// The number of its request.
         id: u32,
-        /// False: no more.
+        /// False to stop.
         on: bool,
     },
-    /// A task that starts the agents of hosts reports the results.
+    /// Handle the results of a task that has started the agents of hosts.
     HostsStarted {
-        /// That task.
+        /// The reporting task.
         by: u32,
         /// The number of its report.
         id: u32,
-        /// The number under which it was asked to start them.
+        /// The number of the launcher's order to start them.
         request: u32,
         /// The result for each host.
         hosts: Vec<HostStarted>,
     },
-    /// The task that starts tasks in the launcher's place reports the end of one that never joined.
+    /// Handle the end of a process that never joined, reported by the task that starts tasks in the launcher's place.
     StartedTaskEnded {
         /// The reporting task.
         by: u32,
@@ -92,7 +93,7 @@ pub enum Effect {
         id: u32,
         /// The task that has ended.
         task: u32,
-        /// Its status as `wait` gives it.
+        /// Its wait status.
         status: i32,
     },
     /// Excuse the death of a task that had ended before its starter watched for it.
@@ -102,31 +103,31 @@ pub enum Effect {
     },
     /// Read the clock of a host.
     ReadClock {
-        /// The task that requests it.
+        /// The requesting task.
         by: u32,
         /// The number of its request.
         id: u32,
-        /// The host.
+        /// The host's number.
         host: u32,
     },
-    /// A task has received output of another one, so as much may be sent again.
+    /// Repay credit: a task has received output of another one.
     OutputReceived {
         /// The receiver.
         by: u32,
         /// The task that wrote it.
         task: u32,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// A task cannot reach another one, or can again.
+    /// Record that a task cannot reach another one, or can again.
     Reachability {
-        /// The task that reports it.
+        /// The reporting task.
         by: u32,
-        /// The other one.
+        /// The other task.
         task: u32,
-        /// Where the other one listens.
+        /// The address at which the other task listens.
         address: Option<SocketAddr>,
-        /// For how many milliseconds it has not answered; None: it answers again.
+        /// The silence in milliseconds, or `None` if the task answers again.
         silent: Option<u32>,
     },
 }
@@ -134,9 +135,9 @@ pub enum Effect {
 /// A change of the job's hosts that a task requests.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostChange {
-    /// Add these, each a line of a host file.
+    /// Add these hosts, each given as a line of a host file.
     Add(Vec<String>),
-    /// Give these back.
+    /// Give these hosts back.
     Remove(Vec<String>),
     /// Add all hosts of this host file.
     File(String),

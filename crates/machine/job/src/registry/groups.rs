@@ -14,11 +14,11 @@ const MAX_NAME_BYTES: usize = 4096;
 /// One named group.
 #[derive(Debug, Default)]
 struct Group {
-    /// The members by their numbers in the group; None: the number is free.
+    /// The members, indexed by their numbers in the group. `None` marks a free number.
     members: Vec<Option<u32>>,
     /// The members that wait in the barrier, with the numbers of their requests.
     at_barrier: Vec<(u32, u32)>,
-    /// How many members complete the barrier.
+    /// The number of members that complete the barrier.
     wanted: u32,
 }
 
@@ -28,14 +28,15 @@ fields!(Group {
     wanted
 });
 
-/// The members that have met, with the numbers of their requests; and all members of the group, if they are the same.
+/// The members that have met, with the numbers of their requests. If these are all members of the group, the second
+/// field has the group's members.
 pub(super) type Met = (Vec<(u32, u32)>, Option<Vec<Option<u32>>>);
 
 /// All named groups.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     all: BTreeMap<String, Group>,
-    /// How often memberships have changed since this process has known them. A new launcher counts from 0.
+    /// The number of membership changes in this process. A new launcher counts from 0.
     changes: u64,
 }
 
@@ -51,12 +52,12 @@ impl Field for Groups {
 }
 
 impl Groups {
-    /// Another number after each change of a membership.
+    /// Returns the number of membership changes.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Whether a task waits for the answer to this request.
+    /// Returns whether a task waits in a barrier for the answer to this request.
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
         let mut groups = self.all.values();
         groups.any(|group| group.at_barrier.contains(&(task, id)))
@@ -86,7 +87,8 @@ impl Groups {
         Ok(number as u32)
     }
 
-    /// Removes a member. Returns its requests that wait in the barrier, of other threads of its: nobody answers them otherwise.
+    /// Removes a member. Returns its requests that wait in the barrier, which other threads of the member made. The
+    /// caller must answer them.
     pub(super) fn leave(&mut self, task: u32, name: &str) -> Result<Vec<u32>, Refused> {
         let group = self.all.get_mut(name);
         let waiting = group.iter().flat_map(|group| &group.at_barrier);
@@ -122,7 +124,7 @@ impl Groups {
         self.all.iter().map(info).collect()
     }
 
-    /// A member enters the barrier, which `count` members complete. Returns those to be answered now.
+    /// Adds a member to the barrier, which `count` members complete. Returns those to be answered now.
     pub(super) fn meet(
         &mut self,
         task: u32,
@@ -151,7 +153,7 @@ impl Groups {
         })
     }
 
-    /// A task has ended, and leaves all groups.
+    /// Removes a task that has ended from all groups.
     pub(super) fn gone(&mut self, task: u32) {
         for group in self.all.values_mut() {
             self.changes += u64::from(group.drop(task));
@@ -161,7 +163,7 @@ impl Groups {
 }
 
 impl Group {
-    /// The members, if there are exactly so many.
+    /// Returns the members if there are exactly `count`.
     fn all_of(&self, count: u32) -> Option<Vec<Option<u32>>> {
         let all = self.members.iter().flatten().count();
         (all == count as usize).then(|| self.members.clone())
@@ -182,7 +184,7 @@ impl Group {
     }
 }
 
-/// The refusal of a task that is no member.
+/// Returns the refusal for a task that is not a member.
 fn not_a_member(task: u32, name: &str) -> Refused {
     let sentence = format!("task {task} is no member of the group {name:?}");
     (Why::Name, sentence)

@@ -1,4 +1,4 @@
-//! Named entries: mailboxes, in which a task finds another one, or leaves something for it.
+//! Named entries: mailboxes, through which tasks find each other or leave data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use regatta_wire::{Malformed, fields};
 
 use super::Refused;
 
-/// Limit on the size of all entries together, in bytes.
+/// Maximum size of all entries together, in bytes.
 const MAX_ENTRIES_BYTES: usize = 256 << 20;
 /// Bytes counted for an entry besides those of its name and value.
 const ENTRY_OVERHEAD_BYTES: usize = 128;
@@ -16,7 +16,7 @@ const ENTRY_OVERHEAD_BYTES: usize = 128;
 /// One entry under a name.
 #[derive(Debug)]
 struct Entry {
-    /// None: its owner has ended.
+    /// The owner, or `None` if it has ended.
     owner: Option<u32>,
     flags: u32,
     value: Vec<u8>,
@@ -48,11 +48,11 @@ fields!(Waiting {
 /// All entries, and the tasks that wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// By name and index.
+    /// The entries by name and index.
     entries: BTreeMap<(String, u32), Entry>,
-    /// In the order in which they came.
+    /// The waiting tasks in order of arrival.
     waiting: Vec<Waiting>,
-    /// Of all entries together, overhead included.
+    /// Size of all entries together, overhead included.
     bytes: usize,
 }
 
@@ -75,16 +75,16 @@ impl Field for Names {
     }
 }
 
-/// The bytes that an entry counts for.
+/// Returns the bytes that an entry counts for.
 fn size(name: &str, value: &[u8]) -> usize {
     name.len() + value.len() + ENTRY_OVERHEAD_BYTES
 }
 
-/// An entry's index and value, or why there is none.
+/// An entry's index and value, or the reason for a refusal.
 type Answer = Result<(u32, Vec<u8>), Refused>;
 
 impl Names {
-    /// Whether a task waits for the answer to this request.
+    /// Returns whether a task waits for the answer to this request.
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|waiting| (waiting.task, waiting.id) == (task, id))
@@ -96,8 +96,9 @@ impl Names {
             .map(|((_, index), entry)| (*index, entry))
     }
 
-    /// Puts an entry at an index, and returns the index. Without one it takes the lowest that is free, if there may be several, or
-    /// else the first that is taken, if the new entry is one that may be overwritten.
+    /// Puts an entry at an index, and returns the index. Without one, the entry gets the lowest free index if there may
+    /// be several, or else replaces the first existing entry if `flags` has `OVERWRITABLE`. An existing entry is replaced
+    /// only if `by` may change it.
     pub(super) fn put(
         &mut self,
         by: u32,
@@ -159,7 +160,7 @@ impl Names {
         }
     }
 
-    /// Reads the entry of an index. None: the task waits until there is one.
+    /// Reads the entry at an index. Returns `None` if there is none yet and the task waits for it.
     pub(super) fn get(
         &mut self,
         task: u32,
@@ -225,7 +226,7 @@ impl Names {
         }
     }
 
-    /// Adds to the number that an entry is, which others never see in between; the number before.
+    /// Atomically adds to an entry that holds a number, and returns the number before.
     pub(super) fn add(
         &mut self,
         by: u32,
@@ -251,8 +252,9 @@ impl Names {
         Ok(before)
     }
 
-    /// Answers tasks that have waited for an entry of this name, now that there is one. A task that may not take it is refused,
-    /// as if it had requested it now. A waiter for another name is passed over, since a read for it may delete the entry it waits for.
+    /// Answers tasks that wait for an entry of this name, which exists now. A task that may not take it is refused, as
+    /// if it had requested it now. Waiters for other names are not served, since reading for them may delete their
+    /// entries.
     pub(super) fn serve(&mut self, name: &str) -> Vec<(u32, u32, Answer)> {
         let mut served = Vec::new();
         for waiting in std::mem::take(&mut self.waiting) {
@@ -287,7 +289,7 @@ impl Names {
         infos.collect()
     }
 
-    /// A task has ended: its entries are removed, except persistent ones.
+    /// Removes the entries of a task that has ended, except persistent ones.
     pub(super) fn owner_gone(&mut self, task: u32) {
         self.waiting.retain(|waiting| waiting.task != task);
         let bytes = &mut self.bytes;
@@ -322,7 +324,7 @@ fn denied(name: &str, index: u32, entry: &Entry) -> Refused {
     (Why::Denied, sentence)
 }
 
-/// Whether a name matches a pattern, in which `*` stands for any text.
+/// Returns whether a name matches a pattern, in which `*` stands for any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|part| name.strip_prefix(part)) else {
@@ -378,7 +380,7 @@ mod tests {
         for (id, name) in [(1, "x"), (2, "y"), (3, "x")] {
             assert!(names.get(0, id, name.to_owned(), 0, TAKE).is_none());
         }
-        // Its owner is alive, and has not let others take it.
+        // Its owner is alive, and has not allowed other tasks to take it.
         let served = put(&mut names, 5, "x", flags::PERSISTENT);
         let denied = |(task, id, answer): &(u32, u32, super::Answer)| {
             (*task, *id, matches!(answer, Err((Why::Denied, _))))

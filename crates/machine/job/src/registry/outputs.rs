@@ -1,4 +1,4 @@
-//! Which task receives the output of the tasks that it has started.
+//! Routing of output: which task receives the output of the tasks that it has started.
 
 use regatta_wire::control::{Event, Output, Route, Tell, Then};
 use regatta_wire::fields::{Bytes, Field};
@@ -11,13 +11,13 @@ use super::{Registry, TaskRecord};
 pub struct Piece {
     /// The task that wrote it.
     pub task: u32,
-    /// Standard output (0) or error (1).
+    /// 0 for standard output, 1 for standard error.
     pub stream: u32,
-    /// The task that receives it; None: it goes with the job's output.
+    /// The task that receives it, or `None` for the job's output.
     pub route: Option<Route>,
-    /// The bytes.
+    /// The written bytes.
     pub bytes: Vec<u8>,
-    /// The output that follows on the stream.
+    /// Whether the stream continues after this piece.
     pub then: Then,
 }
 fields!(Piece {
@@ -28,16 +28,16 @@ fields!(Piece {
     then
 });
 
-/// Where a task's output goes, and whether the task receives that of others.
+/// The destination of a task's output, and whether the task receives that of others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskOutput {
-    /// The task that receives its output; None: it goes with the job's output.
+    /// The task that receives its output, or `None` for the job's output.
     route: Option<Route>,
-    /// Which of its streams have ended: standard output, error.
+    /// Whether its streams are closed: standard output, standard error.
     closed: [bool; 2],
     /// Whether this task has been made the receiver of others' output.
     receives: bool,
-    /// It receives nothing any more.
+    /// Whether the task does not receive any more output.
     refuses_output: bool,
 }
 
@@ -69,7 +69,7 @@ impl TaskOutput {
 }
 
 impl Registry {
-    /// The receiver of the output of tasks that `by` starts.
+    /// Returns the route for the output of tasks that `by` starts.
     pub fn route(&mut self, by: u32, output: Output) -> Option<Route> {
         let own = self
             .tasks
@@ -107,7 +107,7 @@ impl Registry {
         }
     }
 
-    /// Notifies the watchers of all tasks of this one.
+    /// Notifies the watchers of all tasks that this task exists.
     fn notify_watchers_of(&mut self, task: u32) {
         let watchers = self.watches.of_every_task().to_vec();
         if watchers.is_empty() {
@@ -123,18 +123,18 @@ impl Registry {
         self.notify(watchers, &event);
     }
 
-    /// Whether output can be sent to a task.
+    /// Returns whether output can be sent to a task.
     fn receives(&self, task: u32) -> bool {
         self.is_alive(task) && !self.tasks[task as usize].output.refuses_output
     }
 
-    /// Whether a task receives output of which it was not known that it would: the spawn of the writer was not in the replica with which a
-    /// launcher began.
+    /// Returns whether a task receives output without being recorded as a receiver: the spawn of the writer was not in
+    /// the replica with which this launcher began.
     pub(super) fn receives_unexpectedly(&self, task: u32) -> bool {
         self.receives(task) && !self.tasks[task as usize].output.receives
     }
 
-    /// Sends no more output of others to a task. Returns whether it received some until now.
+    /// Stops sending output of others to a task. Returns whether it received any until now.
     pub fn stop_output_to(&mut self, task: u32) -> bool {
         let Some(task) = self.tasks.get_mut(task as usize) else {
             return false;
@@ -144,8 +144,8 @@ impl Registry {
         before
     }
 
-    /// A task has written something for another one. Takes its bytes and sends them there; false: nobody receives them, and they stay. A
-    /// piece that closes a stream has no bytes.
+    /// Handles a piece that a task has written for another one. Takes its bytes and sends them there. Returns false,
+    /// with the bytes left in the piece, if no task receives them. A piece that closes a stream has no bytes.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
         if piece.then == Then::Closed {
             return self.close_stream(piece.task, piece.stream);
@@ -164,7 +164,8 @@ impl Registry {
         true
     }
 
-    /// A task has closed one of its streams. Its receiver is told, once; false: there is none.
+    /// Records that a task has closed one of its streams, and notifies the receiver once. Returns false if there is no
+    /// receiver, or the stream was closed before.
     pub fn close_stream(&mut self, task: u32, stream: u32) -> bool {
         let Some(known) = self.tasks.get_mut(task as usize) else {
             return false;
@@ -188,7 +189,7 @@ impl Registry {
         true
     }
 
-    /// The streams of tasks that have been started whose receivers wait for more.
+    /// Returns the open streams, of tasks that have been started, whose output another task receives.
     pub fn open_streams(&self) -> Vec<(u32, u32)> {
         let started = (0..).zip(&self.tasks).filter(|(_, task)| task.pid != 0);
         let routed = started.filter(|(_, task)| task.output.route.is_some());
@@ -200,7 +201,7 @@ impl Registry {
         routed.flat_map(open).collect()
     }
 
-    /// Closes the streams of a task that was lost with its host, since no agent will report it.
+    /// Closes the streams of a task that was lost with its host, since no agent will report that.
     pub fn close_streams(&mut self, task: u32) {
         for stream in 0..2 {
             self.close_stream(task, stream);

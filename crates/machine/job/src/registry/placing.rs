@@ -1,12 +1,12 @@
-//! On which hosts tasks are started.
+//! Choice of the hosts on which tasks are started.
 
 use regatta_wire::control::{Place, Why};
 
 use super::{HostRecord, Refused, Registry, TaskRecord};
 
 impl Registry {
-    /// Divides `count` new tasks of `by` among hosts: pairs of a host number and its share, in the order of the hosts. The least
-    /// loaded host, by tasks per core, takes the next task.
+    /// Divides `count` new tasks requested by `by` among hosts. Returns pairs of a host number and its share, in the
+    /// order of the hosts. The least loaded host, by tasks per core, gets the next task.
     pub fn place_tasks(
         &self,
         by: u32,
@@ -37,7 +37,7 @@ impl Registry {
             .map(|host| (host, self.tasks_on(host.number), 0))
             .collect();
         for _ in 0..count {
-            // Of equals the first.
+            // Among equally loaded hosts, choose the first.
             let least = shares.iter_mut().min_by_key(|(host, tasks, more)| {
                 let full = u64::from(tasks + more) * 1000;
                 full / u64::from(host.cores.max(1))
@@ -50,13 +50,13 @@ impl Registry {
         Ok(shares.map(|(host, _, more)| (host.number, more)).collect())
     }
 
-    /// How many tasks of a host have not ended.
+    /// Returns how many tasks of a host have not ended.
     pub(super) fn tasks_on(&self, host: u32) -> u32 {
         let here = |task: &&TaskRecord| task.host == host && task.ended.is_none();
         self.tasks.iter().filter(here).count() as u32
     }
 
-    /// The sentence on a place where the job has no host.
+    /// Returns the sentence that the job has no host that matches `place`.
     fn no_host(&self, place: &Place) -> String {
         let names: Vec<&str> = self
             .hosts

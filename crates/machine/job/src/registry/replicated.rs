@@ -1,4 +1,4 @@
-//! A registry with copies on other hosts: each change is recorded, and a copy that applies it becomes the same.
+//! A registry with copies on other hosts. Each change is recorded, and a copy that applies the changes becomes equal.
 //!
 //! A registry has no clock and draws no random numbers, so the same changes in the same order make the same registry.
 
@@ -13,11 +13,11 @@ use crate::end::End;
 use crate::lifecycle::Decision;
 
 messages! {
-    /// A change of a registry, as it travels to the copies.
+    /// A change of a registry, as sent to the copies.
     pub Change {
-        /// A task requests something.
+        /// A task has sent a request.
         1 Requested { task: u32, bytes: Vec<u8> }
-        /// New tasks have got numbers.
+        /// New tasks have been numbered.
         2 TasksAdded { parent: Option<u32>, hosts: Vec<u32>, program: Vec<u8>, route: Option<Route> }
         /// A task has been started.
         3 Started { task: u32, pid: u32 }
@@ -29,38 +29,39 @@ messages! {
         6 HostLost { number: u32 }
         /// A message that the launcher has sent to a task.
         7 Sent { task: u32, bytes: Vec<u8> }
-        /// The tasks from this number on are their own parents.
+        /// The tasks from this number on have been made their own parents.
         8 Detached { from: u32 }
         /// Watchers and receivers have been notified of the tasks from this number on.
         9 StartsNotified { from: u32 }
-        /// The receiver of the output of a task's children has been looked up.
+        /// The route for the output of a task's children has been determined.
         10 Routed { by: u32, output: Output }
-        /// A task receives no more output of others.
+        /// A task does not receive output of others any more.
         11 OutputStopped { task: u32 }
         /// A task has closed a stream.
         12 StreamClosed { task: u32, stream: u32 }
-        /// All streams of a task are closed.
+        /// All streams of a task have been closed.
         13 StreamsClosed { task: u32 }
         /// The speed of a host has been set.
         14 SpeedSet { host: u32, speed: u32 }
-        /// This many messages have been sent to a task, those of former launchers included.
+        /// The number of messages that have been sent to a task, including those of former launchers.
         15 SentCountSet { task: u32, count: u32 }
-        /// The first so many messages to a task have arrived.
+        /// The first `count` messages to a task have been received.
         16 Acknowledged { task: u32, count: u32 }
         /// A host of this run has joined the job, or could not.
         17 RunKnown { run: String }
-        /// Something has been decided about the end of the job.
+        /// The decisions about the end of the job have changed.
         18 Decided { decision: Decision }
     }
 }
 
-/// A registry that records its changes for copies. It can be read as the [`Registry`] it is; all changes go through here.
+/// A registry that records its changes for copies. It dereferences to the [`Registry`] for reading. All changes go
+/// through this type.
 #[derive(Debug)]
 pub struct ReplicatedRegistry {
     registry: Registry,
-    /// Changes that have not been taken; None: there are no copies.
+    /// Changes that have not been taken, or `None` if there are no copies.
     changes: Option<Vec<Change>>,
-    /// How many changes there were at the last one whose consequences a task may see.
+    /// The number of changes at the last one that a message to a task may depend on.
     last: u64,
 }
 
@@ -73,20 +74,21 @@ impl Deref for ReplicatedRegistry {
 }
 
 impl ReplicatedRegistry {
-    /// `replicated` says whether there may be copies; otherwise nothing is recorded.
+    /// Wraps a registry. With `replicated` there may be copies; otherwise nothing is recorded.
     pub fn new(mut registry: Registry, replicated: bool) -> Self {
         if replicated {
             registry.keep_sent();
         }
         Self {
-            // Messages of an earlier launcher may be about any change that this copy has applied.
+            // Messages of an earlier launcher may depend on any change that this copy has applied.
             last: registry.changes,
             registry,
             changes: replicated.then(Vec::new),
         }
     }
 
-    /// The changes since the last call. They must be sent to the copies before any message taken later is sent to a task.
+    /// Returns the changes since the last call. They must be sent to the copies before any message taken later is sent
+    /// to a task.
     pub fn take_changes(&mut self) -> Vec<Change> {
         self.changes
             .as_mut()
@@ -94,7 +96,8 @@ impl ReplicatedRegistry {
             .unwrap_or_default()
     }
 
-    /// How many changes a copy must have applied to know everything that the messages so far are about; 0: none.
+    /// Returns how many changes a copy must have applied to know everything that the messages so far depend on. 0 if
+    /// they depend on no change.
     pub fn last_change(&self) -> u64 {
         self.last
     }
@@ -106,7 +109,7 @@ impl ReplicatedRegistry {
         }
     }
 
-    /// Records a change that no message is about: a request that only reads, or an acknowledgement.
+    /// Records a change that no message depends on: a request that only reads, or an acknowledgement.
     fn record_light(&mut self, change: impl FnOnce() -> Change) {
         if let Some(changes) = &mut self.changes {
             changes.push(change());
@@ -155,14 +158,15 @@ impl ReplicatedRegistry {
         self.registry.stop_output_to(task)
     }
 
-    /// See [`Registry::task_wrote`]. Copies learn where a stream ends and who receives something, not what is written.
+    /// See [`Registry::task_wrote`]. Copies record which streams are closed and which tasks receive output, but not
+    /// what is written.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
         if piece.then == Then::Closed {
             return self.close_stream(piece.task, piece.stream);
         }
         let unexpected = |route: &Route| self.registry.receives_unexpectedly(route.to);
         if let Some(route) = piece.route.filter(unexpected) {
-            // When it ends, the hosts of writers must hear that it receives nothing more.
+            // When the receiver ends, the hosts of writers must be told, so record it as a receiver.
             self.route(route.to, Output::Task(route));
         }
         self.registry.task_wrote(piece)
@@ -198,13 +202,13 @@ impl ReplicatedRegistry {
         again
     }
 
-    /// The first `count` messages to a task have arrived.
+    /// Records that the first `count` messages to a task have been received.
     pub fn acknowledged(&mut self, task: u32, count: u32) {
         self.record_light(|| Change::Acknowledged { task, count });
         self.registry.acknowledged(task, count);
     }
 
-    /// Sends a message to a task that the registry does not make itself.
+    /// Sends a task a message that the registry does not generate itself.
     pub fn send(&mut self, to: u32, message: Tell) {
         self.record(|| {
             let mut bytes = Vec::new();
@@ -214,12 +218,13 @@ impl ReplicatedRegistry {
         self.registry.send(to, message);
     }
 
-    /// Replies to a request whose outcome the registry does not know itself.
+    /// Replies to a request with an outcome that the registry does not determine itself.
     pub fn reply(&mut self, to: u32, id: u32, outcome: Result<u64, Refused>) {
         self.send(to, super::reply(id, outcome));
     }
 
-    /// Handles a request of a task, in these bytes. A malformed one is not answered: the task is of another version.
+    /// Handles a task's request in encoded form. A malformed request is not answered, since the task is of another
+    /// version.
     pub fn handle_request(&mut self, by: u32, bytes: &[u8]) -> Option<Effect> {
         let request = Ask::decode(bytes).ok()?;
         if let Some(id) = request.id().filter(|_| bytes.len() > MAX_REQUEST_BYTES) {
@@ -267,7 +272,7 @@ impl ReplicatedRegistry {
         self.record(|| Change::RunKnown { run });
     }
 
-    /// Sets what has been decided about the end of the job, if it is news.
+    /// Sets the decisions about the end of the job, if they have changed.
     pub fn set_decision(&mut self, decision: Decision) {
         if decision != self.registry.decision() {
             self.record(|| Change::Decided { decision });
@@ -289,7 +294,7 @@ impl ReplicatedRegistry {
 }
 
 impl Registry {
-    /// Applies a change to a copy. Messages that come of it are kept as sent, and not given to the caller.
+    /// Applies a change to a copy. The resulting messages are recorded as sent, and not given to the caller.
     pub fn apply(&mut self, change: Change) -> Result<(), Malformed> {
         self.changes = self.changes.saturating_add(1);
         match change {

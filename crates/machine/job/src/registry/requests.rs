@@ -1,14 +1,15 @@
-//! Requests of tasks: each is answered here, or handed to the launcher as an [`Effect`].
+//! Requests of tasks. Each is answered here, or passed to the launcher as an [`Effect`].
 
 use regatta_wire::control::{Ask, HostInfo, TaskInfo, Tell, Why};
 
 use super::{Effect, HostChange, Refused, Registry, Requester, TaskRecord};
 
-/// Signals with names have the numbers from 1 to this one; real-time signals are not sent for tasks.
+/// Highest number of a signal with a name. Real-time signals are not sent for tasks.
 const LAST_SIGNAL: i32 = 31;
 
 impl Registry {
-    /// Handles a request of a task, and returns what the launcher has to do about it, if anything. A task that has ended gets no answer.
+    /// Handles a request of a task. Returns what the launcher must do for it, if anything. A task that has ended gets
+    /// no answer.
     pub fn handle_request(&mut self, by: u32, request: Ask) -> Option<Effect> {
         if !self.is_alive(by) {
             return None;
@@ -26,7 +27,7 @@ impl Registry {
             }
             Ask::Abort { id, status } => {
                 self.reply(by, id, Ok(0));
-                // As of an exit: the low eight bits.
+                // Keep the low eight bits, as exit does.
                 let status = status as u8;
                 return Some(Effect::Abort { by, status });
             }
@@ -115,7 +116,8 @@ impl Registry {
         None
     }
 
-    /// Requests a signal to a task; signal 0 only asks whether the task is there. With `end` its death will be no failure.
+    /// Requests a signal to a task. Signal 0 only tests whether the task exists. With `end` its death will be no
+    /// failure.
     fn signal(
         &mut self,
         by: u32,
@@ -156,7 +158,7 @@ impl Registry {
         None
     }
 
-    /// A member leaves a group, and with it the group's barrier.
+    /// Removes a member from a group, and its waiting requests from the group's barrier.
     fn leave(&mut self, by: u32, id: u32, group: &str) {
         let left = self.groups.leave(by, group);
         for waiting in left.iter().flatten() {
@@ -166,7 +168,7 @@ impl Registry {
         self.reply(by, id, left.map(|_| 0));
     }
 
-    /// A member of a group enters its barrier.
+    /// Adds a member of a group to its barrier.
     fn meet(&mut self, by: u32, id: u32, group: String, count: u32) -> Option<Effect> {
         match self.groups.meet(by, id, &group, count) {
             Ok((met, None)) => {
@@ -187,8 +189,8 @@ impl Registry {
         None
     }
 
-    /// Adds a shared barrier to the barrier replies of these members that have not been taken yet. Copies of the registry do not
-    /// know it, so a member that receives its reply from another launcher does without.
+    /// Adds a shared barrier to the replies to these members that have not been taken yet. Copies of the registry do
+    /// not record it, so a member that receives its reply from another launcher gets no shared barrier.
     pub fn share_barrier(&mut self, members: &[u32], barrier: u64) {
         for (task, message) in &mut self.outgoing {
             if let Tell::Met {
@@ -204,7 +206,7 @@ impl Registry {
         }
     }
 
-    /// Whether a request waits for something that has not happened yet, so that its answer comes by itself.
+    /// Returns whether a request waits for an event that has not happened yet, and that will answer it.
     pub fn is_pending(&self, by: u32, id: u32) -> bool {
         self.names.is_waiting(by, id) || self.groups.is_waiting(by, id)
     }
@@ -236,7 +238,7 @@ impl Registry {
         infos.collect()
     }
 
-    /// Answers tasks that wait for an entry of this name, which is there now.
+    /// Answers tasks that wait for an entry of this name, which exists now.
     fn serve(&mut self, name: &str) {
         for (task, id, outcome) in self.names.serve(name) {
             self.send_entry(task, id, outcome);
@@ -251,7 +253,7 @@ impl Registry {
     }
 }
 
-/// The effect of a request about which the registry itself knows nothing.
+/// Returns the effect of a request that the registry does not handle itself.
 fn effect_of(by: u32, request: Ask) -> Option<Effect> {
     let hosts = |id, terminal, change| {
         let requester = Requester { by, id, terminal };

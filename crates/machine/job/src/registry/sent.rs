@@ -1,8 +1,8 @@
-//! Messages to tasks that are kept until the task's host has acknowledged them.
+//! Messages to tasks, kept until the task's host has acknowledged them.
 //!
-//! A message may be lost with its launcher on the way. It is kept until the agent of the task's host acknowledges it, which
-//! an agent does for several messages at once. So as much is kept as is on its way, and a few messages more. Messages to one task are
-//! counted, and an acknowledgement is such a count.
+//! If the launcher is lost, messages in flight may be lost with it. So each message is kept until the agent of the
+//! task's host acknowledges it. An agent acknowledges several messages at once. The kept messages are those in flight
+//! and a few more. Messages to one task are counted, and an acknowledgement is such a count.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,17 +12,17 @@ use regatta_wire::fields::Message;
 
 use super::Registry;
 
-/// After so many messages to a task its agent acknowledges them.
+/// Number of messages to a task after which its agent acknowledges them.
 pub const ACKNOWLEDGE_MESSAGES: usize = 32;
-/// After so many bytes to a task its agent acknowledges them.
+/// Number of bytes to a task after which its agent acknowledges them.
 pub const ACKNOWLEDGE_BYTES: usize = 16 << 10;
 
 /// The messages to one task.
 #[derive(Debug, Default)]
 struct Sent {
-    /// How many have been sent to it in all; wraps around.
+    /// Number of messages sent to the task in all. Wraps around.
     count: u32,
-    /// The last of them: all that may not have arrived.
+    /// The last of them: all that may not have been received.
     last: VecDeque<Vec<u8>>,
 }
 
@@ -31,43 +31,44 @@ struct Sent {
 pub(super) struct SentLog(BTreeMap<u32, Sent>);
 
 impl SentLog {
-    /// One more message has been sent to a task.
+    /// Records a message that is sent to a task.
     pub(super) fn add(&mut self, task: u32, bytes: Vec<u8>) {
         let sent = self.0.entry(task).or_default();
         sent.count = sent.count.wrapping_add(1);
         sent.last.push_back(bytes);
     }
 
-    /// The first `received` messages to a task have arrived.
+    /// Drops the messages that have been received: the first `received` ones to the task.
     fn acknowledged(&mut self, task: u32, received: u32) {
         if let Some(sent) = self.0.get_mut(&task) {
-            // A copy may know of fewer.
+            // A copy may have recorded fewer messages than were received.
             let missing = (sent.count.wrapping_sub(received) as i32).max(0) as usize;
             let arrived = sent.last.len().saturating_sub(missing);
             sent.last.drain(..arrived);
         }
     }
 
-    /// A task has ended.
+    /// Forgets the messages of a task that has ended.
     pub(super) fn forget(&mut self, task: u32) {
         self.0.remove(&task);
     }
 
-    /// The messages that a task has not received, if it has received so many. The last `new` ones known are about to be sent in any case.
+    /// Returns the messages that a task has not received, given that it has received `received`. The last `new`
+    /// recorded ones are omitted, since they are about to be sent in any case.
     fn unacknowledged(&mut self, task: u32, received: u32, new: usize) -> Vec<Vec<u8>> {
         let sent = self.0.entry(task).or_default();
         let before = sent.count.wrapping_sub(new as u32);
-        // Negative: another launcher has sent it more than this copy knows of.
+        // Negative if another launcher has sent the task more than this copy recorded.
         let missing = (before.wrapping_sub(received) as i32).max(0) as usize;
         let until = sent.last.len().saturating_sub(new);
         let from = until.saturating_sub(missing);
         let again: Vec<Vec<u8>> = sent.last.range(from..until).cloned().collect();
-        // A copy may know of fewer messages than the task has received.
+        // A copy may have recorded fewer messages than the task has received.
         sent.count = received.wrapping_add((again.len() + new) as u32);
         again
     }
 
-    /// Whether so much is kept for a task that an acknowledgement is due.
+    /// Returns whether so many messages or bytes are kept for a task that an acknowledgement is due.
     fn is_much(&self, task: u32) -> bool {
         let Some(Sent { last, .. }) = self.0.get(&task) else {
             return false;
@@ -84,7 +85,7 @@ impl SentLog {
         self.0.entry(task).or_default().count = count;
     }
 
-    /// The log as it travels in a snapshot.
+    /// Returns the log as a list for a snapshot.
     pub(super) fn to_list(&self) -> Vec<SentTo> {
         let sent = |(&task, sent): (&u32, &Sent)| SentTo {
             task,
@@ -94,7 +95,7 @@ impl SentLog {
         self.0.iter().map(sent).collect()
     }
 
-    /// The log from a snapshot.
+    /// Returns the log from the list in a snapshot.
     pub(super) fn from_list(list: Vec<SentTo>) -> Self {
         let sent = |to: SentTo| {
             let sent = Sent {
@@ -107,7 +108,7 @@ impl SentLog {
     }
 }
 
-/// The messages to one task, as they travel in a snapshot.
+/// The messages to one task, as encoded in a snapshot.
 pub(super) struct SentTo {
     task: u32,
     count: u32,
@@ -115,7 +116,8 @@ pub(super) struct SentTo {
 }
 fields!(SentTo { task, count, last });
 
-/// Whether a message is sent again if it has not been received. Output of other tasks is not: it may be lost with a launcher. Its end is.
+/// Returns whether a message is sent again if it has not been received. Output of other tasks may be lost with a
+/// launcher, so it is not sent again. The end of a stream is.
 pub fn is_resent(message: &Tell) -> bool {
     match message {
         Tell::Output { then, .. } => *then == Then::Closed,
@@ -124,13 +126,13 @@ pub fn is_resent(message: &Tell) -> bool {
 }
 
 impl Registry {
-    /// Keeps from now on what is sent, until it is acknowledged.
+    /// Starts keeping messages until they are acknowledged.
     pub fn keep_sent(&mut self) {
         self.sent.get_or_insert_default();
     }
 
-    /// The messages that a task has not received, of which it has received so many; without those that [`Self::take_messages`] will
-    /// give anyway. From here on they count as sent.
+    /// Returns the messages that a task has not received, given that it has received `received`, without those that
+    /// [`Self::take_messages`] will return anyway. They count as sent from now on.
     pub fn unacknowledged(&mut self, task: u32, received: u32) -> Vec<Vec<u8>> {
         let outgoing = self.outgoing.iter();
         let new = outgoing.filter(|(to, message)| *to == task && is_resent(message));
@@ -138,25 +140,25 @@ impl Registry {
         sent.map_or_else(Vec::new, |sent| sent.unacknowledged(task, received, new))
     }
 
-    /// Whether so much is kept for a task that an acknowledgement is due.
+    /// Returns whether so many messages or bytes are kept for a task that an acknowledgement is due.
     pub fn wants_acknowledgement(&self, task: u32) -> bool {
         let sent = self.sent.as_ref();
         sent.is_some_and(|sent| sent.is_much(task))
     }
 
-    /// How many messages have been sent to a task, those of former launchers included.
+    /// Returns the number of messages that have been sent to a task, including those of former launchers.
     pub fn sent_count(&self, task: u32) -> u32 {
         self.sent.as_ref().map_or(0, |sent| sent.count(task))
     }
 
-    /// The first `received` messages to a task have arrived, and are not kept any more.
+    /// Drops the first `received` messages to a task, which have been received.
     pub(super) fn acknowledged(&mut self, task: u32, received: u32) {
         if let Some(sent) = &mut self.sent {
             sent.acknowledged(task, received);
         }
     }
 
-    /// This many messages have been sent to a task.
+    /// Sets the number of messages that have been sent to a task.
     pub(super) fn set_sent_count(&mut self, task: u32, count: u32) {
         if let Some(sent) = &mut self.sent {
             sent.set_count(task, count);
@@ -183,7 +185,7 @@ mod tests {
         (0..5_u8).for_each(|message| sent.add(3, vec![message]));
         assert_eq!(sent.unacknowledged(3, 3, 0), [vec![3], vec![4]]);
         assert!(sent.unacknowledged(3, 5, 0).is_empty());
-        // Sent by a launcher whose last messages this copy does not know.
+        // Sent by a launcher whose last messages this copy does not have.
         assert!(sent.unacknowledged(3, 7, 0).is_empty());
         sent.add(3, vec![9]);
         assert_eq!(sent.unacknowledged(3, 7, 0), [vec![9]]);
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(sent.unacknowledged(1, 995, 0).len(), 6);
         sent.acknowledged(1, 900);
         assert_eq!(sent.0[&1].last.len(), 11);
-        // Of a copy that is behind.
+        // An acknowledgement beyond what this copy has recorded.
         sent.acknowledged(1, 1005);
         assert!(sent.0[&1].last.is_empty());
         sent.acknowledged(2, 1);

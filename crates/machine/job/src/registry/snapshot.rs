@@ -1,4 +1,4 @@
-//! A snapshot: a whole registry as bytes, from which another host begins a copy.
+//! A snapshot: a whole registry as bytes, from which another host starts a copy.
 //!
 //! Maps are ordered, so equal registries have equal snapshots.
 
@@ -43,7 +43,7 @@ impl Field for TaskRecord {
 }
 
 impl Registry {
-    /// Everything the registry knows, without messages that have not been taken.
+    /// Returns the whole registry as bytes, without messages that have not been taken.
     pub fn snapshot(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let to = &mut bytes;
@@ -63,7 +63,7 @@ impl Registry {
         bytes
     }
 
-    /// The registry from its snapshot.
+    /// Decodes a registry from its snapshot.
     pub fn from_snapshot(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut from = Bytes(bytes);
         let from = &mut from;

@@ -11,21 +11,21 @@ use super::{Effect, Registry};
 /// A watching task and the number of its watch.
 pub(super) type Watcher = (u32, u32);
 
-/// Limit on watches of one task. Each may become a message that must be kept.
+/// Maximum number of watches of one task. Each may become a message that must be kept.
 const MAX_WATCHES_PER_TASK: usize = 1 << 16;
 
 /// All watches of a job.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    /// For the end of a task, by its number.
+    /// Watches for the end of a task, by its number.
     of_tasks: BTreeMap<u32, Vec<Watcher>>,
-    /// For the loss of a host, by its number.
+    /// Watches for the loss of a host, by its number.
     of_hosts: BTreeMap<u32, Vec<Watcher>>,
-    /// For every host that joins.
+    /// Watches for every host that joins.
     for_hosts: Vec<Watcher>,
-    /// For the start and end of every task.
+    /// Watches for the start and end of every task.
     for_tasks: Vec<Watcher>,
-    /// How many watches each task has.
+    /// The number of watches of each task.
     counts: BTreeMap<u32, usize>,
 }
 
@@ -94,7 +94,7 @@ impl Watches {
         }
     }
 
-    /// Whether another task watches the end of this one.
+    /// Returns whether another task watches the end of this one.
     pub(super) fn watches_end_of(&self, task: u32) -> bool {
         let others = |list: &Vec<Watcher>| list.iter().any(|watcher| watcher.0 != task);
         self.of_tasks.get(&task).is_some_and(others)
@@ -112,17 +112,17 @@ impl Watches {
         self.happened(watchers)
     }
 
-    /// The watchers of every host that joins.
+    /// Returns the watchers of every host that joins.
     pub(super) fn host_added(&self) -> &[Watcher] {
         &self.for_hosts
     }
 
-    /// The watchers of every task.
+    /// Returns the watchers of every task.
     pub(super) fn of_every_task(&self) -> &[Watcher] {
         &self.for_tasks
     }
 
-    /// Watches that are fulfilled do not count any more.
+    /// Stops counting watches that have been fulfilled, and returns them.
     fn happened(&mut self, watchers: Vec<Watcher>) -> Vec<Watcher> {
         for (task, _) in &watchers {
             if let Some(count) = self.counts.get_mut(task) {
@@ -140,7 +140,7 @@ impl Watches {
 }
 
 impl Registry {
-    /// Adds a watch. An event that has happened already is notified at once.
+    /// Adds a watch. If the event has happened already, the task is notified at once.
     pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) -> Option<Effect> {
         if self.watches.is_full(by) {
             let sentence = format!(
@@ -160,7 +160,7 @@ impl Registry {
             return None;
         };
         self.send(by, Tell::Event { watch: id, event });
-        // Nobody can watch a task before the call that starts it has returned.
+        // A parent cannot watch a task before the call that starts it has returned.
         (what == What::TaskEnds && self.is_child(subject, by))
             .then_some(Effect::Excused { task: subject })
     }
@@ -171,7 +171,7 @@ impl Registry {
         task != of && known.is_some_and(|known| known.parent == Some(of))
     }
 
-    /// The end of a task, if it has ended or never was.
+    /// Returns the end of a task, if it has ended or never existed.
     fn end_of(&self, task: u32) -> Option<Event> {
         let known = self.tasks.get(task as usize);
         let ending = match known {
@@ -182,7 +182,7 @@ impl Registry {
         Some(Event::TaskEnded { task, host, ending })
     }
 
-    /// The loss of a host, if it is lost or never was.
+    /// Returns the loss of a host, if it is lost or never existed.
     fn loss_of(&self, number: u32) -> Option<Event> {
         let host = self.hosts.iter().find(|host| host.number == number);
         let name = match host {
